@@ -1,0 +1,177 @@
+//! Where trials run: the place that starts endpoints as processes and connects them.
+//!
+//! One file (or folder) per lab beside the trait that it implements. A lab knows processes and networks; it knows no
+//! protocol and no statistics.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use wirelab_model::endpoint::Endpoint;
+use wirelab_model::event::{Command, Event};
+use wirelab_model::outcome::Blame;
+use wirelab_model::plan::Job;
+use wirelab_model::warning::Warning;
+
+/// A place in which trials run.
+pub trait Lab: Send {
+    /// The word for it on the command line and in study files.
+    fn name(&self) -> &'static str;
+
+    /// What a report must say of every run in this lab.
+    fn warnings(&self) -> Vec<Warning>;
+
+    /// The addresses of a trial: the one that the server binds and the one that the client connects to.
+    ///
+    /// # Errors
+    /// If the lab has no such placement; the message names those that it has.
+    fn addresses(&self, job: &Job) -> Result<Addresses, LabError>;
+
+    /// Starts an endpoint.
+    ///
+    /// # Errors
+    /// If the process cannot be started.
+    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError>;
+}
+
+/// The addresses of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addresses {
+    /// What the server binds.
+    pub bind: IpAddr,
+    /// What the client connects to.
+    pub connect: IpAddr,
+}
+
+/// An endpoint to start in a role.
+#[derive(Debug, Clone, Copy)]
+pub struct Launch<'a> {
+    /// Server or client.
+    pub role: Role,
+    /// What to start.
+    pub endpoint: &'a Endpoint,
+    /// What the trial does; says where to start it.
+    pub job: &'a Job,
+    /// The spec file, already written.
+    pub spec: &'a Path,
+    /// Where its standard error goes (bounded; a cut is marked).
+    pub log: &'a Path,
+}
+
+/// The role that an endpoint plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// It serves.
+    Server,
+    /// It sends requests.
+    Client,
+}
+
+impl Role {
+    /// The word on an endpoint's command line.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Client => "client",
+        }
+    }
+
+    /// Who is to blame if it misbehaves.
+    #[must_use]
+    pub const fn blame(self) -> Blame {
+        match self {
+            Self::Server => Blame::Server,
+            Self::Client => Blame::Client,
+        }
+    }
+}
+
+/// A running endpoint. Dropping it kills it, with all its descendants, and reaps it.
+pub trait Process: Send {
+    /// Waits for the next line of its standard output until the deadline.
+    ///
+    /// # Errors
+    /// See [`Silence`].
+    fn next_event(&mut self, deadline: Instant) -> Result<Event, Silence>;
+
+    /// Writes a word to its standard input.
+    ///
+    /// # Errors
+    /// If it has closed its standard input or has ended.
+    fn send(&mut self, command: Command) -> Result<(), LabError>;
+
+    /// The process id, where observers on this machine can look at it.
+    fn pid(&self) -> Option<u32>;
+
+    /// Closes its standard input and waits for its end; kills it at the deadline.
+    fn end(&mut self, deadline: Instant) -> Exit;
+}
+
+/// Why there is no event.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Silence {
+    /// The deadline passed.
+    Deadline,
+    /// The process ended first.
+    Ended(Exit),
+    /// It printed something that is not an event (the line, shortened), too long a line, or too many lines.
+    Nonsense(String),
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exit {
+    /// How.
+    pub status: ExitStatus,
+    /// The kernel's account of it and of the descendants that it waited for; absent in labs without it.
+    pub usage: Option<Usage>,
+    /// The last lines of its standard error, for the message.
+    pub last_words: String,
+}
+
+/// The way a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// By itself, with this status.
+    Code(i32),
+    /// By a signal that was not ours.
+    Signal(i32),
+    /// It did not end by itself in time, and was killed.
+    Killed,
+}
+
+/// `struct rusage` of a reaped process and its waited-for children (getrusage(2)), in base units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// User CPU time in nanoseconds.
+    pub user_ns: u64,
+    /// System CPU time in nanoseconds.
+    pub system_ns: u64,
+    /// Largest resident set of any one of them, in bytes.
+    pub peak_memory: u64,
+    /// Page faults without input or output.
+    pub minor_faults: u64,
+    /// Page faults with it.
+    pub major_faults: u64,
+    /// Voluntary context switches.
+    pub voluntary_switches: u64,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+}
+
+/// What a lab could not do; the text names the attempt and the remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabError(pub String);
+
+impl std::fmt::Display for LabError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for LabError {}
+
+/// Where a lab may write.
+#[derive(Debug, Clone)]
+pub struct Scratch(pub PathBuf);

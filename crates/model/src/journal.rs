@@ -1,0 +1,76 @@
+//! The journal: one JSON line per trial, appended and synced before the next trial starts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Configured;
+use crate::metric::Values;
+use crate::outcome::Outcome;
+use crate::plan::Trial;
+use crate::warning::Warning;
+
+/// One line of `journal.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+pub enum Entry {
+    /// A trial ended, in whatever way.
+    Trial(TrialRecord),
+    /// A process of wirelab started to work on the run, for the first time or to resume it.
+    Started {
+        /// When, RFC 3339.
+        at: String,
+    },
+    /// No further block will start, and why.
+    Stopped {
+        /// Why.
+        reason: StopReason,
+        /// When, RFC 3339.
+        at: String,
+    },
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// Every interval is narrow enough.
+    Precise,
+    /// The last planned block is done.
+    MaxBlocks,
+    /// The time budget is spent.
+    Budget,
+    /// The user interrupted it.
+    Interrupted,
+    /// Every trial of the first blocks failed.
+    Hopeless,
+}
+
+/// What is kept of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// Which trial.
+    #[serde(flatten)]
+    pub trial: Trial,
+    /// When it began, RFC 3339.
+    pub at: String,
+    /// How long the whole trial took, starting and stopping included, in nanoseconds.
+    pub took_ns: u64,
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// The measured window in nanoseconds; 0 where there was none.
+    pub window_ns: u64,
+    /// Values from the client's records and from the observers. Empty unless the outcome is `ok`.
+    pub values: Values,
+    /// Samples or histograms, below the run folder; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<String>,
+    /// What the server said is in force.
+    #[serde(default)]
+    pub server: Configured,
+    /// What the client said is in force and was negotiated.
+    #[serde(default)]
+    pub client: Configured,
+    /// What the report has to say of this trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+}

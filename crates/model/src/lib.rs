@@ -1,0 +1,26 @@
+//! The words of wirelab as types: what a study asks, what a plan orders, what a trial recorded.
+//!
+//! This crate is pure: no input or output, no clock, no randomness. Everything that crosses a process or a file
+//! boundary (the endpoint contract, study files, the run folder) is defined here once, with `serde` for the form and
+//! `schemars` for the published JSON Schemas in `contract/`.
+
+pub mod claim;
+pub mod endpoint;
+pub mod environment;
+pub mod event;
+pub mod histogram;
+pub mod journal;
+pub mod manifest;
+pub mod metric;
+pub mod outcome;
+pub mod plan;
+pub mod protocol;
+pub mod sample;
+pub mod settings;
+pub mod spec;
+pub mod study;
+pub mod units;
+pub mod warning;
+
+/// The version of the endpoint contract that this build speaks. It changes when an endpoint must change.
+pub const CONTRACT_VERSION: u32 = 1;

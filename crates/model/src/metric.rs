@@ -1,0 +1,165 @@
+//! Named quantities: what was counted, in which unit, on which side, seen from where.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+/// The unit of a metric; it decides how a number is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Bytes.
+    Bytes,
+    /// Bits per second.
+    BitsPerSecond,
+    /// Events per second.
+    PerSecond,
+    /// A plain number.
+    Count,
+    /// A share of 1.
+    Share,
+}
+
+/// On which side a metric was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The client's process (and its children) or host.
+    Client,
+    /// The server's process (and its children) or host.
+    Server,
+    /// The network between them, or the machine that both share.
+    Link,
+}
+
+/// Which direction is an improvement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Less is better: latency, cost.
+    Lower,
+    /// More is better: throughput.
+    Higher,
+}
+
+/// The declaration of a metric. Declared where it is computed: observers declare theirs, `stats` those from samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// The key in journals and study files, for example `latency_median`.
+    pub name: &'static str,
+    /// The words of a report.
+    pub title: &'static str,
+    /// The unit.
+    pub unit: Unit,
+    /// The side.
+    pub side: Side,
+    /// From where it was seen, for example `the client's own clock` or `the kernel's account of the process`.
+    pub vantage: &'static str,
+    /// Which direction is an improvement.
+    pub better: Better,
+    /// One sentence: what exactly is counted, from when to when.
+    pub meaning: &'static str,
+}
+
+/// A measured number, or the reason why there is none. A value that could not be measured is never 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// The number, in the metric's unit. Never NaN and never infinite.
+    Measured(f64),
+    /// Why it is not there.
+    NotMeasured {
+        /// The reason, as a sentence for the report.
+        not_measured: String,
+    },
+}
+
+impl Value {
+    /// A number if it is finite; otherwise the reason why there is none.
+    pub fn finite(number: f64, otherwise: &str) -> Self {
+        if number.is_finite() { Self::Measured(number) } else { Self::missing(otherwise) }
+    }
+
+    /// No number, with the reason.
+    pub fn missing(reason: impl Into<String>) -> Self {
+        Self::NotMeasured { not_measured: reason.into() }
+    }
+
+    /// The number, where there is one.
+    #[must_use]
+    pub const fn number(&self) -> Option<f64> {
+        match self {
+            Self::Measured(number) => Some(*number),
+            Self::NotMeasured { .. } => None,
+        }
+    }
+}
+
+/// The values of one trial by metric name, in the order of their declaration.
+pub type Values = IndexMap<String, Value>;
+
+/// A number in a unit, written for people: `1.52 ms`, `48.0 KiB`, `940 Mbit/s`, `12.3 %`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantity(pub f64, pub Unit);
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(value, unit) = *self;
+        let scaled = |f: &mut fmt::Formatter<'_>, steps: &[(f64, &str)]| {
+            let (factor, name) =
+                steps.iter().copied().find(|(factor, _)| value.abs() >= *factor).unwrap_or(steps[steps.len() - 1]);
+            write!(f, "{} {name}", three_digits(value / factor))
+        };
+        match unit {
+            Unit::Nanoseconds => scaled(f, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")]),
+            Unit::Bytes => scaled(f, &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "B")]),
+            Unit::BitsPerSecond => scaled(f, &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")]),
+            Unit::PerSecond => scaled(f, &[(1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")]),
+            Unit::Count => write!(f, "{}", three_digits(value)),
+            Unit::Share => write!(f, "{} %", three_digits(value * 100.0)),
+        }
+    }
+}
+
+/// Three significant digits, without an exponent.
+fn three_digits(value: f64) -> String {
+    let magnitude = value.abs();
+    let decimals = if magnitude == 0.0 || magnitude >= 99.95 {
+        0
+    } else if magnitude >= 9.995 {
+        1
+    } else if magnitude >= 0.9995 {
+        2
+    } else {
+        3
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_written_with_three_digits_and_a_fitting_unit() {
+        for (value, unit, expected) in [
+            (1_523_000.0, Unit::Nanoseconds, "1.52 ms"),
+            (940e6, Unit::BitsPerSecond, "940 Mbit/s"),
+            (49_152.0, Unit::Bytes, "48.0 KiB"),
+            (0.123, Unit::Share, "12.3 %"),
+            (0.0, Unit::Count, "0"),
+        ] {
+            assert_eq!(Quantity(value, unit).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_value_that_was_not_measured_keeps_its_reason_in_json() {
+        let json = serde_json::to_string(&Value::finite(f64::NAN, "no request succeeded")).unwrap();
+        assert_eq!(json, r#"{"not_measured":"no request succeeded"}"#);
+        assert_eq!(serde_json::from_str::<Value>("1.5").unwrap(), Value::Measured(1.5));
+    }
+}

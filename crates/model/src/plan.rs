@@ -1,0 +1,120 @@
+//! A plan: the seeded, ordered list of trials that a study resolves to.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::Protocol;
+use crate::settings::Exchange;
+use crate::spec::{ConnectionPolicy, Extent, Recording, Resumption, Schedule, Timeouts, Transport};
+use crate::units::{Size, Span};
+
+/// A resolved study: what `run` executes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Every cell; the index is its number.
+    pub cells: Vec<Cell>,
+    /// The comparisons that the study asks for.
+    pub comparisons: Vec<Comparison>,
+    /// Seeds the order within blocks and every random choice of the endpoints.
+    pub seed: u64,
+    /// Blocks before any verdict, after the sample-size rule.
+    pub min_blocks: u32,
+    /// Blocks after which the study ends.
+    pub max_blocks: u32,
+    /// Time after which no new block starts once `min_blocks` are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Span>,
+    /// Half-width of the intervals of the first metric at which the study ends, as a share.
+    pub precision: f64,
+}
+
+/// One combination of levels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Level by factor, in the order of the study file.
+    pub levels: IndexMap<String, String>,
+    /// The cell that this one repeats under the same levels: the second half of an A/A pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub twin_of: Option<usize>,
+    /// What is to be done, with every default resolved.
+    pub job: Job,
+}
+
+impl Cell {
+    /// The levels as one line: `protocol=h2 payload=1 KiB`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let mut words: Vec<_> = self.levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
+        if self.twin_of.is_some() {
+            words.push("(A/A)".to_owned());
+        }
+        words.join(" ")
+    }
+}
+
+/// What a trial does, with every default resolved; `run` adds addresses, ports and files to make specs of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// The endpoint that plays the server.
+    pub server: String,
+    /// The endpoint that plays the client.
+    pub client: String,
+    /// Where they run, in the lab's words.
+    pub placement: String,
+    /// What is asked for.
+    pub exchange: Exchange,
+    /// Bytes of request body.
+    pub request_size: Size,
+    /// Bytes of response body.
+    pub response_size: Size,
+    /// The server's delay, for `Exchange::Delay`.
+    pub delay: Span,
+    /// How connections are used.
+    pub connections: ConnectionPolicy,
+    /// When requests are sent.
+    pub schedule: Schedule,
+    /// How long the measured window lasts.
+    pub extent: Extent,
+    /// What comes before it.
+    pub warm_up: Option<Extent>,
+    /// What new connections may reuse.
+    pub resumption: Resumption,
+    /// Time-outs.
+    pub timeouts: Timeouts,
+    /// What is recorded.
+    pub recording: Recording,
+    /// Transport settings of both sides. A setting that the protocol does not have is absent.
+    pub transport: Transport,
+    /// Threads of the server.
+    pub server_threads: Option<u16>,
+    /// Threads of the client.
+    pub client_threads: Option<u16>,
+}
+
+/// Two cells to compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The number of the cell in question.
+    pub cell: usize,
+    /// The number of the cell that it is compared with.
+    pub baseline: usize,
+    /// Whether it is an A/A pair, which can only differ by noise.
+    pub aa: bool,
+}
+
+/// One execution of one cell: the unit of analysis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Its number in the run, from 0.
+    pub number: u32,
+    /// The block that it belongs to, from 0.
+    pub block: u32,
+    /// Its place within the block, from 0.
+    pub position: u32,
+    /// The number of its cell.
+    pub cell: usize,
+    /// Seeds the random choices of its endpoints.
+    pub seed: u64,
+}

@@ -1,0 +1,129 @@
+//! The protocols that wirelab compares.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What client and server speak. A trailing `c` means clear text, as in the token `h2c` of RFC 7540.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Bare UDP datagrams; nothing is retransmitted, so a lost datagram is a failed request.
+    Udp,
+    /// A TCP byte stream in clear text.
+    Tcp,
+    /// TLS 1.3 over TCP.
+    Tls,
+    /// QUIC version 1 (RFC 9000), one bidirectional stream per request.
+    Quic,
+    /// HTTP/1.1 in clear text.
+    H1c,
+    /// HTTP/1.1 over TLS 1.3.
+    H1,
+    /// HTTP/2 in clear text with prior knowledge (RFC 9113, section 3.3).
+    H2c,
+    /// HTTP/2 over TLS 1.3.
+    H2,
+    /// HTTP/3 over QUIC (RFC 9114).
+    H3,
+}
+
+impl Protocol {
+    /// Every protocol, transports first, in the order in which reports list them.
+    pub const ALL: [Self; 9] =
+        [Self::Udp, Self::Tcp, Self::Tls, Self::Quic, Self::H1c, Self::H1, Self::H2c, Self::H2, Self::H3];
+
+    /// The token of specs, study files and the command line.
+    #[must_use]
+    pub const fn token(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::Tcp => "tcp",
+            Self::Tls => "tls",
+            Self::Quic => "quic",
+            Self::H1c => "h1c",
+            Self::H1 => "h1",
+            Self::H2c => "h2c",
+            Self::H2 => "h2",
+            Self::H3 => "h3",
+        }
+    }
+
+    /// The name shown to people.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Udp => "UDP",
+            Self::Tcp => "TCP",
+            Self::Tls => "TCP+TLS",
+            Self::Quic => "QUIC",
+            Self::H1c => "HTTP/1.1 clear text",
+            Self::H1 => "HTTP/1.1",
+            Self::H2c => "HTTP/2 clear text",
+            Self::H2 => "HTTP/2",
+            Self::H3 => "HTTP/3",
+        }
+    }
+
+    /// Whether the payload is encrypted (TLS 1.3, alone or inside QUIC).
+    #[must_use]
+    pub const fn is_secure(self) -> bool {
+        matches!(self, Self::Tls | Self::Quic | Self::H1 | Self::H2 | Self::H3)
+    }
+
+    /// Whether one connection carries several requests at a time.
+    #[must_use]
+    pub const fn multiplexes(self) -> bool {
+        matches!(self, Self::Quic | Self::H2c | Self::H2 | Self::H3)
+    }
+
+    /// Whether it runs over UDP datagrams.
+    #[must_use]
+    pub const fn uses_udp(self) -> bool {
+        matches!(self, Self::Udp | Self::Quic | Self::H3)
+    }
+
+    /// Whether it runs over QUIC.
+    #[must_use]
+    pub const fn uses_quic(self) -> bool {
+        matches!(self, Self::Quic | Self::H3)
+    }
+
+    /// Whether requests are HTTP requests.
+    #[must_use]
+    pub const fn is_http(self) -> bool {
+        matches!(self, Self::H1c | Self::H1 | Self::H2c | Self::H2 | Self::H3)
+    }
+
+    /// The ALPN protocol identifier that must be negotiated (RFC 7301), where the protocol has TLS.
+    ///
+    /// The raw transports use identifiers of their own so that a mismatch cannot go unnoticed.
+    #[must_use]
+    pub const fn alpn(self) -> Option<&'static str> {
+        match self {
+            Self::H1 => Some("http/1.1"),
+            Self::H2 => Some("h2"),
+            Self::H3 => Some("h3"),
+            Self::Tls | Self::Quic => Some("wirelab"),
+            Self::Udp | Self::Tcp | Self::H1c | Self::H2c => None,
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.token())
+    }
+}
+
+impl std::str::FromStr for Protocol {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|p| p.token() == text).ok_or_else(|| {
+            let known: Vec<_> = Self::ALL.iter().map(|p| p.token()).collect();
+            format!("unknown protocol `{text}`, expected one of {}", known.join(", "))
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! A study as it is written: a question as a file.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use crate::claim::Claim;
+use crate::settings::Settings;
+use crate::units::{Share, Span};
+
+/// A study file (`study.toml`). `wirelab studies` lists the built-in ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Its name: lower-case letters, digits and hyphens.
+    pub name: String,
+    /// One line for lists and headings.
+    pub title: String,
+    /// The question that the study answers.
+    pub question: String,
+    /// What the author expects, written down beforehand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction: Option<String>,
+    /// What the study cannot tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<String>,
+    /// Where it comes from, if it follows a publication.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Seeds the order of trials and every random choice in them. Default: 1.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Where it runs: `loopback` or `fake`. `--lab` overrides it. Default: `loopback`.
+    #[serde(default = "loopback")]
+    pub lab: String,
+    /// What is observed beside the client's own records, by observer name. Default: every observer that needs no
+    /// privileges (`wirelab labs` lists them).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observers: Option<Vec<String>>,
+    /// What is fixed.
+    #[serde(default)]
+    pub workload: Settings,
+    /// What is varied: a setting with its values, or a word with named levels that each set several settings.
+    /// Every combination of levels is a cell.
+    #[serde(default)]
+    pub factors: IndexMap<String, Factor>,
+    /// Combinations to leave out: a cell that has all the levels of one entry is not in the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<Selector>,
+    /// What is compared with what.
+    pub compare: Compare,
+    /// How often it is repeated, and when it is enough.
+    #[serde(default)]
+    pub blocks: Blocks,
+    /// Statements to test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
+    /// Published numbers to show beside the measured ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
+    /// Variants of the study by name, chosen with `--preset`. What a preset leaves out stays as it is above.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub presets: IndexMap<String, Preset>,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+fn loopback() -> String {
+    "loopback".to_owned()
+}
+
+/// The levels of a factor.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Factor {
+    /// Values of the setting that has the factor's name.
+    Values(Vec<serde_json::Value>),
+    /// Named levels, each of which sets any number of settings.
+    Levels(IndexMap<String, Settings>),
+}
+
+// By hand, because an untagged enum would lose the place of an error inside a level.
+impl<'de> Deserialize<'de> for Factor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Factor;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of values, or a table of named levels")
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<Factor, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(Factor::Values)
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Factor, A::Error> {
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map)).map(Factor::Levels)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// Levels by factor: matches every cell that has all of them. A value may be a list, of which any may match.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Selector(pub IndexMap<String, serde_json::Value>);
+
+/// What is compared with what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Compare {
+    /// The factor whose levels are compared, at equal levels of all others.
+    pub factor: String,
+    /// The level that the others are compared with. Its cells are in the plan twice: the A/A pair, whose spread is the
+    /// noise floor.
+    pub baseline: String,
+    /// The metrics to compare; the first one decides when the study stops. Default: `response_median`.
+    #[serde(default = "response_median")]
+    pub metrics: Vec<String>,
+    /// Differences below this are called equivalent. Default: `5 %`.
+    #[serde(default = "five_percent")]
+    pub margin: Share,
+}
+
+fn response_median() -> Vec<String> {
+    vec!["response_median".to_owned()]
+}
+
+const fn five_percent() -> Share {
+    Share(0.05)
+}
+
+/// How often a study is repeated, block by block, and when it is enough.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Blocks {
+    /// Blocks before any verdict. Default: 10. The plan raises it where Holm's correction over the study's comparisons
+    /// makes fewer blocks unable to reach significance, however large the effect (the report then says so).
+    pub min: u32,
+    /// Blocks after which the study ends in any case. Default: 30.
+    pub max: u32,
+    /// Time after which no new block starts, once `min` blocks are there. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Span>,
+    /// The study ends when every interval of the first metric is narrower than this on both sides. Default: `5 %`.
+    pub precision: Share,
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Self { min: 10, max: 30, budget: None, precision: Share(0.05) }
+    }
+}
+
+/// A variant of a study.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Preset {
+    /// One line: what it is for, how long it takes.
+    pub about: String,
+    /// Settings that replace those of `[workload]`.
+    pub workload: Settings,
+    /// Factors that replace those of the same name.
+    pub factors: IndexMap<String, Factor>,
+    /// Replaces `blocks.min`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_blocks: Option<u32>,
+    /// Replaces `blocks.max`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_blocks: Option<u32>,
+    /// Replaces `blocks.budget`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Span>,
+}
+
+/// A published number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The cells that it belongs to.
+    pub cell: Selector,
+    /// The metric that it is to be compared with.
+    pub metric: String,
+    /// The number, in the metric's base unit (ns, bytes, bit/s, per second, share of 1).
+    pub value: f64,
+    /// The publication and its own words for what was measured, where they differ.
+    pub note: String,
+}

@@ -1,0 +1,186 @@
+//! Rules of measurement that a trial or a run could not meet: typed, with what they mean and what to do.
+
+use serde::{Deserialize, Serialize};
+
+/// A rule that was not met. The report shows [`Warning::meaning`] and [`Warning::remedy`] for each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "warning", rename_all = "snake_case")]
+pub enum Warning {
+    /// The client used nearly all the processor time it could get.
+    ClientBound {
+        /// The cell's label.
+        cell: String,
+        /// CPU time divided by the length of the window and the client's threads.
+        share: f64,
+    },
+    /// The lab's link has an MTU that no real network has.
+    LoopbackMtu {
+        /// Its MTU in bytes.
+        mtu: u32,
+    },
+    /// Compared cells differ in something that is not a factor.
+    Parity {
+        /// What differs.
+        what: String,
+        /// Value by cell label.
+        values: Vec<(String, String)>,
+    },
+    /// The noise floor: the two halves of an A/A pair were told apart.
+    AaDiffers {
+        /// The cell's label.
+        cell: String,
+        /// Their ratio.
+        ratio: f64,
+    },
+    /// Values change with the number of the trial.
+    Drift {
+        /// The cell's label.
+        cell: String,
+        /// The metric.
+        metric: String,
+        /// Change from first to last trial, as a share of the median.
+        change: f64,
+    },
+    /// Some trials of a cell failed and are not in its statistics.
+    TrialsFailed {
+        /// The cell's label.
+        cell: String,
+        /// How many.
+        failed: u32,
+        /// Of how many.
+        of: u32,
+        /// The most frequent reason, with its blame.
+        reason: String,
+    },
+    /// Some requests of a cell failed.
+    RequestsFailed {
+        /// The cell's label.
+        cell: String,
+        /// Their share.
+        share: f64,
+        /// The most frequent kind.
+        kind: String,
+    },
+    /// Fewer blocks than a verdict needs.
+    TooFewBlocks {
+        /// Complete blocks.
+        blocks: u32,
+        /// Needed.
+        needed: u32,
+    },
+    /// The sample-size rule raised the number of blocks.
+    BlocksRaised {
+        /// From.
+        from: u32,
+        /// To.
+        to: u32,
+        /// Comparisons under Holm's correction.
+        comparisons: u32,
+    },
+    /// Datagrams or segments were dropped inside the machine during trials of a cell.
+    Drops {
+        /// The cell's label.
+        cell: String,
+        /// The kernel's name of the counter.
+        counter: String,
+        /// How many.
+        count: u64,
+    },
+    /// 0-RTT or resumption was asked for and not always used.
+    ResumptionMissed {
+        /// The cell's label.
+        cell: String,
+        /// `resumed` or `early_accepted`.
+        wanted: String,
+        /// The share of connections that did.
+        share: f64,
+    },
+    /// The machine was busy with something else when the run began.
+    BusyMachine {
+        /// Load average over one minute.
+        load: f64,
+        /// Processors.
+        cores: u32,
+    },
+    /// Open loop: requests started late, so the client could not keep the schedule.
+    ScheduleLag {
+        /// The cell's label.
+        cell: String,
+        /// P99 of the lag in nanoseconds.
+        p99_ns: f64,
+    },
+}
+
+impl Warning {
+    /// What it means for the numbers, as a sentence.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        match self {
+            Self::ClientBound { cell, share } => format!(
+                "In `{cell}` the client used {:.0} % of its processor time: the numbers show the client's limit, not the server's or the protocol's.",
+                share * 100.0
+            ),
+            Self::LoopbackMtu { mtu } => format!(
+                "The loopback interface has an MTU of {mtu} bytes, where real networks have 1500: costs per packet are far smaller than in a network."
+            ),
+            Self::Parity { what, values } => {
+                let list: Vec<_> = values.iter().map(|(cell, value)| format!("{value} in `{cell}`")).collect();
+                format!("Compared cells differ in `{what}`, which is not a factor of the study: {}.", list.join(", "))
+            }
+            Self::AaDiffers { cell, ratio } => format!(
+                "The two halves of the A/A pair `{cell}` were told apart (ratio {ratio:.3}), though they are the same: something other than the cells changes between trials."
+            ),
+            Self::Drift { cell, metric, change } => format!(
+                "`{metric}` of `{cell}` changed by {:+.1} % from the first to the last trial: the machine was not in a steady state.",
+                change * 100.0
+            ),
+            Self::TrialsFailed { cell, failed, of, reason } => {
+                format!("{failed} of {of} trials of `{cell}` failed and are not in its statistics. Most frequent: {reason}.")
+            }
+            Self::RequestsFailed { cell, share, kind } => format!(
+                "{:.2} % of the requests of `{cell}` failed, mostly `{kind}`; latencies are those of the requests that succeeded.",
+                share * 100.0
+            ),
+            Self::TooFewBlocks { blocks, needed } => {
+                format!("Only {blocks} complete blocks; a verdict needs {needed}. Everything here is a first impression.")
+            }
+            Self::BlocksRaised { from, to, comparisons } => format!(
+                "The minimum number of blocks was raised from {from} to {to}: with {comparisons} comparisons under Holm's correction fewer cannot reach significance."
+            ),
+            Self::Drops { cell, counter, count } => {
+                format!("The kernel counted {count} drops ({counter}) during trials of `{cell}`.")
+            }
+            Self::ResumptionMissed { cell, wanted, share } => format!(
+                "Only {:.1} % of the connections of `{cell}` were `{wanted}` as the cell asks.",
+                share * 100.0
+            ),
+            Self::BusyMachine { load, cores } => {
+                format!("The load average was {load:.1} on {cores} processors when the run began: other work shared the machine.")
+            }
+            Self::ScheduleLag { cell, p99_ns } => format!(
+                "In `{cell}` one request in a hundred started more than {:.2} ms late: the client could not keep its schedule.",
+                p99_ns / 1e6
+            ),
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub const fn remedy(&self) -> &'static str {
+        match self {
+            Self::ClientBound { .. } => "Give the client more threads (`client_threads`), or lower its load with `rate` or `workers`.",
+            Self::LoopbackMtu { .. } => "Use a lab whose links have an MTU of 1500 before deciding anything about a real network.",
+            Self::Parity { .. } => "Set it in `[workload]`, make it a factor, or read the comparison as one of whole implementations.",
+            Self::AaDiffers { .. } => "Stop other work on the machine, run more blocks, and distrust differences of this size.",
+            Self::Drift { .. } => "Warm the machine up, stop other work on it, or run longer.",
+            Self::TrialsFailed { .. } => "Read the logs of the trials named in the journal.",
+            Self::RequestsFailed { .. } => "Look at the error kinds; raise time-outs or buffers only if the failure is not the finding.",
+            Self::TooFewBlocks { .. } => "Resume the run, or choose a preset with more blocks.",
+            Self::BlocksRaised { .. } => "Nothing, or compare fewer cells.",
+            Self::Drops { .. } => "Raise the socket buffers (`udp_receive_buffer`) or the kernel's limits, or keep it as a finding.",
+            Self::ResumptionMissed { .. } => "Check that the server issues tickets, and that the client waits for them before it closes.",
+            Self::BusyMachine { .. } => "Stop other work and run again.",
+            Self::ScheduleLag { .. } => "Lower the rate, give the client more threads, or use a faster machine.",
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What is counted while a trial runs, from outside the endpoints. One file per observer; each declares its metrics, its
+//! cost and the privileges that it needs.
+
+use wirelab_model::metric::{Metric, Values};
+
+/// An instrument. It lives for one trial.
+pub trait Observer: Send {
+    /// Its declaration.
+    fn about(&self) -> &'static About;
+
+    /// The measured window is about to begin: both processes wait.
+    fn begin(&mut self, targets: &Targets);
+
+    /// The measured window has just ended: both processes wait.
+    fn end(&mut self, targets: &Targets);
+
+    /// The values, after both processes were reaped. Every metric that it declares is there: measured, or with the reason why not.
+    fn values(&mut self, window: &Window) -> Values;
+}
+
+/// The declaration of an observer.
+#[derive(Debug, Clone, Copy)]
+pub struct About {
+    /// Its name in study files.
+    pub name: &'static str,
+    /// What it gives, in one sentence.
+    pub summary: &'static str,
+    /// What it costs the trial, in one sentence.
+    pub cost: &'static str,
+    /// The privilege or kernel feature that it needs; absent: none.
+    pub needs: Option<&'static str>,
+    /// The metrics that it produces.
+    pub metrics: &'static [Metric],
+}
+
+/// The processes to look at. A process that the lab cannot show is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Targets {
+    /// The server's process.
+    pub server: Option<u32>,
+    /// The client's process.
+    pub client: Option<u32>,
+}
+
+/// What happened in the measured window, for values per request and per byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Its length.
+    pub ns: u64,
+    /// Requests that succeeded in it.
+    pub requests: u64,
+    /// Payload bytes of these, both directions.
+    pub bytes: u64,
+}

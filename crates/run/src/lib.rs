@@ -1,0 +1,1 @@
+//! The life cycle of a trial, the run folder, resume; nothing else.

@@ -1,0 +1,178 @@
+//! What the statistics say of a run: plain data, computed by [`crate::analyse`] and shown by the report.
+
+use serde::{Deserialize, Serialize};
+use wirelab_model::claim::Bound;
+use wirelab_model::metric::Metric;
+use wirelab_model::warning::Warning;
+
+/// Everything that a report shows beside the raw values; a pure function of manifest and journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// Blocks in which every cell has a trial, successful or not.
+    pub complete_blocks: u32,
+    /// By cell number.
+    pub cells: Vec<CellAnalysis>,
+    /// One per comparison of the plan and compared metric; comparisons of the first metric come first.
+    pub comparisons: Vec<Compared>,
+    /// One per claim of the study.
+    pub claims: Vec<ClaimResult>,
+    /// Everything that the trials and the analysis have to warn of, without repetition.
+    pub warnings: Vec<Warning>,
+}
+
+/// What is known of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellAnalysis {
+    /// Trials that ended `ok`.
+    pub ok: u32,
+    /// Trials that failed.
+    pub failed: u32,
+    /// Trials that the endpoint refused as unsupported, and its words.
+    pub unsupported: u32,
+    /// The most frequent reason of failure or refusal.
+    pub reason: Option<String>,
+    /// Estimates by metric name, for every metric with at least one measured value.
+    pub estimates: indexmap::IndexMap<String, Estimate>,
+    /// Metrics that no trial measured, with the reason.
+    pub not_measured: indexmap::IndexMap<String, String>,
+}
+
+/// An estimate of a metric over the trials of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The median over trials.
+    pub median: f64,
+    /// Bootstrap interval of the median; absent with fewer than three trials.
+    pub interval: Option<Interval>,
+    /// First and third quartile over trials.
+    pub quartiles: (f64, f64),
+    /// Smallest and largest value.
+    pub range: (f64, f64),
+    /// The value of each successful trial with its trial number, in the order of trials; never with outliers removed.
+    pub values: Vec<(u32, f64)>,
+    /// Trial numbers of values beyond 1.5 times the interquartile range (Tukey 1977). Shown, and kept in the estimates.
+    pub outliers: Vec<u32>,
+}
+
+/// A confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// Its nominal coverage, for example 0.95.
+    pub confidence: f64,
+}
+
+/// A cell compared with its baseline in one metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// The number of the cell.
+    pub cell: usize,
+    /// The number of the baseline's cell.
+    pub baseline: usize,
+    /// Whether they are an A/A pair.
+    pub aa: bool,
+    /// The metric's name.
+    pub metric: String,
+    /// Blocks in which both have a value.
+    pub blocks: u32,
+    /// Median of the cell divided by the median of the baseline; absent where one has no values or the baseline is 0.
+    pub ratio: Option<f64>,
+    /// Bootstrap interval of the ratio, resampling blocks.
+    pub interval: Option<Interval>,
+    /// P value of the rank test, two-sided, uncorrected.
+    pub p: Option<f64>,
+    /// P value after Holm's correction over the study's comparisons in this metric. A/A pairs are not in the family.
+    pub p_holm: Option<f64>,
+    /// The interval of the ratio of the A/A pair at the same levels: the noise floor.
+    pub noise_floor: Option<Interval>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// What the statistics say of two cells.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    /// The cell's value is smaller than the baseline's, beyond chance and beyond the margin.
+    Less,
+    /// The cell's value is larger, beyond chance and beyond the margin.
+    More,
+    /// The ratio's interval lies within the margin: if there is a difference, it does not matter.
+    Equivalent,
+    /// The data allow neither.
+    CannotTell {
+        /// Why.
+        why: CannotTell,
+    },
+}
+
+/// Why there is no verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CannotTell {
+    /// Fewer blocks than a verdict needs.
+    TooFewBlocks,
+    /// The interval is too wide to call the difference real or irrelevant.
+    TooNoisy,
+    /// One of the two has no values.
+    NoValues,
+}
+
+/// What became of a claim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClaimResult {
+    /// The claim's identifier.
+    pub id: String,
+    /// The claim's words.
+    pub text: String,
+    /// What all tests together say.
+    pub verdict: ClaimVerdict,
+    /// Every effect that was looked at.
+    pub effects: Vec<Effect>,
+    /// Why the claim or a part of it is not tested.
+    pub untested: Option<String>,
+}
+
+/// Whether a claim holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimVerdict {
+    /// Every effect keeps its bound, with its whole interval.
+    Holds,
+    /// At least one effect violates its bound with its whole interval.
+    DoesNotHold,
+    /// Neither.
+    CannotTell,
+    /// It was not tested.
+    NotTested,
+}
+
+/// One effect of a claim's test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// The levels that this effect belongs to, for example `payload=32 KiB`; empty where there is only one.
+    pub at: String,
+    /// What was divided by what, for example `protocol=quic / protocol=tls`.
+    pub of: String,
+    /// The metric's name.
+    pub metric: String,
+    /// Its size: a ratio, or a plain value where the test names one cell.
+    pub size: Option<f64>,
+    /// Whether the size is a plain value in the metric's unit.
+    pub plain: bool,
+    /// Its bootstrap interval.
+    pub interval: Option<Interval>,
+    /// The bound that it was expected to keep.
+    pub expect: Bound,
+    /// Whether it does.
+    pub verdict: ClaimVerdict,
+}
+
+/// A metric by its name, from the declarations of this crate and of the observers.
+#[must_use]
+pub fn find<'a>(metrics: &[&'a Metric], name: &str) -> Option<&'a Metric> {
+    metrics.iter().copied().find(|metric| metric.name == name)
+}

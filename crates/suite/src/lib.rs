@@ -1,0 +1,1 @@
+//! The contract suite: proves that an endpoint keeps the contract.
