@@ -13,6 +13,7 @@ pub mod journal;
 pub mod manifest;
 pub mod metric;
 pub mod outcome;
+pub mod pattern;
 pub mod plan;
 pub mod protocol;
 pub mod sample;
