@@ -90,7 +90,9 @@ impl Sample {
             return Err("it started before its intended start");
         }
         let mut before = self.start_ns;
-        for time in [self.connected_ns, self.handshake_ns, self.first_byte_ns, Some(self.last_byte_ns)].into_iter().flatten() {
+        for time in
+            [self.connected_ns, self.handshake_ns, self.first_byte_ns, Some(self.last_byte_ns)].into_iter().flatten()
+        {
             if time < before {
                 return Err("its times are not in order");
             }

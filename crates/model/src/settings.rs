@@ -183,7 +183,11 @@ impl<'de> Deserialize<'de> for Connections {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Connections, E> {
-                if text == PER_REQUEST { Ok(Connections::PerRequest) } else { Err(E::invalid_value(de::Unexpected::Str(text), &self)) }
+                if text == PER_REQUEST {
+                    Ok(Connections::PerRequest)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
+                }
             }
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Connections, E> {
@@ -236,7 +240,8 @@ impl Settings {
     #[must_use]
     pub fn keys() -> Vec<String> {
         let schema = schemars::schema_for!(Self);
-        let properties = schema.get("properties").and_then(|p| p.as_object()).expect("a struct's schema has properties");
+        let properties =
+            schema.get("properties").and_then(|p| p.as_object()).expect("a struct's schema has properties");
         properties.keys().cloned().collect()
     }
 }

@@ -29,9 +29,7 @@ impl std::error::Error for UnitError {}
 /// Splits `"1.5 ms"` into the number and the unit.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
-    let end = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
     (&text[..end], text[end..].trim())
 }
 
@@ -125,16 +123,8 @@ impl FromStr for Span {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        const UNITS: [(&str, f64); 8] = [
-            ("ns", 1.0),
-            ("us", 1e3),
-            ("µs", 1e3),
-            ("ms", 1e6),
-            ("s", 1e9),
-            ("min", 60e9),
-            ("m", 60e9),
-            ("h", 3600e9),
-        ];
+        const UNITS: [(&str, f64); 8] =
+            [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("m", 60e9), ("h", 3600e9)];
         parse(text, &UNITS, SPAN_EXPECTED).map(|nanos| Self(nanos.round() as u64))
     }
 }
@@ -144,7 +134,14 @@ impl fmt::Display for Span {
         show(
             f,
             self.0,
-            &[("h", 3_600_000_000_000), ("min", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1)],
+            &[
+                ("h", 3_600_000_000_000),
+                ("min", 60_000_000_000),
+                ("s", 1_000_000_000),
+                ("ms", 1_000_000),
+                ("us", 1000),
+                ("ns", 1),
+            ],
         )
     }
 }
@@ -177,7 +174,8 @@ impl FromStr for Size {
             ("MiB", 1_048_576.0),
             ("GiB", 1_073_741_824.0),
         ];
-        parse(text, &UNITS, "a size such as `512 B`, `32 KiB`, `100 KB` or `1 MiB`").map(|bytes| Self(bytes.round() as u64))
+        parse(text, &UNITS, "a size such as `512 B`, `32 KiB`, `100 KB` or `1 MiB`")
+            .map(|bytes| Self(bytes.round() as u64))
     }
 }
 
@@ -203,7 +201,11 @@ impl FromStr for Frequency {
         const EXPECTED: &str = "a rate above zero such as `500/s` or `60/min`";
         const UNITS: [(&str, f64); 4] = [("/s", 1.0), ("/min", 1.0 / 60.0), ("k/s", 1e3), ("M/s", 1e6)];
         let per_second = parse(text, &UNITS, EXPECTED)?;
-        if per_second > 0.0 { Ok(Self(per_second)) } else { Err(UnitError { text: text.to_owned(), expected: EXPECTED }) }
+        if per_second > 0.0 {
+            Ok(Self(per_second))
+        } else {
+            Err(UnitError { text: text.to_owned(), expected: EXPECTED })
+        }
     }
 }
 

@@ -135,14 +135,18 @@ impl Warning {
                 change * 100.0
             ),
             Self::TrialsFailed { cell, failed, of, reason } => {
-                format!("{failed} of {of} trials of `{cell}` failed and are not in its statistics. Most frequent: {reason}.")
+                format!(
+                    "{failed} of {of} trials of `{cell}` failed and are not in its statistics. Most frequent: {reason}."
+                )
             }
             Self::RequestsFailed { cell, share, kind } => format!(
                 "{:.2} % of the requests of `{cell}` failed, mostly `{kind}`; latencies are those of the requests that succeeded.",
                 share * 100.0
             ),
             Self::TooFewBlocks { blocks, needed } => {
-                format!("Only {blocks} complete blocks; a verdict needs {needed}. Everything here is a first impression.")
+                format!(
+                    "Only {blocks} complete blocks; a verdict needs {needed}. Everything here is a first impression."
+                )
             }
             Self::BlocksRaised { from, to, comparisons } => format!(
                 "The minimum number of blocks was raised from {from} to {to}: with {comparisons} comparisons under Holm's correction fewer cannot reach significance."
@@ -150,12 +154,13 @@ impl Warning {
             Self::Drops { cell, counter, count } => {
                 format!("The kernel counted {count} drops ({counter}) during trials of `{cell}`.")
             }
-            Self::ResumptionMissed { cell, wanted, share } => format!(
-                "Only {:.1} % of the connections of `{cell}` were `{wanted}` as the cell asks.",
-                share * 100.0
-            ),
+            Self::ResumptionMissed { cell, wanted, share } => {
+                format!("Only {:.1} % of the connections of `{cell}` were `{wanted}` as the cell asks.", share * 100.0)
+            }
             Self::BusyMachine { load, cores } => {
-                format!("The load average was {load:.1} on {cores} processors when the run began: other work shared the machine.")
+                format!(
+                    "The load average was {load:.1} on {cores} processors when the run began: other work shared the machine."
+                )
             }
             Self::ScheduleLag { cell, p99_ns } => format!(
                 "In `{cell}` one request in a hundred started more than {:.2} ms late: the client could not keep its schedule.",
@@ -168,17 +173,31 @@ impl Warning {
     #[must_use]
     pub const fn remedy(&self) -> &'static str {
         match self {
-            Self::ClientBound { .. } => "Give the client more threads (`client_threads`), or lower its load with `rate` or `workers`.",
-            Self::LoopbackMtu { .. } => "Use a lab whose links have an MTU of 1500 before deciding anything about a real network.",
-            Self::Parity { .. } => "Set it in `[workload]`, make it a factor, or read the comparison as one of whole implementations.",
-            Self::AaDiffers { .. } => "Stop other work on the machine, run more blocks, and distrust differences of this size.",
+            Self::ClientBound { .. } => {
+                "Give the client more threads (`client_threads`), or lower its load with `rate` or `workers`."
+            }
+            Self::LoopbackMtu { .. } => {
+                "Use a lab whose links have an MTU of 1500 before deciding anything about a real network."
+            }
+            Self::Parity { .. } => {
+                "Set it in `[workload]`, make it a factor, or read the comparison as one of whole implementations."
+            }
+            Self::AaDiffers { .. } => {
+                "Stop other work on the machine, run more blocks, and distrust differences of this size."
+            }
             Self::Drift { .. } => "Warm the machine up, stop other work on it, or run longer.",
             Self::TrialsFailed { .. } => "Read the logs of the trials named in the journal.",
-            Self::RequestsFailed { .. } => "Look at the error kinds; raise time-outs or buffers only if the failure is not the finding.",
+            Self::RequestsFailed { .. } => {
+                "Look at the error kinds; raise time-outs or buffers only if the failure is not the finding."
+            }
             Self::TooFewBlocks { .. } => "Resume the run, or choose a preset with more blocks.",
             Self::BlocksRaised { .. } => "Nothing, or compare fewer cells.",
-            Self::Drops { .. } => "Raise the socket buffers (`udp_receive_buffer`) or the kernel's limits, or keep it as a finding.",
-            Self::ResumptionMissed { .. } => "Check that the server issues tickets, and that the client waits for them before it closes.",
+            Self::Drops { .. } => {
+                "Raise the socket buffers (`udp_receive_buffer`) or the kernel's limits, or keep it as a finding."
+            }
+            Self::ResumptionMissed { .. } => {
+                "Check that the server issues tickets, and that the client waits for them before it closes."
+            }
             Self::BusyMachine { .. } => "Stop other work and run again.",
             Self::ScheduleLag { .. } => "Lower the rate, give the client more threads, or use a faster machine.",
         }
