@@ -1,2 +1,39 @@
-//! The command line.
-fn main() {}
+//! `wirelab`: the command line. The only crate that prints or exits.
+
+mod args;
+mod commands;
+mod discovery;
+mod failure;
+mod interrupt;
+mod output;
+mod progress;
+mod target;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Resume(args) => commands::run::resume(&args),
+        Command::Report(args) => commands::report::report(&args),
+        Command::Load(args) => commands::load::load(&args),
+        Command::Probe(args) => commands::probe::probe(&args),
+        Command::Studies(args) => commands::studies::studies(&args),
+        Command::Endpoints(args) => commands::endpoints::endpoints(&args),
+        Command::Labs(args) => commands::labs::labs(&args),
+        Command::Doctor(args) => commands::doctor::doctor(&args),
+        Command::Completions(args) => commands::manual::completions(&args),
+        Command::Man(args) => commands::manual::man(&args),
+        Command::Endpoint(args) => return commands::endpoint::endpoint(&args),
+        Command::Guard => return commands::endpoint::guard(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -3,6 +3,18 @@
 //! One file (or folder) per lab beside the trait that it implements. A lab knows processes and networks; it knows no
 //! protocol and no statistics.
 
+mod deadline;
+pub mod endpoints;
+pub mod fake;
+pub mod guard;
+mod lines;
+mod log;
+pub mod loopback;
+mod open;
+pub mod probe;
+pub mod process;
+mod reap;
+
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -10,8 +22,15 @@ use std::time::Instant;
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::outcome::Blame;
-use wirelab_model::plan::Job;
+use wirelab_model::plan::{Job, Trial};
 use wirelab_model::warning::Warning;
+
+pub use fake::Fake;
+pub use guard::Guard;
+pub use loopback::Loopback;
+pub use open::{LABS, LabInfo, open};
+pub use probe::refuses_unknown_protocol;
+pub use process::LocalProcess;
 
 /// A place in which trials run.
 pub trait Lab: Send {
@@ -27,7 +46,10 @@ pub trait Lab: Send {
     /// If the lab has no such placement; the message names those that it has.
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError>;
 
-    /// Starts an endpoint.
+    /// A trial is about to begin: what is started from now on belongs to it. Labs that do not care do nothing.
+    fn begin_trial(&mut self, _trial: &Trial) {}
+
+    /// Starts an endpoint. To be called from a thread that outlives the trial (see [`LocalProcess`]).
     ///
     /// # Errors
     /// If the process cannot be started.

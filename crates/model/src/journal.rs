@@ -11,6 +11,7 @@ use crate::warning::Warning;
 /// One line of `journal.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "nearly every entry is the large one, and there is one per trial")]
 pub enum Entry {
     /// A trial ended, in whatever way.
     Trial(TrialRecord),

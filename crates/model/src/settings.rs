@@ -234,15 +234,24 @@ impl Settings {
     }
 
     /// The names of all keys, in the order of their declaration.
+    #[must_use]
+    pub fn keys() -> Vec<String> {
+        Self::documented_keys().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// The keys with their documentation, in the order of their declaration.
     ///
     /// # Panics
     /// Never: the schema of a struct has properties.
     #[must_use]
-    pub fn keys() -> Vec<String> {
+    pub fn documented_keys() -> Vec<(String, String)> {
         let schema = schemars::schema_for!(Self);
         let properties =
             schema.get("properties").and_then(|p| p.as_object()).expect("a struct's schema has properties");
-        properties.keys().cloned().collect()
+        let about = |key: &serde_json::Value| {
+            key.get("description").and_then(|text| text.as_str()).unwrap_or_default().to_owned()
+        };
+        properties.iter().map(|(name, key)| (name.clone(), about(key))).collect()
     }
 }
 

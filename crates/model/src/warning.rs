@@ -102,6 +102,11 @@ pub enum Warning {
         /// Processors.
         cores: u32,
     },
+    /// The run was continued under other conditions than it was begun under (`wirelab resume --force`).
+    ConditionsChanged {
+        /// What changed, each as a phrase with both values.
+        what: Vec<String>,
+    },
     /// Open loop: requests started late, so the client could not keep the schedule.
     ScheduleLag {
         /// The cell's label.
@@ -162,6 +167,10 @@ impl Warning {
                     "The load average was {load:.1} on {cores} processors when the run began: other work shared the machine."
                 )
             }
+            Self::ConditionsChanged { what } => format!(
+                "The run was continued under other conditions than it was begun under: {}. Trials before and after are not comparable.",
+                what.join("; ")
+            ),
             Self::ScheduleLag { cell, p99_ns } => format!(
                 "In `{cell}` one request in a hundred started more than {:.2} ms late: the client could not keep its schedule.",
                 p99_ns / 1e6
@@ -199,6 +208,7 @@ impl Warning {
                 "Check that the server issues tickets, and that the client waits for them before it closes."
             }
             Self::BusyMachine { .. } => "Stop other work and run again.",
+            Self::ConditionsChanged { .. } => "Measure again from the start before you rely on a comparison.",
             Self::ScheduleLag { .. } => "Lower the rate, give the client more threads, or use a faster machine.",
         }
     }

@@ -1,7 +1,18 @@
 //! What is counted while a trial runs, from outside the endpoints. One file per observer; each declares its metrics, its
 //! cost and the privileges that it needs.
 
+pub mod cpu;
+pub mod drops;
+pub mod faults;
+pub mod memory;
+mod registry;
+pub mod switches;
+mod tree;
+mod window;
+
 use wirelab_model::metric::{Metric, Values};
+
+pub use registry::{OBSERVERS, create, default_set, metrics, unknown};
 
 /// An instrument. It lives for one trial.
 pub trait Observer: Send {

@@ -1,1 +1,59 @@
 //! Study file to plan. Pure: text in, data or a located error out; randomness comes from the study's seed.
+//!
+//! The way from a question to trials has three steps, each a function: [`parse`] reads a study file, [`resolve`] applies
+//! a preset and the command line's `--set`, [`plan`] makes cells and comparisons of it. [`block`] then gives the trials
+//! of any block, in an order that depends on nothing but the seed and the block's number.
+//!
+//! ```
+//! let text = r#"
+//!     name = "mine"
+//!     title = "HTTP/1.1 or HTTP/2"
+//!     question = "Which answers small requests faster?"
+//!     [factors]
+//!     protocol = ["h1", "h2"]
+//!     payload = ["1 KiB", "64 KiB"]
+//!     [compare]
+//!     factor = "protocol"
+//!     baseline = "h1"
+//! "#;
+//! let study = wirelab_plan::parse(text, "mine.toml")?;
+//! let study = wirelab_plan::resolve(study, None, &["payload=1 KiB".to_owned()])?;
+//! let (plan, _warnings) = wirelab_plan::plan(&study)?;
+//! let labels: Vec<_> = plan.cells.iter().map(|cell| cell.label()).collect();
+//! assert_eq!(labels, [
+//!     "protocol=h1 payload=1 KiB",
+//!     "protocol=h2 payload=1 KiB",
+//!     "protocol=h1 payload=1 KiB (A/A)",
+//! ]);
+//! assert_eq!(wirelab_plan::block(&plan, 0).len(), plan.cells.len());
+//! # Ok::<(), wirelab_plan::StudyError>(())
+//! ```
+
+mod builtin;
+mod check;
+mod error;
+mod exclude;
+mod factor;
+mod job;
+mod limits;
+mod locate;
+mod matrix;
+mod order;
+mod parse;
+mod ranges;
+mod resolve;
+mod sample_size;
+mod selectors;
+mod words;
+
+pub use builtin::{Builtin, builtin, find};
+pub use error::StudyError;
+pub use job::job;
+pub use limits::{MAX_CELLS, MAX_TEXT};
+pub use matrix::plan;
+pub use order::block;
+pub use parse::parse;
+pub use resolve::{DEFAULT_PRESET, resolve};
+pub use sample_size::blocks_for_significance;
+pub use selectors::check_metrics;
+pub use words::nearest;

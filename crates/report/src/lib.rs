@@ -1,1 +1,28 @@
 //! Reports: pure functions from a run's manifest, journal, samples and analysis to text.
+//!
+//! No function here reads a file or a clock: what a report shows is decided by the content of the run folder alone, so that
+//! the same folder gives the same report on every machine.
+
+mod charts;
+mod claims;
+mod columns;
+mod csv;
+mod failures;
+mod html;
+mod input;
+mod json;
+mod layout;
+mod markdown;
+mod numbers;
+mod published;
+mod summary;
+mod terminal;
+mod warnings;
+mod words;
+
+pub use crate::csv::{cells_csv, comparisons_csv};
+pub use crate::html::html;
+pub use crate::input::{Input, Pooled};
+pub use crate::json::json;
+pub use crate::markdown::markdown;
+pub use crate::terminal::terminal;

@@ -1,1 +1,45 @@
 //! The life cycle of a trial, the run folder, resume; nothing else.
+//!
+//! # The run folder
+//!
+//! A run is a folder, and everything a report shows is a pure function of it. It is a public format; `docs/results.md`
+//! describes it for people who read it with other tools.
+//!
+//! | path | content |
+//! |---|---|
+//! | `manifest.json` | everything known before the first trial ([`Manifest`](wirelab_model::manifest::Manifest)); written last when a run is made, so a folder without it is no run |
+//! | `journal.jsonl` | one [`Entry`](wirelab_model::journal::Entry) per line, appended and synced before the next trial starts |
+//! | `samples/trial-NNNNNN.parquet` | the samples of a trial that ended `ok` ([`samples`]) |
+//! | `samples/trial-NNNNNN.json` | its histograms, where the cell records histograms |
+//! | `logs/trial-NNNNNN-server.log`, `-client.log` | standard error of its endpoints, where they wrote any |
+//! | `logs/trial-NNNNNN-client-results.jsonl` | what the client of a failed trial wrote, if it did |
+//! | `lock` | locked (`flock`) while a process works on the run |
+//! | `work/` | specs, certificates, documents; made by each session, removed at its end |
+//!
+//! # What a kill can do
+//!
+//! Samples are written under a temporary name, synced and renamed before the line of their trial is appended to the
+//! journal; the line is one write, synced before the next trial starts. So a kill at any moment loses at most the trial in
+//! flight. It may leave a torn last line, or samples without a line: both are found and removed when the run goes on, and
+//! ignored by readers of the journal.
+
+pub mod documents;
+pub mod environment;
+mod error;
+pub mod folder;
+pub mod journal;
+pub mod pki;
+mod player;
+mod progress;
+mod results;
+mod run;
+pub mod samples;
+mod session;
+pub mod spec;
+mod trial;
+mod verify;
+
+pub use error::RunError;
+pub use progress::{Phase, Progress};
+pub use run::{Create, Run};
+pub use trial::Limits;

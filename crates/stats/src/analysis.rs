@@ -96,11 +96,11 @@ pub struct Compared {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// The cell's value is smaller than the baseline's, beyond chance and beyond the margin.
+    /// The cell's value is smaller than the baseline's, beyond chance, and not equivalent within the margin.
     Less,
-    /// The cell's value is larger, beyond chance and beyond the margin.
+    /// The cell's value is larger, beyond chance, and not equivalent within the margin.
     More,
-    /// The ratio's interval lies within the margin: if there is a difference, it does not matter.
+    /// The ratio's 90 % interval lies within the margin: if there is a difference, it does not matter.
     Equivalent,
     /// The data allow neither.
     CannotTell {

@@ -1,6 +1,47 @@
 //! Samples to values, values to estimates, comparisons, verdicts and warnings. Pure: no input or output, no clock; randomness comes
-//! from a seed. This crate knows no protocol.
+//! from a seed. This crate knows no protocol. The methods, their sources and their limits are in `docs/statistics.md`.
 
 pub mod analysis;
+pub mod bootstrap;
+mod claims;
+pub mod compare;
+mod estimate;
+#[cfg(test)]
+mod fixture;
+pub mod holm;
+pub mod metrics;
+mod parity;
+pub mod quantile;
+pub mod simulation;
+mod stop;
+mod summary;
+pub mod trend;
+mod trials;
+mod warnings;
+pub mod wilcoxon;
+
+use wirelab_model::journal::TrialRecord;
+use wirelab_model::metric::Metric;
+use wirelab_model::plan::Plan;
+use wirelab_model::study::Study;
 
 pub use analysis::Analysis;
+pub use metrics::METRICS;
+pub use stop::{enough, is_precise};
+pub use summary::{summarise, summarise_histograms};
+
+/// Everything that a report says beside the raw values: the same study, plan and records always give the same analysis.
+///
+/// `records` are those of the journal, in its order; where a trial was repeated the last record counts. `metrics` are the
+/// declarations, whose order the estimates take.
+#[must_use]
+pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&Metric]) -> Analysis {
+    let trials = trials::Trials::of(plan, records);
+    let mut bootstrap = bootstrap::Bootstrap::new(study.seed);
+    let cells: Vec<_> =
+        (0..plan.cells.len()).map(|cell| estimate::cell(cell, &trials, metrics, &mut bootstrap)).collect();
+    let comparisons = compare::compare(study, plan, &trials, &mut bootstrap);
+    let claims = claims::claims(study, plan, &trials, &mut bootstrap);
+    let warnings = warnings::warnings(study, plan, &trials, &cells, &comparisons);
+    Analysis { complete_blocks: trials.complete_blocks(), cells, comparisons, claims, warnings }
+}

@@ -8,11 +8,17 @@ use std::time::Instant;
 use wirelab_model::event::Configured;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
+use wirelab_model::spec::ClientSpec;
 
-/// Opens connections by one protocol to one server.
-pub trait Transport: 'static {
+use crate::refusal::Refusal;
+
+/// Opens connections by one protocol to one server. Each of the client's threads has its own.
+pub trait Transport: Sized + 'static {
     /// A connection, or a handle to one.
     type Connection: Connection;
+
+    /// The transport for one thread, called once inside that thread's runtime. It refuses what it cannot honour.
+    fn build(spec: &ClientSpec) -> Result<Self, Refusal>;
 
     /// Opens a connection; the engine watches the deadline.
     ///
@@ -21,6 +27,11 @@ pub trait Transport: 'static {
 
     /// What is in force on the connections, as far as it is known before or after the first of them.
     fn configured(&self) -> Configured;
+
+    /// Session tickets in store, each good for one resumed connection. The engine primes the store before it measures.
+    fn tickets(&self) -> usize {
+        0
+    }
 }
 
 /// A connection that was opened.
@@ -36,10 +47,19 @@ pub struct Opened<C> {
 
 /// An open connection. A clone is a handle to the same connection where the protocol multiplexes.
 pub trait Connection: 'static {
-    /// Sends the request of the spec and receives the whole response. Size and status are checked against the spec.
+    /// Sends the request of the spec and receives the whole response. The engine compares its size and status with the
+    /// spec; an implementation fails only where no complete response came.
     ///
-    /// `body`, where given, receives the response's bytes (for the digest of the check request).
-    fn request(&mut self, body: Option<&mut Vec<u8>>) -> impl Future<Output = Result<Answer, Failure>>;
+    /// The engine watches the deadline. Where it passes, the future is dropped: a protocol that multiplexes must then
+    /// cancel the stream; with any other the engine drops the connection as well.
+    ///
+    /// `body`, where given, is shown the response's bytes as they come (for the digest of the check request).
+    fn request(&mut self, body: Option<Sink<'_>>) -> impl Future<Output = Result<Answer, Failure>>;
+
+    /// Whether it can carry a further request, as far as is known without trying: false once the peer closed it.
+    fn is_open(&self) -> bool {
+        true
+    }
 
     /// Another handle to the same connection, if it multiplexes.
     fn another(&self) -> Option<Self>
@@ -54,6 +74,9 @@ pub trait Connection: 'static {
     fn close(self) -> impl Future<Output = ()>;
 }
 
+/// Is shown the bytes of a response body, piece by piece.
+pub type Sink<'a> = &'a mut dyn FnMut(&[u8]);
+
 /// A response.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
@@ -65,6 +88,13 @@ pub struct Answer {
     pub bytes_in: u64,
     /// Its HTTP status.
     pub status: Option<u16>,
+}
+
+impl Failure {
+    /// A failure of this class.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
 }
 
 /// Why a connection or a request failed.

@@ -1,0 +1,44 @@
+# The commands of wirelab's developers. `make help` lists them.
+.PHONY: help quick build test setup lint unit calibration bench-peers power clean
+
+CARGO ?= cargo
+WIRELAB := target/release/wirelab
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+quick: build ## build, and compare HTTP/1.1, HTTP/2 and HTTP/3 on this machine in about a minute
+	$(WIRELAB) run quick
+
+build:
+	@echo "== building wirelab (the first time this takes some minutes)"
+	$(CARGO) build --release --locked -p wirelab
+
+test: setup lint unit ## everything that has to pass: formatting, lints, unit tests, end-to-end tests
+
+setup:
+	@echo "== what the tests need"
+	@tests/setup.sh
+
+lint:
+	@echo "== formatting and lints"
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
+
+# One profile for tests, `make quick` and benchmarks, so that dependencies are built once.
+unit:
+	@echo "== tests"
+	$(CARGO) test --release --locked --workspace
+
+calibration: build ## every client kind and protocol against known delays of 1, 10 and 100 ms (about ten minutes)
+	$(WIRELAB) run tests/calibration/study.toml
+
+bench-peers: build ## the load generator beside h2load, wrk and oha (installs them; about twenty minutes the first time)
+	tests/bench-peers.sh
+
+power: ## the error rate and the power of the verdicts, by simulation (docs/statistics.md)
+	$(CARGO) run --release --locked -p wirelab-stats --example power
+
+clean: ## remove what was built and the runs made here
+	$(CARGO) clean
+	rm -rf wirelab-runs

@@ -1,0 +1,431 @@
+//! Every command and flag, documented where it is declared: `--help`, the man pages and the completions come from here.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use wirelab_model::protocol::Protocol;
+use wirelab_model::units::{Frequency, Size, Span};
+
+/// A laboratory for web communication protocols: measures HTTP/1.1, HTTP/2, HTTP/3 and the transports under them side by
+/// side, and says how sure it is.
+#[derive(Debug, Parser)]
+#[command(name = "wirelab", version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Examples:
+  wirelab run quick                             HTTP/1.1, HTTP/2 and HTTP/3 side by side, in about a minute
+  wirelab run quick --set protocol=h1,h3        only these two
+  wirelab load --protocol h2 -c 10 -m 10 -d 10s https://localhost:8443/
+  wirelab doctor                                what this machine can and cannot measure
+
+Exit status: 0 done, 1 failed, 2 wrong input, 130 interrupted.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a study: a built-in one by name, or a study file
+    Run(RunArgs),
+    /// Go on with a run that was interrupted or killed
+    Resume(ResumeArgs),
+    /// Show the report of a run again, in any format
+    Report(ReportArgs),
+    /// Send load to a server and print latencies: the load generator on its own
+    Load(LoadArgs),
+    /// Compare HTTP/1.1, HTTP/2 and HTTP/3 against one server that need not be yours, politely
+    Probe(ProbeArgs),
+    /// List the built-in studies, print one, or check a study file
+    Studies(StudiesArgs),
+    /// List endpoints, or check that one keeps the contract
+    Endpoints(EndpointsArgs),
+    /// List labs and observers
+    Labs(LabsArgs),
+    /// Say what this machine can and cannot measure, with the remedy for each
+    Doctor(DoctorArgs),
+    /// Print the completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page of wirelab or of one command, or write all of them
+    Man(ManArgs),
+    /// Play a built-in endpoint (this is how wirelab starts itself; see contract/README.md)
+    Endpoint(EndpointArgs),
+    /// Watch over the processes of a run (internal)
+    #[command(hide = true)]
+    Guard,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab run quick
+  wirelab run cloud-quic --preset smoke
+  wirelab run my-study.toml --set payload='1 KiB,1 MiB' --set workers=4
+  wirelab run cloud-quic --plan                 show the cells and the expected time, run nothing
+
+Ctrl-C ends the run after the trial in flight is cleaned up; `wirelab resume` goes on with it.")]
+pub struct RunArgs {
+    /// A built-in study (`wirelab studies` lists them), or the path of a study file
+    pub study: String,
+    /// A variant of the study
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+    /// Replace the levels of a factor, or fix a setting; repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE[,VALUE]")]
+    pub sets: Vec<String>,
+    /// Where to run
+    #[arg(long, value_name = "LAB")]
+    pub lab: Option<String>,
+    /// Where run folders are made
+    #[arg(long, value_name = "DIR", default_value = "wirelab-runs")]
+    pub out: PathBuf,
+    /// Show the plan and stop
+    #[arg(long)]
+    pub plan: bool,
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
+/// Arguments of `resume`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab resume                                the newest run below wirelab-runs/
+  wirelab resume wirelab-runs/quick-20261120-101500")]
+pub struct ResumeArgs {
+    /// The run folder; default: the newest one below --out
+    pub run: Option<PathBuf>,
+    /// Where run folders are
+    #[arg(long, value_name = "DIR", default_value = "wirelab-runs")]
+    pub out: PathBuf,
+    /// Go on though the machine or an endpoint has changed since; the report will say so
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
+/// How progress and results are shown.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Print the result as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab report                                the newest run, in the terminal
+  wirelab report RUN --format html > report.html
+  wirelab report RUN --format csv               one row per cell and metric
+  wirelab report RUN --format comparisons       one row per comparison")]
+pub struct ReportArgs {
+    /// The run folder; default: the newest one below --out
+    pub run: Option<PathBuf>,
+    /// Where run folders are
+    #[arg(long, value_name = "DIR", default_value = "wirelab-runs")]
+    pub out: PathBuf,
+    /// The form
+    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    pub format: Format,
+}
+
+/// The forms of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables for the terminal
+    Terminal,
+    /// Markdown
+    Markdown,
+    /// One self-contained HTML file
+    Html,
+    /// CSV, one row per cell and metric
+    Csv,
+    /// CSV, one row per comparison
+    Comparisons,
+    /// JSON
+    Json,
+}
+
+/// Arguments of `load`.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("extent").args(["requests", "duration"])))]
+#[command(after_help = "Examples:
+  wirelab load https://localhost:8443/              HTTP/2, one request at a time, 10 s
+  wirelab load --protocol h2 -c 10 -m 10 -d 10s URL 10 connections, 10 streams on each
+  wirelab load --protocol h3 --rate 500/s -d 30s URL an open loop: latency counts from the intended start
+  wirelab load --protocol h1 --new-connections -n 1000 URL
+
+Time starts at the intended start of each request, so a stalled server cannot hide (no coordinated omission).
+Send load only to servers that are yours.")]
+pub struct LoadArgs {
+    /// The URL, http:// or https://
+    pub url: String,
+    /// The protocol: h1, h1c, h2, h2c or h3; default: h2 for https, h1c for http
+    #[arg(long, short)]
+    pub protocol: Option<Protocol>,
+    /// Persistent connections
+    #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub connections: u32,
+    /// Requests in flight on each connection (HTTP/2 and HTTP/3)
+    #[arg(long, short = 'm', default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub streams: u32,
+    /// A new connection for every request; -c is then the number of requests in flight
+    #[arg(long)]
+    pub new_connections: bool,
+    /// What new connections may reuse
+    #[arg(long, value_enum, default_value_t = ResumptionArg::None)]
+    pub resumption: ResumptionArg,
+    /// How many requests to send
+    #[arg(long, short = 'n', value_parser = clap::value_parser!(u64).range(1..))]
+    pub requests: Option<u64>,
+    /// How long to send, for example 10s; default 10 s
+    #[arg(long, short)]
+    pub duration: Option<Span>,
+    /// Requests to send before measuring
+    #[arg(long, value_name = "REQUESTS", default_value_t = 0)]
+    pub warm_up: u64,
+    /// Arrivals per second, for example 500/s: an open loop
+    #[arg(long, short)]
+    pub rate: Option<Frequency>,
+    /// How the arrivals of an open loop are spaced
+    #[arg(long, value_enum, default_value_t = ArrivalsArg::Poisson, requires = "rate")]
+    pub arrivals: ArrivalsArg,
+    /// Threads of the client
+    #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: u16,
+    /// The method
+    #[arg(long, default_value = "GET")]
+    pub method: String,
+    /// A header field; repeatable
+    #[arg(long, short = 'H', value_name = "NAME: VALUE")]
+    pub header: Vec<String>,
+    /// Bytes of request body, for example '32 KiB'
+    #[arg(long, default_value = "0 B")]
+    pub body: Size,
+    /// Trust this certificate authority (PEM) instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Do not verify the server's certificate
+    #[arg(long, conflicts_with = "ca")]
+    pub insecure: bool,
+    /// Connect to this address instead of looking up the URL's host
+    #[arg(long, value_name = "ADDRESS")]
+    pub connect_to: Option<std::net::IpAddr>,
+    /// The deadline of a request, connecting included
+    #[arg(long, default_value = "10 s")]
+    pub timeout: Span,
+    /// The deadline of a connection's handshake
+    #[arg(long, default_value = "5 s")]
+    pub connect_timeout: Span,
+    /// Write one record per request to this file, as JSON lines (contract/schema/sample.schema.json)
+    #[arg(long, value_name = "FILE")]
+    pub samples: Option<PathBuf>,
+    /// Seeds arrivals
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
+/// [`wirelab_model::spec::Resumption`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ResumptionArg {
+    /// Nothing: every handshake is a full one
+    None,
+    /// TLS session tickets
+    Resume,
+    /// Session tickets and 0-RTT data
+    ZeroRtt,
+}
+
+/// [`wirelab_model::spec::Arrivals`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalsArg {
+    /// At equal intervals
+    Uniform,
+    /// A Poisson process
+    Poisson,
+}
+
+/// Arguments of `probe`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab probe https://example.org/
+  wirelab probe https://localhost:8443/ --ca ca.pem --requests 10 --i-own-this-host
+
+Without --i-own-this-host at most 30 requests per protocol are sent, one at a time, at most 2 per second.")]
+pub struct ProbeArgs {
+    /// The URL, https://
+    pub url: String,
+    /// The protocols to compare
+    #[arg(long, value_delimiter = ',', default_value = "h1,h2,h3")]
+    pub protocols: Vec<Protocol>,
+    /// Blocks: each has one new connection per protocol, in random order
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub blocks: u32,
+    /// Requests on each connection, one after the other
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub requests: u32,
+    /// Lift the limits: you may send load to this host
+    #[arg(long)]
+    pub i_own_this_host: bool,
+    /// Trust this certificate authority (PEM) instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Do not verify the server's certificate
+    #[arg(long, conflicts_with = "ca")]
+    pub insecure: bool,
+    /// Connect to this address instead of looking up the URL's host
+    #[arg(long, value_name = "ADDRESS")]
+    pub connect_to: Option<std::net::IpAddr>,
+    /// The deadline of a request, connecting included
+    #[arg(long, default_value = "10 s")]
+    pub timeout: Span,
+    /// Seeds the order
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
+/// Arguments of `studies`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab studies                               the list
+  wirelab studies show quick > my-study.toml    a start for one's own
+  wirelab studies check my-study.toml
+  wirelab studies keys                          every key that [workload] and [factors] know")]
+pub struct StudiesArgs {
+    /// What to do; default: list
+    #[command(subcommand)]
+    pub command: Option<StudiesCommand>,
+    /// Print as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// The subcommands of `studies`.
+#[derive(Debug, Subcommand)]
+pub enum StudiesCommand {
+    /// Print the file of a built-in study
+    Show {
+        /// Its name
+        study: String,
+        /// Its description instead of its file
+        #[arg(long)]
+        readme: bool,
+    },
+    /// Check a study file
+    Check {
+        /// A built-in study or a file
+        study: String,
+        /// With this preset applied
+        #[arg(long)]
+        preset: Option<String>,
+    },
+    /// List the keys of [workload] and [factors]
+    Keys,
+}
+
+/// Arguments of `endpoints`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab endpoints                             the list
+  wirelab endpoints check builtin               run the contract suite on one
+  wirelab endpoints check --all
+
+Endpoints are folders with an endpoint.toml below ./endpoints, below the folders in $WIRELAB_ENDPOINTS (separated by
+colons), and below the user's data folder (~/.local/share/wirelab/endpoints). contract/README.md says how to write one.")]
+pub struct EndpointsArgs {
+    /// What to do; default: list
+    #[command(subcommand)]
+    pub command: Option<EndpointsCommand>,
+    /// Print as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// The subcommands of `endpoints`.
+#[derive(Debug, Subcommand)]
+pub enum EndpointsCommand {
+    /// Run the contract suite
+    Check {
+        /// The endpoint's name
+        #[arg(required_unless_present = "all")]
+        name: Option<String>,
+        /// Check every endpoint that is installed
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+/// Arguments of `labs`.
+#[derive(Debug, Args)]
+pub struct LabsArgs {
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab completions bash > ~/.local/share/bash-completion/completions/wirelab")]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab man | man -l -
+  wirelab man run | man -l -
+  wirelab man --out /usr/local/share/man/man1")]
+pub struct ManArgs {
+    /// The command; default: wirelab itself
+    pub command: Option<String>,
+    /// Write the pages of all commands into this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub out: Option<PathBuf>,
+}
+
+/// Arguments of `endpoint`.
+#[derive(Debug, Args)]
+pub struct EndpointArgs {
+    /// What to play
+    #[command(subcommand)]
+    pub role: EndpointRole,
+}
+
+/// The roles of the built-in endpoint.
+#[derive(Debug, Subcommand)]
+pub enum EndpointRole {
+    /// Print what the endpoint can do, as JSON
+    Describe,
+    /// Serve
+    Server {
+        /// The spec (contract/schema/server-spec.schema.json)
+        #[arg(long)]
+        spec: PathBuf,
+    },
+    /// Send requests
+    Client {
+        /// The spec (contract/schema/client-spec.schema.json)
+        #[arg(long)]
+        spec: PathBuf,
+    },
+}

@@ -1,0 +1,238 @@
+//! `wirelab doctor`: what this machine can and cannot measure, with the remedy for each.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde::Serialize;
+
+use crate::args::DoctorArgs;
+use crate::failure::Result;
+use crate::output::{print, print_json};
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Finding {
+    /// What.
+    what: &'static str,
+    /// How it stands.
+    state: State,
+    /// What was seen.
+    seen: String,
+    /// What to do about it; empty where all is well.
+    remedy: String,
+}
+
+/// How a thing stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// As it should be.
+    Good,
+    /// Measurements work, with a limit.
+    Limited,
+    /// Something cannot be measured here.
+    Missing,
+}
+
+/// Looks at the machine.
+pub fn doctor(args: &DoctorArgs) -> Result {
+    let findings = vec![
+        processors(),
+        load(),
+        governor(),
+        clock(),
+        loopback(),
+        udp_buffers(),
+        fast_open(),
+        congestion(),
+        open_files(),
+        clear_refs(),
+        python(),
+        disk(),
+    ];
+    if args.json {
+        return print_json(&findings);
+    }
+    let mut text = String::new();
+    for finding in &findings {
+        let mark = match finding.state {
+            State::Good => "good   ",
+            State::Limited => "limited",
+            State::Missing => "missing",
+        };
+        let _ = writeln!(text, "{mark}  {}: {}", finding.what, finding.seen);
+        if !finding.remedy.is_empty() {
+            let _ = writeln!(text, "         remedy: {}", finding.remedy);
+        }
+    }
+    let limits = findings.iter().filter(|finding| finding.state != State::Good).count();
+    let _ = writeln!(text, "\n{} things looked at, {limits} with a limit.", findings.len());
+    print(&text)
+}
+
+fn good(what: &'static str, seen: impl Into<String>) -> Finding {
+    Finding { what, state: State::Good, seen: seen.into(), remedy: String::new() }
+}
+
+fn limited(what: &'static str, seen: impl Into<String>, remedy: impl Into<String>) -> Finding {
+    Finding { what, state: State::Limited, seen: seen.into(), remedy: remedy.into() }
+}
+
+fn missing(what: &'static str, seen: impl Into<String>, remedy: impl Into<String>) -> Finding {
+    Finding { what, state: State::Missing, seen: seen.into(), remedy: remedy.into() }
+}
+
+fn read(path: &str) -> std::result::Result<String, String> {
+    fs::read_to_string(path).map(|text| text.trim().to_owned()).map_err(|error| format!("cannot read {path}: {error}"))
+}
+
+fn number(path: &str) -> std::result::Result<u64, String> {
+    read(path)?.parse().map_err(|_| format!("{path} holds no number"))
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+fn processors() -> Finding {
+    const WHAT: &str = "processors";
+    match cores() {
+        1 => limited(WHAT, "1", "use a machine with at least two: client and server share this one, and each slows the other"),
+        count => good(WHAT, count.to_string()),
+    }
+}
+
+fn load() -> Finding {
+    const WHAT: &str = "other work";
+    let average = read("/proc/loadavg").ok().and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    match average {
+        None => limited(WHAT, "the load average cannot be read", "mount /proc"),
+        Some(load) if load > 0.5 * cores() as f64 => {
+            limited(WHAT, format!("load average {load:.2}"), "stop other work before measuring")
+        }
+        Some(load) => good(WHAT, format!("load average {load:.2}")),
+    }
+}
+
+fn governor() -> Finding {
+    const WHAT: &str = "processor frequency";
+    match read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") {
+        Ok(name) if name == "performance" => good(WHAT, "governor performance"),
+        Ok(name) => limited(WHAT, format!("governor {name}"), "cpupower frequency-set -g performance, so that the clock does not change between trials"),
+        Err(_) => limited(WHAT, "no governor visible (a virtual machine?)", "nothing to set here; interleaved blocks and the A/A pair show how steady the machine is"),
+    }
+}
+
+fn clock() -> Finding {
+    const WHAT: &str = "clock";
+    const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    match read(SOURCE) {
+        Ok(name) if matches!(name.as_str(), "tsc" | "kvm-clock" | "arch_sys_counter") => good(WHAT, name),
+        Ok(name) => limited(WHAT, name, "a clock source that needs a system call for each reading: prefer tsc (kernel parameter clocksource=tsc)"),
+        Err(error) => limited(WHAT, error, "mount /sys"),
+    }
+}
+
+fn loopback() -> Finding {
+    const WHAT: &str = "loopback MTU";
+    match number("/sys/class/net/lo/mtu") {
+        Ok(mtu) if mtu > 1500 => limited(
+            WHAT,
+            format!("{mtu} bytes"),
+            "real networks have 1500; `ip link set lo mtu 1500` (as root) brings loopback closer to one",
+        ),
+        Ok(mtu) => good(WHAT, format!("{mtu} bytes")),
+        Err(error) => missing(WHAT, error, "mount /sys"),
+    }
+}
+
+fn udp_buffers() -> Finding {
+    const WHAT: &str = "UDP receive buffers (QUIC, HTTP/3)";
+    match number("/proc/sys/net/core/rmem_max") {
+        Ok(bytes) if bytes < 2_500_000 => limited(
+            WHAT,
+            format!("at most {bytes} bytes without privileges"),
+            "sysctl -w net.core.rmem_max=7500000 net.core.wmem_max=7500000, or run as root",
+        ),
+        Ok(bytes) => good(WHAT, format!("up to {bytes} bytes")),
+        Err(error) => missing(WHAT, error, "mount /proc"),
+    }
+}
+
+fn fast_open() -> Finding {
+    const WHAT: &str = "TCP Fast Open";
+    match number("/proc/sys/net/ipv4/tcp_fastopen") {
+        Ok(bits) if bits & 3 == 3 => good(WHAT, "client and server"),
+        Ok(bits) => limited(
+            WHAT,
+            format!("net.ipv4.tcp_fastopen is {bits}: {}", if bits & 1 == 1 { "client only" } else { "no client" }),
+            "sysctl -w net.ipv4.tcp_fastopen=3; until then `fast_open = true` is unsupported",
+        ),
+        Err(error) => missing(WHAT, error, "a kernel with TCP Fast Open"),
+    }
+}
+
+fn congestion() -> Finding {
+    const WHAT: &str = "TCP congestion control";
+    let available = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    match available {
+        Ok(names) if ["cubic", "bbr", "reno"].iter().all(|name| names.split(' ').any(|n| n == *name)) => good(WHAT, names),
+        Ok(names) => limited(WHAT, names, "modprobe tcp_bbr; until then the missing ones are unsupported"),
+        Err(error) => missing(WHAT, error, "mount /proc"),
+    }
+}
+
+fn open_files() -> Finding {
+    const WHAT: &str = "open files";
+    let limit = read("/proc/self/limits").ok().and_then(|text| {
+        text.lines().find(|line| line.starts_with("Max open files"))?.split_whitespace().nth(3)?.parse::<u64>().ok()
+    });
+    match limit {
+        Some(limit) if limit < 4096 => limited(WHAT, format!("at most {limit}"), "ulimit -n 65536 for studies with many connections"),
+        Some(limit) => good(WHAT, format!("at most {limit}")),
+        None => good(WHAT, "unlimited"),
+    }
+}
+
+fn clear_refs() -> Finding {
+    const WHAT: &str = "peak memory of the measured window";
+    match fs::write("/proc/self/clear_refs", "5") {
+        Ok(()) => good(WHAT, "can be reset at its begin"),
+        Err(error) => limited(WHAT, format!("/proc/PID/clear_refs: {error}"), "a kernel with CONFIG_PROC_PAGE_MONITOR; until then peaks include start-up"),
+    }
+}
+
+fn python() -> Finding {
+    const WHAT: &str = "python3 (for endpoints/_template)";
+    let version = Command::new("python3").arg("--version").stdin(Stdio::null()).output();
+    match version {
+        Ok(output) if output.status.success() => good(WHAT, String::from_utf8_lossy(&output.stdout).trim()),
+        Ok(output) => missing(WHAT, format!("python3 --version: {}", output.status), "install Python 3.9 or newer"),
+        Err(error) => missing(WHAT, error.to_string(), "install Python 3.9 or newer"),
+    }
+}
+
+fn disk() -> Finding {
+    const WHAT: &str = "room for runs";
+    let here = Path::new(".");
+    let output = Command::new("df").args(["-Pk", "."]).stdin(Stdio::null()).output();
+    let free = output.ok().and_then(|output| {
+        String::from_utf8_lossy(&output.stdout).lines().nth(1)?.split_whitespace().nth(3)?.parse::<u64>().ok()
+    });
+    let writable = tempfile_in(here);
+    match (free, writable) {
+        (_, Err(error)) => missing(WHAT, format!("this folder is not writable: {error}"), "use --out DIR"),
+        (Some(kib), _) if kib < 1 << 20 => limited(WHAT, format!("{} MiB free here", kib >> 10), "free some, or use --out DIR"),
+        (Some(kib), _) => good(WHAT, format!("{} GiB free here", kib >> 20)),
+        (None, _) => limited(WHAT, "the free space is unknown", "none needed"),
+    }
+}
+
+/// Whether a file can be made here; it is removed at once.
+fn tempfile_in(folder: &Path) -> std::io::Result<()> {
+    let path = folder.join(format!(".wirelab-doctor-{}", std::process::id()));
+    fs::File::create_new(&path)?;
+    fs::remove_file(&path)
+}

@@ -1,0 +1,12 @@
+//! One file per command.
+
+pub mod doctor;
+pub mod endpoint;
+pub mod endpoints;
+pub mod labs;
+pub mod load;
+pub mod manual;
+pub mod probe;
+pub mod report;
+pub mod run;
+pub mod studies;

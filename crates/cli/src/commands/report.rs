@@ -1,0 +1,71 @@
+//! `wirelab report`: everything shown is a pure function of the run folder.
+
+use std::path::{Path, PathBuf};
+
+use wirelab_model::journal::TrialRecord;
+use wirelab_model::outcome::Outcome;
+use wirelab_model::sample::Sample;
+use wirelab_report::{Input, Pooled};
+use wirelab_run::Run;
+
+use crate::args::{Format, ReportArgs};
+use crate::commands::{run, studies};
+use crate::failure::{Failure, Result};
+use crate::output::{colour, print, width};
+
+/// Prints the report of a run.
+pub fn report(args: &ReportArgs) -> Result {
+    let folder = match &args.run {
+        Some(folder) => folder.clone(),
+        None => run::newest(&args.out)?,
+    };
+    print(&render(&folder, args.format)?)
+}
+
+/// Writes `report.html` into the run folder and gives its path.
+pub fn write_html(folder: &Path) -> Result<PathBuf> {
+    let path = folder.join("report.html");
+    let page = render(folder, Format::Html)?;
+    std::fs::write(&path, page).map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
+    Ok(path)
+}
+
+/// Renders the report of a run folder.
+pub fn render(folder: &Path, format: Format) -> Result<String> {
+    let run = Run::open(folder).map_err(Failure::input)?;
+    let metrics = studies::metrics();
+    let manifest = run.manifest();
+    let analysis = wirelab_stats::analyse(&manifest.study, &manifest.plan, run.trials(), &metrics);
+    let pooled = |cell| pooled(&run, cell);
+    let input = Input {
+        manifest,
+        trials: run.trials(),
+        stopped: run.stopped(),
+        analysis: &analysis,
+        metrics: &metrics,
+        pooled: &pooled,
+    };
+    Ok(match format {
+        Format::Terminal => wirelab_report::terminal(&input, width(), colour()),
+        Format::Markdown => wirelab_report::markdown(&input),
+        Format::Html => wirelab_report::html(&input),
+        Format::Csv => wirelab_report::cells_csv(&input),
+        Format::Comparisons => wirelab_report::comparisons_csv(&input),
+        Format::Json => wirelab_report::json(&input),
+    })
+}
+
+/// The response times of all successful requests of a cell, over all its successful trials.
+fn pooled(run: &Run, cell: usize) -> std::result::Result<Pooled, String> {
+    let successful = |record: &&TrialRecord| record.trial.cell == cell && record.outcome == Outcome::Ok;
+    let (mut trials, mut times) = (0, Vec::new());
+    for record in run.trials().iter().filter(successful) {
+        let samples = run.samples(record).map_err(|error| error.to_string())?;
+        if samples.is_empty() && record.results.as_deref().is_some_and(|path| path.ends_with(".json")) {
+            return Err("it was recorded as histograms, which hold no single response times".to_owned());
+        }
+        trials += 1;
+        times.extend(samples.iter().filter(|sample| sample.is_ok()).map(Sample::response_ns));
+    }
+    Pooled::from_values(trials, times).ok_or_else(|| "no request of it succeeded".to_owned())
+}

@@ -1,0 +1,119 @@
+//! `wirelab run` and `wirelab resume`.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use wirelab_model::journal::StopReason;
+use wirelab_model::plan::Plan;
+use wirelab_run::{Create, Run};
+
+use crate::args::{ResumeArgs, RunArgs, ShowArgs};
+use crate::commands::{report, studies};
+use crate::failure::{Failure, Result};
+use crate::interrupt::stop_flag;
+use crate::output::{print, print_json};
+use crate::progress::Bar;
+
+/// Runs a study from its first block.
+pub fn run(args: &RunArgs) -> Result {
+    let mut study = studies::read(&args.study)?.resolve(args.preset.as_deref(), &args.sets)?;
+    if let Some(lab) = &args.lab {
+        study.lab.clone_from(lab);
+    }
+    let (plan, warnings) = wirelab_plan::plan(&study).map_err(Failure::input)?;
+    if args.plan {
+        return show_plan(&plan, args.show.json);
+    }
+    let mut lab = wirelab_lab::open(&study.lab, &program()?).map_err(Failure::input)?;
+    let mut run = Run::create(Create {
+        parent: &args.out,
+        study,
+        preset: args.preset.clone(),
+        set: args.sets.clone(),
+        plan,
+        warnings,
+        endpoints: wirelab_lab::endpoints::discover(&program()?),
+        lab: lab.as_ref(),
+    })
+    .map_err(Failure::failed)?;
+    execute(&mut run, lab.as_mut(), &args.show)
+}
+
+/// Goes on with a run.
+pub fn resume(args: &ResumeArgs) -> Result {
+    let folder = match &args.run {
+        Some(folder) => folder.clone(),
+        None => newest(&args.out)?,
+    };
+    let mut run = Run::reopen(&folder, args.force).map_err(Failure::failed)?;
+    let mut lab = wirelab_lab::open(&run.manifest().lab, &program()?).map_err(Failure::failed)?;
+    execute(&mut run, lab.as_mut(), &args.show)
+}
+
+/// Runs what is left of the plan, then reports.
+fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Result {
+    let stop = stop_flag()?;
+    let result = {
+        let bar = Bar::new(show.quiet);
+        run.execute(lab, &mut |progress| bar.show(progress), &stop)
+    };
+    let folder = run.folder().to_owned();
+    let again = format!("wirelab resume {}", folder.display());
+    let reason = result.map_err(|error| Failure::failed(format!("{error}\n{} keeps what was measured; go on with: {again}", folder.display())))?;
+    let page = report::write_html(&folder)?;
+    if show.json {
+        print(&report::render(&folder, crate::args::Format::Json)?)?;
+    } else {
+        print(&report::render(&folder, crate::args::Format::Terminal)?)?;
+        print(&format!("\nReport: {}\n", page.display()))?;
+    }
+    match reason {
+        StopReason::Interrupted => Err(Failure::interrupted(format!("interrupted; what was measured is kept. Go on with: {again}"))),
+        StopReason::Hopeless => Err(Failure::failed(format!(
+            "every trial of the first block failed, so the run was given up. The logs are in {}",
+            folder.join("logs").display()
+        ))),
+        StopReason::Precise | StopReason::MaxBlocks | StopReason::Budget => Ok(()),
+    }
+}
+
+/// The path of this program, which starts itself as endpoints and guard.
+pub fn program() -> Result<PathBuf> {
+    std::env::current_exe().map_err(|error| Failure::failed(format!("cannot find the path of wirelab itself: {error}")))
+}
+
+/// The newest run below `parent`.
+pub fn newest(parent: &Path) -> Result<PathBuf> {
+    let runs = std::fs::read_dir(parent).map_err(|error| {
+        Failure::input(format!("no runs below {}: {error}. Name a run folder, or start with `wirelab run quick`", parent.display()))
+    })?;
+    let created = |path: &PathBuf| std::fs::metadata(path.join("manifest.json")).and_then(|facts| facts.modified()).ok();
+    runs.filter_map(|entry| Some(entry.ok()?.path()))
+        .filter_map(|path| Some((created(&path)?, path)))
+        .max()
+        .map(|(_, path)| path)
+        .ok_or_else(|| Failure::input(format!("no run below {}; start with `wirelab run quick`", parent.display())))
+}
+
+/// Prints the plan.
+fn show_plan(plan: &Plan, json: bool) -> Result {
+    if json {
+        return print_json(plan);
+    }
+    let mut text = String::new();
+    for (number, cell) in plan.cells.iter().enumerate() {
+        let _ = writeln!(text, "{number:>5}  {}", cell.label());
+    }
+    let budget = plan.budget.map_or_else(String::new, |budget| format!(", no new block after {budget}"));
+    let _ = writeln!(
+        text,
+        "\n{} cells (A/A twins included), {} comparisons, {} to {} blocks of {} trials{budget}; seed {}.",
+        plan.cells.len(),
+        plan.comparisons.len(),
+        plan.min_blocks,
+        plan.max_blocks,
+        plan.cells.len(),
+        plan.seed
+    );
+    print(&text)
+}

@@ -1,0 +1,118 @@
+//! `wirelab studies`: what studies there are, and what a study file may say.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::json;
+use wirelab_model::metric::Metric;
+use wirelab_model::settings::Settings;
+use wirelab_model::study::Study;
+
+use crate::args::{StudiesArgs, StudiesCommand};
+use crate::failure::{Failure, Result};
+use crate::output::{print, print_json};
+
+/// Lists, prints or checks studies.
+pub fn studies(args: &StudiesArgs) -> Result {
+    match &args.command {
+        None => list(args.json),
+        Some(StudiesCommand::Show { study, readme }) => {
+            let builtin = wirelab_plan::find(study).map_err(Failure::input)?;
+            print(if *readme { builtin.readme } else { builtin.text })
+        }
+        Some(StudiesCommand::Check { study, preset }) => check(study, preset.as_deref(), args.json),
+        Some(StudiesCommand::Keys) => keys(args.json),
+    }
+}
+
+/// A study with the text that it was read from, for errors that name line and column.
+pub struct Source {
+    study: Study,
+    name: String,
+    text: String,
+}
+
+/// Reads a study: a built-in one by name, otherwise a file.
+pub fn read(name: &str) -> Result<Source> {
+    let text = text(name)?;
+    let study = wirelab_plan::parse(&text, name).map_err(Failure::input)?;
+    Ok(Source { study, name: name.to_owned(), text })
+}
+
+fn text(name: &str) -> Result<String> {
+    let is_path = name.contains('/') || name.ends_with(".toml");
+    if !is_path {
+        match wirelab_plan::find(name) {
+            Ok(builtin) => return Ok(builtin.text.to_owned()),
+            Err(error) if !Path::new(name).exists() => return Err(Failure::input(error)),
+            Err(_) => {}
+        }
+    }
+    let wrong = |error: std::io::Error| Failure::input(format!("cannot read the study file {name}: {error}"));
+    // A directory, a device or a huge file must not hang or fill the memory.
+    let facts = std::fs::metadata(name).map_err(wrong)?;
+    if !facts.is_file() || facts.len() > wirelab_plan::MAX_TEXT as u64 {
+        return Err(Failure::input(format!("{name} is not a study file: a regular file of at most 1 MiB was expected")));
+    }
+    std::fs::read_to_string(name).map_err(wrong)
+}
+
+/// Every metric that a study may compare.
+pub fn metrics() -> Vec<&'static Metric> {
+    wirelab_stats::METRICS.iter().chain(wirelab_observe::metrics()).collect()
+}
+
+impl Source {
+    /// Applies preset and settings, and checks what only the whole tool knows: the names of metrics.
+    pub fn resolve(self, preset: Option<&str>, sets: &[String]) -> Result<Study> {
+        let known: Vec<_> = metrics().iter().map(|metric| metric.name).collect();
+        wirelab_plan::check_metrics(&self.study, &known)
+            .map_err(|error| Failure::input(error.located(&self.text, &self.name)))?;
+        wirelab_plan::resolve(self.study, preset, sets).map_err(Failure::input)
+    }
+}
+
+fn list(as_json: bool) -> Result {
+    let studies = wirelab_plan::builtin();
+    let mut text = String::new();
+    let mut rows = Vec::new();
+    for builtin in studies {
+        let study = wirelab_plan::parse(builtin.text, builtin.name).map_err(Failure::failed)?;
+        let _ = writeln!(text, "{:<14} {}", study.name, study.title);
+        for (name, preset) in &study.presets {
+            let _ = writeln!(text, "  --preset {name:<10} {}", preset.about);
+        }
+        rows.push(json!({
+            "name": study.name, "title": study.title, "question": study.question,
+            "presets": study.presets.iter().map(|(name, preset)| (name.clone(), preset.about.clone().into())).collect::<serde_json::Map<_, _>>(),
+        }));
+    }
+    if as_json { print_json(&rows) } else { print(&text) }
+}
+
+fn check(name: &str, preset: Option<&str>, as_json: bool) -> Result {
+    let study = read(name)?.resolve(preset, &[])?;
+    let (plan, _) = wirelab_plan::plan(&study).map_err(Failure::input)?;
+    if as_json {
+        return print_json(&plan);
+    }
+    print(&format!(
+        "{name}: right. {} cells, {} comparisons, {} to {} blocks.\n",
+        plan.cells.len(),
+        plan.comparisons.len(),
+        plan.min_blocks,
+        plan.max_blocks
+    ))
+}
+
+fn keys(as_json: bool) -> Result {
+    let keys = Settings::documented_keys();
+    if as_json {
+        return print_json(&keys.iter().map(|(name, about)| json!({ "key": name, "about": about })).collect::<Vec<_>>());
+    }
+    let mut text = String::new();
+    for (name, about) in keys {
+        let _ = writeln!(text, "{name}\n    {}", about.replace('\n', "\n    "));
+    }
+    print(&text)
+}

@@ -1,0 +1,105 @@
+//! How a client finds out that a server speaks HTTP/3: the HTTPS resource record (RFC 9460) and Alt-Svc (RFC 7838).
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::str::FromStr;
+use std::time::Duration;
+
+use hickory_proto::op::{Message, Query};
+use hickory_proto::rr::rdata::svcb::SvcParamValue;
+use hickory_proto::rr::{Name, RData, RecordType};
+
+/// How long to wait for an answer of the name server; asked twice.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// The ALPN identifiers in the HTTPS records of `host`; empty where it has none.
+///
+/// # Errors
+/// Why the name server could not be asked, or did not answer.
+pub fn https_record(host: &str, port: u16) -> Result<Vec<String>, String> {
+    if host.parse::<IpAddr>().is_ok() || host.starts_with('[') {
+        return Err("an address has no DNS records".to_owned());
+    }
+    // RFC 9460, section 9.1: other ports than 443 are prefixed to the name.
+    let name = if port == 443 { format!("{host}.") } else { format!("_{port}._https.{host}.") };
+    let name = Name::from_str(&name).map_err(|error| format!("`{host}` is not a DNS name: {error}"))?;
+    let server = name_server()?;
+    let mut message = Message::query();
+    message.add_query(Query::query(name, RecordType::HTTPS));
+    message.metadata.recursion_desired = true;
+    let bytes = message.to_vec().map_err(|error| format!("cannot write the DNS query: {error}"))?;
+    let answer = ask(server, &bytes, message.metadata.id)?;
+    let mut protocols = Vec::new();
+    for record in answer.answers {
+        if let RData::HTTPS(record) = &record.data {
+            for (_, value) in &record.svc_params {
+                if let SvcParamValue::Alpn(alpn) = value {
+                    protocols.extend(alpn.0.iter().cloned());
+                }
+            }
+        }
+    }
+    Ok(protocols)
+}
+
+/// The first name server of the system.
+fn name_server() -> Result<SocketAddr, String> {
+    const FILE: &str = "/etc/resolv.conf";
+    let text = std::fs::read_to_string(FILE).map_err(|error| format!("cannot read {FILE}: {error}"))?;
+    text.lines()
+        .filter_map(|line| line.trim().strip_prefix("nameserver")?.trim().parse::<IpAddr>().ok())
+        .next()
+        .map(|address| SocketAddr::new(address, 53))
+        .ok_or_else(|| format!("{FILE} names no name server"))
+}
+
+/// Sends the query, and takes the answer with its number.
+fn ask(server: SocketAddr, query: &[u8], id: u16) -> Result<Message, String> {
+    let attempt = |error: std::io::Error| format!("the name server {server} did not answer: {error}");
+    let any: IpAddr = if server.is_ipv4() { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
+    let socket = UdpSocket::bind((any, 0)).map_err(attempt)?;
+    socket.connect(server).map_err(attempt)?;
+    socket.set_read_timeout(Some(WAIT)).map_err(attempt)?;
+    let mut buffer = [0; 4096];
+    let mut last = String::new();
+    for _ in 0..2 {
+        socket.send(query).map_err(attempt)?;
+        match socket.recv(&mut buffer) {
+            Err(error) => last = attempt(error),
+            Ok(length) => match Message::from_vec(&buffer[..length]) {
+                Ok(message) if message.metadata.id == id => return Ok(message),
+                Ok(_) => last = format!("the name server {server} answered another query"),
+                Err(error) => last = format!("the name server {server} sent something unreadable: {error}"),
+            },
+        }
+    }
+    Err(last)
+}
+
+/// The protocols that an `Alt-Svc` field offers, in its order; `clear` and a missing field offer none.
+pub fn alt_svc(field: &str) -> Vec<String> {
+    if field.trim() == "clear" {
+        return Vec::new();
+    }
+    field
+        .split(',')
+        .filter_map(|entry| entry.split(';').next()?.split_once('='))
+        .map(|(protocol, authority)| format!("{} at {}", protocol.trim(), authority.trim().trim_matches('"')))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_offers_of_alt_svc_are_read_in_order() {
+        let offers = alt_svc(r#"h3=":443"; ma=2592000,h3-29=":443"; ma=2592000"#);
+        assert_eq!(offers, ["h3 at :443", "h3-29 at :443"]);
+        assert!(alt_svc("clear").is_empty());
+    }
+
+    #[test]
+    fn an_address_has_no_record_and_is_not_asked_for() {
+        assert!(https_record("127.0.0.1", 443).unwrap_err().contains("no DNS records"));
+    }
+}

@@ -1,0 +1,35 @@
+//! Printing to standard output, whose reader may go away.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::failure::{Failure, Result};
+
+/// Prints `text`. A reader that went away (`wirelab ... | head`) is not an error: the output just ends.
+pub fn print(text: &str) -> Result {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a value as indented JSON.
+pub fn print_json(value: &impl serde::Serialize) -> Result {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::failed(format!("cannot write the result as JSON: {error}")))?;
+    print(&format!("{text}\n"))
+}
+
+/// Whether to colour standard output: on a terminal, unless `NO_COLOR` is set (no-color.org).
+pub fn colour() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// The width of the terminal in columns; 100 where there is none.
+pub fn width() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    columns.or_else(terminal).unwrap_or(100).clamp(40, 160)
+}

@@ -1,0 +1,125 @@
+//! The server that a URL names.
+
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+use url::{Host, Url};
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::{
+    ClientSpec, ClientTls, ConnectionPolicy, Extent, Recording, Request, Resumption, Schedule, Timeouts, Transport,
+};
+use wirelab_model::units::Span;
+
+use crate::failure::{Failure, Result};
+
+/// A server, and what to ask it for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// The URL as it was understood.
+    pub url: Url,
+    /// The host's name, or its address in words.
+    pub host: String,
+    /// The address to connect to.
+    pub address: IpAddr,
+    /// The port.
+    pub port: u16,
+    /// Path and query.
+    pub path: String,
+}
+
+/// Whom to trust.
+#[derive(Debug, Clone, Copy)]
+pub struct Trust<'a> {
+    /// A certificate authority instead of the system's.
+    pub ca: Option<&'a Path>,
+    /// Whether to skip verification.
+    pub insecure: bool,
+}
+
+impl Target {
+    /// Reads the URL and looks its host up, unless `connect_to` says where it is.
+    pub fn find(url: &str, connect_to: Option<IpAddr>) -> Result<Self> {
+        let wrong = |why: String| Failure::input(format!("`{url}` is not a URL that can be measured: {why}. Example: https://localhost:8443/"));
+        let parsed = Url::parse(url).map_err(|error| wrong(error.to_string()))?;
+        if !matches!(parsed.scheme(), "http" | "https") {
+            return Err(wrong(format!("its scheme is `{}`; http or https was expected", parsed.scheme())));
+        }
+        let (Some(host), Some(port)) = (parsed.host(), parsed.port_or_known_default()) else {
+            return Err(wrong("it names no host".to_owned()));
+        };
+        let (name, literal) = match host {
+            Host::Domain(name) => (name.to_owned(), None),
+            Host::Ipv4(address) => (address.to_string(), Some(IpAddr::V4(address))),
+            Host::Ipv6(address) => (address.to_string(), Some(IpAddr::V6(address))),
+        };
+        let address = match connect_to.or(literal) {
+            Some(address) => address,
+            None => look_up(&name, port)?,
+        };
+        let path = parsed.query().map_or_else(|| parsed.path().to_owned(), |query| format!("{}?{query}", parsed.path()));
+        Ok(Self { host: name, address, port, path, url: parsed })
+    }
+
+    /// Whether the URL asks for TLS.
+    pub fn is_secure(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    /// Refuses a protocol that the URL's scheme rules out.
+    pub fn admit(&self, protocol: Protocol) -> Result {
+        if !protocol.is_http() {
+            return Err(Failure::input(format!("{protocol} is no HTTP; a URL is asked for by h1, h1c, h2, h2c or h3")));
+        }
+        if protocol.is_secure() != self.is_secure() {
+            let scheme = if protocol.is_secure() { "https" } else { "http" };
+            return Err(Failure::input(format!("{protocol} needs a URL that begins with {scheme}://, which {} does not", self.url)));
+        }
+        Ok(())
+    }
+
+    /// A spec for one request after the other on one connection; the caller changes what it wants otherwise.
+    pub fn spec(&self, protocol: Protocol, trust: Trust<'_>, timeouts: (Span, Span), seed: u64) -> ClientSpec {
+        ClientSpec {
+            contract: CONTRACT_VERSION,
+            protocol,
+            address: self.address,
+            port: self.port,
+            server_name: self.host.clone(),
+            tls: protocol.is_secure().then(|| ClientTls {
+                trust_anchor: trust.ca.map(Path::to_owned),
+                verify: !trust.insecure,
+                key_log: std::env::var_os("SSLKEYLOGFILE").map(PathBuf::from),
+            }),
+            request: Request {
+                method: "GET".to_owned(),
+                path: self.path.clone(),
+                body_size: 0,
+                headers: vec![("user-agent".to_owned(), concat!("wirelab/", env!("CARGO_PKG_VERSION")).to_owned())],
+                expect: None,
+            },
+            connections: ConnectionPolicy::Persistent { connections: 1, streams: 1 },
+            schedule: Schedule::Closed { workers: 1, pause: wirelab_model::spec::Pause::None },
+            extent: Extent::Requests(1),
+            warm_up: None,
+            resumption: Resumption::None,
+            timeouts: Timeouts { connect_ns: timeouts.0.nanos(), request_ns: timeouts.1.nanos() },
+            seed,
+            recording: Recording::Samples,
+            results: PathBuf::new(),
+            qlog_dir: None,
+            threads: Some(1),
+            transport: Transport::default(),
+        }
+    }
+}
+
+fn look_up(name: &str, port: u16) -> Result<IpAddr> {
+    let found = (name, port).to_socket_addrs().map_err(|error| {
+        Failure::failed(format!("cannot find the address of `{name}`: {error}. --connect-to ADDRESS says where it is"))
+    })?;
+    // IPv4 first: a name such as localhost often has an IPv6 address on which the server does not listen.
+    let mut addresses: Vec<_> = found.map(|socket| socket.ip()).collect();
+    addresses.sort_by_key(IpAddr::is_ipv6);
+    addresses.first().copied().ok_or_else(|| Failure::failed(format!("`{name}` has no address")))
+}

@@ -1,0 +1,75 @@
+//! Running `wirelab` as a user does.
+#![allow(dead_code, reason = "each test file uses what it needs")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The program, with nothing on its standard input and no colours.
+pub fn wirelab(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wirelab"));
+    command.args(args).current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1").env("COLUMNS", "110");
+    command
+}
+
+/// What it said, and how it ended.
+#[derive(Debug)]
+pub struct Said {
+    pub status: i32,
+    pub out: String,
+    pub err: String,
+}
+
+/// Runs it to its end.
+#[track_caller]
+pub fn run(folder: &Path, args: &[&str]) -> Said {
+    said(wirelab(folder, args).output().unwrap())
+}
+
+/// What a finished process said.
+#[track_caller]
+pub fn said(output: Output) -> Said {
+    Said {
+        status: output.status.code().unwrap_or_else(|| panic!("it was killed: {output:?}")),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+impl Said {
+    /// Demands an exit status.
+    #[track_caller]
+    pub fn with_status(self, status: i32) -> Self {
+        assert_eq!(self.status, status, "standard output:\n{}\nstandard error:\n{}", self.out, self.err);
+        self
+    }
+
+    /// Demands words on standard error.
+    #[track_caller]
+    pub fn complains(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.err.contains(word), "`{word}` is missing in:\n{}", self.err);
+        }
+        self
+    }
+}
+
+/// The only run folder below `wirelab-runs`.
+#[track_caller]
+pub fn only_run(folder: &Path) -> PathBuf {
+    let runs: Vec<_> = std::fs::read_dir(folder.join("wirelab-runs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    runs.into_iter().next().unwrap()
+}
+
+/// The process ids of every process whose command line contains `word`.
+pub fn processes(word: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if String::from_utf8_lossy(&line).contains(word) {
+            found.push(pid);
+        }
+    }
+    found
+}

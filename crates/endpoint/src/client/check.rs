@@ -1,0 +1,49 @@
+//! The check request: one request on a connection of its own, before anything is measured, whose answer is looked at in
+//! full. Hashing it is then never part of a measurement.
+
+use ring::digest::{Context, SHA256};
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::spec::ClientSpec;
+
+use crate::client::engine::{Bench, connect};
+use crate::client::transport::{Connection, Failure, Sink, Transport};
+
+/// Sends the spec's request and compares status, size, digest and negotiated protocol with what the spec expects.
+pub(crate) async fn check<T: Transport>(bench: &Bench<T>, spec: &ClientSpec) -> Result<(), Failure> {
+    let attempt = |failure: Failure| {
+        let request = &spec.request;
+        let what = format!("{} {} from {}:{}", request.method, request.path, spec.address, spec.port);
+        let Failure { kind, message } = failure;
+        Failure::new(kind, format!("the check request ({what} over {}) failed: {message}", spec.protocol))
+    };
+    let mut digest = Context::new(&SHA256);
+    once(bench, Some(&mut |bytes| digest.update(bytes))).await.map_err(attempt)?;
+    if let Some(expect) = &spec.request.expect {
+        let sha256: String = digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        if !sha256.eq_ignore_ascii_case(&expect.sha256) {
+            let message = format!("the response has the SHA-256 {sha256} instead of {}", expect.sha256);
+            return Err(attempt(Failure::new(ErrorKind::Digest, message)));
+        }
+    }
+    let configured = bench.transport.configured();
+    let negotiated = configured.get("alpn").and_then(|alpn| alpn.as_str());
+    match spec.protocol.alpn() {
+        Some(wanted) if negotiated != Some(wanted) => {
+            let negotiated = negotiated.unwrap_or("nothing");
+            let message = format!("{negotiated} was negotiated (ALPN) instead of {wanted}");
+            Err(attempt(Failure::new(ErrorKind::Protocol, message)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Sends the request once, on a connection that is opened and closed for it.
+pub(crate) async fn once<T: Transport>(bench: &Bench<T>, sink: Option<Sink<'_>>) -> Result<(), Failure> {
+    let mut connection = connect(bench).await?;
+    match tokio::time::timeout(bench.timeouts.request, connection.request(sink)).await {
+        Ok(answer) => bench.judge(&answer?)?,
+        Err(_) => return Err(bench.request_timeout()),
+    }
+    connection.close().await;
+    Ok(())
+}

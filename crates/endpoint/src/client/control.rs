@@ -1,0 +1,280 @@
+//! Leads the client's threads through the phases of a trial.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::UnboundedSender;
+use wirelab_model::event::{Command, Configured};
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::spec::{ClientSpec, ConnectionPolicy};
+
+use crate::client::engine::{Part, Progress};
+use crate::client::record::Results;
+use crate::client::schedule::Share;
+use crate::client::threads::{self, Job, Order, Report};
+use crate::client::transport::Failure;
+use crate::client::validate;
+use crate::refusal::Refusal;
+
+/// How often the caller of [`Control::watch`] is asked.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
+
+/// What comes in while a client works.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A thread says something.
+    Report(Report),
+    /// A word came in, at this moment.
+    Word(Command, Instant),
+}
+
+/// Why a phase did not come to its end.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The client was told to stop.
+    Stopped,
+    /// Something went wrong.
+    Failed(Failure),
+}
+
+impl From<Failure> for Ended {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// What a client brings home.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The records or histograms of all threads.
+    pub results: Results,
+    /// What was in force.
+    pub configured: Configured,
+    /// The first failure of the window, for the log.
+    pub first_failure: Option<Failure>,
+}
+
+/// Is asked ten times a second, with the requests completed so far and those that failed; true: stop.
+pub(crate) type Watch<'a> = Box<dyn FnMut(u64, u64) -> bool + 'a>;
+
+/// A client that was started.
+pub(crate) struct Control<'a> {
+    spec: Arc<ClientSpec>,
+    orders: Vec<UnboundedSender<Order>>,
+    inbox: Receiver<Message>,
+    sender: Sender<Message>,
+    progress: Vec<Arc<Progress>>,
+    numbers: Arc<AtomicU32>,
+    configured: Configured,
+    zero: Instant,
+    watch: Option<Watch<'a>>,
+    /// Whether a window that was cut short is still worth having.
+    keeps_partial: bool,
+}
+
+impl<'a> Control<'a> {
+    /// Starts the threads. Nothing is connected yet.
+    pub fn start(spec: ClientSpec, watch: Option<Watch<'a>>) -> Result<Self, Refusal> {
+        validate::client(&spec)?;
+        let spec = Arc::new(spec);
+        let numbers = Arc::new(AtomicU32::new(0));
+        let (sender, inbox) = channel();
+        let zero = Instant::now();
+        let (orders, progress, configured) = Default::default();
+        let keeps_partial = watch.is_some();
+        let mut control = Self {
+            spec: Arc::clone(&spec),
+            orders,
+            inbox,
+            sender,
+            progress,
+            numbers,
+            configured,
+            zero,
+            watch,
+            keeps_partial,
+        };
+        for share in Share::all(&spec) {
+            let progress = Arc::new(Progress::default());
+            control.progress.push(Arc::clone(&progress));
+            let (numbers, reports) = (Arc::clone(&control.numbers), control.sender.clone());
+            let orders = threads::start(Job { spec: Arc::clone(&spec), share, numbers, progress, reports })
+                .map_err(|error| Refusal::failed(format!("starting a client thread: {error}")))?;
+            control.orders.push(orders);
+        }
+        for _ in 0..control.orders.len() {
+            match control.inbox.recv() {
+                Ok(Message::Report(Report::Ready(configured))) => control.configured = configured,
+                Ok(Message::Report(Report::Refused(refusal))) => return Err(refusal),
+                _ => return Err(lost().into()),
+            }
+        }
+        control.configured.insert("threads".to_owned(), control.orders.len().into());
+        Ok(control)
+    }
+
+    /// What is in force before anything is connected.
+    pub const fn configured(&self) -> &Configured {
+        &self.configured
+    }
+
+    /// Where to send words to.
+    pub fn sender(&self) -> Sender<Message> {
+        self.sender.clone()
+    }
+
+    /// Waits for a word, and returns when it came. Another word than the one expected ends the client.
+    pub fn word(&mut self, wanted: Command) -> Result<Instant, Ended> {
+        match self.next()? {
+            Some(Message::Word(word, at)) if word == wanted => Ok(at),
+            Some(Message::Word(word, _)) => Err(Failure::new(
+                ErrorKind::Other,
+                format!("the word `{}` came where `{}` was expected", word.word(), wanted.word()),
+            )
+            .into()),
+            Some(Message::Report(_)) => Err(lost().into()),
+            None => Err(Ended::Stopped),
+        }
+    }
+
+    /// Sends the check request, opens connections, warms up.
+    pub fn open(&mut self) -> Result<(), Ended> {
+        if let Some(first) = self.orders.first() {
+            let _ = first.send(Order::Check);
+        }
+        self.all_done(1)?;
+        self.order(Order::Open);
+        self.all_done(self.orders.len())
+    }
+
+    /// The measured window, which began at `zero`. Its length up to the end of the last request in nanoseconds, and
+    /// whether it was cut short.
+    pub fn measure(&mut self, zero: Instant) -> Result<(u64, bool), Ended> {
+        self.zero = zero;
+        if self.spec.connections == ConnectionPolicy::PerRequest {
+            // Those of the warm-up are no part of the results.
+            self.numbers.store(0, Ordering::Relaxed);
+        }
+        self.order(Order::Measure(zero));
+        let (mut last, mut halted, mut missing) = (None, false, self.orders.len());
+        while missing > 0 {
+            match self.next()? {
+                Some(Message::Report(Report::Ended(end))) => {
+                    last = last.max(end);
+                    missing -= 1;
+                }
+                None if self.keeps_partial && !halted => {
+                    halted = true;
+                    self.order(Order::Halt);
+                }
+                None => return Err(Ended::Stopped),
+                Some(Message::Word(..)) => {
+                    return Err(Failure::new(
+                        ErrorKind::Other,
+                        "a word came while the window was open",
+                    )
+                    .into());
+                }
+                Some(Message::Report(Report::Failed(failure))) => return Err(failure.into()),
+                Some(Message::Report(_)) => return Err(lost().into()),
+            }
+        }
+        let last = last.unwrap_or_else(Instant::now);
+        Ok((last.saturating_duration_since(zero).as_nanos() as u64, halted))
+    }
+
+    /// Closes connections and merges what the threads recorded.
+    pub fn finish(&mut self) -> Result<Outcome, Ended> {
+        self.order(Order::Finish);
+        let mut merged: Option<Part> = None;
+        for _ in 0..self.orders.len() {
+            match self.next_report()? {
+                Report::Finished(part) => match &mut merged {
+                    Some(merged) => {
+                        merged.recorder.merge(part.recorder);
+                        merged.first_failure = merged.first_failure.take().or(part.first_failure);
+                    }
+                    None => merged = Some(*part),
+                },
+                Report::Failed(failure) => return Err(failure.into()),
+                _ => return Err(lost().into()),
+            }
+        }
+        let part = merged.ok_or_else(lost)?;
+        self.configured.extend(part.configured);
+        Ok(Outcome {
+            results: part.recorder.finish(self.zero),
+            configured: self.configured.clone(),
+            first_failure: part.first_failure,
+        })
+    }
+
+    fn order(&self, order: Order) {
+        for orders in &self.orders {
+            // A thread that is gone has sent its last word.
+            let _ = orders.send(order);
+        }
+    }
+
+    fn all_done(&mut self, count: usize) -> Result<(), Ended> {
+        for _ in 0..count {
+            match self.next_report()? {
+                Report::Done => {}
+                Report::Failed(failure) => return Err(failure.into()),
+                _ => return Err(lost().into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn next_report(&mut self) -> Result<Report, Ended> {
+        match self.next()? {
+            Some(Message::Report(report)) => Ok(report),
+            Some(Message::Word(word, _)) => Err(Failure::new(
+                ErrorKind::Other,
+                format!("the word `{}` came before the client was ready for it", word.word()),
+            )
+            .into()),
+            None => Err(Ended::Stopped),
+        }
+    }
+
+    /// The next message; `None`: the client is to stop.
+    fn next(&mut self) -> Result<Option<Message>, Ended> {
+        loop {
+            let message = match &mut self.watch {
+                None => self.inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(watch) => {
+                    let sum = |count: fn(&Progress) -> u64| self.progress.iter().map(|p| count(p)).sum();
+                    let completed = sum(|p| p.requests.load(Ordering::Relaxed));
+                    if watch(completed, sum(|p| p.failed.load(Ordering::Relaxed))) {
+                        // Once is enough: what follows is the end.
+                        self.watch = None;
+                        return Ok(None);
+                    }
+                    self.inbox.recv_timeout(WATCH_EVERY)
+                }
+            };
+            return match message {
+                Ok(Message::Word(Command::Stop, _)) => Ok(None),
+                Ok(message) => Ok(Some(message)),
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => Err(lost().into()),
+            };
+        }
+    }
+}
+
+impl Drop for Control<'_> {
+    fn drop(&mut self) {
+        // Where the client ends early its threads must not go on sending.
+        self.order(Order::Halt);
+    }
+}
+
+fn lost() -> Failure {
+    let message = "a thread of the client ended unexpectedly; its panic is in the log";
+    Failure::new(ErrorKind::Other, message)
+}

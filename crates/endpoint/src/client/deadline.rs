@@ -1,0 +1,77 @@
+//! Deadlines that cost next to nothing while they are kept.
+//!
+//! Arming a timer for every request would put it into the runtime's timer wheel and take it out again. One timer per
+//! lane stays armed instead; when it fires before the deadline of the request of that moment, it is armed anew.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Instant;
+
+use tokio::time::{Instant as TokioInstant, Sleep, sleep_until};
+
+/// The deadline passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Elapsed;
+
+/// A timer that guards one future after the other. Granularity: a millisecond, never early.
+#[derive(Debug)]
+pub struct Deadline(Pin<Box<Sleep>>);
+
+impl Deadline {
+    /// A timer that is first armed when it is first needed.
+    #[must_use]
+    pub fn new(first: Instant) -> Self {
+        Self(Box::pin(sleep_until(first.into())))
+    }
+
+    /// The future's output, if it comes before `at`. Otherwise the future is dropped.
+    pub async fn guard<F: Future>(&mut self, at: Instant, future: F) -> Result<F::Output, Elapsed> {
+        let at = TokioInstant::from_std(at);
+        if self.0.deadline() > at {
+            self.0.as_mut().reset(at);
+        }
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                return Poll::Ready(Ok(output));
+            }
+            while self.0.as_mut().poll(cx).is_ready() {
+                if TokioInstant::now() >= at {
+                    return Poll::Ready(Err(Elapsed));
+                }
+                self.0.as_mut().reset(at);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn now() -> Instant {
+        TokioInstant::now().into_std()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_future_that_ends_in_time_gives_its_output_and_one_that_does_not_is_stopped_at_the_deadline() {
+        let start = now();
+        let mut deadline = Deadline::new(start + Duration::from_secs(1));
+        let sleep = |ms| tokio::time::sleep(Duration::from_millis(ms));
+        assert_eq!(deadline.guard(start + Duration::from_millis(500), sleep(100)).await, Ok(()));
+        // The timer is armed for 500 ms still; a later deadline moves it on.
+        assert_eq!(deadline.guard(start + Duration::from_millis(900), sleep(700)).await, Ok(()));
+        assert_eq!(deadline.guard(start + Duration::from_millis(1000), sleep(700)).await, Err(Elapsed));
+        assert!(now() - start < Duration::from_millis(1003));
+        // An earlier deadline than the armed one is kept as well.
+        let start = now();
+        assert_eq!(deadline.guard(start + Duration::from_secs(60), sleep(1)).await, Ok(()));
+        assert_eq!(deadline.guard(start + Duration::from_millis(50), sleep(700)).await, Err(Elapsed));
+        assert!(now() - start < Duration::from_millis(53));
+    }
+}

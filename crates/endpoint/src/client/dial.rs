@@ -1,0 +1,272 @@
+//! Opens QUIC connections for the protocols `quic` and `h3`, and proves how each began.
+//!
+//! With one connection per request each connection has a UDP socket and a quinn endpoint of its own, made while the
+//! request's clock runs, as a process that was just started would do; persistent connections of a thread share one.
+
+use std::cell::{OnceCell, RefCell};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quinn::{ClientConfig, Endpoint, NoneTokenStore, TokenMemoryCache, VarInt, ZeroRttAccepted};
+use rustls::HandshakeKind;
+use serde_json::json;
+use tokio::time::timeout;
+use wirelab_model::event::Configured;
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::sample::Handshake;
+use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Resumption};
+
+use crate::client::transport::Failure;
+use crate::quic_config::{QuicSettings, failure};
+use crate::quic_session::{SessionFacts, SessionFactory};
+use crate::quic_socket::QuicSocket;
+use crate::refusal::Refusal;
+use crate::tls;
+
+/// Address validation tokens (RFC 9000, section 8.1.3) that a client keeps where it may reuse anything.
+const TOKENS_KEPT: usize = 1 << 12;
+
+/// How long a connection may hear nothing from its server: the default that RFC 9308, section 3.2, recommends.
+const SHORTEST_IDLE: Duration = Duration::from_secs(30);
+
+/// Opens connections to the server of a spec.
+pub struct Dialer {
+    server: SocketAddr,
+    name: String,
+    alpn: Vec<u8>,
+    settings: QuicSettings,
+    config: ClientConfig,
+    /// Whether every connection has a socket of its own.
+    fresh: bool,
+    shared: OnceCell<(Endpoint, Arc<QuicSocket>)>,
+    resumption: Resumption,
+    tickets: Arc<tls::TicketStore>,
+    configured: RefCell<Configured>,
+}
+
+impl Dialer {
+    /// A dialer by the spec. Settings that this machine cannot honour show here. Called inside the runtime of the thread
+    /// that dials.
+    pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
+        let side = tls::client(spec)?;
+        let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.is_some())?;
+        let factory = SessionFactory::new(Arc::clone(&side.config)).map_err(Refusal::failed)?;
+        let mut config = ClientConfig::new(Arc::new(factory));
+        let idle = SHORTEST_IDLE.max(2 * Duration::from_nanos(spec.timeouts.request_ns));
+        config.transport_config(Arc::new(settings.transport(idle)?));
+        config.token_store(match spec.resumption {
+            Resumption::None => Arc::new(NoneTokenStore),
+            Resumption::Resume | Resumption::ZeroRtt => Arc::new(TokenMemoryCache::new(1, TOKENS_KEPT)),
+        });
+        let dialer = Self {
+            server: SocketAddr::new(spec.address, spec.port),
+            name: spec.server_name.clone(),
+            alpn: spec.protocol.alpn().unwrap_or_default().as_bytes().to_vec(),
+            settings,
+            config,
+            fresh: spec.connections == ConnectionPolicy::PerRequest,
+            shared: OnceCell::new(),
+            resumption: spec.resumption,
+            tickets: side.tickets,
+            configured: RefCell::default(),
+        };
+        // Opened once now, so that a setting that cannot be honoured is known before anything is measured.
+        let socket = dialer.settings.socket(dialer.local(), Some(dialer.server))?;
+        dialer.configured.replace(dialer.settings.report(&socket));
+        Ok(dialer)
+    }
+
+    /// Opens a connection. Where 0-RTT is asked for and a ticket is there it returns at once, ready for early data.
+    pub async fn dial(&self) -> Result<(Rc<Link>, Instant), Failure> {
+        let (endpoint, socket) = self.endpoint().map_err(|refusal| match refusal {
+            Refusal::Failed(failure) => failure,
+            Refusal::Unsupported(message) => Failure { kind: ErrorKind::Other, message },
+        })?;
+        let refused = socket.refused();
+        let attempt = || format!("connecting to {} at {} by QUIC", self.name, self.server);
+        let mut connecting = endpoint
+            .connect_with(self.config.clone(), self.server, &self.name)
+            .map_err(|error| Failure { kind: ErrorKind::Other, message: format!("{}: {error}", attempt()) })?;
+        if self.resumption == Resumption::ZeroRtt {
+            match connecting.into_0rtt() {
+                Ok((connection, accepted)) => {
+                    let early = Some(Early { accepted: accepted.into(), outcome: tokio::sync::OnceCell::new() });
+                    return Ok((self.link(connection, Arc::clone(&socket), early), Instant::now()));
+                }
+                Err(unresumed) => connecting = unresumed,
+            }
+        }
+        let connection = tokio::select! {
+            biased;
+            result = connecting => result.map_err(|error| failure(&attempt(), &error))?,
+            () = refused => return Err(nothing_listens(&attempt())),
+        };
+        let ready = Instant::now();
+        let link = self.link(connection, Arc::clone(&socket), None);
+        self.record(&link)?;
+        Ok((link, ready))
+    }
+
+    /// Notes what was negotiated on `link`, once its handshake is complete, and checks the application protocol.
+    pub fn record(&self, link: &Link) -> Result<(), Failure> {
+        let Some(facts) = link.facts() else { return Ok(()) };
+        if facts.alpn.as_deref() != Some(&self.alpn) {
+            let wanted = String::from_utf8_lossy(&self.alpn);
+            let got = facts.alpn.as_deref().map_or("none".into(), String::from_utf8_lossy);
+            let message = format!("the server at {} negotiated the protocol {got}, not {wanted}", self.server);
+            return Err(Failure { kind: ErrorKind::Protocol, message });
+        }
+        let mut configured = self.configured.borrow_mut();
+        if !configured.contains_key("cipher") {
+            let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);
+            say("alpn", json!(String::from_utf8_lossy(&self.alpn)));
+            if let Some(cipher) = facts.cipher {
+                say("cipher", json!(format!("{cipher:?}")));
+            }
+            if let Some(group) = facts.group {
+                say("group", json!(tls::group_name(group)));
+            }
+            if let Some(bytes) = facts.certificate_chain_bytes {
+                say("certificate_chain_bytes", json!(bytes));
+            }
+        }
+        // Segmentation offload is given up on the first error that the kernel returns for it.
+        if !link.socket.segments() {
+            configured.insert("gso".to_owned(), json!(false));
+        }
+        let size = link.connection.stats().path.current_mtu;
+        configured.insert("udp_payload".to_owned(), json!(size));
+        Ok(())
+    }
+
+    /// What is in force.
+    pub fn configured(&self) -> Configured {
+        self.configured.borrow().clone()
+    }
+
+    /// Session tickets in store.
+    pub fn tickets(&self) -> usize {
+        self.tickets.len()
+    }
+
+    fn endpoint(&self) -> Result<(Endpoint, Arc<QuicSocket>), Refusal> {
+        let open = || -> Result<_, Refusal> {
+            let socket = self.settings.socket(self.local(), Some(self.server))?;
+            Ok((self.settings.endpoint(&socket, None)?, socket))
+        };
+        if self.fresh {
+            return open();
+        }
+        if self.shared.get().is_none() {
+            // A thread is one task at a time and nothing above awaits: no other dial has filled it in between.
+            let _ = self.shared.set(open()?);
+        }
+        self.shared.get().cloned().ok_or_else(|| Refusal::failed("no QUIC endpoint"))
+    }
+
+    /// Any port of any local address of the server's family.
+    fn local(&self) -> SocketAddr {
+        let any = match self.server.ip() {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        SocketAddr::new(any, 0)
+    }
+
+    fn link(&self, connection: quinn::Connection, socket: Arc<QuicSocket>, early: Option<Early>) -> Rc<Link> {
+        Rc::new(Link { connection, socket, early, wants_ticket: self.resumption != Resumption::None })
+    }
+}
+
+/// An open QUIC connection.
+pub struct Link {
+    /// quinn's handle.
+    pub connection: quinn::Connection,
+    socket: Arc<QuicSocket>,
+    early: Option<Early>,
+    wants_ticket: bool,
+}
+
+/// Early data was sent, or can be.
+struct Early {
+    /// Several requests may wait for the decision, one of them asks quinn.
+    accepted: tokio::sync::Mutex<ZeroRttAccepted>,
+    outcome: tokio::sync::OnceCell<bool>,
+}
+
+impl Link {
+    /// Whether early data was sent before the handshake ended and the server did not accept it. Waits for the decision.
+    pub async fn early_was_rejected(&self) -> bool {
+        let Some(early) = &self.early else { return false };
+        let accepted = early.outcome.get_or_init(async || (&mut *early.accepted.lock().await).await).await;
+        // quinn says `false` for a connection that was lost as well.
+        !accepted && self.connection.close_reason().is_none()
+    }
+
+    /// Whether the handshake still goes on while early data is sent.
+    pub fn is_undecided(&self) -> bool {
+        self.early.as_ref().is_some_and(|early| early.outcome.get().is_none())
+    }
+
+    /// Runs a request; if it may be early data, it fails at once when the kernel says that nothing listens at the server.
+    pub async fn guard<T>(&self, request: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        if !self.is_undecided() {
+            return request.await;
+        }
+        let refused = pin!(self.socket.refused());
+        tokio::select! {
+            biased;
+            result = request => result,
+            () = refused => Err(nothing_listens("sending a request as early data")),
+        }
+    }
+
+    /// How the connection began: what rustls says of the handshake, and quinn of early data.
+    pub fn handshake(&self) -> Option<Handshake> {
+        match self.early.as_ref().map(|early| early.outcome.get()) {
+            Some(Some(true)) => Some(Handshake::EarlyAccepted),
+            Some(Some(false)) => Some(Handshake::EarlyRejected),
+            Some(None) => None,
+            None => self.facts()?.kind.map(|kind| match kind {
+                HandshakeKind::Resumed => Handshake::Resumed,
+                _ => Handshake::Full,
+            }),
+        }
+    }
+
+    /// The failure of the connection if it failed, else `otherwise`.
+    pub fn failure_or(&self, attempt: &str, otherwise: impl FnOnce() -> Failure) -> Failure {
+        self.connection.close_reason().map_or_else(otherwise, |reason| failure(attempt, &reason))
+    }
+
+    /// Closes the connection with `code`. A session ticket that is wanted and still to come is waited for first, for
+    /// the time that its way may take.
+    ///
+    /// The endpoint's tasks send CONNECTION_CLOSE before this returns, and go on in the background for the draining
+    /// period (RFC 9000, section 10.2).
+    pub async fn close(&self, code: u32) {
+        if self.wants_ticket
+            && self.connection.close_reason().is_none()
+            && let Some(facts) = self.facts()
+        {
+            let patience = 3 * self.connection.rtt() + Duration::from_millis(100);
+            let _ = timeout(patience, facts.tickets.first()).await;
+        }
+        self.connection.close(VarInt::from_u32(code), b"");
+        // The connection's task was woken and runs before this one is resumed for the second time.
+        for _ in 0..2 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn facts(&self) -> Option<SessionFacts> {
+        self.connection.handshake_data()?.downcast().ok().map(|facts| *facts)
+    }
+}
+
+fn nothing_listens(attempt: &str) -> Failure {
+    Failure { kind: ErrorKind::Refused, message: format!("{attempt}: nothing listens there (ICMP port unreachable)") }
+}

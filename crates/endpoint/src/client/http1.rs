@@ -1,0 +1,168 @@
+//! The protocols `h1c` and `h1`.
+//!
+//! A connection of HTTP/1.1 carries one request at a time, so that its driver needs no task of its own: it is polled by
+//! whoever waits for the response, which saves the wake-ups between two tasks on every request.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use hyper::Response;
+use hyper::body::{Body, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::time::timeout;
+use wirelab_model::event::Configured;
+use wirelab_model::sample::Handshake;
+use wirelab_model::spec::ClientSpec;
+
+use crate::client::failure;
+use crate::client::http::{PatternBody, Recipe};
+use crate::client::stream::{Dialed, Dialer, Proof, Stream, TICKET_PATIENCE};
+use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
+use crate::refusal::Refusal;
+
+/// Opens connections of HTTP/1.1.
+pub(crate) struct Http1Transport {
+    dialer: Dialer,
+    recipe: Rc<Recipe>,
+}
+
+/// A connection of HTTP/1.1.
+pub(crate) struct Http1Connection {
+    sender: SendRequest<PatternBody>,
+    driver: Driver,
+    recipe: Rc<Recipe>,
+    proof: Rc<Proof>,
+    wants_tickets: bool,
+}
+
+/// Moves bytes between a connection and its requests; only while it is polled.
+struct Driver {
+    connection: Pin<Box<http1::Connection<TokioIo<Stream>, PatternBody>>>,
+    ended: Option<Result<(), hyper::Error>>,
+}
+
+impl Driver {
+    fn poll(&mut self, cx: &mut Context<'_>) {
+        if self.ended.is_none()
+            && let Poll::Ready(result) = self.connection.as_mut().poll(cx)
+        {
+            self.ended = Some(result);
+        }
+    }
+
+    /// Drives the connection until `future` has its output.
+    async fn until<F: Future>(&mut self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            self.poll(cx);
+            future.as_mut().poll(cx)
+        })
+        .await
+    }
+
+    /// The error of the connection itself, which says more than that of the request it broke.
+    fn failure(&mut self, attempt: &str, error: &hyper::Error) -> Failure {
+        match &self.ended {
+            Some(Err(cause)) => failure::http(attempt, cause),
+            _ => failure::http(attempt, error),
+        }
+    }
+}
+
+impl Transport for Http1Transport {
+    type Connection = Http1Connection;
+
+    fn build(spec: &ClientSpec) -> Result<Self, Refusal> {
+        Ok(Self { dialer: Dialer::new(spec)?, recipe: Rc::new(Recipe::new(spec)?) })
+    }
+
+    async fn connect(&self) -> Result<Opened<Http1Connection>, Failure> {
+        let Dialed { stream, connected, ready } = self.dialer.dial().await?;
+        let proof = stream.proof();
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| failure::http("beginning HTTP/1.1", &error))?;
+        let connection = Http1Connection {
+            sender,
+            driver: Driver { connection: Box::pin(connection), ended: None },
+            recipe: Rc::clone(&self.recipe),
+            proof,
+            wants_tickets: self.dialer.wants_tickets(),
+        };
+        Ok(Opened { connection, connected, ready })
+    }
+
+    fn configured(&self) -> Configured {
+        self.dialer.configured()
+    }
+
+    fn tickets(&self) -> usize {
+        self.dialer.tickets()
+    }
+}
+
+impl Connection for Http1Connection {
+    async fn request(&mut self, mut sink: Option<Sink<'_>>) -> Result<Answer, Failure> {
+        if let Err(error) = self.driver.until(self.sender.ready()).await {
+            return Err(self.driver.failure("sending the request", &error));
+        }
+        let sent = self.sender.send_request(self.recipe.request());
+        let response: Response<Incoming> = match self.driver.until(sent).await {
+            Ok(response) => response,
+            Err(error) => return Err(self.driver.failure("waiting for the response", &error)),
+        };
+        let first_byte = Instant::now();
+        let status = response.status().as_u16();
+        let mut body = response.into_body();
+        let mut bytes_in = 0;
+        while !body.is_end_stream() {
+            match self.driver.until(poll_fn(|cx| Pin::new(&mut body).poll_frame(cx))).await {
+                None => break,
+                Some(Ok(frame)) => {
+                    if let Some(data) = frame.data_ref() {
+                        bytes_in += data.len() as u64;
+                        if let Some(sink) = &mut sink {
+                            sink(data);
+                        }
+                    }
+                }
+                Some(Err(error)) => return Err(self.driver.failure("receiving the response", &error)),
+            }
+        }
+        Ok(Answer { first_byte, last_byte: Instant::now(), bytes_in, status: Some(status) })
+    }
+
+    fn is_open(&self) -> bool {
+        self.driver.ended.is_none() && !self.sender.is_closed()
+    }
+
+    fn another(&self) -> Option<Self> {
+        None
+    }
+
+    fn handshake(&self) -> Option<Handshake> {
+        self.proof.handshake()
+    }
+
+    async fn close(self) {
+        let Self { sender, mut driver, proof, wants_tickets, .. } = self;
+        if wants_tickets && !proof.has_ticket() {
+            let ticket = poll_fn(|cx| {
+                driver.poll(cx);
+                if proof.has_ticket() || driver.ended.is_some() { Poll::Ready(()) } else { Poll::Pending }
+            });
+            // Without a ticket the next connection begins with a full handshake, and its sample says so.
+            let _ = timeout(TICKET_PATIENCE, ticket).await;
+        }
+        // Without a sender the driver shuts the connection down and ends.
+        drop(sender);
+        let end = poll_fn(|cx| {
+            driver.poll(cx);
+            if driver.ended.is_some() { Poll::Ready(()) } else { Poll::Pending }
+        });
+        let _ = timeout(TICKET_PATIENCE, end).await;
+    }
+}

@@ -1,0 +1,267 @@
+//! Sending requests by a schedule: the closed loop's workers, the open loop's arrivals.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Instant;
+
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::spec::{Pause, Schedule};
+
+use crate::client::deadline::Elapsed;
+use crate::client::engine::{Bench, Clock};
+use crate::client::pool::{Lane, Pool};
+use crate::client::record::Record;
+use crate::client::schedule::{ArrivalTimes, Limit, Phase, Share, pause, random};
+use crate::client::transport::{Answer, Connection, Failure, Transport};
+
+/// A period in which requests are sent: the warm-up or the measured window.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Period {
+    /// Which of the two.
+    pub phase: Phase,
+    /// Its first moment.
+    pub start: Instant,
+    /// What it is limited to.
+    pub limit: Limit,
+    /// The thread's share.
+    pub share: Share,
+}
+
+/// Sends the requests of one thread in one period, and returns when none is in flight.
+///
+/// Dropping the future abandons what is in flight.
+pub(crate) async fn send<T: Transport, K: Clock>(
+    bench: &Rc<Bench<T>>,
+    pool: &Rc<Pool<T::Connection>>,
+    schedule: Schedule,
+    seed: u64,
+    period: Period,
+) {
+    let mut tasks = JoinSet::new();
+    match schedule {
+        Schedule::Closed { workers, pause } => {
+            let limit = Rc::new(Cell::new(period.limit));
+            for user in 0..period.share.part32(workers) {
+                let worker = Worker { bench: Rc::clone(bench), pool: Rc::clone(pool), limit: Rc::clone(&limit) };
+                tasks.spawn_local(worker.run::<K>(pause, seed, user, period));
+            }
+        }
+        Schedule::Open { rate_per_s, arrivals } => {
+            let random = random(seed, period.share, period.phase, 0);
+            if let Some(times) = ArrivalTimes::new(rate_per_s, arrivals, period.share, random) {
+                dispatch::<T, K>(bench, pool, times, period, &mut tasks).await;
+            }
+        }
+    }
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+}
+
+/// One worker of a closed loop.
+struct Worker<T: Transport> {
+    bench: Rc<Bench<T>>,
+    pool: Rc<Pool<T::Connection>>,
+    limit: Rc<Cell<Limit>>,
+}
+
+impl<T: Transport> Worker<T> {
+    async fn run<K: Clock>(self, pauses: Pause, seed: u64, user: u32, period: Period) {
+        let mut random = random(seed, period.share, period.phase, user);
+        let mut clock = K::default();
+        let mut intended = period.start;
+        loop {
+            clock.until(intended).await;
+            let mut lane = self.pool.take(&self.bench).await;
+            let mut limit = self.limit.get();
+            // Judged by the moment of starting, which is what "none starts after the end" is about.
+            let goes_on = limit.take(self.bench.now().max(intended));
+            self.limit.set(limit);
+            if !goes_on {
+                self.pool.put(lane);
+                return;
+            }
+            let end = perform(&mut lane, &self.bench, intended).await;
+            self.pool.put(lane);
+            // Without a pause the next request is meant to start when its worker is free for it, which is now.
+            intended = if pauses == Pause::None { self.bench.now() } else { end + pause(pauses, &mut random) };
+        }
+    }
+}
+
+/// Starts a request at each arrival, whatever became of the earlier ones.
+///
+/// Every request has a connection or stream of its own where the policy allows for it. Otherwise it waits in line, with
+/// its response time running since its arrival. What arrived within the period is sent even where it waited beyond its
+/// end: to drop it would leave out just the slowest requests. The wait has a limit, the request time-out after the end;
+/// what waits longer fails by time-out.
+async fn dispatch<T: Transport, K: Clock>(
+    bench: &Rc<Bench<T>>,
+    pool: &Rc<Pool<T::Connection>>,
+    mut times: ArrivalTimes,
+    period: Period,
+    tasks: &mut JoinSet<()>,
+) {
+    let line = Rc::new(Line::default());
+    let mut clock = K::default();
+    let mut limit = period.limit;
+    loop {
+        let arrival = period.start + std::time::Duration::from_nanos(times.next_ns());
+        if !limit.take(arrival) {
+            break;
+        }
+        clock.until(arrival).await;
+        if let Some(carrier) = line.idle.borrow_mut().pop_front() {
+            carrier.next.set(Some(arrival));
+            carrier.wake.notify_one();
+        } else if let Some(lane) = pool.try_take(bench) {
+            let carrier = Carrier { bench: Rc::clone(bench), pool: Rc::clone(pool), line: Rc::clone(&line) };
+            tasks.spawn_local(carrier.run(lane, arrival));
+        } else {
+            line.waiting.borrow_mut().push_back(arrival);
+        }
+        // Tasks that ended by a panic are noticed at the end; carriers end only then.
+    }
+    let patience = bench.now().max(period.start) + bench.timeouts.request;
+    line.end(patience);
+}
+
+/// The arrivals that wait for a carrier, and the carriers that wait for an arrival.
+#[derive(Debug, Default)]
+struct Line {
+    waiting: RefCell<VecDeque<Instant>>,
+    idle: RefCell<VecDeque<Rc<Parked>>>,
+    /// Set once no more arrivals come: until when those that wait may still start.
+    patience: Cell<Option<Instant>>,
+}
+
+#[derive(Debug, Default)]
+struct Parked {
+    next: Cell<Option<Instant>>,
+    wake: Notify,
+}
+
+impl Line {
+    fn end(&self, patience: Instant) {
+        self.patience.set(Some(patience));
+        for carrier in self.idle.borrow_mut().drain(..) {
+            carrier.wake.notify_one();
+        }
+    }
+}
+
+/// Carries arrivals over one lane, one after the other.
+struct Carrier<T: Transport> {
+    bench: Rc<Bench<T>>,
+    pool: Rc<Pool<T::Connection>>,
+    line: Rc<Line>,
+}
+
+impl<T: Transport> Carrier<T> {
+    async fn run(self, mut lane: Lane<T::Connection>, first: Instant) {
+        let parked = Rc::new(Parked::default());
+        let mut next = Some(first);
+        while let Some(intended) = next {
+            if self.line.patience.get().is_some_and(|patience| self.bench.now() > patience) {
+                self.give_up(intended);
+            } else {
+                perform(&mut lane, &self.bench, intended).await;
+            }
+            next = self.line.waiting.borrow_mut().pop_front();
+            if next.is_none() && self.line.patience.get().is_none() {
+                self.line.idle.borrow_mut().push_back(Rc::clone(&parked));
+                parked.wake.notified().await;
+                next = parked.next.take();
+            }
+        }
+        self.pool.put(lane);
+    }
+
+    fn give_up(&self, intended: Instant) {
+        let message = "the request waited for a free connection until its time-out after the end of the window";
+        let failure = Failure::new(ErrorKind::Timeout, message);
+        self.bench.keep(Record::begin(intended, self.bench.now()), Some(&failure));
+    }
+}
+
+/// Sends one request over a lane and records it. Returns when it ended.
+pub(crate) async fn perform<T: Transport>(
+    lane: &mut Lane<T::Connection>,
+    bench: &Bench<T>,
+    intended: Instant,
+) -> Instant {
+    let start = bench.now();
+    let mut record = Record::begin(intended.min(start), start);
+    let outcome = attempt(lane, bench, &mut record).await;
+    let failure = match outcome {
+        Ok(answer) => {
+            record.first_byte = Some(answer.first_byte);
+            record.end = answer.last_byte;
+            record.bytes_in = answer.bytes_in;
+            record.status = answer.status;
+            bench.judge(&answer).err()
+        }
+        Err(failure) => {
+            record.end = bench.now();
+            Some(failure)
+        }
+    };
+    if let Some(held) = &lane.held {
+        record.connection = held.number;
+        if record.opened {
+            record.handshake = held.connection.handshake();
+        }
+    }
+    let end = record.end;
+    bench.keep(record, failure.as_ref());
+    if bench.per_request
+        && let Some(held) = lane.held.take()
+    {
+        held.connection.close().await;
+    }
+    end
+}
+
+async fn attempt<T: Transport>(
+    lane: &mut Lane<T::Connection>,
+    bench: &Bench<T>,
+    record: &mut Record,
+) -> Result<Answer, Failure> {
+    let by = record.start + bench.timeouts.request;
+    if let Some(moments) = lane.connect(bench, by.min(record.start + bench.timeouts.connect)).await? {
+        record.opened = true;
+        record.connected = moments.connected;
+        record.ready = moments.ready;
+    }
+    let Some(held) = &mut lane.held else {
+        return Err(Failure::new(ErrorKind::Other, "the connection was lost before the request was sent"));
+    };
+    record.bytes_out = bench.body_size;
+    match lane.deadline.guard(by, held.connection.request(None)).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(failure)) => {
+            if !(bench.multiplexes && held.connection.is_open()) {
+                record.connection = held.number;
+                record.handshake = record.opened.then(|| held.connection.handshake()).flatten();
+                lane.held = None;
+            }
+            Err(failure)
+        }
+        Err(Elapsed) => {
+            // With one request at a time, its late response would be taken for that of the next request.
+            if !bench.multiplexes || bench.per_request {
+                record.connection = held.number;
+                record.handshake = record.opened.then(|| held.connection.handshake()).flatten();
+                lane.held = None;
+            }
+            Err(bench.request_timeout())
+        }
+    }
+}

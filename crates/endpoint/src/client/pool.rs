@@ -1,0 +1,194 @@
+//! Lanes: each carries one request at a time, over a connection (or a stream's worth of one) that it holds.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use tokio::sync::{Mutex, Semaphore};
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::spec::ConnectionPolicy;
+
+use crate::client::deadline::{Deadline, Elapsed};
+use crate::client::engine::Bench;
+use crate::client::schedule::Share;
+use crate::client::transport::{Connection, Failure, Opened, Transport};
+
+/// A persistent connection, shared by the lanes that have a stream of it.
+#[derive(Debug)]
+struct Link<C> {
+    /// Locked while one lane reopens the connection and the others wait for it.
+    current: Mutex<Current<C>>,
+}
+
+#[derive(Debug)]
+struct Current<C> {
+    /// A handle to copy for further lanes; absent where the protocol does not multiplex.
+    handle: Option<C>,
+    number: u32,
+}
+
+/// Carries one request at a time.
+#[derive(Debug)]
+pub(crate) struct Lane<C> {
+    /// Guards its requests.
+    pub deadline: Deadline,
+    /// The persistent connection that it belongs to; absent where every request opens its own.
+    link: Option<Rc<Link<C>>>,
+    /// The connection that it has at the moment.
+    pub held: Option<Held<C>>,
+}
+
+/// A connection in a lane.
+#[derive(Debug)]
+pub(crate) struct Held<C> {
+    /// The connection.
+    pub connection: C,
+    /// Its number.
+    pub number: u32,
+}
+
+impl<C: Connection> Lane<C> {
+    fn new<T: Transport<Connection = C>>(bench: &Bench<T>, link: Option<Rc<Link<C>>>) -> Self {
+        Self { deadline: Deadline::new(bench.now() + bench.timeouts.request), link, held: None }
+    }
+
+    /// Makes sure that it has a connection. `Some`: it opened one for that.
+    pub async fn connect<T: Transport<Connection = C>>(
+        &mut self,
+        bench: &Bench<T>,
+        by: std::time::Instant,
+    ) -> Result<Option<Moments>, Failure> {
+        if self.held.as_ref().is_some_and(|held| held.connection.is_open()) {
+            return Ok(None);
+        }
+        self.held = None;
+        let (held, moments) = match self.deadline.guard(by, obtain(bench, self.link.as_deref())).await {
+            Ok(result) => result?,
+            Err(Elapsed) => return Err(bench.connect_timeout()),
+        };
+        self.held = Some(held);
+        Ok(moments)
+    }
+}
+
+/// When a connection was connected and ready.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moments {
+    /// When its transport was connected.
+    pub connected: Option<std::time::Instant>,
+    /// When it could send.
+    pub ready: Option<std::time::Instant>,
+}
+
+async fn obtain<T: Transport>(
+    bench: &Bench<T>,
+    link: Option<&Link<T::Connection>>,
+) -> Result<(Held<T::Connection>, Option<Moments>), Failure> {
+    let Some(link) = link else {
+        let Opened { connection, connected, ready } = bench.transport.connect().await?;
+        return Ok((Held { connection, number: bench.next_number() }, Some(Moments { connected, ready })));
+    };
+    let mut current = link.current.lock().await;
+    if let Some(connection) = current.handle.as_ref().filter(|handle| handle.is_open()).and_then(Connection::another) {
+        return Ok((Held { connection, number: current.number }, None));
+    }
+    current.handle = None;
+    let Opened { connection, connected, ready } = bench.transport.connect().await?;
+    current.handle = connection.another();
+    current.number = bench.next_number();
+    Ok((Held { connection, number: current.number }, Some(Moments { connected, ready })))
+}
+
+/// The lanes of one thread. Whoever has a request to send takes one, and waits in line where all are taken.
+#[derive(Debug)]
+pub(crate) struct Pool<C> {
+    free: RefCell<VecDeque<Lane<C>>>,
+    /// One permit per free lane; absent where lanes are made as needed.
+    permits: Option<Semaphore>,
+}
+
+impl<C: Connection> Pool<C> {
+    /// Lanes without connections, as many as needed.
+    pub fn unlimited() -> Self {
+        Self { free: RefCell::default(), permits: None }
+    }
+
+    /// A thread's lanes, connected where connections are persistent. Successive lanes belong to different connections, so
+    /// that requests are spread over all of them.
+    pub async fn open<T: Transport<Connection = C>>(bench: &Bench<T>, policy: ConnectionPolicy, share: Share) -> Result<Self, Failure> {
+        let ConnectionPolicy::Persistent { connections, streams } = policy else {
+            return Ok(Self::unlimited());
+        };
+        let links: Vec<_> = (0..share.part32(connections))
+            .map(|_| Rc::new(Link { current: Mutex::new(Current { handle: None, number: 0 }) }))
+            .collect();
+        let mut free = VecDeque::with_capacity(links.len() * streams as usize);
+        for _ in 0..streams {
+            for link in &links {
+                let mut lane = Lane::new(bench, Some(Rc::clone(link)));
+                lane.connect(bench, bench.now() + bench.timeouts.connect).await?;
+                free.push_back(lane);
+            }
+        }
+        if free.is_empty() {
+            return Err(Failure::new(ErrorKind::Other, "a client without connections cannot send anything"));
+        }
+        let permits = Some(Semaphore::new(free.len()));
+        Ok(Self { free: RefCell::new(free), permits })
+    }
+
+    /// A lane that is free, or none.
+    pub fn try_take<T: Transport<Connection = C>>(&self, bench: &Bench<T>) -> Option<Lane<C>> {
+        match &self.permits {
+            None => {
+                let free = self.free.borrow_mut().pop_front();
+                Some(free.unwrap_or_else(|| Lane::new(bench, None)))
+            }
+            Some(permits) => {
+                permits.try_acquire().ok()?.forget();
+                self.free.borrow_mut().pop_front()
+            }
+        }
+    }
+
+    /// A lane, first come, first served.
+    pub async fn take<T: Transport<Connection = C>>(&self, bench: &Bench<T>) -> Lane<C> {
+        loop {
+            if let Some(lane) = self.try_take(bench) {
+                return lane;
+            }
+            if let Some(permits) = &self.permits {
+                match permits.acquire().await {
+                    Ok(permit) => permit.forget(),
+                    Err(_) => unreachable!("the semaphore is never closed"),
+                }
+                if let Some(lane) = self.free.borrow_mut().pop_front() {
+                    return lane;
+                }
+            }
+        }
+    }
+
+    /// Puts a lane back.
+    pub fn put(&self, lane: Lane<C>) {
+        self.free.borrow_mut().push_back(lane);
+        if let Some(permits) = &self.permits {
+            permits.add_permits(1);
+        }
+    }
+
+    /// Closes the connections of all lanes.
+    pub async fn close(&self) {
+        let lanes = std::mem::take(&mut *self.free.borrow_mut());
+        let mut last = Vec::new();
+        for lane in lanes {
+            if let Some(link) = lane.link {
+                last.extend(link.current.lock().await.handle.take());
+            }
+            last.extend(lane.held.map(|held| held.connection));
+        }
+        for connection in last {
+            connection.close().await;
+        }
+    }
+}

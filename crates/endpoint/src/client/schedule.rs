@@ -1,0 +1,219 @@
+//! When requests are to start: nothing here knows of responses.
+
+use std::time::{Duration, Instant};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp};
+use wirelab_model::spec::{Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Schedule};
+
+/// One thread's share of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Which thread, from 0.
+    pub index: u32,
+    /// Of how many.
+    pub of: u32,
+}
+
+impl Share {
+    /// The shares of every thread. There are never more threads than workers or connections to divide between them.
+    pub fn all(spec: &ClientSpec) -> impl Iterator<Item = Self> {
+        let mut of = u32::from(spec.threads.unwrap_or(1)).max(1);
+        if let ConnectionPolicy::Persistent { connections, .. } = spec.connections {
+            of = of.min(connections);
+        }
+        if let Schedule::Closed { workers, .. } = spec.schedule {
+            of = of.min(workers);
+        }
+        (0..of).map(move |index| Self { index, of })
+    }
+
+    /// This thread's part of `whole`: the parts of all threads add up to it and differ by one at most.
+    #[must_use]
+    pub fn part(self, whole: u64) -> u64 {
+        whole / u64::from(self.of) + u64::from(u64::from(self.index) < whole % u64::from(self.of))
+    }
+
+    /// The same for numbers that fit 32 bits.
+    #[must_use]
+    pub fn part32(self, whole: u32) -> u32 {
+        whole / self.of + u32::from(self.index < whole % self.of)
+    }
+}
+
+/// What random numbers are for; each use in each thread has a stream of its own, so that they are independent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Before the measured window.
+    WarmUp,
+    /// The measured window.
+    Measured,
+}
+
+/// The generator of one user (a worker of a closed loop, or the arrivals) in one thread and phase.
+#[must_use]
+pub fn random(seed: u64, share: Share, phase: Phase, user: u32) -> ChaCha8Rng {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let phase = u64::from(phase == Phase::Measured);
+    random.set_stream(phase << 63 | u64::from(share.index) << 32 | u64::from(user));
+    random
+}
+
+/// How many requests a thread may still start, or until when.
+#[derive(Debug, Clone, Copy)]
+pub enum Limit {
+    /// So many more.
+    Requests(u64),
+    /// None from this moment on.
+    Until(Instant),
+}
+
+impl Limit {
+    /// This thread's share of an extent that begins at `start`.
+    #[must_use]
+    pub fn of(extent: Extent, share: Share, start: Instant) -> Self {
+        match extent {
+            Extent::Requests(count) => Self::Requests(share.part(count)),
+            Extent::DurationNs(ns) => Self::Until(start + Duration::from_nanos(ns)),
+        }
+    }
+
+    /// Takes one request that is to start at `at`; false: there is none left.
+    pub fn take(&mut self, at: Instant) -> bool {
+        match self {
+            Self::Requests(0) => false,
+            Self::Requests(left) => {
+                *left -= 1;
+                true
+            }
+            Self::Until(end) => at < *end,
+        }
+    }
+}
+
+/// The arrival times of one thread of an open loop, in nanoseconds from its start; without end.
+#[derive(Debug)]
+pub enum ArrivalTimes {
+    /// At equal intervals. The threads take turns, so that the arrivals of all are equally spaced as well.
+    Uniform {
+        /// Nanoseconds between the arrivals of all threads.
+        interval_ns: f64,
+        /// The number of the next arrival of all threads that is this one's.
+        next: u64,
+        /// Threads.
+        stride: u64,
+    },
+    /// A Poisson process. The processes of all threads add up to one with the whole rate.
+    Poisson {
+        /// Gives the intervals in nanoseconds.
+        interval_ns: Exp<f64>,
+        /// The last arrival.
+        last_ns: f64,
+        /// The source of randomness.
+        random: ChaCha8Rng,
+    },
+}
+
+impl ArrivalTimes {
+    /// The arrivals of one thread; `None` if the rate is not a positive number.
+    #[must_use]
+    pub fn new(rate_per_s: f64, arrivals: Arrivals, share: Share, random: ChaCha8Rng) -> Option<Self> {
+        if !(rate_per_s.is_finite() && rate_per_s > 0.0) {
+            return None;
+        }
+        Some(match arrivals {
+            Arrivals::Uniform => Self::Uniform {
+                interval_ns: 1e9 / rate_per_s,
+                next: u64::from(share.index),
+                stride: u64::from(share.of),
+            },
+            Arrivals::Poisson => Self::Poisson {
+                interval_ns: Exp::new(rate_per_s / 1e9 / f64::from(share.of)).ok()?,
+                last_ns: 0.0,
+                random,
+            },
+        })
+    }
+
+    /// The next arrival.
+    pub fn next_ns(&mut self) -> u64 {
+        match self {
+            Self::Uniform { interval_ns, next, stride } => {
+                // From the number of the arrival, not by adding up: rounding errors do not accumulate.
+                let at = *next as f64 * *interval_ns;
+                *next += *stride;
+                at as u64
+            }
+            Self::Poisson { interval_ns, last_ns, random } => {
+                *last_ns += interval_ns.sample(random);
+                *last_ns as u64
+            }
+        }
+    }
+}
+
+/// The next pause of a closed loop.
+pub fn pause(pause: Pause, random: &mut ChaCha8Rng) -> Duration {
+    Duration::from_nanos(match pause {
+        Pause::None => 0,
+        Pause::Fixed { ns } => ns,
+        Pause::Uniform { min_ns, max_ns } => random.random_range(min_ns..=max_ns.max(min_ns)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(of: u32) -> impl Iterator<Item = Share> {
+        (0..of).map(move |index| Share { index, of })
+    }
+
+    fn arrivals(kind: Arrivals, share: Share, count: usize) -> Vec<u64> {
+        let random = random(7, share, Phase::Measured, 0);
+        let mut times = ArrivalTimes::new(1000.0, kind, share, random).unwrap();
+        (0..count).map(|_| times.next_ns()).collect()
+    }
+
+    #[test]
+    fn parts_add_up_to_the_whole_and_differ_by_one_at_most() {
+        for (whole, of) in [(10, 3), (2, 3), (0, 4), (1_000_003, 7)] {
+            let parts: Vec<_> = shares(of).map(|share| share.part(whole)).collect();
+            assert_eq!(parts.iter().sum::<u64>(), whole);
+            assert!(parts.iter().max().unwrap() - parts.iter().min().unwrap() <= 1);
+        }
+    }
+
+    #[test]
+    fn uniform_arrivals_of_all_threads_are_equally_spaced() {
+        let mut all: Vec<_> = shares(3).flat_map(|share| arrivals(Arrivals::Uniform, share, 100)).collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..300).map(|i| i * 1_000_000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn poisson_arrivals_have_the_rate_and_the_spread_of_a_poisson_process_and_follow_from_the_seed() {
+        let share = Share { index: 0, of: 1 };
+        let times = arrivals(Arrivals::Poisson, share, 20_000);
+        assert_eq!(times, arrivals(Arrivals::Poisson, share, 20_000));
+        let gaps: Vec<_> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        // An exponential distribution's variance is the square of its mean. Standard errors here: 0.007 and 0.02.
+        assert!((mean - 1.0).abs() < 0.03, "{mean}");
+        assert!((variance - 1.0).abs() < 0.1, "{variance}");
+    }
+
+    #[test]
+    fn threads_phases_and_workers_draw_different_numbers() {
+        let first = |index, phase, user| random(1, Share { index, of: 2 }, phase, user).random::<u64>();
+        let drawn = [
+            first(0, Phase::Measured, 0),
+            first(1, Phase::Measured, 0),
+            first(0, Phase::WarmUp, 0),
+            first(0, Phase::Measured, 1),
+        ];
+        assert_eq!(drawn.iter().collect::<std::collections::HashSet<_>>().len(), drawn.len());
+    }
+}

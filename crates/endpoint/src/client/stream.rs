@@ -1,0 +1,254 @@
+//! Byte streams to the server: TCP, with or without TLS.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use rustls::HandshakeKind;
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use wirelab_model::event::Configured;
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::sample::Handshake;
+use wirelab_model::spec::{ClientSpec, Resumption};
+
+use crate::client::failure;
+use crate::client::transport::Failure;
+use crate::refusal::Refusal;
+use crate::socket::TcpOptions;
+use crate::tls::{self, ClientSide};
+
+/// How long a session ticket that is still to come is waited for when a connection closes.
+pub(crate) const TICKET_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Opens byte streams to the server of a spec.
+pub(crate) struct Dialer {
+    server: SocketAddr,
+    options: TcpOptions,
+    tls: Option<ClientSide>,
+    alpn: Option<&'static str>,
+    early_data: bool,
+    /// Whether a closing connection waits for its ticket.
+    wants_tickets: bool,
+    /// What was negotiated on the first connection.
+    negotiated: Rc<RefCell<Configured>>,
+}
+
+/// A stream that was opened.
+pub(crate) struct Dialed {
+    /// The stream.
+    pub stream: Stream,
+    /// When TCP was connected; absent with Fast Open, which lets the first bytes travel before it is.
+    pub connected: Option<Instant>,
+    /// When TLS was ready to send.
+    pub ready: Option<Instant>,
+}
+
+/// What is known of the TLS session of a stream, while the stream is in other hands.
+#[derive(Debug, Default)]
+pub(crate) struct Proof {
+    handshake: Cell<Option<Handshake>>,
+    tickets: Cell<u32>,
+}
+
+impl Proof {
+    /// How the session began; absent until that is decided, and without TLS.
+    pub fn handshake(&self) -> Option<Handshake> {
+        self.handshake.get()
+    }
+
+    /// Whether a session ticket arrived.
+    pub fn has_ticket(&self) -> bool {
+        self.tickets.get() > 0
+    }
+}
+
+/// A byte stream to the server.
+pub(crate) struct Stream {
+    wire: Wire,
+    proof: Rc<Proof>,
+    sent_early: bool,
+    negotiated: Rc<RefCell<Configured>>,
+}
+
+enum Wire {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Dialer {
+    /// A dialer by the spec; refuses options that this machine cannot honour.
+    pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
+        let options = TcpOptions::client(spec.protocol, &spec.transport, spec.qlog_dir.is_some())?;
+        let tls = if spec.protocol.is_secure() { Some(tls::client(spec)?) } else { None };
+        Ok(Self {
+            server: SocketAddr::new(spec.address, spec.port),
+            options,
+            tls,
+            alpn: spec.protocol.alpn(),
+            early_data: spec.resumption == Resumption::ZeroRtt,
+            wants_tickets: spec.resumption != Resumption::None,
+            negotiated: Rc::default(),
+        })
+    }
+
+    /// Opens a stream.
+    pub async fn dial(&self) -> Result<Dialed, Failure> {
+        let attempt = |what: &str, error: &io::Error| failure::io(&format!("{what} to {}", self.server), error);
+        let tcp = async { self.options.connecting(self.server)?.connect(self.server).await };
+        let tcp = tcp.await.map_err(|error| attempt("connecting", &error))?;
+        let connected = (!self.options.fast_open()).then(Instant::now);
+        let (proof, negotiated) = (Rc::new(Proof::default()), Rc::clone(&self.negotiated));
+        let Some(side) = &self.tls else {
+            let stream = Stream { wire: Wire::Plain(tcp), proof, sent_early: false, negotiated };
+            return Ok(Dialed { stream, connected, ready: None });
+        };
+        let mut tls = TlsConnector::from(side.config.clone())
+            .early_data(self.early_data)
+            .connect(side.name.clone(), tcp)
+            .await
+            .map_err(|error| attempt("the TLS handshake with the connection", &error))?;
+        let ready = Some(Instant::now());
+        let sent_early = tls.get_mut().1.early_data().is_some();
+        let mut stream = Stream { wire: Wire::Tls(Box::new(tls)), proof, sent_early, negotiated };
+        stream.prove();
+        if let (false, Wire::Tls(tls)) = (sent_early, &stream.wire) {
+            let got = tls.get_ref().1.alpn_protocol();
+            if got != self.alpn.map(str::as_bytes) {
+                let got = got.map_or("nothing".into(), String::from_utf8_lossy);
+                let message = format!("{got} was negotiated (ALPN) instead of {}", self.alpn.unwrap_or("nothing"));
+                return Err(Failure::new(ErrorKind::Protocol, message));
+            }
+        }
+        Ok(Dialed { stream, connected, ready })
+    }
+
+    /// Whether a closing connection is to wait for its session ticket.
+    pub const fn wants_tickets(&self) -> bool {
+        self.wants_tickets
+    }
+
+    /// Tickets in store.
+    pub fn tickets(&self) -> usize {
+        self.tls.as_ref().map_or(0, |side| side.tickets.len())
+    }
+
+    /// What is in force on the sockets, and what was negotiated on the first connection.
+    pub fn configured(&self) -> Configured {
+        let mut configured = self.options.configured();
+        configured.extend(self.negotiated.borrow().clone());
+        configured
+    }
+}
+
+impl Stream {
+    /// What is known of its session, now and later.
+    pub fn proof(&self) -> Rc<Proof> {
+        Rc::clone(&self.proof)
+    }
+
+    /// Shows bytes that have arrived, without copying them where TLS has them in its buffer; none: the end of the stream.
+    pub fn poll_chunk<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut [u8],
+        limit: usize,
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> Poll<io::Result<R>> {
+        let seen = match &mut self.wire {
+            Wire::Plain(tcp) => {
+                let length = scratch.len().min(limit);
+                let mut buffer = ReadBuf::new(&mut scratch[..length]);
+                std::task::ready!(Pin::new(tcp).poll_read(cx, &mut buffer))?;
+                return Poll::Ready(Ok(look(buffer.filled())));
+            }
+            Wire::Tls(tls) => {
+                let chunk = std::task::ready!(Pin::new(&mut **tls).poll_fill_buf(cx))?;
+                let length = chunk.len().min(limit);
+                let seen = look(&chunk[..length]);
+                Pin::new(&mut **tls).consume(length);
+                seen
+            }
+        };
+        self.prove();
+        Poll::Ready(Ok(seen))
+    }
+
+    /// Notes what the session can prove by now.
+    fn prove(&mut self) {
+        let Wire::Tls(tls) = &mut self.wire else { return };
+        let session = tls.get_ref().1;
+        self.proof.tickets.set(session.tls13_tickets_received());
+        if self.proof.handshake.get().is_some() || session.is_handshaking() {
+            return;
+        }
+        self.proof.handshake.set(match (session.handshake_kind(), self.sent_early) {
+            (None, _) => None,
+            (Some(_), true) if session.is_early_data_accepted() => Some(Handshake::EarlyAccepted),
+            (Some(_), true) => Some(Handshake::EarlyRejected),
+            (Some(HandshakeKind::Resumed), false) => Some(Handshake::Resumed),
+            (Some(_), false) => Some(Handshake::Full),
+        });
+        if self.negotiated.borrow().is_empty() {
+            self.negotiated.replace(tls::facts(session));
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        match &mut this.wire {
+            Wire::Plain(tcp) => Pin::new(tcp).poll_read(cx, buffer),
+            Wire::Tls(tls) => {
+                let result = Pin::new(&mut **tls).poll_read(cx, buffer);
+                this.prove();
+                result
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.get_mut().wire {
+            Wire::Plain(tcp) => Pin::new(tcp).poll_write(cx, bytes),
+            Wire::Tls(tls) => Pin::new(&mut **tls).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.get_mut().wire {
+            Wire::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, bytes),
+            Wire::Tls(tls) => Pin::new(&mut **tls).poll_write_vectored(cx, bytes),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().wire {
+            Wire::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
+            Wire::Tls(tls) => Pin::new(&mut **tls).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().wire {
+            Wire::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Wire::Tls(tls) => Pin::new(&mut **tls).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The client of bare UDP: a connection is a connected socket, and a request whose datagrams do not all arrive is lost.
+
+use std::cell::Cell;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::rc::Rc;
+use std::time::Instant;
+
+use serde_json::json;
+use tokio::net::UdpSocket;
+use wirelab_model::event::Configured;
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::sample::Handshake;
+use wirelab_model::spec::{ClientSpec, Transport as Settings};
+
+use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
+use crate::raw;
+use crate::refusal::Refusal;
+use crate::udp_message::{Coverage, Header, Outgoing, datagram_size};
+use crate::udp_socket;
+
+/// Opens sockets for bare requests.
+pub struct UdpTransport {
+    server: SocketAddr,
+    settings: Settings,
+    request: raw::Header,
+    size: usize,
+    /// Numbers requests from a random start, so that a port that is used again does not meet its old requests.
+    next: Rc<Cell<u64>>,
+    configured: Configured,
+}
+
+impl Transport for UdpTransport {
+    type Connection = UdpConnection;
+
+    fn build(spec: &ClientSpec) -> Result<Self, Refusal> {
+        let size = datagram_size(&spec.transport)?;
+        let server = SocketAddr::new(spec.address, spec.port);
+        // Opened once now, so that a setting that cannot be honoured is known before anything is measured.
+        let socket = udp_socket::open(local(server), &spec.transport)?;
+        let mut configured = Configured::new();
+        configured.insert("max_udp_payload".to_owned(), json!(size));
+        configured.insert("gso".to_owned(), json!(false));
+        configured.insert("gro".to_owned(), json!(false));
+        udp_socket::report(&socket, &mut configured);
+        let next = Rc::new(Cell::new(RandomState::new().hash_one(server)));
+        Ok(Self { server, settings: spec.transport.clone(), request: raw::Header::of(spec), size, next, configured })
+    }
+
+    async fn connect(&self) -> Result<Opened<UdpConnection>, Failure> {
+        let attempt = format!("opening a UDP socket to {}", self.server);
+        let socket = udp_socket::open(local(self.server), &self.settings).map_err(|refusal| match refusal {
+            Refusal::Failed(failure) => failure,
+            Refusal::Unsupported(message) => Failure { kind: ErrorKind::Other, message },
+        })?;
+        socket.connect(self.server).map_err(|error| failure(&attempt, &error))?;
+        let socket = UdpSocket::from_std(socket).map_err(|error| failure(&attempt, &error))?;
+        let connection = UdpConnection {
+            socket,
+            request: self.request,
+            size: self.size,
+            next: Rc::clone(&self.next),
+            buffer: vec![0; usize::from(u16::MAX)],
+        };
+        Ok(Opened { connection, connected: None, ready: None })
+    }
+
+    fn configured(&self) -> Configured {
+        self.configured.clone()
+    }
+}
+
+/// A connected socket.
+pub struct UdpConnection {
+    socket: UdpSocket,
+    request: raw::Header,
+    size: usize,
+    next: Rc<Cell<u64>>,
+    buffer: Vec<u8>,
+}
+
+impl Connection for UdpConnection {
+    async fn request(&mut self, body: Option<Sink<'_>>) -> Result<Answer, Failure> {
+        let number = self.next.replace(self.next.get().wrapping_add(1));
+        let raw::Header { wanted, body: total, delay_us } = self.request;
+        let mut outgoing = Outgoing::new(Header { request: number, offset: 0, total, wanted, delay_us }, self.size);
+        while let Some(datagram) = outgoing.next() {
+            self.socket.send(datagram).await.map_err(|error| failure("sending a request by UDP", &error))?;
+        }
+        self.receive(number, body).await
+    }
+
+    fn another(&self) -> Option<Self> {
+        None
+    }
+
+    fn handshake(&self) -> Option<Handshake> {
+        None
+    }
+
+    async fn close(self) {}
+}
+
+impl UdpConnection {
+    async fn receive(&mut self, number: u64, body: Option<Sink<'_>>) -> Result<Answer, Failure> {
+        const ATTEMPT: &str = "receiving a response by UDP";
+        let wanted = self.request.wanted;
+        // Pieces come in any order; the sink wants them in theirs.
+        let mut whole = vec![0; if body.is_some() { wanted as usize } else { 0 }];
+        let mut coverage = Coverage::default();
+        let mut first_byte = None;
+        loop {
+            let length = self.socket.recv(&mut self.buffer).await.map_err(|error| failure(ATTEMPT, &error))?;
+            let now = Instant::now();
+            // What comes late for an earlier request that was given up is not for this one.
+            let Some((header, piece)) = Header::split(&self.buffer[..length]).filter(|(h, _)| h.request == number)
+            else {
+                continue;
+            };
+            let first_byte = *first_byte.get_or_insert(now);
+            if header.total != wanted {
+                let message = format!("{ATTEMPT}: it has {} bytes, {wanted} were asked for", header.total);
+                return Err(Failure { kind: ErrorKind::Protocol, message });
+            }
+            if body.is_some() {
+                let start = header.offset as usize;
+                whole[start..start + piece.len()].copy_from_slice(piece);
+            }
+            if !coverage.add(header.offset, header.offset + piece.len() as u64) {
+                let message = format!("{ATTEMPT}: too many of its datagrams are missing");
+                return Err(Failure { kind: ErrorKind::Lost, message });
+            }
+            if coverage.bytes() == wanted {
+                if let Some(body) = body {
+                    body(&whole);
+                }
+                return Ok(Answer { first_byte, last_byte: now, bytes_in: wanted, status: None });
+            }
+        }
+    }
+}
+
+/// Any port of any local address of the server's family.
+const fn local(server: SocketAddr) -> SocketAddr {
+    let any = match server.ip() {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    SocketAddr::new(any, 0)
+}
+
+fn failure(attempt: &str, error: &io::Error) -> Failure {
+    let kind = match error.kind() {
+        io::ErrorKind::ConnectionRefused => ErrorKind::Refused,
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => ErrorKind::Unreachable,
+        _ => ErrorKind::Other,
+    };
+    Failure { kind, message: format!("{attempt}: {error}") }
+}

@@ -1,0 +1,49 @@
+//! What a client refuses before anything is started, whatever the protocol.
+
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Resumption, Schedule};
+
+use crate::refusal::Refusal;
+
+/// Refuses combinations that make no sense or that nobody could honour.
+pub(crate) fn client(spec: &ClientSpec) -> Result<(), Refusal> {
+    let protocol = spec.protocol;
+    let refuse = |message: String| Err(Refusal::Unsupported(message));
+    if spec.contract != CONTRACT_VERSION {
+        return refuse(format!("contract {} is not known, this endpoint speaks {CONTRACT_VERSION}", spec.contract));
+    }
+    if spec.tls.is_some() && !protocol.is_secure() {
+        return refuse(format!("`tls` is set, and the protocol `{protocol}` has no TLS"));
+    }
+    if spec.resumption != Resumption::None && !protocol.is_secure() {
+        return refuse(format!("`resumption` is set, and the protocol `{protocol}` has no sessions to resume"));
+    }
+    if let ConnectionPolicy::Persistent { connections, streams } = spec.connections {
+        if connections == 0 || streams == 0 {
+            return refuse("persistent connections need at least one connection with one stream".to_owned());
+        }
+        if streams > 1 && !protocol.multiplexes() {
+            return refuse(format!("{streams} streams per connection: the protocol `{protocol}` does not multiplex"));
+        }
+    }
+    match spec.schedule {
+        Schedule::Closed { workers: 0, .. } => return refuse("a closed loop needs at least one worker".to_owned()),
+        Schedule::Closed { pause: Pause::Uniform { min_ns, max_ns }, .. } if min_ns > max_ns => {
+            return refuse(format!("a pause from {min_ns} ns to {max_ns} ns: the first is above the second"));
+        }
+        Schedule::Open { rate_per_s, .. } if !(rate_per_s.is_finite() && rate_per_s > 0.0) => {
+            return refuse(format!("an open loop of {rate_per_s} arrivals per second"));
+        }
+        Schedule::Closed { .. } | Schedule::Open { .. } => {}
+    }
+    if matches!(spec.extent, Extent::Requests(0) | Extent::DurationNs(0)) {
+        return refuse("an extent of nothing".to_owned());
+    }
+    if spec.threads == Some(0) {
+        return refuse("0 threads".to_owned());
+    }
+    if spec.timeouts.connect_ns == 0 || spec.timeouts.request_ns == 0 {
+        return refuse("a time-out of 0 ns".to_owned());
+    }
+    Ok(())
+}

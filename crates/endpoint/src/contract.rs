@@ -1,0 +1,202 @@
+//! The endpoint contract on standard input and output: events as JSON lines out, words in.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use tokio::runtime::Builder;
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::endpoint::UNSUPPORTED_STATUS;
+use wirelab_model::event::{Command, Event};
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::spec::{ClientSpec, ServerSpec};
+
+use crate::client::transport::Failure;
+use crate::client::{Control, Ended, Message};
+use crate::refusal::Refusal;
+use crate::server::{self, Site, Stop};
+use crate::socket::raise_file_limit;
+
+/// How long a server that was told to stop may take to say goodbye to its clients.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+/// Plays the server of `wirelab endpoint server`: returns the exit status when it has stopped.
+#[must_use]
+pub fn serve(spec_text: &str) -> i32 {
+    serve_on(spec_text, BufReader::new(io::stdin()), io::stdout())
+}
+
+/// Plays the client of `wirelab endpoint client`: returns the exit status when the results are written.
+#[must_use]
+pub fn request(spec_text: &str) -> i32 {
+    request_on(spec_text, BufReader::new(io::stdin()), io::stdout())
+}
+
+/// The same as [`serve`], on any streams.
+pub fn serve_on(spec_text: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
+    let mut output = Output(output);
+    let result = unwinding(|| try_serve(spec_text, input, &mut output));
+    output.close(result)
+}
+
+/// The same as [`request`], on any streams.
+pub fn request_on(spec_text: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
+    let mut output = Output(output);
+    let result = unwinding(|| try_request(spec_text, input, &mut output));
+    output.close(result)
+}
+
+fn try_serve(
+    spec_text: &str,
+    input: impl BufRead + Send + 'static,
+    output: &mut Output<impl Write>,
+) -> Result<(), Refusal> {
+    let spec: ServerSpec = read_spec(spec_text)?;
+    if spec.contract != CONTRACT_VERSION {
+        return Err(Refusal::unsupported(format!(
+            "contract {} is not known, this endpoint speaks {CONTRACT_VERSION}",
+            spec.contract
+        )));
+    }
+    if spec.tls.is_some() && !spec.protocol.is_secure() {
+        return Err(Refusal::unsupported(format!("`tls` is set, and the protocol `{}` has no TLS", spec.protocol)));
+    }
+    if spec.threads == Some(0) {
+        return Err(Refusal::unsupported("0 threads"));
+    }
+    raise_file_limit();
+    let mut builder = Builder::new_multi_thread();
+    builder.enable_all();
+    if let Some(threads) = spec.threads {
+        builder.worker_threads(threads.into());
+    }
+    let runtime = builder.build().map_err(|error| Refusal::failed(format!("starting the server's runtime: {error}")))?;
+    let site = Arc::new(Site::new(&spec)?);
+    let (ask, stop) = Stop::channel();
+    let bound = runtime.block_on(server::bind(&spec, Arc::clone(&site), stop))?;
+    let mut configured = bound.configured;
+    configured.insert("threads".to_owned(), runtime.metrics().num_workers().into());
+    let running = runtime.spawn(bound.run);
+    output.say(&Event::Ready { port: Some(bound.port), configured: configured.clone() })?;
+    let (words, inbox) = mpsc::channel();
+    read_words(input, move |word, _| words.send(word).is_ok());
+    // Only `stop` is a word for servers; the end of the channel is the end of the input.
+    let word = inbox.recv().unwrap_or(Command::Stop);
+    let _ = ask.send(true);
+    let stopped = runtime.block_on(async { tokio::time::timeout(GOODBYE, running).await });
+    runtime.shutdown_background();
+    if word != Command::Stop {
+        return Err(Refusal::failed(format!("a server was told `{}`; it knows `stop` only", word.word())));
+    }
+    if let Ok(Err(error)) = stopped {
+        return Err(Refusal::failed(format!("the server ended by itself: {error}")));
+    }
+    output.say(&Event::Done { requests: Some(site.answered()), errors: Default::default(), configured })
+}
+
+fn try_request(
+    spec_text: &str,
+    input: impl BufRead + Send + 'static,
+    output: &mut Output<impl Write>,
+) -> Result<(), Refusal> {
+    let spec: ClientSpec = read_spec(spec_text)?;
+    raise_file_limit();
+    let path = spec.results.clone();
+    let mut control = Control::start(spec, None)?;
+    output.say(&Event::Ready { port: None, configured: control.configured().clone() })?;
+    let sender = control.sender();
+    read_words(input, move |word, at| sender.send(Message::Word(word, at)).is_ok());
+    control.word(Command::Go)?;
+    control.open()?;
+    output.say(&Event::Warm)?;
+    let zero = control.word(Command::Go)?;
+    let (window_ns, _) = control.measure(zero)?;
+    output.say(&Event::End { window_ns })?;
+    control.word(Command::Finish)?;
+    let outcome = control.finish()?;
+    if let Some(Failure { kind, message }) = &outcome.first_failure {
+        eprintln!("the first request that failed: {kind}: {message}");
+    }
+    outcome
+        .results
+        .write(&path)
+        .map_err(|error| Refusal::failed(format!("writing the results to {}: {error}", path.display())))?;
+    let (requests, errors) = outcome.results.counts();
+    output.say(&Event::Done { requests: Some(requests), errors, configured: outcome.configured })
+}
+
+/// A panic is an error like others to whoever reads the events; where it happened is on standard error.
+fn unwinding(role: impl FnOnce() -> Result<(), Refusal>) -> Result<(), Refusal> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(role)).unwrap_or_else(|_| {
+        Err(Failure::new(ErrorKind::Other, "the endpoint panicked; its log says where").into())
+    })
+}
+
+impl From<Ended> for Refusal {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Failed(failure) => Self::Failed(failure),
+            Ended::Stopped => Self::failed("the client was told to stop before it had finished"),
+        }
+    }
+}
+
+/// Reads a spec. What it says in words that are not known here is unsupported; what is no spec at all is an error.
+fn read_spec<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
+    serde_json::from_str(text).map_err(|error| {
+        let message = format!("reading the spec: {error}");
+        if error.is_data() && !error.to_string().starts_with("missing field") {
+            Refusal::Unsupported(message)
+        } else {
+            Refusal::failed(message)
+        }
+    })
+}
+
+/// Reads words in a thread of its own, stamped with the moment of their arrival. Anything that is not a word, and the end
+/// of the input, mean `stop`.
+fn read_words(input: impl BufRead + Send + 'static, mut hand_on: impl FnMut(Command, Instant) -> bool + Send + 'static) {
+    std::thread::spawn(move || {
+        for line in input.lines() {
+            let at = Instant::now();
+            let word = match line.as_deref().map(str::trim) {
+                Ok("go") => Command::Go,
+                Ok("finish") => Command::Finish,
+                Ok("") => continue,
+                Ok(_) | Err(_) => Command::Stop,
+            };
+            if !hand_on(word, at) || word == Command::Stop {
+                return;
+            }
+        }
+        hand_on(Command::Stop, Instant::now());
+    });
+}
+
+struct Output<W>(W);
+
+impl<W: Write> Output<W> {
+    fn say(&mut self, event: &Event) -> Result<(), Refusal> {
+        let mut say = || {
+            serde_json::to_writer(&mut self.0, event)?;
+            self.0.write_all(b"\n")?;
+            self.0.flush()
+        };
+        say().map_err(|error: io::Error| Refusal::failed(format!("writing an event to standard output: {error}")))
+    }
+
+    /// Says how it ended, and gives the exit status.
+    fn close(&mut self, result: Result<(), Refusal>) -> i32 {
+        let (event, status) = match result {
+            Ok(()) => return 0,
+            Err(Refusal::Unsupported(message)) => (Event::Unsupported { message }, UNSUPPORTED_STATUS),
+            Err(Refusal::Failed(Failure { kind, message })) => (Event::Error { kind, message }, 1),
+        };
+        if let Err(error) = self.say(&event) {
+            eprintln!("{error} ({event:?})");
+        }
+        status
+    }
+}

@@ -1,0 +1,188 @@
+//! QUIC's transport settings, from the spec to quinn, for both roles; each is honoured or refused, and reported.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+use quinn::{Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt};
+use serde_json::json;
+use wirelab_model::event::Configured;
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::spec::{Congestion, Transport};
+
+use crate::client::transport::Failure;
+use crate::quic_socket::QuicSocket;
+use crate::refusal::Refusal;
+use crate::udp_socket;
+
+/// Requests that a peer may have in flight on one connection. quinn keeps an entry for each from the beginning, so more
+/// would make every handshake dearer; hyper's HTTP/2 servers allow 200.
+pub const STREAMS: u32 = 256;
+
+/// quinn's default of the credit per stream: 100 ms at 100 Mbit/s.
+const STREAM_WINDOW: u64 = 1_250_000;
+
+/// quinn's default of the bytes that a sender keeps until they are acknowledged.
+const SEND_WINDOW: u64 = 8 * STREAM_WINDOW;
+
+/// The smallest and the largest UDP payload of QUIC version 1 (RFC 9000, section 14; RFC 768).
+const PAYLOADS: std::ops::RangeInclusive<u16> = 1200..=65_527;
+
+/// Where MTU discovery of quinn ends by default: an Ethernet frame with IPv6.
+const DISCOVERY_ENDS: u16 = 1452;
+
+/// The settings of the spec that concern QUIC, checked.
+#[derive(Debug, Clone)]
+pub struct QuicSettings {
+    spec: Transport,
+}
+
+impl QuicSettings {
+    /// Checks everything that can be checked without a socket.
+    pub fn new(spec: &Transport, qlog: bool) -> Result<Self, Refusal> {
+        let refuse = |field: &str, why: &str| Err(Refusal::unsupported(format!("`{field}`: {why}")));
+        if spec.no_delay.is_some() {
+            return refuse("no_delay", "it is an option of TCP; QUIC has no Nagle algorithm to switch");
+        }
+        if spec.fast_open.is_some() {
+            return refuse("fast_open", "it is an option of TCP; QUIC's counterpart is the resumption policy `zero_rtt`");
+        }
+        if qlog {
+            return refuse("qlog_dir", "the built-in endpoint is built without quinn's qlog");
+        }
+        if spec.max_udp_payload.is_some_and(|size| !PAYLOADS.contains(&size)) {
+            return refuse("max_udp_payload", "QUIC needs between 1200 and 65527 bytes (RFC 9000, section 14)");
+        }
+        for (field, window) in [("stream_window", spec.stream_window), ("connection_window", spec.connection_window)] {
+            if window.is_some_and(|window| window == 0 || VarInt::from_u64(window).is_err()) {
+                return refuse(field, "QUIC needs between 1 and 2^62 - 1 bytes");
+            }
+        }
+        Ok(Self { spec: spec.clone() })
+    }
+
+    /// quinn's transport configuration. `idle` ends a connection that nothing arrives on.
+    pub fn transport(&self, idle: Duration) -> Result<TransportConfig, Refusal> {
+        let variable = |value: u64| VarInt::from_u64(value).map_err(|error| Refusal::failed(error.to_string()));
+        let mut config = TransportConfig::default();
+        config.max_concurrent_bidi_streams(STREAMS.into());
+        let idle = IdleTimeout::try_from(idle).map_err(|error| Refusal::failed(format!("idle time-out: {error}")))?;
+        config.max_idle_timeout(Some(idle));
+        config.congestion_controller_factory(match self.congestion() {
+            Congestion::Cubic => Arc::new(CubicConfig::default()) as Arc<dyn ControllerFactory + Send + Sync>,
+            Congestion::Bbr => Arc::new(BbrConfig::default()),
+            Congestion::Reno => Arc::new(NewRenoConfig::default()),
+        });
+        if let Some(window) = self.spec.stream_window {
+            config.stream_receive_window(variable(window)?);
+        }
+        if let Some(window) = self.spec.connection_window {
+            config.receive_window(variable(window)?);
+        }
+        config.send_window(self.send_window());
+        if let Some(size) = self.spec.max_udp_payload {
+            config.initial_mtu(size).mtu_discovery_config(None);
+        } else {
+            let mut discovery = MtuDiscoveryConfig::default();
+            discovery.upper_bound(DISCOVERY_ENDS);
+            config.mtu_discovery_config(Some(discovery));
+        }
+        config.enable_segmentation_offload(self.spec.gso != Some(false));
+        Ok(config)
+    }
+
+    /// Opens a socket at `local` with all settings in force; a client's is connected to `server`, so that it hears if
+    /// nothing listens there. Called inside a runtime.
+    pub fn socket(&self, local: SocketAddr, server: Option<SocketAddr>) -> Result<Arc<QuicSocket>, Refusal> {
+        let socket = udp_socket::open(local, &self.spec)?;
+        if let Some(server) = server {
+            socket.connect(server).map_err(|error| {
+                let kind = match error.kind() {
+                    io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => ErrorKind::Unreachable,
+                    _ => ErrorKind::Other,
+                };
+                Failure { kind, message: format!("connecting a UDP socket to {server}: {error}") }
+            })?;
+        }
+        let socket = QuicSocket::new(socket, self.spec.gro != Some(false))
+            .map_err(|error| Refusal::failed(format!("preparing a UDP socket for QUIC: {error}")))?;
+        if self.spec.gso == Some(true) && !socket.segments() {
+            return Err(Refusal::unsupported("`gso`: this kernel cannot segment UDP datagrams (Linux 4.18 can)"));
+        }
+        if self.spec.gro == Some(true) && !socket.joins() {
+            return Err(Refusal::unsupported("`gro`: this kernel cannot join UDP datagrams (Linux 5.0 can)"));
+        }
+        Ok(Arc::new(socket))
+    }
+
+    /// Makes an endpoint on `socket`.
+    pub fn endpoint(&self, socket: &Arc<QuicSocket>, config: Option<ServerConfig>) -> Result<Endpoint, Refusal> {
+        let mut endpoint = EndpointConfig::default();
+        // quinn tells its peer the size of its receive buffers: an Ethernet frame's, or what is to be sent if that is more.
+        if let Some(size) = self.spec.max_udp_payload.filter(|size| *size > 1472) {
+            endpoint.max_udp_payload_size(size).map_err(|error| Refusal::failed(error.to_string()))?;
+        }
+        Endpoint::new_with_abstract_socket(endpoint, config, Arc::clone(socket) as _, Arc::new(TokioRuntime))
+            .map_err(|error| Refusal::failed(format!("making a QUIC endpoint: {error}")))
+    }
+
+    /// What is in force on `socket` and its connections.
+    pub fn report(&self, socket: &QuicSocket) -> Configured {
+        let mut configured = Configured::new();
+        let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);
+        say("congestion", json!(self.congestion().token()));
+        say("stream_window", json!(self.spec.stream_window.unwrap_or(STREAM_WINDOW)));
+        say("connection_window", json!(self.spec.connection_window.unwrap_or(VarInt::MAX.into_inner())));
+        say("send_window", json!(self.send_window()));
+        say("max_udp_payload", json!(self.spec.max_udp_payload.unwrap_or(DISCOVERY_ENDS)));
+        say("initial_udp_payload", json!(self.spec.max_udp_payload.unwrap_or(*PAYLOADS.start())));
+        say("gso", json!(self.spec.gso != Some(false) && socket.segments()));
+        say("gro", json!(socket.joins()));
+        udp_socket::report(socket.io(), &mut configured);
+        configured
+    }
+
+    fn congestion(&self) -> Congestion {
+        // quinn's default.
+        self.spec.congestion.unwrap_or(Congestion::Cubic)
+    }
+
+    /// A sender that kept fewer bytes than the receiver's credit would be held up by itself, not by the credit.
+    fn send_window(&self) -> u64 {
+        self.spec.connection_window.map_or(SEND_WINDOW, |window| window.max(SEND_WINDOW))
+    }
+}
+
+/// The class of the failure of a connection, and quinn's words.
+pub fn failure(attempt: &str, error: &quinn::ConnectionError) -> Failure {
+    use quinn::ConnectionError as Error;
+    let kind = match error {
+        Error::TransportError(error) => kind_of_code(error.code.into()),
+        Error::ConnectionClosed(close) => kind_of_code(close.error_code.into()),
+        Error::VersionMismatch => ErrorKind::Protocol,
+        Error::ApplicationClosed(_) | Error::Reset => ErrorKind::Reset,
+        Error::TimedOut => ErrorKind::Timeout,
+        Error::LocallyClosed | Error::CidsExhausted => ErrorKind::Other,
+    };
+    Failure { kind, message: format!("{attempt}: {error}") }
+}
+
+/// The class of an error code of QUIC (RFC 9000, section 20.1); from 0x100 on it carries a TLS alert (RFC 9001,
+/// section 4.8; RFC 8446, section 6).
+fn kind_of_code(code: u64) -> ErrorKind {
+    const CONNECTION_REFUSED: u64 = 0x2;
+    match code {
+        CONNECTION_REFUSED => ErrorKind::Refused,
+        0x100..0x200 => match code & 0xff {
+            // bad_certificate, unsupported_certificate, certificate_revoked, certificate_expired, certificate_unknown,
+            // unknown_ca
+            42..=46 | 48 => ErrorKind::Certificate,
+            // no_application_protocol
+            120 => ErrorKind::Protocol,
+            _ => ErrorKind::Tls,
+        },
+        _ => ErrorKind::Protocol,
+    }
+}

@@ -1,0 +1,68 @@
+//! The request header of the raw transports: 24 bytes, three big-endian numbers.
+
+use wirelab_model::spec::ClientSpec;
+
+/// Length of the encoded header in bytes.
+pub const HEADER: usize = 24;
+
+/// What a raw request asks for. Its body, `body` bytes of the pattern, follows; the response is exactly `wanted` bytes of
+/// the pattern and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of response that are wanted.
+    pub wanted: u64,
+    /// Bytes of request body.
+    pub body: u64,
+    /// How long the server waits before it answers, in microseconds.
+    pub delay_us: u64,
+}
+
+impl Header {
+    /// The header of the spec's request. The path matters in two forms only, which ask HTTP servers for the same:
+    /// `/delay/MICROSECONDS`, and `/bytes/N` where the spec does not say what size to expect.
+    #[must_use]
+    pub fn of(spec: &ClientSpec) -> Self {
+        let request = &spec.request;
+        let number = |prefix: &str| request.path.strip_prefix(prefix).and_then(|n| n.parse::<u64>().ok());
+        let wanted = match &request.expect {
+            Some(expect) => expect.body_size,
+            None => number("/bytes/").unwrap_or(if number("/delay/").is_some() { 0 } else { request.body_size }),
+        };
+        Self { wanted, body: request.body_size, delay_us: number("/delay/").unwrap_or(0) }
+    }
+
+    /// The header on the wire.
+    #[must_use]
+    pub fn encode(self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[..8].copy_from_slice(&self.wanted.to_be_bytes());
+        bytes[8..16].copy_from_slice(&self.body.to_be_bytes());
+        bytes[16..].copy_from_slice(&self.delay_us.to_be_bytes());
+        bytes
+    }
+
+    /// The header from the wire.
+    #[must_use]
+    pub fn decode(bytes: &[u8; HEADER]) -> Self {
+        let number = |at: usize| {
+            let mut field = [0; 8];
+            field.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_be_bytes(field)
+        };
+        Self { wanted: number(0), body: number(8), delay_us: number(16) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_three_big_endian_numbers() {
+        let header = Header { wanted: 1, body: 0x0203, delay_us: u64::MAX };
+        let bytes = header.encode();
+        assert_eq!(bytes[..16], [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 2, 3]);
+        assert_eq!(bytes[16..], [255; 8]);
+        assert_eq!(Header::decode(&bytes), header);
+    }
+}

@@ -1,0 +1,133 @@
+//! HTTP/1.1 and HTTP/2 on the connections that `tcp.rs` accepts.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::http2::Windows;
+use crate::server::site::{Reply, Site};
+use crate::{payload, wait};
+
+/// Streams that a client may have open at the same time; more than any load has, so that no request waits for it.
+const STREAMS: u32 = 100_000;
+
+/// Serves one version of HTTP.
+#[derive(Clone)]
+pub struct HttpServer {
+    site: Arc<Site>,
+    version: Version,
+}
+
+#[derive(Clone)]
+enum Version {
+    One(http1::Builder),
+    Two(http2::Builder<TokioExecutor>),
+}
+
+impl HttpServer {
+    /// A server for HTTP/1.1. No `date` field: other servers have none, and compared cells are to send the same fields.
+    pub fn http1(site: Arc<Site>) -> Self {
+        let mut builder = http1::Builder::new();
+        builder.auto_date_header(false).half_close(true);
+        Self { site, version: Version::One(builder) }
+    }
+
+    /// A server for HTTP/2.
+    pub fn http2(site: Arc<Site>, windows: Windows) -> Self {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
+            .auto_date_header(false)
+            .max_concurrent_streams(STREAMS)
+            .initial_stream_window_size(windows.stream)
+            .initial_connection_window_size(windows.connection);
+        Self { site, version: Version::Two(builder) }
+    }
+
+    /// Serves one connection to its end.
+    pub async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S) {
+        let site = self.site;
+        let service = service_fn(move |request| answer(Arc::clone(&site), request));
+        // Errors are the client's business: it sees them on its side and counts them.
+        let _ = match self.version {
+            Version::One(builder) => builder.serve_connection(TokioIo::new(stream), service).await,
+            Version::Two(builder) => builder.serve_connection(TokioIo::new(stream), service).await,
+        };
+    }
+}
+
+async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Infallible> {
+    let arrival = Instant::now();
+    let reply = site.reply(request.method().as_str(), request.uri().path());
+    let (status, body) = match reply {
+        Reply::Document(content) => (StatusCode::OK, ReplyBody::Document(content)),
+        Reply::Pattern(size) => (StatusCode::OK, ReplyBody::Pattern { offset: 0, left: size }),
+        Reply::Echo => (StatusCode::OK, ReplyBody::Echo(request.into_body())),
+        Reply::Delay(us) => {
+            wait::until(arrival + Duration::from_micros(us)).await;
+            (StatusCode::OK, ReplyBody::EMPTY)
+        }
+        Reply::Status(status) => {
+            (StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), ReplyBody::EMPTY)
+        }
+    };
+    site.count();
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    Ok(response)
+}
+
+/// A response body. Its size is known, so that `content-length` is sent; an echo's if its request's is.
+enum ReplyBody {
+    Document(Bytes),
+    Pattern { offset: u64, left: u64 },
+    Echo(Incoming),
+}
+
+impl ReplyBody {
+    const EMPTY: Self = Self::Pattern { offset: 0, left: 0 };
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let piece = match self.get_mut() {
+            Self::Echo(incoming) => return Pin::new(incoming).poll_frame(cx),
+            Self::Document(content) => std::mem::take(content),
+            Self::Pattern { offset, left } => {
+                let piece = payload::piece(*offset, *left);
+                *offset += piece.len() as u64;
+                *left -= piece.len() as u64;
+                piece
+            }
+        };
+        Poll::Ready(if piece.is_empty() { None } else { Some(Ok(Frame::data(piece))) })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Document(content) => content.is_empty(),
+            Self::Pattern { left, .. } => *left == 0,
+            Self::Echo(incoming) => incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Document(content) => SizeHint::with_exact(content.len() as u64),
+            Self::Pattern { left, .. } => SizeHint::with_exact(*left),
+            Self::Echo(incoming) => incoming.size_hint(),
+        }
+    }
+}

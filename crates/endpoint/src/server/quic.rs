@@ -1,0 +1,154 @@
+//! The QUIC server: the endpoint that `quic` and `h3` share, and the answers to raw requests.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use quinn::crypto::rustls::QuicServerConfig;
+use quinn::{Connection, Endpoint, RecvStream, SendStream, ServerConfig, ValidationTokenConfig, VarInt};
+use tokio::time::timeout;
+use wirelab_model::spec::ServerSpec;
+
+use crate::payload;
+use crate::quic_config::QuicSettings;
+use crate::quic_tokens::OneUse;
+use crate::raw::{HEADER, Header};
+use crate::refusal::Refusal;
+use crate::server::{Bound, Site, Stop};
+use crate::{tls, wait};
+
+/// How long a connection may hear nothing from its client. Clients set a shorter time, and the shorter one counts
+/// (RFC 9000, section 10.1); this one is for those that set none.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// How long a server that stops waits until its connections are closed.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Address validation tokens given to each client, where it may reuse anything at all: as many as rustls gives tickets.
+const TOKENS: u32 = 2;
+
+/// Error codes of the raw protocol: the request was not as announced.
+const BAD_REQUEST: VarInt = VarInt::from_u32(1);
+
+/// Binds a server for raw requests.
+pub(crate) async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Bound, Refusal> {
+    bind_with(spec, stop, 0, move |connection| answer_streams(connection, Arc::clone(&site)))
+}
+
+/// Binds a QUIC server that runs `serve` for each connection, and closes them with `code` when it stops.
+pub(crate) fn bind_with<F>(
+    spec: &ServerSpec,
+    mut stop: Stop,
+    code: u32,
+    serve: impl Fn(Connection) -> F + Clone + Send + 'static,
+) -> Result<Bound, Refusal>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.is_some())?;
+    let early = spec.tls.as_ref().is_some_and(|tls| tls.early_data);
+    let config = server_config(spec, &settings, early)?;
+    let address = SocketAddr::new(spec.address, spec.port);
+    let socket = settings.socket(address, None)?;
+    let endpoint = settings.endpoint(&socket, Some(config))?;
+    let port = endpoint.local_addr().map_err(|error| Refusal::failed(format!("binding {address}: {error}")))?.port();
+    let run = async move {
+        let accept = accept(&endpoint, early, serve);
+        tokio::select! {
+            () = accept => {}
+            () = stop.asked() => {}
+        }
+        endpoint.close(VarInt::from_u32(code), b"stop");
+        // A client that is gone never confirms, and would be waited for until the draining period is over.
+        let _ = timeout(PATIENCE, endpoint.wait_idle()).await;
+    };
+    Ok(Bound { port, configured: settings.report(&socket), run: Box::pin(run) })
+}
+
+fn server_config(spec: &ServerSpec, settings: &QuicSettings, early: bool) -> Result<ServerConfig, Refusal> {
+    let crypto = QuicServerConfig::try_from(tls::server(spec)?)
+        .map_err(|error| Refusal::failed(format!("setting up TLS for QUIC: {error}")))?;
+    let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+    config.transport_config(Arc::new(settings.transport(IDLE)?));
+    let resumes = early || spec.tls.as_ref().is_some_and(|tls| tls.resumption);
+    let mut tokens = ValidationTokenConfig::default();
+    tokens.sent(if resumes { TOKENS } else { 0 });
+    if resumes {
+        tokens.log(Arc::new(OneUse::default()));
+    }
+    config.validation_token_config(tokens);
+    Ok(config)
+}
+
+async fn accept<F>(endpoint: &Endpoint, early: bool, serve: impl Fn(Connection) -> F + Clone + Send + 'static)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    while let Some(incoming) = endpoint.accept().await {
+        let serve = serve.clone();
+        tokio::spawn(async move {
+            // A handshake that fails is the client's to report.
+            let Ok(connecting) = incoming.accept() else { return };
+            let connected = if early {
+                // Early data is answered before the handshake ends. A server can always do so.
+                connecting.into_0rtt().ok().map(|(connection, _)| connection)
+            } else {
+                connecting.await.ok()
+            };
+            if let Some(connection) = connected {
+                serve(connection).await;
+            }
+        });
+    }
+}
+
+async fn answer_streams(connection: Connection, site: Arc<Site>) {
+    // Ends with the connection, whoever closed it.
+    while let Ok((send, receive)) = connection.accept_bi().await {
+        let site = Arc::clone(&site);
+        tokio::spawn(async move {
+            // A stream that fails is the client's to report; its request is not counted.
+            if answer(send, receive, &site).await.is_some() {
+                site.count();
+            }
+        });
+    }
+}
+
+/// Answers one request; `None` where it could not.
+async fn answer(mut send: SendStream, mut receive: RecvStream, site: &Site) -> Option<()> {
+    let Some(header) = read_request(&mut receive).await else {
+        let _ = send.reset(BAD_REQUEST);
+        return None;
+    };
+    let arrival = Instant::now();
+    if header.delay_us > 0 {
+        if !site.offers_delay() {
+            let _ = send.reset(BAD_REQUEST);
+            return None;
+        }
+        wait::until(arrival + Duration::from_micros(header.delay_us)).await;
+    }
+    let mut sent = 0;
+    while sent < header.wanted {
+        let piece = payload::piece(sent, header.wanted - sent);
+        sent += piece.len() as u64;
+        send.write_chunk(piece).await.ok()?;
+    }
+    send.finish().ok()
+}
+
+/// Reads a whole request: the header, and as many bytes of body as it announces, then the end of the stream.
+async fn read_request(stream: &mut RecvStream) -> Option<Header> {
+    let mut start = BytesMut::new();
+    let mut received = 0_u64;
+    while let Some(chunk) = stream.read_chunk(usize::MAX, true).await.ok()? {
+        let missing = HEADER.saturating_sub(start.len()).min(chunk.bytes.len());
+        start.extend_from_slice(&chunk.bytes[..missing]);
+        received += chunk.bytes.len() as u64;
+    }
+    let header = Header::decode(start.first_chunk()?);
+    (received - HEADER as u64 == header.body).then_some(header)
+}

@@ -1,0 +1,94 @@
+//! What a server has to offer: decides, for every protocol alike, what a request is answered with.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use wirelab_model::spec::{Feature, ServerSpec};
+
+use crate::refusal::Refusal;
+use crate::server::documents::Documents;
+
+/// The longest delay that a client may ask for, in microseconds: an hour.
+const LONGEST_DELAY_US: u64 = 3_600_000_000;
+
+/// The largest generated body that a client may ask for, in bytes.
+const LARGEST_BODY: u64 = 1 << 40;
+
+/// What a server has to offer, and how often it was asked.
+#[derive(Debug)]
+pub struct Site {
+    documents: Option<Documents>,
+    echo: bool,
+    bytes: bool,
+    delay: bool,
+    answered: AtomicU64,
+}
+
+/// What a request is answered with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// Status 200 with this body.
+    Document(Bytes),
+    /// Status 200 with so many bytes of the pattern.
+    Pattern(u64),
+    /// Status 200 with the request's own body, as it comes.
+    Echo,
+    /// After so many microseconds, counted from the arrival of the request: status 200 with an empty body.
+    Delay(u64),
+    /// This status with an empty body.
+    Status(u16),
+}
+
+impl Site {
+    /// What the spec asks for. Loads the documents, so it takes a moment.
+    pub fn new(spec: &ServerSpec) -> Result<Self, Refusal> {
+        let has = |feature| spec.features.contains(&feature);
+        let documents = match (&spec.document_root, has(Feature::Files)) {
+            (Some(root), _) => Some(Documents::load(root)?),
+            (None, true) => {
+                return Err(Refusal::failed("the feature `files` is asked for without a `document_root`"));
+            }
+            (None, false) => None,
+        };
+        let answered = AtomicU64::new(0);
+        Ok(Self { documents, echo: has(Feature::Echo), bytes: has(Feature::Bytes), delay: has(Feature::Delay), answered })
+    }
+
+    /// Whether raw requests may ask for a delay.
+    #[must_use]
+    pub const fn offers_delay(&self) -> bool {
+        self.delay
+    }
+
+    /// What an HTTP request is answered with. `path` is without the query.
+    #[must_use]
+    pub fn reply(&self, method: &str, path: &str) -> Reply {
+        if self.echo && path == "/echo" {
+            return if method == "POST" { Reply::Echo } else { Reply::Status(405) };
+        }
+        if method != "GET" {
+            return Reply::Status(405);
+        }
+        if let Some(number) = path.strip_prefix("/bytes/").filter(|_| self.bytes) {
+            return number.parse().ok().filter(|n| *n <= LARGEST_BODY).map_or(Reply::Status(400), Reply::Pattern);
+        }
+        if let Some(number) = path.strip_prefix("/delay/").filter(|_| self.delay) {
+            return number.parse().ok().filter(|n| *n <= LONGEST_DELAY_US).map_or(Reply::Status(400), Reply::Delay);
+        }
+        match self.documents.as_ref().and_then(|documents| documents.get(path)) {
+            Some(body) => Reply::Document(body),
+            None => Reply::Status(404),
+        }
+    }
+
+    /// Counts a request that was answered.
+    pub fn count(&self) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Requests answered so far.
+    #[must_use]
+    pub fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+}

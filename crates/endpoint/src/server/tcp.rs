@@ -1,0 +1,171 @@
+//! Servers over TCP: accepts connections, wraps them in TLS where the protocol has it, hands them to the protocol.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, BytesMut};
+use rustls::ServerConfig;
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::ServerSpec;
+
+use crate::http2::Windows;
+use crate::payload;
+use crate::raw::{HEADER, Header};
+use crate::refusal::Refusal;
+use crate::server::early::EarlyStream;
+use crate::server::http::HttpServer;
+use crate::server::{Bound, Site, Stop};
+use crate::socket::TcpOptions;
+use crate::{tls, wait};
+
+/// hyper's defaults for servers, which it does not export (hyper 1, `proto/h2/server.rs`).
+const DEFAULT_WINDOWS: Windows = Windows { stream: 1 << 20, connection: 1 << 20 };
+
+/// Bytes of a raw request read at a time.
+const READ: usize = 64 * 1024;
+
+/// How long to wait after a connection could not be accepted, usually because no file descriptor was left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+
+/// What speaks on a connection.
+#[derive(Clone)]
+enum Speaker {
+    Raw,
+    Http(HttpServer),
+}
+
+/// How connections become byte streams.
+#[derive(Clone)]
+enum Security {
+    None,
+    Tls(TlsAcceptor),
+    /// TLS that reads 0-RTT data before the handshake is over.
+    EarlyTls(Arc<ServerConfig>),
+}
+
+/// Binds a server over TCP.
+pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Bound, Refusal> {
+    let options = TcpOptions::server(spec.protocol, &spec.transport, spec.qlog_dir.is_some())?;
+    let mut configured = options.configured();
+    let security = match &spec.tls {
+        None => Security::None,
+        Some(tls) if tls.early_data => Security::EarlyTls(tls::server(spec)?),
+        Some(_) => Security::Tls(TlsAcceptor::from(tls::server(spec)?)),
+    };
+    let speaker = match spec.protocol {
+        Protocol::H1c | Protocol::H1 => Speaker::Http(HttpServer::http1(Arc::clone(&site))),
+        Protocol::H2c | Protocol::H2 => {
+            let windows = Windows::of(&spec.transport, DEFAULT_WINDOWS)?;
+            configured.insert("stream_window".to_owned(), json!(windows.stream));
+            configured.insert("connection_window".to_owned(), json!(windows.connection));
+            Speaker::Http(HttpServer::http2(Arc::clone(&site), windows))
+        }
+        _ => Speaker::Raw,
+    };
+    let address = SocketAddr::new(spec.address, spec.port);
+    let listener = options.listening(address)?;
+    let port = listener
+        .local_addr()
+        .map_err(|error| Refusal::failed(format!("asking for the port that {address} is bound to: {error}")))?
+        .port();
+    Ok(Bound { port, configured, run: Box::pin(accept(listener, security, speaker, site, stop)) })
+}
+
+async fn accept(listener: TcpListener, security: Security, speaker: Speaker, site: Arc<Site>, mut stop: Stop) {
+    let accepting = async {
+        loop {
+            match listener.accept().await {
+                Ok((connection, _)) => {
+                    tokio::spawn(serve(connection, security.clone(), speaker.clone(), Arc::clone(&site)));
+                }
+                Err(error) => {
+                    eprintln!("accepting a connection: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = stop.asked() => {}
+        () = accepting => {}
+    }
+}
+
+/// Serves one connection. Errors are the client's business: it sees them on its side and counts them.
+async fn serve(connection: TcpStream, security: Security, speaker: Speaker, site: Arc<Site>) {
+    match security {
+        Security::None => speak(connection, speaker, site).await,
+        Security::Tls(acceptor) => {
+            if let Ok(stream) = acceptor.accept(connection).await {
+                speak(stream, speaker, site).await;
+            }
+        }
+        Security::EarlyTls(config) => {
+            if let Ok(stream) = EarlyStream::new(connection, config) {
+                speak(stream, speaker, site).await;
+            }
+        }
+    }
+}
+
+async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, speaker: Speaker, site: Arc<Site>) {
+    match speaker {
+        Speaker::Raw => {
+            let _ = raw(stream, &site).await;
+        }
+        Speaker::Http(server) => server.serve(stream).await,
+    }
+}
+
+/// Answers raw requests, one after the other, until the client closes.
+async fn raw<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, site: &Site) -> io::Result<()> {
+    let mut buffer = BytesMut::with_capacity(READ);
+    loop {
+        while buffer.len() < HEADER {
+            if fill(&mut stream, &mut buffer).await? == 0 {
+                return stream.shutdown().await;
+            }
+        }
+        let arrival = Instant::now();
+        let mut bytes = [0; HEADER];
+        buffer.copy_to_slice(&mut bytes);
+        let header = Header::decode(&bytes);
+        let mut body = header.body;
+        while body > 0 {
+            if buffer.is_empty() && fill(&mut stream, &mut buffer).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let here = body.min(buffer.len() as u64);
+            buffer.advance(here as usize);
+            body -= here;
+        }
+        if header.delay_us > 0 {
+            if !site.offers_delay() {
+                return Ok(());
+            }
+            wait::until(arrival + Duration::from_micros(header.delay_us)).await;
+        }
+        let mut sent = 0;
+        while sent < header.wanted {
+            let piece = payload::piece_slice(sent, header.wanted - sent);
+            stream.write_all(piece).await?;
+            sent += piece.len() as u64;
+        }
+        stream.flush().await?;
+        site.count();
+    }
+}
+
+async fn fill<S: AsyncRead + Unpin>(stream: &mut S, buffer: &mut BytesMut) -> io::Result<usize> {
+    if buffer.capacity() - buffer.len() < HEADER {
+        // Nothing but an unfinished header is left in the buffer here, so that this moves a few bytes.
+        buffer.reserve(READ);
+    }
+    stream.read_buf(buffer).await
+}

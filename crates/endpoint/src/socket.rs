@@ -1,0 +1,189 @@
+//! TCP sockets with the options of a spec: honoured, or refused before anything is connected.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+
+use serde_json::json;
+use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
+use tokio::net::{TcpListener, TcpSocket};
+use wirelab_model::event::Configured;
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::Transport;
+
+use crate::client::transport::Failure;
+use crate::refusal::Refusal;
+
+/// Connections that the kernel completes before the server accepts them; the kernel lowers it to `net.core.somaxconn`.
+const BACKLOG: i32 = 65_535;
+
+/// Connections by Fast Open that the kernel lets wait for the server.
+const FAST_OPEN_QUEUE: libc::c_int = 4096;
+
+/// Bits of `net.ipv4.tcp_fastopen`.
+const FAST_OPEN_CLIENT: u32 = 1;
+const FAST_OPEN_SERVER: u32 = 2;
+
+/// The TCP options of a spec.
+#[derive(Debug, Clone, Copy)]
+pub struct TcpOptions {
+    congestion: Option<wirelab_model::spec::Congestion>,
+    no_delay: bool,
+    fast_open: bool,
+}
+
+impl TcpOptions {
+    /// The options for a client.
+    pub fn client(protocol: Protocol, transport: &Transport, qlog: bool) -> Result<Self, Refusal> {
+        Self::new(protocol, transport, qlog, FAST_OPEN_CLIENT)
+    }
+
+    /// The options for a server.
+    pub fn server(protocol: Protocol, transport: &Transport, qlog: bool) -> Result<Self, Refusal> {
+        Self::new(protocol, transport, qlog, FAST_OPEN_SERVER)
+    }
+
+    fn new(protocol: Protocol, transport: &Transport, qlog: bool, fast_open_bit: u32) -> Result<Self, Refusal> {
+        let is_h2 = matches!(protocol, Protocol::H2 | Protocol::H2c);
+        let udp_only = "concerns UDP";
+        let streams_only = "concerns protocols with flow control of their own";
+        let set = [
+            ("udp_send_buffer", transport.udp_send_buffer.is_some(), udp_only),
+            ("udp_receive_buffer", transport.udp_receive_buffer.is_some(), udp_only),
+            ("max_udp_payload", transport.max_udp_payload.is_some(), udp_only),
+            ("gso", transport.gso.is_some(), udp_only),
+            ("gro", transport.gro.is_some(), udp_only),
+            ("qlog_dir", qlog, "concerns QUIC"),
+            ("stream_window", transport.stream_window.is_some() && !is_h2, streams_only),
+            ("connection_window", transport.connection_window.is_some() && !is_h2, streams_only),
+        ];
+        if let Some((field, _, why)) = set.into_iter().find(|(_, set, _)| *set) {
+            return Err(Refusal::unsupported(format!("`{field}` is set; it {why}, and the protocol is `{protocol}`")));
+        }
+        let options = Self {
+            congestion: transport.congestion,
+            no_delay: transport.no_delay.unwrap_or(true),
+            fast_open: transport.fast_open.unwrap_or(false),
+        };
+        if options.fast_open {
+            check_fast_open(fast_open_bit)?;
+        }
+        // Tried on a socket of no other use, so that a refusal comes before anything is connected.
+        options.socket(Domain::IPV4).map_err(|error| match options.congestion {
+            Some(congestion) => Refusal::unsupported(format!(
+                "congestion control `{}`: {error}; the kernel offers {} (net.ipv4.tcp_available_congestion_control), and without privileges only {} (net.ipv4.tcp_allowed_congestion_control)",
+                congestion.token(),
+                sysctl("tcp_available_congestion_control"),
+                sysctl("tcp_allowed_congestion_control"),
+            )),
+            None => Refusal::failed(format!("making a TCP socket: {error}")),
+        })?;
+        Ok(options)
+    }
+
+    fn socket(self, domain: Domain) -> io::Result<Socket> {
+        let socket = Socket::new(domain, Type::STREAM.nonblocking(), Some(SocketProtocol::TCP))?;
+        socket.set_tcp_nodelay(self.no_delay)?;
+        if let Some(congestion) = self.congestion {
+            socket.set_tcp_congestion(congestion.token().as_bytes())?;
+        }
+        Ok(socket)
+    }
+
+    /// A socket that is ready to connect.
+    pub fn connecting(self, server: SocketAddr) -> io::Result<TcpSocket> {
+        let socket = self.socket(Domain::for_address(server))?;
+        if self.fast_open {
+            set_option(&socket, libc::TCP_FASTOPEN_CONNECT, 1)?;
+        }
+        Ok(TcpSocket::from_std_stream(socket.into()))
+    }
+
+    /// A socket that listens. Accepted connections inherit its options.
+    pub fn listening(self, address: SocketAddr) -> Result<TcpListener, Refusal> {
+        let listen = || {
+            let socket = self.socket(Domain::for_address(address))?;
+            socket.set_reuse_address(true)?;
+            if self.fast_open {
+                set_option(&socket, libc::TCP_FASTOPEN, FAST_OPEN_QUEUE)?;
+            }
+            socket.bind(&address.into())?;
+            socket.listen(BACKLOG)?;
+            TcpListener::from_std(socket.into())
+        };
+        listen().map_err(|error: io::Error| {
+            let remedy = match error.kind() {
+                io::ErrorKind::AddrInUse => "; another program has that port, choose another or let the kernel choose with port 0",
+                io::ErrorKind::AddrNotAvailable => "; this host has no such address",
+                io::ErrorKind::PermissionDenied => "; ports below 1024 need privileges",
+                _ => "",
+            };
+            Failure::new(ErrorKind::Other, format!("binding TCP {address}: {error}{remedy}")).into()
+        })
+    }
+
+    /// Whether Fast Open is on: there is then no moment at which a client can be said to be connected.
+    #[must_use]
+    pub const fn fast_open(self) -> bool {
+        self.fast_open
+    }
+
+    /// What is in force, read back from a socket made with these options.
+    #[must_use]
+    pub fn configured(self) -> Configured {
+        let mut configured = Configured::new();
+        if let Ok(socket) = self.socket(Domain::IPV4) {
+            if let Ok(name) = socket.tcp_congestion() {
+                let name: Vec<_> = name.into_iter().take_while(|byte| *byte != 0).collect();
+                configured.insert("congestion".to_owned(), String::from_utf8_lossy(&name).into());
+            }
+            if let Ok(no_delay) = socket.tcp_nodelay() {
+                configured.insert("no_delay".to_owned(), no_delay.into());
+            }
+        }
+        configured.insert("fast_open".to_owned(), json!(self.fast_open));
+        configured
+    }
+}
+
+fn set_option(socket: &Socket, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the option takes a `c_int`, of which the address and the exact size are passed; it lives through the call.
+    let status = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, (&raw const value).cast(), length)
+    };
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn check_fast_open(bit: u32) -> Result<(), Refusal> {
+    let value = sysctl("tcp_fastopen");
+    let on = value.parse::<u32>().is_ok_and(|bits| bits & bit != 0);
+    if on {
+        return Ok(());
+    }
+    let role = if bit == FAST_OPEN_CLIENT { "clients" } else { "servers" };
+    Err(Refusal::unsupported(format!(
+        "`fast_open` is set, and the kernel does not allow it for {role}: net.ipv4.tcp_fastopen is {value} and lacks the bit {bit}; allow it with `sysctl -w net.ipv4.tcp_fastopen=3`"
+    )))
+}
+
+fn sysctl(name: &str) -> String {
+    match std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")) {
+        Ok(value) => value.trim().to_owned(),
+        Err(error) => format!("unknown ({error})"),
+    }
+}
+
+/// Raises the soft limit of open files to the hard one: a load of many connections needs it.
+pub fn raise_file_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both calls are given the address of a live `rlimit`.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            // A failure leaves the limit as it is, which shows in the requests that it makes fail.
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! TLS 1.3 for both roles, from the spec; the same configuration for TLS over TCP and inside QUIC.
+//!
+//! One key exchange group (X25519) and one preferred cipher suite (TLS_AES_128_GCM_SHA256) for every protocol, so that
+//! compared cells do not differ in them by accident. What was negotiated is read back and reported ([`facts`]).
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ClientSessionStore, Resumption as RustlsResumption, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::crypto::ring::cipher_suite::{
+    TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
+};
+use rustls::crypto::ring::{Ticketer, default_provider, kx_group::X25519};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache};
+use rustls::version::TLS13;
+use rustls::{
+    ClientConfig, CommonState, DigitallySignedStruct, KeyLog, NamedGroup, RootCertStore, ServerConfig, SignatureScheme,
+};
+use wirelab_model::event::Configured;
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::{ClientSpec, Resumption, ServerSpec};
+
+use crate::refusal::Refusal;
+
+/// Early data that a server accepts over TCP, in bytes. It fits the socket buffers of both sides, so an echo of early
+/// data cannot block both sides on each other. QUIC has no such limit of its own (RFC 9001, section 4.6.1).
+const EARLY_DATA_OVER_TCP: u32 = 16 * 1024;
+
+/// Sessions that a server keeps for 0-RTT, which rustls allows only with sessions kept by the server.
+const SESSIONS_KEPT: usize = 1 << 17;
+
+/// Session tickets that a client keeps at most.
+const TICKETS_KEPT: usize = 1 << 16;
+
+/// A client's side of TLS.
+#[derive(Debug, Clone)]
+pub struct ClientSide {
+    /// The configuration; early data is enabled where the spec asks for 0-RTT.
+    pub config: Arc<ClientConfig>,
+    /// Session tickets received and not used yet.
+    pub tickets: Arc<TicketStore>,
+    /// The name to send and to check the certificate against.
+    pub name: ServerName<'static>,
+}
+
+/// A client's side of TLS, from its spec.
+pub fn client(spec: &ClientSpec) -> Result<ClientSide, Refusal> {
+    let tls = spec.tls.as_ref().ok_or_else(|| {
+        Refusal::failed(format!("the protocol `{}` needs the section `tls` in the spec", spec.protocol))
+    })?;
+    let provider = provider();
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&[&TLS13])
+        .map_err(|error| Refusal::failed(format!("setting up TLS: {error}")))?;
+    let builder = if tls.verify {
+        builder.with_root_certificates(roots(tls.trust_anchor.as_deref())?)
+    } else {
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(Unverified(provider)))
+    };
+    let mut config = builder.with_no_client_auth();
+    config.alpn_protocols = alpn(spec.protocol);
+    let tickets = Arc::new(TicketStore::default());
+    config.resumption = match spec.resumption {
+        Resumption::None => RustlsResumption::disabled(),
+        Resumption::Resume | Resumption::ZeroRtt => {
+            RustlsResumption::store(Arc::clone(&tickets) as Arc<dyn ClientSessionStore>)
+        }
+    };
+    config.enable_early_data = spec.resumption == Resumption::ZeroRtt;
+    if let Some(path) = &tls.key_log {
+        config.key_log = KeyFile::open(path)?;
+    }
+    let name = ServerName::try_from(spec.server_name.clone())
+        .map_err(|_| Refusal::failed(format!("`{}` is not a name that TLS can send and check", spec.server_name)))?;
+    Ok(ClientSide { config: Arc::new(config), tickets, name })
+}
+
+/// A server's side of TLS, from its spec.
+pub fn server(spec: &ServerSpec) -> Result<Arc<ServerConfig>, Refusal> {
+    let tls = spec.tls.as_ref().ok_or_else(|| {
+        Refusal::failed(format!("the protocol `{}` needs the section `tls` in the spec", spec.protocol))
+    })?;
+    let key = PrivateKeyDer::from_pem_file(&tls.key)
+        .map_err(|error| Refusal::failed(format!("reading the private key {}: {error}", tls.key.display())))?;
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])
+        .map_err(|error| Refusal::failed(format!("setting up TLS: {error}")))?
+        .with_no_client_auth()
+        .with_single_cert(certificates(&tls.certificate)?, key)
+        .map_err(|error| Refusal::failed(format!("using the certificate {}: {error}", tls.certificate.display())))?;
+    config.alpn_protocols = alpn(spec.protocol);
+    if tls.early_data {
+        config.session_storage = ServerSessionMemoryCache::new(SESSIONS_KEPT);
+        // QUIC requires exactly this value where early data is accepted at all (RFC 9001, section 4.6.1).
+        config.max_early_data_size = if spec.protocol.uses_quic() { u32::MAX } else { EARLY_DATA_OVER_TCP };
+        // Without it the answer to early data would wait for the client's Finished: a round trip for nothing.
+        config.send_half_rtt_data = true;
+    } else if tls.resumption {
+        config.ticketer = Ticketer::new().map_err(|error| Refusal::failed(format!("making ticket keys: {error}")))?;
+    } else {
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+    }
+    if let Some(path) = &tls.key_log {
+        config.key_log = KeyFile::open(path)?;
+    }
+    Ok(Arc::new(config))
+}
+
+/// What was negotiated on a connection, under the names that `configured` uses.
+pub fn facts(state: &CommonState) -> Configured {
+    let mut facts = Configured::new();
+    if let Some(suite) = state.negotiated_cipher_suite() {
+        facts.insert("cipher".to_owned(), format!("{:?}", suite.suite()).into());
+    }
+    if let Some(group) = state.negotiated_key_exchange_group() {
+        facts.insert("group".to_owned(), group_name(group.name()).into());
+    }
+    if let Some(alpn) = state.alpn_protocol() {
+        facts.insert("alpn".to_owned(), String::from_utf8_lossy(alpn).into());
+    }
+    if let Some(chain) = state.peer_certificates() {
+        let bytes: usize = chain.iter().map(|certificate| certificate.len()).sum();
+        facts.insert("certificate_chain_bytes".to_owned(), bytes.into());
+    }
+    facts
+}
+
+/// The name of a key exchange group, as `configured` gives it.
+#[must_use]
+pub fn group_name(group: NamedGroup) -> String {
+    format!("{group:?}")
+}
+
+/// The class of a TLS error.
+#[must_use]
+pub fn classify(error: &rustls::Error) -> ErrorKind {
+    match error {
+        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => ErrorKind::Certificate,
+        rustls::Error::NoApplicationProtocol
+        | rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol) => ErrorKind::Protocol,
+        _ => ErrorKind::Tls,
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(CryptoProvider {
+        cipher_suites: vec![TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256],
+        kx_groups: vec![X25519],
+        ..default_provider()
+    })
+}
+
+fn alpn(protocol: Protocol) -> Vec<Vec<u8>> {
+    protocol.alpn().map(|name| vec![name.as_bytes().to_vec()]).unwrap_or_default()
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Refusal> {
+    let attempt = |error| Refusal::failed(format!("reading certificates from {}: {error}", path.display()));
+    CertificateDer::pem_file_iter(path).map_err(attempt)?.collect::<Result<_, _>>().map_err(attempt)
+}
+
+fn roots(anchor: Option<&Path>) -> Result<RootCertStore, Refusal> {
+    let mut roots = RootCertStore::empty();
+    match anchor {
+        Some(path) => {
+            for certificate in certificates(path)? {
+                roots.add(certificate).map_err(|error| {
+                    Refusal::failed(format!("trusting the certificate in {}: {error}", path.display()))
+                })?;
+            }
+        }
+        None => {
+            let found = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(found.certs);
+            if roots.is_empty() {
+                let reasons: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
+                return Err(Refusal::failed(format!(
+                    "this system has no certificate authorities to trust ({}); install ca-certificates, or name a `trust_anchor`",
+                    reasons.join("; ")
+                )));
+            }
+        }
+    }
+    Ok(roots)
+}
+
+/// Session tickets, each given out once, the newest first. All are from one server: a client talks to no other.
+#[derive(Debug, Default)]
+pub struct TicketStore(Mutex<VecDeque<Tls13ClientSessionValue>>);
+
+impl TicketStore {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.queue().len()
+    }
+
+    fn queue(&self) -> std::sync::MutexGuard<'_, VecDeque<Tls13ClientSessionValue>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientSessionStore for TicketStore {
+    fn set_kx_hint(&self, _: ServerName<'static>, _: NamedGroup) {}
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        None
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, _: Tls12ClientSessionValue) {}
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        None
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {}
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
+        let mut queue = self.queue();
+        if queue.len() == TICKETS_KEPT {
+            queue.pop_front();
+        }
+        queue.push_back(value);
+    }
+
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.queue().pop_back()
+    }
+}
+
+/// Appends TLS secrets to a file in the NSS key log format.
+#[derive(Debug)]
+struct KeyFile(Mutex<File>);
+
+impl KeyFile {
+    fn open(path: &Path) -> Result<Arc<dyn KeyLog>, Refusal> {
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)
+            .map_err(|error| Refusal::failed(format!("opening the key log {}: {error}", path.display())))?;
+        Ok(Arc::new(Self(Mutex::new(file))))
+    }
+}
+
+impl KeyLog for KeyFile {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = file.write_all(line.as_bytes()) {
+            eprintln!("writing the key log: {error}");
+        }
+    }
+}
+
+/// Accepts any certificate, but still checks that the server holds its key.
+#[derive(Debug)]
+struct Unverified(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unverified {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("TLS 1.2 is not offered".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,216 @@
+//! Whole trials on loopback: every protocol over TCP, each way of using connections, each exchange.
+
+mod support;
+
+use support::{Endpoint, OVER_TCP, Place, echo, get};
+use wirelab_model::event::Event;
+use wirelab_model::histogram::Histograms;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::sample::Handshake;
+use wirelab_model::spec::{Arrivals, ConnectionPolicy, Extent, Pause, Recording, Request, Resumption, Schedule};
+
+const POLICIES: [ConnectionPolicy; 2] =
+    [ConnectionPolicy::PerRequest, ConnectionPolicy::Persistent { connections: 1, streams: 1 }];
+
+#[test]
+fn every_protocol_carries_every_exchange_on_new_and_on_persistent_connections() {
+    let place = Place::new();
+    place.document(0);
+    place.document(300_000);
+    let exchanges = [get("/300000.bin", 300_000), get("/0.bin", 0), get("/bytes/70000", 70_000), echo(1), echo(500_000)];
+    for protocol in OVER_TCP {
+        let (server, port) = Endpoint::serving(&place.server_spec(protocol));
+        let mut answered = 0;
+        for connections in POLICIES {
+            for request in &exchanges {
+                let spec = wirelab_model::spec::ClientSpec {
+                    connections,
+                    request: request.clone(),
+                    ..place.client_spec(protocol, port)
+                };
+                let (window, _) = Endpoint::client(&spec).trial();
+                check_samples(&place, protocol, request, connections, window);
+                answered += 11;
+            }
+        }
+        assert_eq!(server.stop(), answered, "{protocol}");
+    }
+}
+
+fn check_samples(place: &Place, protocol: Protocol, request: &Request, policy: ConnectionPolicy, window: u64) {
+    let samples = place.samples();
+    let what = format!("{protocol} {} {policy:?}", request.path);
+    assert_eq!(samples.len(), 10, "{what}");
+    let fresh = policy == ConnectionPolicy::PerRequest;
+    for (number, sample) in samples.iter().enumerate() {
+        sample.check().unwrap_or_else(|violation| panic!("{what}: {violation}: {sample:?}"));
+        assert_eq!(sample.error, None, "{what}");
+        assert_eq!(sample.bytes_in, request.expect.as_ref().unwrap().body_size, "{what}");
+        assert_eq!(sample.bytes_out, request.body_size, "{what}");
+        assert_eq!(sample.status, protocol.is_http().then_some(200), "{what}");
+        assert_eq!(sample.connected_ns.is_some(), fresh, "{what}");
+        assert_eq!(sample.handshake_ns.is_some(), fresh && protocol.is_secure(), "{what}");
+        assert_eq!(sample.handshake, (fresh && protocol.is_secure()).then_some(Handshake::Full), "{what}");
+        assert_eq!(sample.connection, if fresh { number as u32 } else { 0 }, "{what}");
+        assert!(sample.last_byte_ns <= window, "{what}");
+    }
+}
+
+#[test]
+fn a_delay_is_waited_for_by_every_protocol() {
+    let place = Place::new();
+    for protocol in OVER_TCP {
+        let (server, port) = Endpoint::serving(&place.server_spec(protocol));
+        let mut spec = place.client_spec(protocol, port);
+        spec.request = get("/delay/20000", 0);
+        if !protocol.is_http() {
+            // An empty response cannot be seen on a raw stream.
+            spec.request = get("/delay/20000", 1);
+        }
+        spec.extent = Extent::Requests(3);
+        Endpoint::client(&spec).trial();
+        for sample in place.samples() {
+            assert!(sample.service_ns() >= 20_000_000, "{protocol}: {sample:?}");
+        }
+        server.stop();
+    }
+}
+
+#[test]
+fn sessions_are_resumed_and_early_data_is_accepted_with_proof() {
+    let place = Place::new();
+    for protocol in OVER_TCP.into_iter().filter(|protocol| protocol.is_secure()) {
+        for (resumption, expected) in [
+            (Resumption::None, Handshake::Full),
+            (Resumption::Resume, Handshake::Resumed),
+            (Resumption::ZeroRtt, Handshake::EarlyAccepted),
+        ] {
+            let mut server_spec = place.server_spec(protocol);
+            let tls = server_spec.tls.as_mut().unwrap();
+            tls.resumption = resumption != Resumption::None;
+            tls.early_data = resumption == Resumption::ZeroRtt;
+            let (server, port) = Endpoint::serving(&server_spec);
+            for (request, workers) in [(get("/bytes/100", 100), 1), (echo(100_000), 8)] {
+                let mut spec = place.client_spec(protocol, port);
+                spec.request = request;
+                spec.resumption = resumption;
+                spec.connections = ConnectionPolicy::PerRequest;
+                spec.schedule = Schedule::Closed { workers, pause: Pause::None };
+                spec.extent = Extent::Requests(40);
+                let (_, done) = Endpoint::client(&spec).trial();
+                for sample in place.samples() {
+                    sample.check().unwrap();
+                    assert_eq!((sample.error, sample.handshake), (None, Some(expected)), "{protocol} {workers}");
+                }
+                let Event::Done { configured, .. } = done else { unreachable!() };
+                assert_eq!(configured["cipher"], "TLS13_AES_128_GCM_SHA256");
+                assert_eq!(configured["group"], "X25519");
+                assert_eq!(configured["alpn"], protocol.alpn().unwrap());
+                assert!(configured["certificate_chain_bytes"].as_u64().unwrap() > 100);
+            }
+            server.stop();
+        }
+    }
+}
+
+#[test]
+fn early_data_that_the_server_does_not_accept_is_sent_again_and_reported_as_rejected() {
+    let place = Place::new();
+    let mut server_spec = place.server_spec(Protocol::H1);
+    server_spec.tls.as_mut().unwrap().resumption = true;
+    let (server, port) = Endpoint::serving(&server_spec);
+    let mut spec = place.client_spec(Protocol::H1, port);
+    spec.resumption = Resumption::ZeroRtt;
+    spec.connections = ConnectionPolicy::PerRequest;
+    Endpoint::client(&spec).trial();
+    // The server's tickets do not allow early data, so that none is sent.
+    assert!(place.samples().iter().all(|sample| sample.handshake == Some(Handshake::Resumed)));
+    server.stop();
+}
+
+#[test]
+fn work_is_divided_exactly_between_threads_connections_and_streams() {
+    let place = Place::new();
+    for (protocol, streams) in [(Protocol::H1c, 1), (Protocol::H2, 5)] {
+        let (server, port) = Endpoint::serving(&place.server_spec(protocol));
+        let mut spec = place.client_spec(protocol, port);
+        spec.threads = Some(2);
+        spec.connections = ConnectionPolicy::Persistent { connections: 5, streams };
+        spec.schedule = Schedule::Closed { workers: 5 * streams, pause: Pause::None };
+        spec.extent = Extent::Requests(1003);
+        spec.warm_up = Some(Extent::Requests(77));
+        let (_, done) = Endpoint::client(&spec).trial();
+        let Event::Done { requests, configured, .. } = done else { unreachable!() };
+        assert_eq!((requests, &configured["threads"]), (Some(1003), &2.into()));
+        let samples = place.samples();
+        assert_eq!(samples.len(), 1003);
+        let mut connections: Vec<_> = samples.iter().map(|sample| sample.connection).collect();
+        connections.sort_unstable();
+        connections.dedup();
+        assert_eq!(connections, [0, 1, 2, 3, 4]);
+        assert!(samples.windows(2).all(|pair| pair[0].intended_ns <= pair[1].intended_ns));
+        assert_eq!(server.stop(), 1 + 77 + 1003);
+    }
+}
+
+#[test]
+fn an_open_loop_keeps_its_schedule_on_new_and_on_persistent_connections() {
+    let place = Place::new();
+    for protocol in [Protocol::H1c, Protocol::H2c] {
+        let (server, port) = Endpoint::serving(&place.server_spec(protocol));
+        for connections in POLICIES {
+            let mut spec = place.client_spec(protocol, port);
+            spec.connections = connections;
+            spec.schedule = Schedule::Open { rate_per_s: 500.0, arrivals: Arrivals::Uniform };
+            spec.extent = Extent::DurationNs(200_000_000);
+            spec.recording = Recording::Samples;
+            Endpoint::client(&spec).trial();
+            let intended: Vec<_> = place.samples().iter().map(|sample| sample.intended_ns).collect();
+            assert_eq!(intended, (0..100).map(|i| i * 2_000_000).collect::<Vec<_>>());
+        }
+        server.stop();
+    }
+}
+
+#[test]
+fn histograms_count_every_request() {
+    let place = Place::new();
+    let (server, port) = Endpoint::serving(&place.server_spec(Protocol::H1));
+    let mut spec = place.client_spec(Protocol::H1, port);
+    spec.recording = Recording::Histograms;
+    spec.connections = ConnectionPolicy::PerRequest;
+    spec.extent = Extent::Requests(50);
+    Endpoint::client(&spec).trial();
+    let histograms: Histograms = place.results();
+    assert_eq!((histograms.requests, histograms.bytes_in, histograms.connections), (50, 5000, 50));
+    for histogram in [&histograms.response, &histograms.service, &histograms.handshake, &histograms.first_byte] {
+        assert_eq!(histogram.count, 50);
+        assert!(histogram.min_ns > 0 && histogram.min_ns <= histogram.max_ns);
+    }
+    assert_eq!(histograms.handshakes[&Handshake::Full], 50);
+    assert_eq!(histograms.failure.count, 0);
+    server.stop();
+}
+
+#[test]
+fn documents_are_found_by_their_path_and_nothing_else_is() {
+    let place = Place::new();
+    place.document(10);
+    let (server, port) = Endpoint::serving(&place.server_spec(Protocol::H1c));
+    for (method, path, status) in [
+        ("GET", "/11.bin", 404),
+        ("GET", "/../ca.pem", 404),
+        ("GET", "/..%2fca.pem", 404),
+        ("GET", "/bytes/x", 400),
+        ("DELETE", "/10.bin", 405),
+        ("GET", "/echo", 405),
+    ] {
+        let mut spec = place.client_spec(Protocol::H1c, port);
+        spec.request = get(path, 0);
+        spec.request.method = method.to_owned();
+        spec.request.expect.as_mut().unwrap().status = status;
+        Endpoint::client(&spec).trial();
+        assert!(place.samples().iter().all(|sample| sample.status == Some(status)));
+    }
+    server.stop();
+}

@@ -1,0 +1,90 @@
+//! The lab that starts no process: trials follow a script, so that plan, run, statistics and report can be tried without a
+//! clock, at hundreds of trials per second.
+//!
+//! A trial is a pure function of the script, the trial and the client's spec.
+
+mod histograms;
+mod process;
+mod script;
+mod simulation;
+
+pub use process::FakeProcess;
+pub use script::{Case, Misbehaviour, Moment, Noise, Script};
+
+use wirelab_model::plan::{Job, Trial};
+use wirelab_model::spec::ClientSpec;
+use wirelab_model::warning::Warning;
+
+use crate::loopback::only_local;
+use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process, Role};
+
+/// What `wirelab labs` says of it.
+pub const INFO: LabInfo = LabInfo {
+    name: "fake",
+    summary: "No processes and no network: invented samples with realistic noise, to try a study before it costs time.",
+    needs: None,
+};
+
+/// The lab.
+#[derive(Debug)]
+pub struct Fake {
+    script: Script,
+    trial: Option<Trial>,
+    /// Clients started so far, for the drift where nobody announces trials.
+    clients: u32,
+}
+
+impl Fake {
+    /// A lab in which everything goes as the script says.
+    #[must_use]
+    pub const fn new(script: Script) -> Self {
+        Self { script, trial: None, clients: 0 }
+    }
+}
+
+impl Lab for Fake {
+    fn name(&self) -> &'static str {
+        INFO.name
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        Vec::new()
+    }
+
+    fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
+        only_local(INFO.name, job)
+    }
+
+    fn begin_trial(&mut self, trial: &Trial) {
+        self.trial = Some(*trial);
+    }
+
+    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
+        let spec = match launch.role {
+            Role::Server => None,
+            Role::Client => Some(read_spec(launch)?),
+        };
+        let seed = self.trial.map(|trial| trial.seed).or(spec.as_ref().map(|spec| spec.seed)).unwrap_or_default();
+        let number = self.trial.map_or(self.clients, |trial| trial.number);
+        let case =
+            Case { job: launch.job, role: launch.role, seed, number, block: self.trial.map(|trial| trial.block) };
+        let misbehaviour = self.script.misbehaviour(&case);
+        let run = spec.map(|spec| {
+            self.clients += 1;
+            let run = simulation::simulate(&self.script, &case, &spec);
+            (spec, run)
+        });
+        Ok(Box::new(FakeProcess::new(launch.role, run, misbehaviour)))
+    }
+}
+
+fn read_spec(launch: &Launch<'_>) -> Result<ClientSpec, LabError> {
+    let path = launch.spec.display();
+    let text = std::fs::read_to_string(launch.spec)
+        .map_err(|error| LabError(format!("the fake client cannot read its spec {path}: {error}")))?;
+    serde_json::from_str(&text)
+        .map_err(|error| LabError(format!("the fake client does not understand its spec {path}: {error}")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! A process that does not exist, and keeps the contract all the same.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use indexmap::IndexMap;
+use wirelab_model::endpoint::UNSUPPORTED_STATUS;
+use wirelab_model::event::{Command, Configured, Event};
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::spec::{ClientSpec, Recording};
+
+use super::histograms::histograms;
+use super::script::{Misbehaviour, Moment};
+use super::simulation::Run;
+use crate::{Exit, ExitStatus, LabError, Process, Role, Silence};
+
+/// The port that the fake server says it has. Nothing listens there.
+const PORT: u16 = 40_000;
+
+/// A scripted process.
+#[derive(Debug)]
+pub struct FakeProcess {
+    role: Role,
+    run: Option<(ClientSpec, Run)>,
+    misbehaviour: Option<(Moment, Misbehaviour)>,
+    said: VecDeque<Result<Event, String>>,
+    going: u8,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    Hanging,
+    Ended(ExitStatus),
+}
+
+impl FakeProcess {
+    pub(super) fn new(
+        role: Role,
+        run: Option<(ClientSpec, Run)>,
+        misbehaviour: Option<(Moment, Misbehaviour)>,
+    ) -> Self {
+        let mut process = Self { role, run, misbehaviour, said: VecDeque::new(), going: 0, state: State::Running };
+        let port = (role == Role::Server).then_some(PORT);
+        process.reach(Moment::Start, Event::Ready { port, configured: Configured::new() });
+        if role == Role::Server && !process.misbehaves(Moment::Check) {
+            process.misbehaves(Moment::Window);
+        }
+        process
+    }
+
+    /// Says `event`, unless the script has something else for this moment.
+    fn reach(&mut self, moment: Moment, event: Event) {
+        if !self.misbehaves(moment) {
+            self.said.push_back(Ok(event));
+        }
+    }
+
+    fn misbehaves(&mut self, moment: Moment) -> bool {
+        if self.state != State::Running {
+            return true;
+        }
+        let Some((_, misbehaviour)) = self.misbehaviour.take_if(|(when, _)| *when == moment) else { return false };
+        match misbehaviour {
+            Misbehaviour::Exits(status) => self.state = State::Ended(ExitStatus::Code(status)),
+            Misbehaviour::Dies(signal) => self.state = State::Ended(ExitStatus::Signal(signal)),
+            Misbehaviour::Hangs => self.state = State::Hanging,
+            Misbehaviour::Nonsense(text) => self.said.push_back(Err(text)),
+            Misbehaviour::Fails(kind, message) => {
+                self.said.push_back(Ok(Event::Error { kind, message }));
+                self.state = State::Ended(ExitStatus::Code(1));
+            }
+            Misbehaviour::Unsupported(message) => {
+                self.said.push_back(Ok(Event::Unsupported { message }));
+                self.state = State::Ended(ExitStatus::Code(UNSUPPORTED_STATUS));
+            }
+        }
+        true
+    }
+
+    fn finish(&mut self) {
+        if self.misbehaves(Moment::Finish) {
+            return;
+        }
+        let done = match &self.run {
+            None => Event::Done { requests: None, errors: IndexMap::new(), configured: Configured::new() },
+            Some((spec, run)) => match write(spec, run) {
+                Ok(()) => done(spec, run),
+                Err(message) => {
+                    self.said.push_back(Ok(Event::Error { kind: ErrorKind::Other, message }));
+                    self.state = State::Ended(ExitStatus::Code(1));
+                    return;
+                }
+            },
+        };
+        self.said.push_back(Ok(done));
+        self.state = State::Ended(ExitStatus::Code(0));
+    }
+
+    const fn exit(status: ExitStatus) -> Exit {
+        Exit { status, usage: None, last_words: String::new() }
+    }
+}
+
+fn done(spec: &ClientSpec, run: &Run) -> Event {
+    let mut errors = IndexMap::new();
+    for kind in run.samples.iter().filter_map(|sample| sample.error) {
+        *errors.entry(kind).or_default() += 1;
+    }
+    let failed: u64 = errors.values().sum();
+    let alpn = spec.protocol.alpn().map(|alpn| ("alpn".to_owned(), alpn.into()));
+    Event::Done { requests: Some(run.samples.len() as u64 - failed), errors, configured: alpn.into_iter().collect() }
+}
+
+fn write(spec: &ClientSpec, run: &Run) -> Result<(), String> {
+    let mut text = Vec::new();
+    let written = match spec.recording {
+        Recording::Samples => run.samples.iter().try_for_each(|sample| {
+            serde_json::to_writer(&mut text, sample)?;
+            text.push(b'\n');
+            Ok(())
+        }),
+        Recording::Histograms => serde_json::to_writer(&mut text, &histograms(&run.samples)),
+    };
+    written
+        .map_err(std::io::Error::from)
+        .and_then(|()| std::fs::write(&spec.results, text))
+        .map_err(|error| format!("cannot write the results {}: {error}", spec.results.display()))
+}
+
+impl Process for FakeProcess {
+    fn next_event(&mut self, _deadline: Instant) -> Result<Event, Silence> {
+        match (self.said.pop_front(), self.state) {
+            (Some(said), _) => said.map_err(Silence::Nonsense),
+            (None, State::Ended(status)) => Err(Silence::Ended(Self::exit(status))),
+            (None, State::Running | State::Hanging) => Err(Silence::Deadline),
+        }
+    }
+
+    fn send(&mut self, command: Command) -> Result<(), LabError> {
+        match (self.state, command) {
+            (State::Ended(_), _) => {
+                let (word, role) = (command.word(), self.role.word());
+                return Err(LabError(format!("cannot send `{word}` to the fake {role}: it has ended")));
+            }
+            (State::Hanging, _) => {}
+            (State::Running, Command::Go) => {
+                self.going += 1;
+                if self.going == 1 {
+                    self.reach(Moment::Check, Event::Warm);
+                } else {
+                    let window_ns = self.run.as_ref().map_or(0, |(_, run)| run.window_ns);
+                    self.reach(Moment::Window, Event::End { window_ns });
+                }
+            }
+            (State::Running, Command::Finish) => self.finish(),
+            (State::Running, Command::Stop) if self.role == Role::Server => self.finish(),
+            (State::Running, Command::Stop) => self.state = State::Ended(ExitStatus::Code(0)),
+        }
+        Ok(())
+    }
+
+    fn pid(&self) -> Option<u32> {
+        None
+    }
+
+    fn end(&mut self, _deadline: Instant) -> Exit {
+        let status = match self.state {
+            State::Ended(status) => status,
+            State::Hanging => ExitStatus::Killed,
+            // The end of its standard input means `stop`.
+            State::Running => ExitStatus::Code(0),
+        };
+        self.state = State::Ended(status);
+        Self::exit(status)
+    }
+}

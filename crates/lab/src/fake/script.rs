@@ -1,0 +1,176 @@
+//! What happens in the fake lab.
+
+use std::fmt;
+
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::plan::Job;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::settings::Exchange;
+use wirelab_model::spec::ConnectionPolicy;
+
+use crate::Role;
+
+type Effect = Box<dyn Fn(&Job, u64) -> f64 + Send>;
+type Trouble = Box<dyn Fn(&Case<'_>) -> Option<(Moment, Misbehaviour)> + Send>;
+
+/// What happens in the fake lab.
+pub struct Script {
+    effect: Effect,
+    trouble: Trouble,
+    /// How measurements scatter.
+    pub noise: Noise,
+    /// The share of requests that fail: lost (UDP) or timed out (anything else).
+    pub failed_requests: f64,
+    /// Seeds what trials share: the effects of blocks.
+    pub seed: u64,
+}
+
+/// How measurements scatter. All effects multiply; standard deviations are those of the natural logarithm, so that 0.03 means
+/// about 3 %.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// Standard deviation between the requests of a trial.
+    pub request: f64,
+    /// Standard deviation between trials of a cell within a block: another process, another layout of memory.
+    pub trial: f64,
+    /// Standard deviation between blocks: what the machine does for minutes. The same for every trial of a block.
+    pub block: f64,
+    /// Relative change from each trial to the next; 0.001 makes the hundredth trial 10 % slower than the first.
+    pub drift: f64,
+    /// The share of requests that take much longer.
+    pub spikes: f64,
+    /// How many times longer these take.
+    pub spike_factor: f64,
+}
+
+impl Noise {
+    /// None at all: every request takes exactly the median.
+    pub const NONE: Self = Self { request: 0.0, trial: 0.0, block: 0.0, drift: 0.0, spikes: 0.0, spike_factor: 1.0 };
+}
+
+impl Default for Noise {
+    /// Of the size seen on an idle virtual machine's loopback interface.
+    fn default() -> Self {
+        Self { request: 0.15, trial: 0.03, block: 0.03, drift: 0.0, spikes: 0.005, spike_factor: 8.0 }
+    }
+}
+
+/// What a script can base its decisions on.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// What the trial does.
+    pub job: &'a Job,
+    /// The role of the process in question.
+    pub role: Role,
+    /// The trial's seed.
+    pub seed: u64,
+    /// The trial's number.
+    pub number: u32,
+    /// Its block, if the run announced the trial ([`crate::Lab::begin_trial`]).
+    pub block: Option<u32>,
+}
+
+/// When something goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// In place of `ready`.
+    Start,
+    /// Client: in place of `warm`. Server: right after `ready`.
+    Check,
+    /// Client: in place of `end`. Server: as [`Moment::Check`], because nothing tells a server of the window.
+    Window,
+    /// In place of `done`; the client has written no results.
+    Finish,
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misbehaviour {
+    /// It exits with this status, silently.
+    Exits(i32),
+    /// A signal ends it.
+    Dies(i32),
+    /// It does nothing any more. Nobody waits: deadlines pass at once.
+    Hangs,
+    /// It prints this, which is no event.
+    Nonsense(String),
+    /// It prints `error` and exits with 1.
+    Fails(ErrorKind, String),
+    /// It prints `unsupported` and exits with 127.
+    Unsupported(String),
+}
+
+impl Script {
+    /// Everything goes well. `effect` gives the median service time of a request in nanoseconds, connecting included, from
+    /// job and trial seed.
+    pub fn new(effect: impl Fn(&Job, u64) -> f64 + Send + 'static) -> Self {
+        Self {
+            effect: Box::new(effect),
+            trouble: Box::new(|_| None),
+            noise: Noise::default(),
+            failed_requests: 0.0,
+            seed: 1,
+        }
+    }
+
+    /// The script of `wirelab run --lab fake`: latencies as one would expect them, for looking at reports.
+    #[must_use]
+    pub fn plausible() -> Self {
+        Self::new(|job, _| plausible_median(job))
+    }
+
+    /// With this noise.
+    #[must_use]
+    pub const fn with_noise(mut self, noise: Noise) -> Self {
+        self.noise = noise;
+        self
+    }
+
+    /// With things that go wrong, where `trouble` says so.
+    #[must_use]
+    pub fn with_trouble(
+        mut self,
+        trouble: impl Fn(&Case<'_>) -> Option<(Moment, Misbehaviour)> + Send + 'static,
+    ) -> Self {
+        self.trouble = Box::new(trouble);
+        self
+    }
+
+    pub(super) fn median(&self, case: &Case<'_>) -> f64 {
+        (self.effect)(case.job, case.seed)
+    }
+
+    pub(super) fn misbehaviour(&self, case: &Case<'_>) -> Option<(Moment, Misbehaviour)> {
+        (self.trouble)(case)
+    }
+}
+
+impl fmt::Debug for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Script")
+            .field("noise", &self.noise)
+            .field("failed_requests", &self.failed_requests)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Invented, in the order of magnitude of a loopback interface. Not a measurement of anything.
+fn plausible_median(job: &Job) -> f64 {
+    const MICROS: f64 = 1e3;
+    let (request, connect, per_byte) = match job.protocol {
+        Protocol::Udp => (45.0, 0.0, 0.6),
+        Protocol::Tcp => (50.0, 60.0, 0.3),
+        Protocol::Tls => (60.0, 700.0, 0.9),
+        Protocol::Quic => (110.0, 900.0, 2.2),
+        Protocol::H1c => (75.0, 60.0, 0.4),
+        Protocol::H1 => (85.0, 700.0, 1.0),
+        Protocol::H2c => (95.0, 90.0, 0.6),
+        Protocol::H2 => (105.0, 740.0, 1.3),
+        Protocol::H3 => (160.0, 950.0, 2.5),
+    };
+    let connecting = if job.connections == ConnectionPolicy::PerRequest { connect } else { 0.0 };
+    let delay = if job.exchange == Exchange::Delay { job.delay.nanos() as f64 } else { 0.0 };
+    let bytes = (job.request_size.bytes() + job.response_size.bytes()) as f64;
+    (request + connecting) * MICROS + bytes * per_byte + delay
+}

@@ -1,0 +1,235 @@
+use std::path::Path;
+use std::time::Instant;
+
+use wirelab_model::endpoint::Endpoint;
+use wirelab_model::event::{Command, Event};
+use wirelab_model::histogram::Histograms;
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::plan::{Job, Trial};
+use wirelab_model::protocol::Protocol;
+use wirelab_model::sample::{Handshake, Sample};
+use wirelab_model::settings::Exchange;
+use wirelab_model::spec::{
+    Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Request, Resumption, Schedule, Timeouts,
+    Transport,
+};
+use wirelab_model::units::{Size, Span};
+
+use super::{Fake, Misbehaviour, Moment, Noise, Script};
+use crate::{ExitStatus, Lab, Launch, Process, Role, Silence};
+
+fn job() -> Job {
+    Job {
+        protocol: Protocol::H2,
+        server: "builtin".to_owned(),
+        client: "builtin".to_owned(),
+        placement: "local".to_owned(),
+        exchange: Exchange::Files,
+        request_size: Size(0),
+        response_size: Size(1024),
+        delay: Span(0),
+        connections: ConnectionPolicy::PerRequest,
+        schedule: Schedule::Closed { workers: 1, pause: Pause::None },
+        extent: Extent::Requests(200),
+        warm_up: None,
+        resumption: Resumption::None,
+        timeouts: Timeouts { connect_ns: 1_000_000_000, request_ns: 1_000_000_000 },
+        recording: Recording::Samples,
+        transport: Transport::default(),
+        server_threads: None,
+        client_threads: None,
+    }
+}
+
+fn spec(job: &Job, seed: u64, results: &Path) -> ClientSpec {
+    ClientSpec {
+        contract: 1,
+        protocol: job.protocol,
+        address: [127, 0, 0, 1].into(),
+        port: 1,
+        server_name: "wirelab.test".to_owned(),
+        tls: None,
+        request: Request {
+            method: "GET".to_owned(),
+            path: "/1024.bin".to_owned(),
+            body_size: 0,
+            headers: Vec::new(),
+            expect: None,
+        },
+        connections: job.connections,
+        schedule: job.schedule,
+        extent: job.extent,
+        warm_up: None,
+        resumption: job.resumption,
+        timeouts: job.timeouts,
+        seed,
+        recording: job.recording,
+        results: results.to_owned(),
+        qlog_dir: None,
+        threads: None,
+        transport: Transport::default(),
+    }
+}
+
+fn start(lab: &mut Fake, role: Role, job: &Job, seed: u64, folder: &Path) -> Box<dyn Process> {
+    let path = folder.join("spec.json");
+    std::fs::write(&path, serde_json::to_string(&spec(job, seed, &folder.join("results"))).unwrap()).unwrap();
+    let endpoint = Endpoint {
+        name: "builtin".to_owned(),
+        command: vec!["never started".to_owned()],
+        environment: Default::default(),
+        folder: None,
+    };
+    let launch = Launch { role, endpoint: &endpoint, job, spec: &path, log: &folder.join("log") };
+    lab.start(&launch).unwrap()
+}
+
+/// Plays a client's whole part of the contract, and returns the results file and the window.
+fn play(lab: &mut Fake, job: &Job, seed: u64) -> (String, u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = start(lab, Role::Client, job, seed, folder.path());
+    let now = Instant::now();
+    assert!(matches!(client.next_event(now), Ok(Event::Ready { port: None, .. })));
+    assert_eq!(client.next_event(now), Err(Silence::Deadline), "it waits for `go`");
+    client.send(Command::Go).unwrap();
+    assert_eq!(client.next_event(now), Ok(Event::Warm));
+    client.send(Command::Go).unwrap();
+    let Ok(Event::End { window_ns }) = client.next_event(now) else { panic!("no end") };
+    client.send(Command::Finish).unwrap();
+    assert!(matches!(client.next_event(now), Ok(Event::Done { requests: Some(_), .. })));
+    assert_eq!(client.end(now).status, ExitStatus::Code(0));
+    (std::fs::read_to_string(folder.path().join("results")).unwrap(), window_ns)
+}
+
+fn samples(lab: &mut Fake, job: &Job, seed: u64) -> Vec<Sample> {
+    let samples: Vec<Sample> = play(lab, job, seed).0.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    samples.iter().for_each(|sample| sample.check().unwrap());
+    samples
+}
+
+fn median(samples: &[Sample]) -> f64 {
+    let mut times: Vec<_> = samples.iter().map(Sample::service_ns).collect();
+    times.sort_unstable();
+    times[times.len() / 2] as f64
+}
+
+#[test]
+fn a_client_keeps_the_contract_and_its_samples_are_a_function_of_the_seed() {
+    let run = |seed| play(&mut Fake::new(Script::plausible()), &job(), seed);
+    assert_eq!(run(7), run(7));
+    assert_ne!(run(7), run(8));
+    let samples = samples(&mut Fake::new(Script::plausible()), &job(), 7);
+    assert_eq!(samples.len(), 200);
+    assert!(samples.iter().all(|sample| sample.handshake == Some(Handshake::Full) && sample.status == Some(200)));
+}
+
+#[test]
+fn without_noise_every_request_takes_what_the_script_says() {
+    let script = Script::new(|job, _| if job.protocol == Protocol::H2 { 1e6 } else { 2e6 }).with_noise(Noise::NONE);
+    let mut lab = Fake::new(script);
+    assert!(samples(&mut lab, &job(), 1).iter().all(|sample| sample.response_ns() == 1_000_000));
+    let other = Job { protocol: Protocol::H3, ..job() };
+    assert!(samples(&mut lab, &other, 1).iter().all(|sample| sample.response_ns() == 2_000_000));
+}
+
+#[test]
+fn trials_of_a_block_share_its_effect_and_others_do_not() {
+    let noise = Noise { block: 0.2, ..Noise::NONE };
+    let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(noise));
+    let mut of = |block, number| {
+        lab.begin_trial(&Trial { number, block, position: 0, cell: 0, seed: u64::from(number) });
+        median(&samples(&mut lab, &job(), 1))
+    };
+    assert_eq!(of(0, 0), of(0, 1));
+    assert_ne!(of(0, 2), of(1, 3));
+}
+
+#[test]
+fn drift_grows_with_the_number_of_the_trial() {
+    let noise = Noise { drift: 0.1, ..Noise::NONE };
+    let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(noise));
+    let medians: Vec<_> = (0..3).map(|seed| median(&samples(&mut lab, &job(), seed))).collect();
+    assert_eq!(medians, [1_000_000.0, 1_100_000.0, 1_200_000.0]);
+}
+
+#[test]
+fn spikes_and_failed_requests_come_at_their_shares() {
+    let mut script = Script::new(|_, _| 1e6).with_noise(Noise { spikes: 0.1, spike_factor: 5.0, ..Noise::NONE });
+    script.failed_requests = 0.2;
+    let job = Job { extent: Extent::Requests(10_000), protocol: Protocol::Udp, ..job() };
+    let samples = samples(&mut Fake::new(script), &job, 3);
+    let share = |count: usize| count as f64 / samples.len() as f64;
+    let spikes = share(samples.iter().filter(|sample| sample.is_ok() && sample.service_ns() == 5_000_000).count());
+    let lost = share(samples.iter().filter(|sample| sample.error == Some(ErrorKind::Lost)).count());
+    assert!((0.06..0.10).contains(&spikes) && (0.18..0.22).contains(&lost), "{spikes} {lost}");
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_and_a_duration_ends_it() {
+    let open = Schedule::Open { rate_per_s: 1000.0, arrivals: Arrivals::Poisson };
+    let job = Job { schedule: open, extent: Extent::DurationNs(10_000_000_000), ..job() };
+    let samples = samples(&mut Fake::new(Script::plausible()), &job, 5);
+    assert!((9_600..10_400).contains(&samples.len()), "{}", samples.len());
+    assert!(samples.iter().all(|sample| sample.intended_ns < 10_000_000_000));
+}
+
+#[test]
+fn histograms_count_what_the_samples_would_have() {
+    let job = Job { recording: Recording::Histograms, ..job() };
+    let histograms: Histograms = serde_json::from_str(&play(&mut Fake::new(Script::plausible()), &job, 1).0).unwrap();
+    assert_eq!((histograms.requests, histograms.response.count, histograms.failure.count), (200, 200, 0));
+    assert!(histograms.response.min_ns <= histograms.response.max_ns && histograms.failure.v2.is_empty());
+}
+
+#[test]
+fn everything_can_go_wrong_at_its_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = Instant::now();
+    let nonsense = || Misbehaviour::Nonsense("hello".to_owned());
+    for (moment, before) in [(Moment::Start, 0), (Moment::Check, 1), (Moment::Window, 2), (Moment::Finish, 3)] {
+        for (misbehaviour, silence) in [
+            (Misbehaviour::Exits(3), Silence::Ended(exit(ExitStatus::Code(3)))),
+            (Misbehaviour::Dies(11), Silence::Ended(exit(ExitStatus::Signal(11)))),
+            (Misbehaviour::Hangs, Silence::Deadline),
+            (nonsense(), Silence::Nonsense("hello".to_owned())),
+        ] {
+            let script = Script::plausible()
+                .with_trouble(move |case| (case.role == Role::Client).then(|| (moment, misbehaviour.clone())));
+            let mut client = start(&mut Fake::new(script), Role::Client, &job(), 1, folder.path());
+            for (_, command) in (0..before).zip([Command::Go, Command::Go, Command::Finish]) {
+                client.next_event(now).unwrap();
+                client.send(command).unwrap();
+            }
+            assert_eq!(client.next_event(now), Err(silence), "{moment:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_unsupported_is_said_and_ends_with_127() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::plausible()
+        .with_trouble(|case| Some((Moment::Start, Misbehaviour::Unsupported(format!("no {}", case.job.protocol)))));
+    let mut server = start(&mut Fake::new(script), Role::Server, &job(), 1, folder.path());
+    let now = Instant::now();
+    assert_eq!(server.next_event(now), Ok(Event::Unsupported { message: "no h2".to_owned() }));
+    assert_eq!(server.next_event(now), Err(Silence::Ended(exit(ExitStatus::Code(127)))));
+}
+
+#[test]
+fn a_server_is_ready_with_a_port_and_stops_when_told_or_dies_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = Instant::now();
+    let mut server = start(&mut Fake::new(Script::plausible()), Role::Server, &job(), 1, folder.path());
+    assert!(matches!(server.next_event(now), Ok(Event::Ready { port: Some(_), .. })));
+    server.send(Command::Stop).unwrap();
+    assert!(matches!(server.next_event(now), Ok(Event::Done { .. })));
+    let script = Script::plausible().with_trouble(|_| Some((Moment::Window, Misbehaviour::Dies(9))));
+    let mut server = start(&mut Fake::new(script), Role::Server, &job(), 1, folder.path());
+    assert!(matches!(server.next_event(now), Ok(Event::Ready { .. })));
+    assert_eq!(server.next_event(now), Err(Silence::Ended(exit(ExitStatus::Signal(9)))));
+}
+
+const fn exit(status: ExitStatus) -> crate::Exit {
+    crate::Exit { status, usage: None, last_words: String::new() }
+}

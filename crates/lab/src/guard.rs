@@ -1,0 +1,267 @@
+//! The guard: a process that outlives wirelab, to end what wirelab started.
+//!
+//! SIGKILL leaves wirelab no chance to clean up. So it starts itself a second time as `wirelab guard`, in a process group
+//! of its own, and holds a pipe to it that ends with wirelab, however it ends. Each endpoint writes its process group into
+//! that pipe between fork and exec, before it can do anything of its own. At the end of the pipe the guard kills every
+//! group that is still listed, then every process that carries wirelab's mark in its environment, which finds descendants
+//! that left their group (setsid(2)); then it ends too.
+//!
+//! What it cannot do: find a descendant that left its group *and* cleared its environment; work after someone killed the
+//! guard first (then `PR_SET_PDEATHSIG` still ends the endpoints themselves, but not their descendants).
+//!
+//! The pipe carries lines: `mark TEXT` once, then `+group N` and `-group N`. Other things to clean up after a crash, such
+//! as network namespaces, are further words of the same kind. The guard ignores words that it does not know.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open};
+
+use crate::LabError;
+use crate::deadline::readable;
+
+/// The word on wirelab's command line that makes it a guard.
+pub const SUBCOMMAND: &str = "guard";
+
+/// The environment variable by which endpoints and their descendants are recognised.
+pub(crate) const MARK: &str = "WIRELAB_GUARD_MARK";
+
+/// How long the guard may take to start.
+const STARTING: Duration = Duration::from_secs(10);
+
+/// How long the guard may take to end what is left; it needs milliseconds.
+const ENDING: Duration = Duration::from_secs(10);
+
+const READY: &[u8] = b"ready\n";
+
+static SHARED: Mutex<Weak<Guard>> = Mutex::new(Weak::new());
+
+/// The guard, as wirelab holds it. Dropping it ends everything that is still listed.
+#[derive(Debug)]
+pub struct Guard {
+    child: Child,
+    /// Absent only while it is dropped.
+    pipe: Option<ChildStdin>,
+    mark: String,
+}
+
+impl Guard {
+    /// Starts `program guard` and waits until it is ready.
+    ///
+    /// # Errors
+    /// If the program cannot be started, or does not become a guard in time.
+    pub fn start(program: &Path) -> Result<Self, LabError> {
+        let attempt = format!("cannot start the guard `{} {SUBCOMMAND}`", program.display());
+        let mut child = Command::new(program)
+            .arg(SUBCOMMAND)
+            .process_group(0)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| LabError(format!("{attempt}: {error}; was wirelab's program file moved or deleted?")))?;
+        let pipe = child.stdin.take();
+        let mut guard = Self { child, pipe, mark: mark() };
+        // Readiness first: a program that is no guard has often ended before anything could be written to it.
+        let ready = guard.await_ready().map_err(|why| LabError(format!("{attempt}: {why}; is that program wirelab?")));
+        let started = ready.and_then(|()| guard.write(&format!("mark {}\n", guard.mark)));
+        if started.is_err() {
+            // What is no guard need not end with its standard input.
+            let _ = guard.child.kill();
+        }
+        started.map(|()| guard)
+    }
+
+    /// Makes this the guard of what is started without a lab at hand: `describe`, and the probe for unknown protocols.
+    pub(crate) fn share(self: &Arc<Self>) {
+        *SHARED.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(self);
+    }
+
+    /// The guard that was shared last, while its lab is open.
+    pub(crate) fn shared() -> Option<Arc<Self>> {
+        SHARED.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
+    fn await_ready(&mut self) -> Result<(), String> {
+        let mut stdout = self.child.stdout.take().expect("standard output is piped");
+        let deadline = Instant::now() + STARTING;
+        let mut said = Vec::new();
+        while said.len() < READY.len() {
+            let mut buffer = [0; 64];
+            match readable([Some(stdout.as_fd())], deadline) {
+                Ok([true]) => match stdout.read(&mut buffer) {
+                    Ok(0) => return Err("it ended at once".to_owned()),
+                    Ok(count) => said.extend(&buffer[..count]),
+                    Err(error) => return Err(error.to_string()),
+                },
+                Ok([false]) => return Err(format!("it was not ready after {STARTING:?}")),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        if said == READY { Ok(()) } else { Err(format!("it said {}", crate::lines::shortened(&said))) }
+    }
+
+    /// Whether the guard still lives.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub(crate) fn check(&self) -> Result<(), LabError> {
+        self.write("\n")
+    }
+
+    /// What to put into the environment variable [`MARK`] of an endpoint.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    /// A copy of the pipe, closed on exec, for [`Guard::register`].
+    pub(crate) fn registration(&self) -> Result<OwnedFd, LabError> {
+        let pipe = self.pipe.as_ref().expect("the pipe is there until the guard is dropped");
+        let copy = pipe.as_fd().try_clone_to_owned();
+        copy.map_err(|error| LabError(format!("cannot reach the guard: {error}; raise the limit of open files")))
+    }
+
+    /// Lists a process group. Called between fork and exec: it does not allocate.
+    pub(crate) fn register(pipe: &OwnedFd, group: Pid) -> io::Result<()> {
+        let mut line = [0; 32];
+        let size = line.len();
+        let mut rest = &mut line[..];
+        writeln!(rest, "+group {}", group.as_raw_nonzero())?;
+        let used = size - rest.len();
+        // One write of less than PIPE_BUF bytes is never split or mixed with others (pipe(7)).
+        rustix::io::retry_on_intr(|| rustix::io::write(pipe, &line[..used]))?;
+        Ok(())
+    }
+
+    /// Takes a process group from the list. To be called before its leader is reaped, while the number is still its own.
+    pub(crate) fn forget(&self, group: Pid) {
+        // If the guard is gone there is nothing to forget; the next start says so.
+        let _ = self.write(&format!("-group {}\n", group.as_raw_nonzero()));
+    }
+
+    fn write(&self, line: &str) -> Result<(), LabError> {
+        let mut pipe = self.pipe.as_ref().expect("the pipe is there until the guard is dropped");
+        pipe.write_all(line.as_bytes()).map_err(|error| {
+            LabError(format!(
+                "the guard process has ended ({error}), so wirelab could no longer clean up after a crash; \
+                 who killed it? Start wirelab again"
+            ))
+        })
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // The end of the pipe is what the guard waits for.
+        drop(self.pipe.take());
+        let ended = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty())
+            .map_err(io::Error::from)
+            .and_then(|pidfd| readable([Some(pidfd.as_fd())], Instant::now() + 2 * ENDING));
+        if !matches!(ended, Ok([true])) {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// A text that no other run of wirelab uses at the same time.
+fn mark() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{}-{}", getpid().as_raw_nonzero(), now.as_nanos())
+}
+
+/// The program `wirelab guard`: waits for the end of standard input, then ends everything that is listed.
+#[must_use]
+pub fn main() -> ExitCode {
+    outlive_signals();
+    let mut stdout = io::stdout();
+    if stdout.write_all(READY).and_then(|()| stdout.flush()).is_err() {
+        return ExitCode::FAILURE;
+    }
+    let list = listen(BufReader::new(io::stdin().lock()));
+    let deadline = Instant::now() + ENDING;
+    for group in &list.groups {
+        let _ = kill_process_group(*group, Signal::KILL);
+    }
+    // A process that is just being forked can be missed, so it takes a round that finds nothing.
+    while let Some(mark) = &list.mark
+        && kill_marked(mark) > 0
+        && Instant::now() < deadline
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    ExitCode::SUCCESS
+}
+
+/// What to end.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct List {
+    mark: Option<String>,
+    groups: HashSet<Pid>,
+}
+
+/// Reads until wirelab ends. What cannot be read any more is as good as ended.
+fn listen(lines: impl BufRead) -> List {
+    let mut list = List::default();
+    for line in lines.lines().map_while(Result::ok) {
+        match line.split_once(' ') {
+            Some(("mark", text)) if !text.is_empty() => list.mark = Some(text.to_owned()),
+            Some(("+group", number)) => list.groups.extend(group(number)),
+            Some(("-group", number)) => list.groups.retain(|listed| Some(*listed) != group(number)),
+            _ => {}
+        }
+    }
+    list
+}
+
+/// A process group that may be killed: not the one of init, and not every process there is.
+fn group(number: &str) -> Option<Pid> {
+    number.parse().ok().filter(|number| *number > 1).and_then(Pid::from_raw)
+}
+
+/// Kills every process with the mark in its environment; returns how many there were.
+fn kill_marked(mark: &str) -> usize {
+    let entry = format!("{MARK}={mark}");
+    let Ok(folder) = std::fs::read_dir("/proc") else { return 0 };
+    let processes = folder.flatten().filter_map(|process| group(process.file_name().to_str()?));
+    let marked = processes.filter(|pid| {
+        // That of a process of another user cannot be read, and that of a process that has ended is empty.
+        let environment = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes())
+    });
+    marked.filter(|pid| kill_process(*pid, Signal::KILL).is_ok()).count()
+}
+
+/// Ignores the signals by which terminals and users end programs: the guard ends with wirelab, and not before.
+fn outlive_signals() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+        // SAFETY: setting a signal to be ignored installs no handler, so no code can run at an unsafe moment.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_added_and_not_taken_away_is_left_at_the_end() {
+        let list = listen(&b"mark 1-2\n\n+group 10\n+group 11\n-group 10\n+ns later\n+group 12\n"[..]);
+        let groups = [11, 12].into_iter().filter_map(Pid::from_raw).collect();
+        assert_eq!(list, List { mark: Some("1-2".to_owned()), groups });
+    }
+
+    #[test]
+    fn no_line_makes_the_guard_kill_init_or_everything() {
+        for line in ["+group 1", "+group 0", "+group -1", "+group -7", "+group x", "+group", "mark "] {
+            assert_eq!(listen(line.as_bytes()), List::default(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The lines of an endpoint's standard output, bounded in length and in number.
+//!
+//! Whatever an endpoint prints, wirelab keeps at most one line of it in memory, and ends a flood.
+
+use wirelab_model::event::Event;
+
+/// The longest line that is read, in bytes.
+pub const LONGEST_LINE: usize = 64 * 1024;
+
+/// The most lines that one process may print.
+pub const MOST_LINES: u32 = 10_000;
+
+/// Cuts a stream of bytes into lines.
+#[derive(Debug, Default)]
+pub struct Lines {
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that were already handed out.
+    used: usize,
+    count: u32,
+    ended: bool,
+}
+
+impl Lines {
+    /// Adds what was read.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.drain(..self.used);
+        self.used = 0;
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Nothing more will come: what is left is a line, even without its line feed.
+    pub const fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// The next event, or the reason why what was printed is none. Absent: more has to be read first.
+    ///
+    /// Blank lines are skipped, but they count.
+    pub fn next(&mut self) -> Option<Result<Event, String>> {
+        loop {
+            let rest = &self.buffer[self.used..];
+            let line = match rest.iter().position(|byte| *byte == b'\n') {
+                Some(end) if end <= LONGEST_LINE => &rest[..end],
+                _ if rest.len() > LONGEST_LINE => {
+                    return Some(Err(format!("a line of more than {LONGEST_LINE} bytes: {}", shortened(rest))));
+                }
+                _ if self.ended && !rest.is_empty() => rest,
+                _ => return None,
+            };
+            self.count += 1;
+            if self.count > MOST_LINES {
+                self.count = MOST_LINES;
+                return Some(Err(format!("more than {MOST_LINES} lines, the last one being: {}", shortened(line))));
+            }
+            let event = parse(line);
+            self.used = (self.used + line.len() + 1).min(self.buffer.len());
+            if event.is_some() {
+                return event;
+            }
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Option<Result<Event, String>> {
+    if line.trim_ascii().is_empty() {
+        return None;
+    }
+    Some(serde_json::from_slice(line).map_err(|error| format!("{} ({error})", shortened(line))))
+}
+
+/// The beginning of a text that may be anything, safe to show in a terminal.
+pub fn shortened(bytes: &[u8]) -> String {
+    const SHOWN: usize = 160;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
+    let cut = if bytes.len() > SHOWN { "..." } else { "" };
+    format!("`{}{cut}`", text.escape_debug())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_cut_out_of_the_stream_wherever_reads_end() {
+        let mut lines = Lines::default();
+        lines.push(b"{\"event\":\"wa");
+        assert_eq!(lines.next(), None);
+        lines.push(b"rm\"}\n\n{\"event\":\"end\",\"window_ns\":7}\n{\"event\":\"warm\"}");
+        assert_eq!(lines.next(), Some(Ok(Event::Warm)));
+        assert_eq!(lines.next(), Some(Ok(Event::End { window_ns: 7 })));
+        assert_eq!(lines.next(), None, "the last line has no end yet");
+        lines.end();
+        assert_eq!(lines.next(), Some(Ok(Event::Warm)));
+        assert_eq!(lines.next(), None);
+    }
+
+    #[test]
+    fn what_is_no_event_is_shown_shortened_and_without_control_characters() {
+        let mut lines = Lines::default();
+        lines.push(format!("\x1b[31m{}\n", "x".repeat(5000)).as_bytes());
+        let reason = lines.next().unwrap().unwrap_err();
+        assert!(reason.starts_with("`\\u{1b}[31mxxx") && reason.len() < 300, "{reason}");
+    }
+
+    #[test]
+    fn an_endless_line_is_nonsense() {
+        let mut lines = Lines::default();
+        for _ in 0..=LONGEST_LINE / 1000 {
+            lines.push(&[b'a'; 1000]);
+        }
+        assert!(lines.next().unwrap().unwrap_err().contains("more than 65536 bytes"));
+    }
+
+    #[test]
+    fn a_flood_of_valid_or_blank_lines_is_nonsense() {
+        for line in ["{\"event\":\"warm\"}\n", "\n"] {
+            let mut lines = Lines::default();
+            lines.push(line.repeat(MOST_LINES as usize + 1).as_bytes());
+            let flood = std::iter::from_fn(|| lines.next()).find_map(Result::err).unwrap();
+            assert!(flood.contains("more than 10000 lines"), "{flood}");
+            assert!(lines.next().unwrap().is_err(), "a flood stays a flood");
+        }
+    }
+}

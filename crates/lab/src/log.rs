@@ -1,0 +1,112 @@
+//! The standard error of an endpoint: drained all the time, so that it never waits for us, kept up to a bound.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::ChildStderr;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::LabError;
+
+/// The most that is kept of one process, in bytes; what follows is read and thrown away.
+pub const LARGEST_LOG: usize = 1024 * 1024;
+
+/// How much of the end is kept for messages, in bytes.
+const LAST_WORDS: usize = 2048;
+
+/// The file that a process's standard error goes to.
+#[derive(Debug)]
+pub struct Log {
+    tail: Arc<Mutex<VecDeque<u8>>>,
+    /// Disconnected when everything was read.
+    ended: Receiver<()>,
+}
+
+impl Log {
+    /// Creates the file, if one is wanted.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    pub fn create(path: Option<&Path>) -> Result<Option<File>, LabError> {
+        let Some(path) = path else { return Ok(None) };
+        File::create(path).map(Some).map_err(|error| {
+            LabError(format!("cannot create the log {}: {error}; is the disk full or read-only?", path.display()))
+        })
+    }
+
+    /// Begins to read, in a thread that ends with the stream.
+    pub fn follow(stderr: ChildStderr, file: Option<File>) -> Self {
+        let tail = Arc::new(Mutex::new(VecDeque::new()));
+        let (running, ended) = channel();
+        let thread_tail = Arc::clone(&tail);
+        std::thread::spawn(move || {
+            let _running = running;
+            copy(stderr, file, &thread_tail);
+        });
+        Self { tail, ended }
+    }
+
+    /// The end of what was written so far; waits at most `patience` for the stream's end, because a descendant that
+    /// outlived the process may hold it open.
+    pub fn last_words(&self, patience: Duration) -> String {
+        let _ = self.ended.recv_timeout(patience);
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = tail.iter().copied().collect();
+        String::from_utf8_lossy(&bytes).trim_end().to_owned()
+    }
+}
+
+fn copy(mut from: impl Read, mut file: Option<impl Write>, tail: &Mutex<VecDeque<u8>>) {
+    let mut buffer = [0; 8192];
+    let mut left = LARGEST_LOG;
+    loop {
+        let bytes = match from.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(count) => &buffer[..count],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        remember(tail, bytes);
+        let Some(sink) = &mut file else { continue };
+        let kept = bytes.len().min(left);
+        left -= kept;
+        let mut result = sink.write_all(&bytes[..kept]);
+        let cut = kept < bytes.len();
+        if cut {
+            result = result.and_then(|()| writeln!(sink, "\n[wirelab cut the log here, after {LARGEST_LOG} bytes]"));
+        }
+        if let Err(error) = &result {
+            remember(tail, format!("\n[wirelab could not write the log: {error}]\n").as_bytes());
+        }
+        if cut || result.is_err() {
+            file = None;
+        }
+    }
+}
+
+fn remember(tail: &Mutex<VecDeque<u8>>, bytes: &[u8]) {
+    let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+    tail.extend(bytes);
+    let surplus = tail.len().saturating_sub(LAST_WORDS);
+    tail.drain(..surplus);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_cut_at_its_bound_with_a_mark_and_the_end_is_remembered() {
+        let mut written = Vec::new();
+        let tail = Mutex::new(VecDeque::new());
+        let flood = io::repeat(b'x').take(3 * LARGEST_LOG as u64).chain(&b"the end"[..]);
+        copy(flood, Some(&mut written), &tail);
+        let mark = String::from_utf8_lossy(&written[LARGEST_LOG..]).into_owned();
+        assert_eq!(mark, "\n[wirelab cut the log here, after 1048576 bytes]\n");
+        let tail: Vec<u8> = tail.into_inner().unwrap().into_iter().collect();
+        assert!(tail.len() == LAST_WORDS && tail.ends_with(b"the end"));
+    }
+}

@@ -1,0 +1,77 @@
+//! The lab on 127.0.0.1: no privileges, client and server on one machine.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::sync::Arc;
+
+use wirelab_model::plan::Job;
+use wirelab_model::warning::Warning;
+
+use crate::guard::Guard;
+use crate::process::LocalProcess;
+use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process};
+
+/// What `wirelab labs` says of it.
+pub const INFO: LabInfo = LabInfo {
+    name: "loopback",
+    summary: "Client and server on this machine, joined by its loopback interface (127.0.0.1).",
+    needs: None,
+};
+
+/// The only placement.
+const PLACEMENT: &str = "local";
+
+/// The lab.
+#[derive(Debug)]
+pub struct Loopback {
+    guard: Arc<Guard>,
+}
+
+impl Loopback {
+    /// Opens the lab. `program` is wirelab's own file; `program guard` must run [`crate::guard::main`].
+    ///
+    /// # Errors
+    /// If the guard cannot be started.
+    pub fn start(program: &Path) -> Result<Self, LabError> {
+        let guard = Arc::new(Guard::start(program)?);
+        guard.share();
+        Ok(Self { guard })
+    }
+}
+
+impl Lab for Loopback {
+    fn name(&self) -> &'static str {
+        INFO.name
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        mtu("lo").map(|mtu| Warning::LoopbackMtu { mtu }).into_iter().collect()
+    }
+
+    fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
+        only_local(INFO.name, job)
+    }
+
+    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
+        let Launch { role, endpoint, spec, log, .. } = *launch;
+        Ok(Box::new(LocalProcess::start(endpoint, role, spec, log, Some(Arc::clone(&self.guard)))?))
+    }
+}
+
+/// The addresses of a lab whose only placement is `local`.
+pub(crate) fn only_local(lab: &str, job: &Job) -> Result<Addresses, LabError> {
+    if job.placement == PLACEMENT {
+        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        Ok(Addresses { bind: loopback, connect: loopback })
+    } else {
+        Err(LabError(format!(
+            "the lab `{lab}` has no placement `{}`: its only one is `{PLACEMENT}`; change `placement`, or use another lab",
+            job.placement
+        )))
+    }
+}
+
+/// The MTU of a network interface in bytes, as the kernel has it now.
+fn mtu(interface: &str) -> Option<u32> {
+    std::fs::read_to_string(format!("/sys/class/net/{interface}/mtu")).ok()?.trim().parse().ok()
+}

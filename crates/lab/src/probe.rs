@@ -1,0 +1,113 @@
+//! The first rule of validity: before its results count, an endpoint must refuse a protocol that does not exist.
+//!
+//! The idea is that of the QUIC interop runner: an endpoint that ignores what it does not understand would "pass" anything.
+
+use std::ffi::OsStr;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::endpoint::{Endpoint, UNSUPPORTED_STATUS};
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::{
+    ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Request, Resumption, Schedule, ServerSpec, Timeouts,
+    Transport,
+};
+
+use crate::endpoints::{ended, output};
+use crate::{ExitStatus, LabError, Role};
+
+/// How long an endpoint may take to refuse, an interpreter's start included.
+const REFUSING: Duration = Duration::from_secs(20);
+
+/// The most that it may print meanwhile, in bytes.
+const LONGEST_REFUSAL: usize = 64 * 1024;
+
+/// Gives the endpoint a spec that is right but for a protocol of random letters, and demands exit status 127.
+///
+/// `scratch` is a folder for the spec; `seed` chooses the letters.
+///
+/// # Errors
+/// If the endpoint does anything else, or cannot be started.
+pub fn refuses_unknown_protocol(endpoint: &Endpoint, role: Role, scratch: &Path, seed: u64) -> Result<(), LabError> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let unknown: String = (0..12).map(|_| char::from(random.random_range(b'a'..=b'z'))).collect();
+    let word = role.word();
+    let results = scratch.join("unknown-results.jsonl");
+    let mut spec = match role {
+        Role::Server => serde_json::to_value(server_spec()),
+        Role::Client => serde_json::to_value(client_spec(&results)),
+    }
+    .expect("a spec always serialises");
+    spec["protocol"] = Value::from(unknown.clone());
+    let path = scratch.join(format!("unknown-{word}.json"));
+    let path = std::path::absolute(&path).unwrap_or(path);
+    std::fs::write(&path, spec.to_string())
+        .map_err(|error| LabError(format!("cannot write the spec {}: {error}", path.display())))?;
+
+    let deadline = Instant::now() + REFUSING;
+    let arguments = [OsStr::new(word), OsStr::new("--spec"), path.as_os_str()];
+    let (_, exit) = output(endpoint, &arguments, LONGEST_REFUSAL, deadline)?;
+    if exit.status == ExitStatus::Code(UNSUPPORTED_STATUS) {
+        return Ok(());
+    }
+    Err(LabError(format!(
+        "the endpoint `{}` as {word} does not refuse the unknown protocol `{unknown}`: it must exit with status \
+         {UNSUPPORTED_STATUS}, but {}. Its results would not count; see contract/README.md",
+        endpoint.name,
+        ended(&exit)
+    )))
+}
+
+const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+fn server_spec() -> ServerSpec {
+    ServerSpec {
+        contract: CONTRACT_VERSION,
+        protocol: Protocol::Tcp,
+        address: LOCALHOST,
+        port: 0,
+        server_name: "localhost".to_owned(),
+        tls: None,
+        document_root: None,
+        features: Vec::new(),
+        qlog_dir: None,
+        threads: None,
+        transport: Transport::default(),
+    }
+}
+
+fn client_spec(results: &Path) -> ClientSpec {
+    ClientSpec {
+        contract: CONTRACT_VERSION,
+        protocol: Protocol::Tcp,
+        address: LOCALHOST,
+        // The discard port: an endpoint that goes on regardless finds nobody.
+        port: 9,
+        server_name: "localhost".to_owned(),
+        tls: None,
+        request: Request {
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            body_size: 0,
+            headers: Vec::new(),
+            expect: None,
+        },
+        connections: ConnectionPolicy::PerRequest,
+        schedule: Schedule::Closed { workers: 1, pause: Pause::None },
+        extent: Extent::Requests(1),
+        warm_up: None,
+        resumption: Resumption::None,
+        timeouts: Timeouts { connect_ns: 1_000_000_000, request_ns: 1_000_000_000 },
+        seed: 1,
+        recording: Recording::Samples,
+        results: results.to_owned(),
+        qlog_dir: None,
+        threads: None,
+        transport: Transport::default(),
+    }
+}

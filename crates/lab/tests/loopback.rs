@@ -1,0 +1,61 @@
+//! The loopback lab, with this program as its guard; so it has a `main` of its own.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use indexmap::IndexMap;
+use wirelab_lab::{ExitStatus, Launch, Role, guard};
+use wirelab_model::endpoint::Endpoint;
+use wirelab_model::event::{Command, Event};
+use wirelab_model::plan::Job;
+use wirelab_model::warning::Warning;
+
+fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(guard::SUBCOMMAND) {
+        return guard::main();
+    }
+    println!("test the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it ...");
+    the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it();
+    ExitCode::SUCCESS
+}
+
+fn the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it() {
+    let mut lab = wirelab_lab::open("loopback", &std::env::current_exe().unwrap()).unwrap();
+    assert_eq!(lab.name(), "loopback");
+    let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
+    assert_eq!(lab.warnings(), [Warning::LoopbackMtu { mtu }]);
+    let addresses = lab.addresses(&job("local")).unwrap();
+    assert!(addresses.bind.is_loopback() && addresses.connect == addresses.bind);
+    let error = lab.addresses(&job("other-node")).unwrap_err().to_string();
+    assert!(error.contains("no placement `other-node`: its only one is `local`"), "{error}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"echo '{"event":"ready","port":80}'; read word; echo '{"event":"done"}'"#;
+    let endpoint = Endpoint {
+        name: "script".to_owned(),
+        command: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
+        environment: IndexMap::new(),
+        folder: None,
+    };
+    let (job, spec, log) = (job("local"), folder.path().join("spec"), folder.path().join("log"));
+    let launch = Launch { role: Role::Server, endpoint: &endpoint, job: &job, spec: &spec, log: &log };
+    let mut server = lab.start(&launch).unwrap();
+    // The lab may go first; its guard stays for as long as there are processes.
+    drop(lab);
+    let soon = || Instant::now() + Duration::from_secs(60);
+    assert!(matches!(server.next_event(soon()), Ok(Event::Ready { port: Some(80), .. })));
+    server.send(Command::Stop).unwrap();
+    assert!(matches!(server.next_event(soon()), Ok(Event::Done { .. })));
+    assert_eq!(server.end(soon()).status, ExitStatus::Code(0));
+}
+
+fn job(placement: &str) -> Job {
+    serde_json::from_value(serde_json::json!({
+        "protocol": "h1", "server": "script", "client": "script", "placement": placement, "exchange": "files",
+        "request_size": "0 B", "response_size": "1 KiB", "delay": "0 ns", "connections": { "policy": "per_request" },
+        "schedule": { "loop": "closed", "workers": 1 }, "extent": { "requests": 1 }, "warm_up": null,
+        "resumption": "none", "timeouts": { "connect_ns": 1, "request_ns": 1 }, "recording": "samples",
+        "transport": {}, "server_threads": null, "client_threads": null
+    }))
+    .unwrap()
+}

@@ -1,0 +1,218 @@
+//! Drops and retransmissions inside the machine, from the kernel's protocol counters before and after the window.
+//!
+//! The counters are those of a network namespace, so everything else that uses the network of this machine is in them too.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
+
+use crate::window::{NO_WINDOW, Reading, values};
+use crate::{About, Observer, Targets, Window};
+
+/// The declaration.
+pub const ABOUT: About = About {
+    name: "drops",
+    summary: "UDP datagrams and TCP segments that the kernel dropped, and TCP retransmissions.",
+    cost: "A read of three files before and after the window; the kernel counts anyway.",
+    needs: None,
+    metrics: &[
+        COUNTERS[0].metric,
+        COUNTERS[1].metric,
+        COUNTERS[2].metric,
+        COUNTERS[3].metric,
+        COUNTERS[4].metric,
+        COUNTERS[5].metric,
+        COUNTERS[6].metric,
+    ],
+};
+
+/// A counter of the kernel, and the metric that it gives.
+#[derive(Debug, Clone, Copy)]
+pub struct Counter {
+    /// The kernel's name: the heading of its line in /proc/net/snmp or /proc/net/netstat, and the counter's own.
+    pub kernel: (&'static str, &'static str),
+    /// The name of the same counter for IPv6 in /proc/net/snmp6, where the kernel counts it apart.
+    pub ipv6: Option<&'static str>,
+    /// What becomes of it.
+    pub metric: Metric,
+}
+
+/// Every counter, in the order of the metrics.
+pub const COUNTERS: [Counter; 7] = [
+    counter(
+        ("Udp", "RcvbufErrors"),
+        Some("Udp6RcvbufErrors"),
+        "udp_receive_buffer_errors",
+        "UDP datagrams dropped, receive buffer full",
+        "Datagrams that were dropped in the measured window because the receiving socket's buffer was full.",
+    ),
+    counter(
+        ("Udp", "InErrors"),
+        Some("Udp6InErrors"),
+        "udp_in_errors",
+        "UDP datagrams dropped on receipt",
+        "Datagrams that could not be delivered in the measured window for any reason but a closed port.",
+    ),
+    counter(
+        ("Udp", "SndbufErrors"),
+        Some("Udp6SndbufErrors"),
+        "udp_send_buffer_errors",
+        "UDP datagrams dropped, send buffer full",
+        "Datagrams that could not be sent in the measured window for want of buffer space.",
+    ),
+    counter(
+        ("Tcp", "RetransSegs"),
+        None,
+        "tcp_retransmitted",
+        "TCP segments retransmitted",
+        "Segments that were sent again in the measured window, by any TCP connection.",
+    ),
+    counter(
+        ("TcpExt", "ListenDrops"),
+        None,
+        "tcp_listen_drops",
+        "TCP connections dropped by listeners",
+        "Connection attempts that listening sockets dropped in the measured window, mostly because their queue was full.",
+    ),
+    counter(
+        ("TcpExt", "TCPBacklogDrop"),
+        None,
+        "tcp_backlog_drops",
+        "TCP segments dropped, backlog full",
+        "Segments that were dropped in the measured window because the socket's backlog was full.",
+    ),
+    counter(
+        ("TcpExt", "TCPRcvQDrop"),
+        None,
+        "tcp_receive_queue_drops",
+        "TCP segments dropped, receive queue full",
+        "Segments that were dropped in the measured window because the socket's receive queue was full.",
+    ),
+];
+
+const fn counter(
+    kernel: (&'static str, &'static str),
+    ipv6: Option<&'static str>,
+    name: &'static str,
+    title: &'static str,
+    meaning: &'static str,
+) -> Counter {
+    let vantage = "the kernel's counters of the whole network namespace, other programs included";
+    let metric = Metric { name, title, unit: Unit::Count, side: Side::Link, vantage, better: Better::Lower, meaning };
+    Counter { kernel, ipv6, metric }
+}
+
+/// The observer.
+#[derive(Debug, Default)]
+pub struct Drops {
+    begin: Option<Result<Counts, String>>,
+    end: Option<Result<Counts, String>>,
+}
+
+/// Counters by heading and name; those of IPv6 have the heading `""`.
+type Counts = BTreeMap<(String, String), u64>;
+
+impl Observer for Drops {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn begin(&mut self, targets: &Targets) {
+        self.begin = Some(read(targets));
+    }
+
+    fn end(&mut self, targets: &Targets) {
+        self.end = Some(read(targets));
+    }
+
+    fn values(&mut self, _window: &Window) -> Values {
+        values(ABOUT.metrics, COUNTERS.map(|counter| self.grown(&counter)))
+    }
+}
+
+impl Drops {
+    fn grown(&self, counter: &Counter) -> Reading {
+        let (Some(begin), Some(end)) = (&self.begin, &self.end) else {
+            return Err(NO_WINDOW.to_owned());
+        };
+        let begin = total(counter, begin.as_ref().map_err(Clone::clone)?)?;
+        let end = total(counter, end.as_ref().map_err(Clone::clone)?)?;
+        end.checked_sub(begin).map(|count| count as f64).ok_or_else(|| "the kernel's counter went backwards".to_owned())
+    }
+}
+
+fn total(counter: &Counter, counts: &Counts) -> Result<u64, String> {
+    let (heading, name) = counter.kernel;
+    let of = |heading: &str, name: &str| counts.get(&(heading.to_owned(), name.to_owned())).copied();
+    let count = of(heading, name).ok_or_else(|| format!("this kernel has no counter {heading} {name}"))?;
+    // A kernel without IPv6 has nothing to add.
+    Ok(count + counter.ipv6.and_then(|name| of("", name)).unwrap_or_default())
+}
+
+/// Reads the counters of the server's network namespace, or of ours where the lab shows no server.
+fn read(targets: &Targets) -> Result<Counts, String> {
+    let Some(pid) = targets.server.or(targets.client) else {
+        return Err("the lab shows no process, so its network is not known".to_owned());
+    };
+    let file = |name: &str| {
+        let path = format!("/proc/{pid}/net/{name}");
+        fs::read_to_string(&path).map_err(|error| format!("{path} cannot be read: {error}"))
+    };
+    let mut counts = Counts::new();
+    parse_pairs(&file("snmp")?, &mut counts);
+    parse_pairs(&file("netstat")?, &mut counts);
+    // Absent where the kernel has no IPv6.
+    parse_lines(&file("snmp6").unwrap_or_default(), &mut counts);
+    Ok(counts)
+}
+
+/// Two lines for each heading: names, then values. A value may be -1 where it is a setting and no counter.
+fn parse_pairs(text: &str, counts: &mut Counts) {
+    let lines: Vec<_> = text.lines().filter_map(|line| line.split_once(':')).collect();
+    for pair in lines.chunks_exact(2) {
+        let [(heading, names), (_, values)] = pair else { continue };
+        for (name, value) in names.split_ascii_whitespace().zip(values.split_ascii_whitespace()) {
+            if let Ok(value) = value.parse() {
+                counts.insert(((*heading).to_owned(), name.to_owned()), value);
+            }
+        }
+    }
+}
+
+/// A name and a value on each line.
+fn parse_lines(text: &str, counts: &mut Counts) {
+    for line in text.lines() {
+        if let Some((name, value)) = line.split_once(char::is_whitespace)
+            && let Ok(value) = value.trim().parse()
+        {
+            counts.insert((String::new(), name.to_owned()), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(snmp: &str, snmp6: &str) -> Counts {
+        let mut counts = Counts::new();
+        parse_pairs(snmp, &mut counts);
+        parse_lines(snmp6, &mut counts);
+        counts
+    }
+
+    #[test]
+    fn counters_are_found_by_name_and_ipv6_is_added() {
+        let snmp = "Tcp: MaxConn RetransSegs\nTcp: -1 12\nUdp: InErrors RcvbufErrors\nUdp: 3 2\n";
+        let counts = counts(snmp, "Udp6InErrors                    \t5\nUdp6RcvbufErrors 1\n");
+        let total = |number: usize| total(&COUNTERS[number], &counts);
+        assert_eq!((total(0), total(1), total(3)), (Ok(3), Ok(8), Ok(12)));
+    }
+
+    #[test]
+    fn a_counter_that_the_kernel_does_not_have_is_a_reason_and_not_zero() {
+        let counts = counts("Udp: InErrors\nUdp: 3\n", "");
+        assert_eq!(total(&COUNTERS[0], &counts).unwrap_err(), "this kernel has no counter Udp RcvbufErrors");
+    }
+}

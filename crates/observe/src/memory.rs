@@ -1,0 +1,145 @@
+//! Peak memory of client and server, in the measured window and over their whole lives.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
+
+use crate::tree::{Pid, tree};
+use crate::window::{Reading, Sides, values};
+use crate::{About, Observer, Targets, Window};
+
+/// The declaration.
+pub const ABOUT: About = About {
+    name: "memory",
+    summary: "Peak memory of client and server.",
+    cost: "A reset of the kernel's peak before the window and a read after it; the kernel counts anyway.",
+    needs: Some("a kernel with /proc/PID/clear_refs (CONFIG_PROC_PAGE_MONITOR), for the peak in the window only"),
+    metrics: &[
+        window_metric("memory_client_peak", "Peak memory, client", Side::Client),
+        window_metric("memory_server_peak", "Peak memory, server", Side::Server),
+        life_metric("memory_client_life_peak", "Peak memory since its start, client", Side::Client),
+        life_metric("memory_server_life_peak", "Peak memory since its start, server", Side::Server),
+    ],
+};
+
+const VANTAGE: &str = "the kernel's account of the process and its children (VmHWM)";
+
+const fn window_metric(name: &'static str, title: &'static str, side: Side) -> Metric {
+    let meaning = "Largest resident set of the process in the measured window, shared pages and what was there before \
+                   included. Peaks of child processes are added, though they need not have been at the same moment.";
+    Metric { name, title, unit: Unit::Bytes, side, vantage: VANTAGE, better: Better::Lower, meaning }
+}
+
+const fn life_metric(name: &'static str, title: &'static str, side: Side) -> Metric {
+    let meaning = "Largest resident set of the process from its start to the end of the measured window. Peaks of child \
+                   processes are added, though they need not have been at the same moment.";
+    Metric { name, title, unit: Unit::Bytes, side, vantage: VANTAGE, better: Better::Lower, meaning }
+}
+
+/// The observer.
+#[derive(Debug, Default)]
+pub struct Memory {
+    begin: Option<Sides<Result<Before, String>>>,
+    end: Option<Sides<Result<Peaks, String>>>,
+}
+
+/// Peak resident sets in bytes, by process.
+type Peaks = BTreeMap<Pid, u64>;
+
+#[derive(Debug, Clone)]
+struct Before {
+    /// Peaks from the processes' starts to the window.
+    peaks: Peaks,
+    /// Why the peaks could not be reset.
+    not_reset: Option<String>,
+}
+
+impl Observer for Memory {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn begin(&mut self, targets: &Targets) {
+        self.begin = Some(Sides::read(targets, |pid| {
+            let peaks = peaks(pid)?;
+            let not_reset = peaks.keys().find_map(|pid| reset(*pid).err());
+            Ok(Before { peaks, not_reset })
+        }));
+    }
+
+    fn end(&mut self, targets: &Targets) {
+        self.end = Some(Sides::read(targets, peaks));
+    }
+
+    fn values(&mut self, _window: &Window) -> Values {
+        let (begin, end) = (self.begin.as_ref(), self.end.as_ref());
+        let in_window = Sides::join(begin, end, window_peak);
+        let in_life = Sides::join(begin, end, life_peak);
+        values(ABOUT.metrics, [in_window.client, in_window.server, in_life.client, in_life.server])
+    }
+}
+
+fn window_peak(before: &Before, after: &Peaks) -> Reading {
+    match &before.not_reset {
+        Some(why) => Err(why.clone()),
+        None => sum(before, after, |_, after| after),
+    }
+}
+
+fn life_peak(before: &Before, after: &Peaks) -> Reading {
+    // Where the peak was reset, the one before the reset may be the larger one.
+    sum(before, after, u64::max)
+}
+
+fn sum(before: &Before, after: &Peaks, of: fn(u64, u64) -> u64) -> Reading {
+    if let Some(gone) = before.peaks.keys().find(|pid| !after.contains_key(pid)) {
+        return Err(format!("process {gone} ended in the window, and its peak with it"));
+    }
+    let peak = |(pid, after): (&Pid, &u64)| of(before.peaks.get(pid).copied().unwrap_or_default(), *after);
+    Ok(after.iter().map(peak).sum::<u64>() as f64)
+}
+
+fn peaks(root: Pid) -> Result<Peaks, String> {
+    tree(root)?.into_keys().map(|pid| Ok((pid, peak(pid)?))).collect()
+}
+
+/// `VmHWM` of /proc/PID/status in bytes; the kernel writes KiB (proc_pid_status(5)).
+fn peak(pid: Pid) -> Result<u64, String> {
+    let path = format!("/proc/{pid}/status");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    // A zombie has no memory, and no such line.
+    kibibytes.map(|kibibytes| kibibytes * 1024).ok_or_else(|| format!("{path} has no VmHWM: the process has ended"))
+}
+
+/// Resets the peak to the present resident set (proc_pid_clear_refs(5), value 5).
+fn reset(pid: Pid) -> Result<(), String> {
+    let path = format!("/proc/{pid}/clear_refs");
+    fs::write(&path, "5").map_err(|error| format!("the peak before the window cannot be reset: {path}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn before(peaks: &[(Pid, u64)], not_reset: Option<&str>) -> Before {
+        Before { peaks: peaks.iter().copied().collect(), not_reset: not_reset.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_peak_that_could_not_be_reset_is_no_peak_of_the_window_but_one_of_the_life() {
+        let after = Peaks::from([(1, 500), (2, 40)]);
+        let reset = before(&[(1, 900)], None);
+        assert_eq!((window_peak(&reset, &after), life_peak(&reset, &after)), (Ok(540.0), Ok(940.0)));
+        let not = before(&[(1, 400)], Some("not permitted"));
+        assert_eq!((window_peak(&not, &after), life_peak(&not, &after)), (Err("not permitted".to_owned()), Ok(540.0)));
+    }
+
+    #[test]
+    fn the_peak_of_a_process_that_has_ended_is_not_left_out_silently() {
+        let error = window_peak(&before(&[(1, 5), (7, 5)], None), &Peaks::from([(1, 5)])).unwrap_err();
+        assert!(error.contains("process 7 ended in the window"), "{error}");
+    }
+}

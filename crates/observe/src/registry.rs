@@ -1,0 +1,101 @@
+//! The observers that there are, by name.
+
+use wirelab_model::metric::Metric;
+
+use crate::{About, Observer, cpu, drops, faults, memory, switches};
+
+/// Every observer.
+pub const OBSERVERS: &[&About] = &[&cpu::ABOUT, &memory::ABOUT, &switches::ABOUT, &faults::ABOUT, &drops::ABOUT];
+
+/// Makes an observer for one trial; absent: there is none of that name, and [`unknown`] says so to the user.
+#[must_use]
+pub fn create(name: &str) -> Option<Box<dyn Observer>> {
+    Some(match name {
+        "cpu" => Box::<cpu::Cpu>::default(),
+        "memory" => Box::<memory::Memory>::default(),
+        "switches" => Box::<switches::Switches>::default(),
+        "faults" => Box::<faults::Faults>::default(),
+        "drops" => Box::<drops::Drops>::default(),
+        _ => return None,
+    })
+}
+
+/// The observers of a study that names none: every one that needs no privileges.
+#[must_use]
+pub fn default_set() -> Vec<&'static str> {
+    OBSERVERS.iter().map(|about| about.name).collect()
+}
+
+/// Every metric of every observer, in the order of their declaration.
+#[must_use]
+pub fn metrics() -> Vec<&'static Metric> {
+    OBSERVERS.iter().flat_map(|about| about.metrics).collect()
+}
+
+/// The message for a name that no observer has, with the nearest one and all of them.
+#[must_use]
+pub fn unknown(name: &str) -> String {
+    let names = default_set();
+    let score = |candidate: &&&str| (strsim::jaro_winkler(name, candidate) * 1000.0) as u32;
+    let meant = match names.iter().max_by_key(score) {
+        Some(best) if score(&best) >= 700 => format!(", did you mean `{best}`"),
+        _ => String::new(),
+    };
+    format!("there is no observer `{name}`{meant}; the observers are {}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{Targets, Window};
+
+    const WINDOW: Window = Window { ns: 1000, requests: 1, bytes: 1 };
+
+    #[test]
+    fn every_observer_can_be_made_and_gives_each_metric_that_it_declares_or_a_reason() {
+        for about in OBSERVERS {
+            let mut observer = create(about.name).unwrap();
+            assert_eq!(observer.about().name, about.name);
+            let declared: Vec<_> = about.metrics.iter().map(|metric| metric.name).collect();
+            for round in 0..2 {
+                let values = observer.values(&WINDOW);
+                assert_eq!(values.keys().map(String::as_str).collect::<Vec<_>>(), declared);
+                assert!(values.values().all(|value| value.number().is_none()), "{round}: {values:?}");
+                let hidden = Targets { server: None, client: None };
+                observer.begin(&hidden);
+                observer.end(&hidden);
+            }
+        }
+    }
+
+    #[test]
+    fn metric_names_are_unique_and_those_of_the_contract_with_the_reports_are_there() {
+        let names: BTreeSet<_> = metrics().into_iter().map(|metric| metric.name).collect();
+        assert_eq!(names.len(), metrics().len());
+        for name in [
+            "cpu_client_per_request",
+            "cpu_server_per_request",
+            "cpu_client_share",
+            "cpu_server_share",
+            "memory_client_peak",
+            "memory_server_peak",
+            "switches_client_per_request",
+            "switches_server_per_request",
+            "faults_client_per_request",
+            "faults_server_per_request",
+        ] {
+            assert!(names.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_observer_is_refused_with_the_nearest_name() {
+        assert!(create("memry").is_none());
+        assert_eq!(
+            unknown("memry"),
+            "there is no observer `memry`, did you mean `memory`; the observers are cpu, memory, switches, faults, drops"
+        );
+    }
+}

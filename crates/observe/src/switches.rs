@@ -1,0 +1,130 @@
+//! Context switches of client and server in the measured window.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
+
+use crate::tree::{Pid, tree};
+use crate::window::{Reading, Sides, per_request, values};
+use crate::{About, Observer, Targets, Window};
+
+/// The declaration.
+pub const ABOUT: About = About {
+    name: "switches",
+    summary: "Context switches of client and server in the measured window.",
+    cost: "A read of one file per thread before and after the window; the kernel counts anyway.",
+    needs: None,
+    metrics: &[
+        all("switches_client_per_request", "Context switches per request, client", Side::Client),
+        all("switches_server_per_request", "Context switches per request, server", Side::Server),
+        involuntary("switches_client_involuntary_per_request", "Preemptions per request, client", Side::Client),
+        involuntary("switches_server_involuntary_per_request", "Preemptions per request, server", Side::Server),
+    ],
+};
+
+const VANTAGE: &str = "the kernel's account of each thread of the process and its children";
+
+const fn all(name: &'static str, title: &'static str, side: Side) -> Metric {
+    let meaning = "Context switches, voluntary and involuntary, of the threads that lived through the measured window or \
+                   began in it, divided by the requests that succeeded in it. Threads that both began and ended in it are \
+                   not seen.";
+    Metric { name, title, unit: Unit::Count, side, vantage: VANTAGE, better: Better::Lower, meaning }
+}
+
+const fn involuntary(name: &'static str, title: &'static str, side: Side) -> Metric {
+    let meaning = "Involuntary context switches (the kernel gave the processor to someone else) of the threads that lived \
+                   through the measured window or began in it, divided by the requests that succeeded in it. Threads that \
+                   both began and ended in it are not seen.";
+    Metric { name, title, unit: Unit::Count, side, vantage: VANTAGE, better: Better::Lower, meaning }
+}
+
+/// The observer.
+#[derive(Debug, Default)]
+pub struct Switches {
+    begin: Option<Sides<Result<Threads, String>>>,
+    end: Option<Sides<Result<Threads, String>>>,
+}
+
+/// The counters of every thread, by thread id.
+type Threads = BTreeMap<Pid, Count>;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Count {
+    voluntary: u64,
+    involuntary: u64,
+}
+
+impl Observer for Switches {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn begin(&mut self, targets: &Targets) {
+        self.begin = Some(Sides::read(targets, threads));
+    }
+
+    fn end(&mut self, targets: &Targets) {
+        self.end = Some(Sides::read(targets, threads));
+    }
+
+    fn values(&mut self, window: &Window) -> Values {
+        let grown = |of: fn(Count) -> u64| {
+            Sides::join(self.begin.as_ref(), self.end.as_ref(), |begin, end| growth(begin, end, of))
+        };
+        let all = grown(|count| count.voluntary + count.involuntary);
+        let involuntary = grown(|count| count.involuntary);
+        let readings = [&all.client, &all.server, &involuntary.client, &involuntary.server];
+        values(ABOUT.metrics, readings.map(|count| per_request(count, window)))
+    }
+}
+
+fn growth(begin: &Threads, end: &Threads, of: fn(Count) -> u64) -> Reading {
+    let ended = begin.keys().filter(|thread| !end.contains_key(thread)).count();
+    if ended > 0 {
+        return Err(format!("{ended} threads ended in the window, and the kernel keeps no counts of ended threads"));
+    }
+    let sum = |threads: &Threads| threads.values().copied().map(of).sum::<u64>();
+    let lost = || "a thread id was given to another thread in the window".to_owned();
+    sum(end).checked_sub(sum(begin)).map(|count| count as f64).ok_or_else(lost)
+}
+
+fn threads(root: Pid) -> Result<Threads, String> {
+    let mut threads = Threads::new();
+    for pid in tree(root)?.into_keys() {
+        let path = format!("/proc/{pid}/task");
+        let folder = fs::read_dir(&path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+        for thread in folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+            // It may have ended since the folder was read; then the end of the window will not show it either.
+            if let Some(count) = fs::read_to_string(format!("{path}/{thread}/status")).ok().as_deref().and_then(parse) {
+                threads.insert(thread, count);
+            }
+        }
+    }
+    if threads.is_empty() { Err("the kernel shows no context switches of its threads".to_owned()) } else { Ok(threads) }
+}
+
+fn parse(status: &str) -> Option<Count> {
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    Some(Count { voluntary: field("voluntary_ctxt_switches:")?, involuntary: field("nonvoluntary_ctxt_switches:")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn voluntary_and_involuntary_switches_are_told_apart() {
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t7\n";
+        assert_eq!(parse(status), Some(Count { voluntary: 150, involuntary: 7 }));
+        assert_eq!(parse("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn threads_that_began_count_and_threads_that_ended_make_the_count_unknown() {
+        let count = |voluntary| Count { voluntary, involuntary: 0 };
+        let (begin, end) = (Threads::from([(1, count(10))]), Threads::from([(1, count(15)), (2, count(4))]));
+        assert_eq!(growth(&begin, &end, |count| count.voluntary), Ok(9.0));
+        assert!(growth(&end, &begin, |count| count.voluntary).unwrap_err().starts_with("1 threads ended"));
+    }
+}

@@ -1,0 +1,80 @@
+//! What every observer of processes has in common: two sides, and values relative to the window.
+
+use wirelab_model::metric::{Metric, Value, Values};
+
+use crate::tree::Pid;
+use crate::{Targets, Window};
+
+/// Something for each of the two processes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sides<T> {
+    /// That of the client.
+    pub client: T,
+    /// That of the server.
+    pub server: T,
+}
+
+impl<T> Sides<T> {
+    /// Applies `read` to the process of each side; a lab that does not show a process is the reason for its absence.
+    pub fn read(targets: &Targets, read: impl Fn(Pid) -> Result<T, String>) -> Sides<Result<T, String>> {
+        let side = |pid: Option<Pid>, who| {
+            pid.ok_or_else(|| format!("the lab does not show the process of the {who}")).and_then(&read)
+        };
+        Sides { client: side(targets.client, "client"), server: side(targets.server, "server") }
+    }
+
+    /// The reading of each side at the begin and the end of the window, as one.
+    pub fn join<E, U>(
+        begin: Option<&Sides<Result<T, String>>>,
+        end: Option<&Sides<Result<E, String>>>,
+        join: impl Fn(&T, &E) -> Result<U, String>,
+    ) -> Sides<Result<U, String>> {
+        let (Some(begin), Some(end)) = (begin, end) else {
+            let never = || Err(NO_WINDOW.to_owned());
+            return Sides { client: never(), server: never() };
+        };
+        let side = |begin: &Result<T, String>, end: &Result<E, String>| {
+            join(begin.as_ref().map_err(Clone::clone)?, end.as_ref().map_err(Clone::clone)?)
+        };
+        Sides { client: side(&begin.client, &end.client), server: side(&begin.server, &end.server) }
+    }
+}
+
+/// Why nothing was measured in a trial that failed early.
+pub const NO_WINDOW: &str = "the trial ended before its measured window did";
+
+/// A number, or the reason why there is none.
+pub type Reading = Result<f64, String>;
+
+/// A count per request that succeeded.
+pub fn per_request(count: &Reading, window: &Window) -> Reading {
+    divided(count, window.requests as f64, "no request succeeded in the window")
+}
+
+/// A count per byte of payload.
+pub fn per_byte(count: &Reading, window: &Window) -> Reading {
+    divided(count, window.bytes as f64, "no payload was carried in the window")
+}
+
+/// A time as a share of the window.
+pub fn share(ns: &Reading, window: &Window) -> Reading {
+    divided(ns, window.ns as f64, "the window has no length")
+}
+
+fn divided(count: &Reading, by: f64, otherwise: &str) -> Reading {
+    let count = count.clone()?;
+    if by > 0.0 { Ok(count / by) } else { Err(otherwise.to_owned()) }
+}
+
+/// The values of an observer: one for each metric that it declares, in this order.
+///
+/// # Panics
+/// If there are not as many readings as metrics, which a test of this crate excludes for every observer.
+pub fn values<const N: usize>(metrics: &[Metric], readings: [Reading; N]) -> Values {
+    assert_eq!(metrics.len(), N, "an observer gives a value for each metric that it declares");
+    let value = |reading: Reading| match reading {
+        Ok(number) => Value::finite(number, "the number is not finite"),
+        Err(reason) => Value::missing(reason),
+    };
+    metrics.iter().map(|metric| metric.name.to_owned()).zip(readings.into_iter().map(value)).collect()
+}

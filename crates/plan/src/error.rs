@@ -1,0 +1,156 @@
+//! What is wrong with a study: for someone who writes a study for the first time.
+
+use std::fmt;
+
+use crate::locate::{self, Place};
+
+/// Why a study cannot be used: where, what is wrong, what was expected, and the nearest word that would have been right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StudyError(Box<Inner>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Inner {
+    message: String,
+    suggestion: Option<String>,
+    path: Vec<Step>,
+    part: Part,
+    place: Option<Place>,
+}
+
+/// A step on the way from the root of a study to one of its values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Which part of an entry is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Key,
+    Value,
+}
+
+impl From<&str> for Step {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
+}
+
+impl From<&String> for Step {
+    fn from(key: &String) -> Self {
+        Self::Key(key.clone())
+    }
+}
+
+impl From<usize> for Step {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+/// A path from its steps: `steps!["factors", name, 2]`.
+macro_rules! steps {
+    ($($step:expr),* $(,)?) => { [$($crate::error::Step::from($step)),*] };
+}
+pub(crate) use steps;
+
+/// Longer messages are cut, because they quote a file that may be anything.
+const MAX_MESSAGE: usize = 800;
+
+impl StudyError {
+    /// An error that belongs to no place in particular.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        let inner =
+            Inner { message: message.into(), suggestion: None, path: Vec::new(), part: Part::Value, place: None };
+        Self(Box::new(inner))
+    }
+
+    /// The same with the word that was probably meant.
+    pub(crate) fn meant(mut self, suggestion: Option<impl Into<String>>) -> Self {
+        self.0.suggestion = suggestion.map(Into::into);
+        self
+    }
+
+    /// The same at the value that `path` leads to.
+    pub(crate) fn at(mut self, path: impl Into<Vec<Step>>) -> Self {
+        (self.0.path, self.0.part) = (path.into(), Part::Value);
+        self
+    }
+
+    /// The same at the key that `path` leads to.
+    pub(crate) fn at_key(mut self, path: impl Into<Vec<Step>>) -> Self {
+        (self.0.path, self.0.part) = (path.into(), Part::Key);
+        self
+    }
+
+    /// The same at a range of bytes of `text`.
+    pub(crate) fn at_span(mut self, text: &str, file: &str, span: std::ops::Range<usize>) -> Self {
+        self.0.place = Some(Place::of(text, file, span));
+        self
+    }
+
+    /// The same with what was being attempted in front.
+    pub(crate) fn when(mut self, attempt: &str) -> Self {
+        self.0.message = format!("{attempt}: {}", self.0.message);
+        self.0.path.clear();
+        self
+    }
+
+    /// The same error with file, line and column, found in the text that the study was read from.
+    #[must_use]
+    pub fn located(mut self, text: &str, file: &str) -> Self {
+        if self.0.place.is_none() {
+            let span = locate::span(text, &self.0.path, self.0.part);
+            self.0.place = Some(Place::of(text, file, span));
+        }
+        self
+    }
+
+    /// The word that was probably meant, if there is one near enough.
+    #[must_use]
+    pub fn suggestion(&self) -> Option<&str> {
+        self.0.suggestion.as_deref()
+    }
+
+    /// Line and column, both from 1, where the place is known.
+    #[must_use]
+    pub fn position(&self) -> Option<(usize, usize)> {
+        self.0.place.as_ref().map(|place| (place.line, place.column))
+    }
+}
+
+impl fmt::Display for StudyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { message, suggestion, path, place, .. } = &*self.0;
+        match place {
+            Some(place) => write!(f, "{place}: ")?,
+            None if !path.is_empty() => write!(f, "`{}`: ", dotted(path))?,
+            None => {}
+        }
+        if message.chars().count() > MAX_MESSAGE {
+            write!(f, "{}…", message.chars().take(MAX_MESSAGE).collect::<String>())?;
+        } else {
+            f.write_str(message)?;
+        }
+        if let Some(word) = suggestion {
+            write!(f, "; did you mean `{word}`?")?;
+        }
+        place.as_ref().map_or(Ok(()), |place| write!(f, "\n{}", place.excerpt()))
+    }
+}
+
+impl std::error::Error for StudyError {}
+
+/// `factors.payload[2]`
+fn dotted(path: &[Step]) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) if text.is_empty() => text.push_str(key),
+            Step::Key(key) => text.extend([".", key]),
+            Step::Index(index) => text.push_str(&format!("[{index}]")),
+        }
+    }
+    text
+}

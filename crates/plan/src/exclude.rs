@@ -1,0 +1,76 @@
+//! Which combinations of levels a study leaves out. Selectors mean what `Selector::matches` says; here they are resolved
+//! to the numbers of levels once, because a large matrix has ten thousand cells for each of a thousand exclusions.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use wirelab_model::study::{Selector, Study};
+use wirelab_model::units::{Frequency, Size, Span};
+
+use crate::factor::{level_name, level_names};
+
+/// The exclusions of a study, by numbers of factors and levels.
+pub(crate) struct Exclusions(Vec<Vec<(usize, Vec<bool>)>>);
+
+impl Exclusions {
+    pub(crate) fn of(study: &Study) -> Self {
+        let meanings: Vec<Vec<String>> = study
+            .factors
+            .values()
+            .map(|factor| level_names(factor).iter().map(|name| meaning(name)).collect())
+            .collect();
+        Self(study.exclude.iter().filter_map(|selector| resolve(study, selector, &meanings)).collect())
+    }
+
+    /// Whether the combination of these levels, by number in the order of the factors, is left out.
+    pub(crate) fn contain(&self, levels: &[usize]) -> bool {
+        self.0.iter().any(|selector| selector.iter().all(|(factor, matching)| matching[levels[*factor]]))
+    }
+}
+
+/// Which levels of which factors a selector has. None if it names a factor that the study does not have, as after a
+/// preset of another one: then it matches nothing.
+fn resolve(study: &Study, selector: &Selector, meanings: &[Vec<String>]) -> Option<Vec<(usize, Vec<bool>)>> {
+    let of_factor = |(factor, value): (&String, &Value)| {
+        let number = study.factors.get_index_of(factor)?;
+        let wanted: HashSet<String> = match value {
+            Value::Array(any) => any.iter().map(|one| meaning(&level_name(one))).collect(),
+            one => [meaning(&level_name(one))].into(),
+        };
+        Some((number, meanings[number].iter().map(|level| wanted.contains(level)).collect()))
+    };
+    selector.0.iter().map(of_factor).collect()
+}
+
+/// The same text for levels that are the same quantity, such as `1 KiB` and `1024 B`.
+fn meaning(level: &str) -> String {
+    if let Ok(size) = level.parse::<Size>() {
+        format!("{} B", size.bytes())
+    } else if let Ok(span) = level.parse::<Span>() {
+        format!("{} ns", span.nanos())
+    } else if let Ok(rate) = level.parse::<Frequency>() {
+        format!("{}/s", rate.0)
+    } else {
+        level.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_mean_the_same_exactly_where_a_selector_matches_them() {
+        let words = [
+            "1 KiB", "1024 B", "1KiB", "1", "1.0", "1000 us", "1 ms", "60/min", "1/s", "h1", "h1c", "true", "0 B",
+            "0 ms",
+        ];
+        for wanted in words {
+            for level in words {
+                let selector = Selector([("f".to_owned(), Value::from(wanted))].into());
+                let matches = selector.matches_levels(&[("f".to_owned(), level.to_owned())].into());
+                assert_eq!(meaning(wanted) == meaning(level), matches, "{wanted} and {level}");
+            }
+        }
+    }
+}

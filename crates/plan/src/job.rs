@@ -1,0 +1,232 @@
+//! What a trial does, from the settings of its cell. The defaults are those that `wirelab_model::settings` documents.
+
+use wirelab_model::plan::Job;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::settings::{Connections, Exchange, Settings};
+use wirelab_model::spec::{
+    Arrivals, Congestion, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport,
+};
+use wirelab_model::units::{Size, Span};
+
+use crate::ranges::out_of_range;
+
+/// Resolves every default. A setting that the protocol does not have does not apply, even where it is set: the window
+/// of a stream in HTTP/1.1, the congestion control of UDP, resumption in clear text. A study can thus vary it for the
+/// protocols that have it, at the price of cells that are the same for those that have not.
+///
+/// # Errors
+/// If there is no protocol, or the settings contradict each other; says what to change.
+pub fn job(settings: &Settings) -> Result<Job, String> {
+    if let Some((_, message)) = out_of_range(settings) {
+        return Err(message);
+    }
+    let protocol = settings.protocol.ok_or("no protocol is set; set it in `[workload]` or `[factors]`")?;
+    let endpoint = settings.endpoint.clone().unwrap_or_else(|| "builtin".to_owned());
+    let (exchange, request_size, response_size) = exchange(settings, protocol);
+    let schedule = schedule(settings)?;
+    let extent = extent(settings);
+    Ok(Job {
+        protocol,
+        server: settings.server.clone().unwrap_or_else(|| endpoint.clone()),
+        client: settings.client.clone().unwrap_or(endpoint),
+        placement: settings.placement.clone().unwrap_or_else(|| "local".to_owned()),
+        exchange,
+        request_size,
+        response_size,
+        delay: if exchange == Exchange::Delay { settings.delay.unwrap_or_default() } else { Span(0) },
+        connections: connections(settings, protocol),
+        schedule,
+        extent,
+        warm_up: settings.warm_up.filter(|requests| *requests > 0).map(Extent::Requests),
+        // Without TLS there is no session to resume.
+        resumption: settings.resumption.filter(|_| protocol.is_secure()).unwrap_or(Resumption::None),
+        timeouts: Timeouts {
+            connect_ns: settings.connect_timeout.unwrap_or(Span::from_secs(5)).nanos(),
+            request_ns: settings.request_timeout.unwrap_or(Span::from_secs(10)).nanos(),
+        },
+        recording: settings.recording.unwrap_or_else(|| recording(schedule, extent)),
+        transport: transport(settings, protocol),
+        server_threads: settings.server_threads,
+        client_threads: Some(settings.client_threads.unwrap_or(1)),
+    })
+}
+
+/// What is asked for, with the bytes of request and response.
+fn exchange(settings: &Settings, protocol: Protocol) -> (Exchange, Size, Size) {
+    const NOTHING: Size = Size(0);
+    let payload = settings.payload.unwrap_or(Size(1024));
+    let default = if protocol.is_http() { Exchange::Files } else { Exchange::Echo };
+    match settings.exchange.unwrap_or(default) {
+        Exchange::Echo => (Exchange::Echo, payload, payload),
+        Exchange::Delay => (Exchange::Delay, NOTHING, NOTHING),
+        // A raw transport has neither documents nor paths, but can be asked for the same bytes on the wire: its echo
+        // takes the wanted size of the response from the request's header, so an empty request gets the payload.
+        Exchange::Files | Exchange::Bytes if !protocol.is_http() => (Exchange::Echo, NOTHING, payload),
+        document => (document, NOTHING, payload),
+    }
+}
+
+fn connections(settings: &Settings, protocol: Protocol) -> ConnectionPolicy {
+    let workers = settings.workers.unwrap_or(1);
+    match settings.connections.unwrap_or(Connections::Persistent(1)) {
+        Connections::PerRequest => ConnectionPolicy::PerRequest,
+        Connections::Persistent(connections) if protocol.multiplexes() => {
+            let streams = settings.streams.unwrap_or_else(|| workers.div_ceil(connections));
+            ConnectionPolicy::Persistent { connections, streams }
+        }
+        Connections::Persistent(connections) => {
+            ConnectionPolicy::Persistent { connections: connections.max(workers), streams: 1 }
+        }
+    }
+}
+
+fn schedule(settings: &Settings) -> Result<Schedule, String> {
+    if let Some(rate) = settings.rate {
+        let arrivals = settings.arrivals.unwrap_or(Arrivals::Poisson);
+        return Ok(Schedule::Open { rate_per_s: rate.0, arrivals });
+    }
+    let pause = match (settings.pause, settings.pause_max) {
+        (None, None) => Pause::None,
+        (Some(Span(0)), None) => Pause::None,
+        (Some(pause), None) => Pause::Fixed { ns: pause.nanos() },
+        (Some(min), Some(max)) => Pause::Uniform { min_ns: min.nanos(), max_ns: max.nanos() },
+        (None, Some(_)) => {
+            return Err(
+                "`pause_max` is set without `pause`; set the shortest pause, for example `pause = \"0 ms\"`".to_owned()
+            );
+        }
+    };
+    Ok(Schedule::Closed { workers: settings.workers.unwrap_or(1), pause })
+}
+
+fn extent(settings: &Settings) -> Extent {
+    match (settings.requests, settings.duration) {
+        (_, Some(duration)) => Extent::DurationNs(duration.nanos()),
+        (requests, None) => Extent::Requests(requests.unwrap_or(100)),
+    }
+}
+
+/// Records of single requests, except where there would be too many of them.
+fn recording(schedule: Schedule, extent: Extent) -> Recording {
+    const MOST_REQUESTS: f64 = 1e6;
+    const MOST_PER_SECOND: f64 = 20_000.0;
+    let expected = match (extent, schedule) {
+        (Extent::Requests(requests), _) => requests as f64,
+        (Extent::DurationNs(ns), Schedule::Open { rate_per_s, .. }) => ns as f64 / 1e9 * rate_per_s,
+        // A closed loop is as fast as its server; nothing can be expected of it.
+        (Extent::DurationNs(_), Schedule::Closed { .. }) => 0.0,
+    };
+    let fast = matches!(schedule, Schedule::Open { rate_per_s, .. } if rate_per_s > MOST_PER_SECOND);
+    if fast || expected > MOST_REQUESTS { Recording::Histograms } else { Recording::Samples }
+}
+
+fn transport(settings: &Settings, protocol: Protocol) -> Transport {
+    let bytes = |size: Option<Size>| size.map(Size::bytes);
+    let (multiplexes, udp) = (protocol.multiplexes(), protocol.uses_udp());
+    let over_tcp = !udp;
+    Transport {
+        congestion: (protocol != Protocol::Udp).then(|| settings.congestion.unwrap_or(Congestion::Cubic)),
+        stream_window: multiplexes.then(|| settings.stream_window.unwrap_or(Size(1 << 20)).bytes()),
+        connection_window: multiplexes.then(|| settings.connection_window.unwrap_or(Size(16 << 20)).bytes()),
+        udp_send_buffer: bytes(settings.udp_send_buffer).filter(|_| udp),
+        udp_receive_buffer: bytes(settings.udp_receive_buffer).filter(|_| udp),
+        max_udp_payload: settings.max_udp_payload.filter(|_| udp),
+        gso: settings.gso.filter(|_| udp),
+        gro: settings.gro.filter(|_| udp),
+        // Off is the default of every stack, so it is only said where the study says it.
+        fast_open: settings.fast_open.filter(|_| over_tcp),
+        no_delay: over_tcp.then(|| settings.no_delay.unwrap_or(true)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(toml: &str) -> Job {
+        job(&toml::from_str(toml).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_protocol_alone_gets_every_documented_default() {
+        let job = of("protocol = 'h2'");
+        assert_eq!((job.server.as_str(), job.client.as_str(), job.placement.as_str()), ("builtin", "builtin", "local"));
+        assert_eq!((job.exchange, job.request_size, job.response_size), (Exchange::Files, Size(0), Size(1024)));
+        assert_eq!(job.connections, ConnectionPolicy::Persistent { connections: 1, streams: 1 });
+        assert_eq!(job.schedule, Schedule::Closed { workers: 1, pause: Pause::None });
+        assert_eq!((job.extent, job.warm_up, job.recording), (Extent::Requests(100), None, Recording::Samples));
+        assert_eq!(job.timeouts, Timeouts { connect_ns: 5_000_000_000, request_ns: 10_000_000_000 });
+        assert_eq!((job.server_threads, job.client_threads), (None, Some(1)));
+        let expected = Transport {
+            congestion: Some(Congestion::Cubic),
+            stream_window: Some(1 << 20),
+            connection_window: Some(16 << 20),
+            no_delay: Some(true),
+            ..Transport::default()
+        };
+        assert_eq!(job.transport, expected);
+    }
+
+    #[test]
+    fn raw_transports_echo_and_can_be_asked_for_the_bytes_of_a_document() {
+        let echo = of("protocol = 'tcp'\npayload = '8 KiB'");
+        assert_eq!((echo.exchange, echo.request_size, echo.response_size), (Exchange::Echo, Size(8192), Size(8192)));
+        let document = of("protocol = 'tcp'\npayload = '8 KiB'\nexchange = 'files'");
+        assert_eq!((document.exchange, document.request_size), (Exchange::Echo, Size(0)));
+        assert_eq!(document.response_size, Size(8192));
+        let delay = of("protocol = 'quic'\nexchange = 'delay'\ndelay = '1 ms'");
+        assert_eq!((delay.exchange, delay.response_size, delay.delay), (Exchange::Delay, Size(0), Span(1_000_000)));
+    }
+
+    #[test]
+    fn workers_become_streams_where_the_protocol_multiplexes_and_connections_where_not() {
+        let policy = |protocol: &str, rest: &str| of(&format!("protocol = '{protocol}'\n{rest}")).connections;
+        let persistent = |connections, streams| ConnectionPolicy::Persistent { connections, streams };
+        assert_eq!(policy("h2", "workers = 100"), persistent(1, 100));
+        assert_eq!(policy("h2", "workers = 100\nconnections = 3"), persistent(3, 34));
+        assert_eq!(policy("h2", "workers = 100\nstreams = 10"), persistent(1, 10));
+        assert_eq!(policy("h1", "workers = 100\nstreams = 10"), persistent(100, 1));
+        assert_eq!(policy("udp", "workers = 2\nconnections = 5"), persistent(5, 1));
+        assert_eq!(policy("h3", "connections = 'per-request'"), ConnectionPolicy::PerRequest);
+    }
+
+    #[test]
+    fn what_a_protocol_does_not_have_does_not_apply() {
+        let everything = "stream_window = '1 KiB'\ngso = true\nudp_receive_buffer = '1 MiB'\nfast_open = true\nresumption = 'resume'";
+        let of = |protocol: &str| of(&format!("protocol = '{protocol}'\n{everything}"));
+        let udp = of("udp");
+        let expected = Transport { gso: Some(true), udp_receive_buffer: Some(1 << 20), ..Transport::default() };
+        assert_eq!((udp.transport, udp.resumption), (expected, Resumption::None));
+        let h1c = of("h1c");
+        let expected = Transport {
+            congestion: Some(Congestion::Cubic),
+            fast_open: Some(true),
+            no_delay: Some(true),
+            ..Transport::default()
+        };
+        assert_eq!((h1c.transport, h1c.resumption), (expected, Resumption::None));
+        assert_eq!(of("h3").resumption, Resumption::Resume);
+        assert_eq!((of("h3").transport.fast_open, of("h3").transport.stream_window), (None, Some(1024)));
+    }
+
+    #[test]
+    fn loops_and_pauses_are_read_as_documented() {
+        let schedule = |rest: &str| of(&format!("protocol = 'h1'\n{rest}")).schedule;
+        let open = Schedule::Open { rate_per_s: 500.0, arrivals: Arrivals::Poisson };
+        assert_eq!(schedule("rate = '500/s'\nworkers = 9"), open);
+        let pause = Pause::Uniform { min_ns: 0, max_ns: 2_000_000 };
+        assert_eq!(schedule("pause = '0 ms'\npause_max = '2 ms'"), Schedule::Closed { workers: 1, pause });
+        assert!(job(&toml::from_str("protocol = 'h1'\npause_max = '2 ms'").unwrap()).unwrap_err().contains("`pause`"));
+    }
+
+    #[test]
+    fn many_requests_are_recorded_as_histograms_unless_the_study_says_otherwise() {
+        let recording = |rest: &str| of(&format!("protocol = 'h1'\n{rest}")).recording;
+        assert_eq!(recording("requests = 1_000_000"), Recording::Samples);
+        assert_eq!(recording("requests = 1_000_001"), Recording::Histograms);
+        assert_eq!(recording("rate = '20001/s'\nduration = '1 s'"), Recording::Histograms);
+        assert_eq!(recording("rate = '10000/s'\nduration = '2 min'"), Recording::Histograms);
+        assert_eq!(recording("rate = '10000/s'\nduration = '1 min'"), Recording::Samples);
+        assert_eq!(recording("requests = 1_000_001\nrecording = 'samples'"), Recording::Samples);
+    }
+}

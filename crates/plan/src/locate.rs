@@ -1,0 +1,140 @@
+//! Where in a study file something is. The file is parsed a second time for it, which only an error pays for.
+
+use std::fmt;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Part, Step};
+
+/// The bytes of `text` that `path` leads to, or those of the nearest thing on the way to it that the file has.
+pub(crate) fn span(text: &str, path: &[Step], part: Part) -> Range<usize> {
+    let Ok(root) = DeTable::parse(text) else { return 0..0 };
+    let mut found = 0..0;
+    let mut here = Here::Table(root.get_ref());
+    for (depth, step) in path.iter().enumerate() {
+        let last = depth + 1 == path.len();
+        let (key, value) = match (here, step) {
+            (Here::Table(table), Step::Key(name)) => match table.iter().find(|(key, _)| key.get_ref() == name) {
+                Some((key, value)) => (Some(key.span()), value),
+                None => break,
+            },
+            (Here::Value(DeValue::Array(array)), Step::Index(index)) => match array.get(*index) {
+                Some(value) => (None, value),
+                None => break,
+            },
+            _ => break,
+        };
+        // A table has its own span only where it is written inline, so the key is the better place for it.
+        let is_table = matches!(value.get_ref(), DeValue::Table(_));
+        found = match key {
+            Some(key) if !last || part == Part::Key || is_table => key,
+            _ => value.span(),
+        };
+        here = Here::of(value);
+    }
+    found
+}
+
+#[derive(Clone, Copy)]
+enum Here<'a, 'i> {
+    Table(&'a DeTable<'i>),
+    Value(&'a DeValue<'i>),
+}
+
+impl<'a, 'i> Here<'a, 'i> {
+    fn of(value: &'a Spanned<DeValue<'i>>) -> Self {
+        match value.get_ref() {
+            DeValue::Table(table) => Self::Table(table),
+            value => Self::Value(value),
+        }
+    }
+}
+
+/// A place in a file, with the line around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    file: String,
+    /// From 1.
+    pub(crate) line: usize,
+    /// In characters, from 1.
+    pub(crate) column: usize,
+    /// The part of the line that is shown.
+    source: String,
+    /// Characters of `source` before the place.
+    indent: usize,
+    /// Characters of the place that are on this line.
+    width: usize,
+}
+
+/// Characters of a line that are shown; a study file may be one line of a megabyte.
+const SHOWN: usize = 100;
+/// Characters before the place that are shown if the line is cut.
+const BEFORE: usize = 40;
+
+impl Place {
+    pub(crate) fn of(text: &str, file: &str, span: Range<usize>) -> Self {
+        let start = text.floor_char_boundary(span.start.min(text.len()));
+        let end = text.floor_char_boundary(span.end.clamp(start, text.len()));
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let before = text[line_start..start].chars().count();
+        let skipped =
+            if text[line_start..line_end].chars().count() > SHOWN { before.saturating_sub(BEFORE) } else { 0 };
+        let shown = text[line_start..line_end].trim_end_matches('\r').chars().skip(skipped).take(SHOWN);
+        let source: String = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let indent = before - skipped;
+        let room = source.chars().count().saturating_sub(indent);
+        let width = text[start..end.min(line_end).max(start)].chars().take(SHOWN).count().min(room).max(1);
+        let line = text[..start].bytes().filter(|byte| *byte == b'\n').count() + 1;
+        Self { file: file.to_owned(), line, column: before + 1, source, indent, width }
+    }
+
+    /// The line and a caret under the place.
+    pub(crate) fn excerpt(&self) -> String {
+        let number = self.line.to_string();
+        let gutter = " ".repeat(number.len());
+        let (source, indent, carets) = (&self.source, " ".repeat(self.indent), "^".repeat(self.width));
+        format!("{gutter} |\n{number} | {source}\n{gutter} | {indent}{carets}")
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::steps;
+
+    const TEXT: &str = "name = \"x\"\n[factors]\nprotocol = [\"h1\", \"hü2\"]\nkind.new = { workers = 1 }\n[[exclude]]\nkind = \"a\"\n";
+
+    #[test]
+    fn a_path_leads_to_the_text_of_key_or_value() {
+        let at = |path: &[Step], part| &TEXT[span(TEXT, path, part)];
+        assert_eq!(at(&steps!["name"], Part::Value), "\"x\"");
+        assert_eq!(at(&steps!["factors", "protocol", 1], Part::Value), "\"hü2\"");
+        assert_eq!(at(&steps!["factors", "kind", "new", "workers"], Part::Key), "workers");
+        assert_eq!(at(&steps!["exclude", 0, "kind"], Part::Value), "\"a\"");
+    }
+
+    #[test]
+    fn what_the_file_lacks_is_placed_at_the_nearest_thing_it_has() {
+        assert_eq!(&TEXT[span(TEXT, &steps!["factors", "nothing", 3], Part::Value)], "factors");
+    }
+
+    #[test]
+    fn columns_count_characters_and_long_lines_are_cut() {
+        let place = Place::of("ä = 1\nöö = x", "f.toml", 14..15);
+        assert_eq!(
+            (place.to_string().as_str(), place.excerpt().as_str()),
+            ("f.toml:2:6", "  |\n2 | öö = x\n  |      ^")
+        );
+        let long = format!("{}X{}", "a".repeat(5000), "b".repeat(5000));
+        assert!(Place::of(&long, "f", 5000..5001).excerpt().lines().all(|line| line.len() < 120));
+    }
+}

@@ -1,0 +1,129 @@
+//! The plan: every combination of levels, the A/A twins, and what is compared with what.
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+use wirelab_model::plan::{Cell, Comparison, Plan};
+use wirelab_model::settings::Settings;
+use wirelab_model::study::Study;
+use wirelab_model::warning::Warning;
+
+use crate::check;
+use crate::error::{StudyError, steps};
+use crate::exclude::Exclusions;
+use crate::factor::{self, overlaid};
+use crate::job::job;
+use crate::sample_size;
+
+/// Makes a plan of a study to which preset and command line are applied ([`resolve`](crate::resolve())).
+///
+/// - Cells: the full factorial of the factors in the order of the file, the last factor changing fastest, without what
+///   `exclude` names. A cell's settings are those of the workload, replaced by those of its levels.
+/// - A/A twins: every cell of the baseline is in the plan a second time, behind all others, so that each combination of
+///   the other factors has its own pair of the same cells. What the pair differs by is noise.
+/// - Comparisons: every cell with the baseline's cell at equal other levels, then the A/A pairs.
+/// - Blocks: the minimum is raised to what significance needs, up to the maximum
+///   ([`blocks_for_significance`](crate::blocks_for_significance)).
+///
+/// # Errors
+/// If the study makes no sense (as [`parse`](crate::parse()) checks), if a combination of levels contradicts itself, or
+/// if no cell, or none of the baseline, is left.
+pub fn plan(study: &Study) -> Result<(Plan, Vec<Warning>), StudyError> {
+    check::resolved(study)?;
+    let mut cells = cells(study)?;
+    if cells.is_empty() {
+        return Err(StudyError::new("the exclusions leave no cell").at_key(steps!["exclude"]));
+    }
+    let (mut comparisons, twins) = comparisons(study, &cells);
+    if twins.is_empty() {
+        let message = format!("the exclusions leave no cell of the baseline `{}`", study.compare.baseline);
+        return Err(StudyError::new(message).at_key(steps!["exclude"]));
+    }
+    let compared = comparisons.len() as u32;
+    for original in twins {
+        comparisons.push(Comparison { cell: cells.len(), baseline: original, aa: true });
+        cells.push(Cell { twin_of: Some(original), ..cells[original].clone() });
+    }
+    let (min_blocks, max_blocks) = sample_size::blocks(study.blocks.min, study.blocks.max, compared);
+    let raised = (min_blocks > study.blocks.min).then_some(Warning::BlocksRaised {
+        from: study.blocks.min,
+        to: min_blocks,
+        comparisons: compared,
+    });
+    let warnings = raised.into_iter().chain(different_sizes(study, &cells, &comparisons)).collect();
+    let plan = Plan {
+        cells,
+        comparisons,
+        seed: study.seed,
+        min_blocks,
+        max_blocks,
+        budget: study.blocks.budget,
+        precision: study.blocks.precision.0,
+    };
+    Ok((plan, warnings))
+}
+
+/// Levels by factor, their numbers in the order of the factors, and what they set.
+type Combination = (IndexMap<String, String>, Vec<usize>, Settings);
+
+/// Every combination of levels that is not excluded.
+fn cells(study: &Study) -> Result<Vec<Cell>, StudyError> {
+    let mut combinations: Vec<Combination> = vec![(IndexMap::new(), Vec::new(), study.workload.clone())];
+    for (name, factor) in &study.factors {
+        let levels =
+            factor::levels(name, factor).map_err(|message| StudyError::new(message).at(steps!["factors", name]))?;
+        let mut longer = Vec::with_capacity(combinations.len() * levels.len());
+        for (names, numbers, settings) in combinations {
+            for (number, (level, set)) in levels.iter().enumerate() {
+                let (mut names, mut numbers) = (names.clone(), numbers.clone());
+                names.insert(name.clone(), level.clone());
+                numbers.push(number);
+                longer.push((names, numbers, overlaid(&settings, set)));
+            }
+        }
+        combinations = longer;
+    }
+    let exclusions = Exclusions::of(study);
+    let mut cells = Vec::with_capacity(combinations.len());
+    // An excluded combination may be the very one that makes no sense, so it is left out before it is made a job.
+    for (levels, _, settings) in combinations.into_iter().filter(|(_, numbers, _)| !exclusions.contain(numbers)) {
+        let job = job(&settings).map_err(|message| {
+            let names: Vec<_> = levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
+            StudyError::new(format!("the cell `{}` cannot be run: {message}", names.join(" ")))
+        })?;
+        cells.push(Cell { levels, twin_of: None, job });
+    }
+    Ok(cells)
+}
+
+/// The comparisons of the study, in the order of the cells, and the baseline's cells, each of which gets a twin.
+fn comparisons(study: &Study, cells: &[Cell]) -> (Vec<Comparison>, Vec<usize>) {
+    let factor = &study.compare.factor;
+    let others = |cell: &'_ Cell| -> Vec<String> {
+        cell.levels.iter().filter(|(name, _)| *name != factor).map(|(_, level)| level.clone()).collect()
+    };
+    let is_baseline = |cell: &Cell| cell.levels.get(factor) == Some(&study.compare.baseline);
+    let (baselines, rest): (Vec<_>, Vec<_>) = cells.iter().enumerate().partition(|(_, cell)| is_baseline(cell));
+    let by_levels: HashMap<_, _> = baselines.iter().map(|(number, cell)| (others(cell), *number)).collect();
+    let compare = |(cell, levels): (usize, &Cell)| {
+        let baseline = *by_levels.get(&others(levels))?;
+        Some(Comparison { cell, baseline, aa: false })
+    };
+    (rest.into_iter().filter_map(compare).collect(), baselines.into_iter().map(|(number, _)| number).collect())
+}
+
+/// Warns where compared cells move different bytes though no level says so: HTTP fetches documents by default, the raw
+/// transports echo, and the two are no fair pair.
+fn different_sizes(study: &Study, cells: &[Cell], comparisons: &[Comparison]) -> Option<Warning> {
+    let wanted = study.factors.get(&study.compare.factor).map(|factor| factor::keys_of(&study.compare.factor, factor));
+    if wanted.is_some_and(|keys| keys.contains_key("payload") || keys.contains_key("exchange")) {
+        return None;
+    }
+    let sizes = |number: usize| (cells[number].job.request_size, cells[number].job.response_size);
+    let differs = comparisons.iter().find(|c| sizes(c.cell) != sizes(c.baseline))?;
+    let values = [differs.baseline, differs.cell].map(|number| {
+        let (request, response) = sizes(number);
+        (cells[number].label(), format!("{request} up, {response} down"))
+    });
+    Some(Warning::Parity { what: "exchange".to_owned(), values: values.into() })
+}

@@ -1,0 +1,39 @@
+//! A study file's text to a study.
+
+use wirelab_model::study::Study;
+
+use crate::check;
+use crate::error::StudyError;
+use crate::limits::MAX_TEXT;
+use crate::words;
+
+/// Reads a study file. `file` is its name, for messages only.
+///
+/// # Errors
+/// With file, line and column, if the text is no TOML, has a key or value that no study has, or a study that makes no
+/// sense: a factor that sets nothing, a level that nothing knows, more cells than anyone can run, and so on.
+pub fn parse(text: &str, file: &str) -> Result<Study, StudyError> {
+    if text.len() > MAX_TEXT {
+        let message =
+            format!("{file}: the file has {} bytes, and a study file at most {MAX_TEXT}; is it a study?", text.len());
+        return Err(StudyError::new(message));
+    }
+    let only_comments = text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'));
+    if only_comments {
+        let message = "the study file is empty; a study has at least `name`, `title`, `question`, `[factors]` and \
+                       `[compare]` (`wirelab studies` lists some to start from)";
+        return Err(StudyError::new(message).at_span(text, file, 0..0));
+    }
+    let study: Study = toml::from_str(text).map_err(|error| from_toml(&error, text, file))?;
+    check::written(&study).map_err(|error| error.located(text, file))?;
+    Ok(study)
+}
+
+fn from_toml(error: &toml::de::Error, text: &str, file: &str) -> StudyError {
+    let (message, meant) = words::explain(error.message());
+    let error_without_place = StudyError::new(message).meant(meant);
+    match error.span() {
+        Some(span) => error_without_place.at_span(text, file, span),
+        None => error_without_place.located(text, file),
+    }
+}

@@ -1,0 +1,73 @@
+//! The range of each setting: what can be run at all on one machine, so that a slip of the finger is caught before it
+//! fills a disk or runs for a year.
+
+use std::ops::RangeInclusive;
+
+use wirelab_model::settings::Settings;
+use wirelab_model::units::{Size, Span};
+
+const LARGEST_PAYLOAD: u64 = 1 << 30;
+const DAY: u64 = 86_400_000_000_000;
+
+/// The first key whose value is out of range, with what is wrong.
+pub(crate) fn out_of_range(settings: &Settings) -> Option<(&'static str, String)> {
+    let whole = |key, value: Option<u64>, range: RangeInclusive<u64>| {
+        let value = value.filter(|value| !range.contains(value))?;
+        Some((key, format!("`{key}` is {value}, but must be from {} to {}", range.start(), range.end())))
+    };
+    let size = |key, value: Option<Size>, range: RangeInclusive<u64>| {
+        let value = value.filter(|value| !range.contains(&value.bytes()))?;
+        Some((key, format!("`{key}` is {value}, but must be from {} to {}", Size(*range.start()), Size(*range.end()))))
+    };
+    let span = |key, value: Option<Span>, range: RangeInclusive<u64>| {
+        let value = value.filter(|value| !range.contains(&value.nanos()))?;
+        Some((key, format!("`{key}` is {value}, but must be from {} to {}", Span(*range.start()), Span(*range.end()))))
+    };
+    let s = settings;
+    let found = [
+        size("payload", s.payload, 0..=LARGEST_PAYLOAD),
+        span("delay", s.delay, 0..=DAY),
+        whole("streams", s.streams.map(u64::from), 1..=100_000),
+        whole("workers", s.workers.map(u64::from), 1..=100_000),
+        span("pause", s.pause, 0..=DAY),
+        span("pause_max", s.pause_max, 0..=DAY),
+        whole("requests", s.requests, 1..=1_000_000_000),
+        span("duration", s.duration, 1_000_000..=DAY),
+        whole("warm_up", s.warm_up, 0..=1_000_000_000),
+        size("stream_window", s.stream_window, 1..=1 << 32),
+        size("connection_window", s.connection_window, 1..=1 << 32),
+        size("udp_send_buffer", s.udp_send_buffer, 1..=LARGEST_PAYLOAD),
+        size("udp_receive_buffer", s.udp_receive_buffer, 1..=LARGEST_PAYLOAD),
+        // RFC 9000, section 14: a QUIC path carries datagrams of at least 1200 bytes. 65527 is the most of UDP's length.
+        whole("max_udp_payload", s.max_udp_payload.map(u64::from), 1200..=65_527),
+        span("connect_timeout", s.connect_timeout, 1..=DAY),
+        span("request_timeout", s.request_timeout, 1..=DAY),
+        whole("server_threads", s.server_threads.map(u64::from), 1..=1024),
+        whole("client_threads", s.client_threads.map(u64::from), 1..=1024),
+    ];
+    let rate = s
+        .rate
+        .filter(|rate| rate.0 > 1e7)
+        .map(|rate| ("rate", format!("`rate` is {rate}, but must be at most 10000000/s")));
+    found.into_iter().flatten().next().or(rate).or_else(|| contradiction(s))
+}
+
+/// Settings that cannot be meant together.
+fn contradiction(s: &Settings) -> Option<(&'static str, String)> {
+    if s.requests.is_some() && s.duration.is_some() {
+        let message =
+            "both `requests` and `duration` are set, but a measured window has one length; remove one of them";
+        return Some(("duration", message.to_owned()));
+    }
+    if s.rate.is_some() && (s.pause.is_some() || s.pause_max.is_some()) {
+        let message =
+            "both `rate` and a pause are set, but in an open loop requests start at their time; remove one of them";
+        return Some(("rate", message.to_owned()));
+    }
+    match (s.pause, s.pause_max) {
+        (Some(pause), Some(max)) if max < pause => {
+            Some(("pause_max", format!("`pause_max` is {max}, below `pause`, which is {pause}")))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,234 @@
+//! A study with a preset and the command line applied.
+
+use serde_json::Value;
+use wirelab_model::settings::Settings;
+use wirelab_model::study::{Factor, Preset, Study};
+use wirelab_model::units::{Share, Span};
+
+use crate::check;
+use crate::error::StudyError;
+use crate::factor::{keys_of, level_name, level_names, one_setting, overlaid};
+use crate::words::{nearest, one_of};
+
+/// The preset that is the study as it is written.
+pub const DEFAULT_PRESET: &str = "default";
+
+/// The keys of `--set` that are neither factors nor settings.
+const KEYS: [&str; 8] = [
+    "seed",
+    "lab",
+    "blocks.min",
+    "blocks.max",
+    "blocks.budget",
+    "blocks.precision",
+    "compare.baseline",
+    "compare.margin",
+];
+
+/// Applies a preset, then each `key=value` of `--set` in turn. The result has no presets any more.
+///
+/// A key is, in this order: a factor, whose levels are replaced (`payload=1 KiB,8 KiB`) or, where it has named levels,
+/// chosen among; one of `seed`, `lab`, `blocks.min`, `blocks.max`, `blocks.budget`, `blocks.precision`,
+/// `compare.baseline`, `compare.margin`; or a setting, which one value fixes in the workload and several make a factor.
+/// Where only one of `blocks.min` and `blocks.max` is asked for and the other contradicts it, the other follows.
+/// `requests` and `duration` replace each other.
+///
+/// # Errors
+/// If there is no such preset, key or level (with the nearest one), if the value is none of the key's, if a factor's
+/// levels would hide a setting, or if the baseline of the comparison is gone.
+pub fn resolve(study: Study, preset: Option<&str>, sets: &[String]) -> Result<Study, StudyError> {
+    let mut study = match preset {
+        None | Some(DEFAULT_PRESET) => study,
+        Some(name) => {
+            let Some(preset) = study.presets.get(name).cloned() else { return Err(unknown_preset(&study, name)) };
+            with_preset(study, &preset)
+        }
+    };
+    study.presets.clear();
+    let mut asked = Asked::default();
+    for set in sets {
+        apply(&mut study, set, &mut asked).map_err(|error| error.when(&format!("`--set {set}`")))?;
+    }
+    asked.reconcile(&mut study);
+    if let Some(set) = asked.compared {
+        let levels = study.factors.get(&study.compare.factor).map(level_names).unwrap_or_default();
+        let baseline = &study.compare.baseline;
+        if !levels.contains(baseline) {
+            let message = format!(
+                "`--set {set}` removes the baseline `{baseline}`, with which the study compares; keep it, or name \
+                 another with `--set compare.baseline={}`",
+                levels.first().map_or("LEVEL", String::as_str)
+            );
+            return Err(StudyError::new(message));
+        }
+    }
+    check::resolved(&study)?;
+    Ok(study)
+}
+
+fn unknown_preset(study: &Study, name: &str) -> StudyError {
+    let known: Vec<_> = [DEFAULT_PRESET].into_iter().chain(study.presets.keys().map(String::as_str)).collect();
+    let message = format!("the study `{}` has no preset `{name}`, only {}", study.name, one_of(&known));
+    StudyError::new(message).meant(nearest(name, known))
+}
+
+/// The study with one of its presets applied.
+pub(crate) fn with_preset(mut study: Study, preset: &Preset) -> Study {
+    study.workload = overlaid(&study.workload, &preset.workload);
+    for (name, factor) in &preset.factors {
+        study.factors.insert(name.clone(), factor.clone());
+    }
+    let asked = Asked { min: preset.min_blocks.is_some(), max: preset.max_blocks.is_some(), compared: None };
+    study.blocks.min = preset.min_blocks.unwrap_or(study.blocks.min);
+    study.blocks.max = preset.max_blocks.unwrap_or(study.blocks.max);
+    study.blocks.budget = preset.budget.or(study.blocks.budget);
+    asked.reconcile(&mut study);
+    study
+}
+
+/// What was asked for explicitly.
+#[derive(Default)]
+struct Asked {
+    min: bool,
+    max: bool,
+    /// The `--set` that replaced the levels of the compared factor.
+    compared: Option<String>,
+}
+
+impl Asked {
+    fn reconcile(&self, study: &mut Study) {
+        let blocks = &mut study.blocks;
+        match (self.min, self.max) {
+            (false, true) => blocks.min = blocks.min.min(blocks.max),
+            (true, false) => blocks.max = blocks.max.max(blocks.min),
+            _ => {}
+        }
+    }
+}
+
+fn apply(study: &mut Study, set: &str, asked: &mut Asked) -> Result<(), StudyError> {
+    let Some((key, text)) = set.split_once('=') else {
+        return Err(StudyError::new("expected `KEY=VALUE`, or `KEY=VALUE,VALUE` for several levels"));
+    };
+    let (key, text) = (key.trim(), text.trim());
+    let words: Vec<_> = text.split(',').map(str::trim).collect();
+    if words.iter().any(|word| word.is_empty()) {
+        return Err(StudyError::new(format!("a value of `{key}` is empty")));
+    }
+    if let Some(factor) = study.factors.get_mut(key) {
+        replace_levels(key, factor, &words)?;
+        if key == study.compare.factor {
+            asked.compared = Some(set.to_owned());
+        }
+        return Ok(());
+    }
+    match key {
+        "seed" => study.seed = parsed(text, "a whole number from 0")?,
+        "lab" => study.lab = text.to_owned(),
+        "blocks.min" => (study.blocks.min, asked.min) = (parsed(text, "a number of blocks")?, true),
+        "blocks.max" => (study.blocks.max, asked.max) = (parsed(text, "a number of blocks")?, true),
+        "blocks.budget" => study.blocks.budget = Some(parsed::<Span>(text, "a length of time such as `10 min`")?),
+        "blocks.precision" => study.blocks.precision = parsed::<Share>(text, "a share such as `5 %`")?,
+        "compare.margin" => study.compare.margin = parsed::<Share>(text, "a share such as `5 %`")?,
+        "compare.baseline" => study.compare.baseline = text.to_owned(),
+        _ => fix(study, key, &words)?,
+    }
+    Ok(())
+}
+
+fn parsed<T: std::str::FromStr>(text: &str, expected: &str) -> Result<T, StudyError> {
+    text.parse().map_err(|_| StudyError::new(format!("`{text}` is not {expected}")))
+}
+
+fn replace_levels(key: &str, factor: &mut Factor, words: &[&str]) -> Result<(), StudyError> {
+    match factor {
+        Factor::Values(values) => *values = settings_of(key, words)?,
+        Factor::Levels(levels) => {
+            let mut chosen = indexmap::IndexMap::new();
+            for word in words {
+                let Some(level) = levels.get(*word) else {
+                    let known: Vec<_> = levels.keys().collect();
+                    let message = format!("`{word}` is not a level of `{key}`, which has {}", one_of(&known));
+                    let meant = nearest(word, known.iter().map(|name| name.as_str()));
+                    return Err(StudyError::new(message).meant(meant));
+                };
+                if chosen.insert((*word).to_owned(), level.clone()).is_some() {
+                    return Err(StudyError::new(format!("the level `{word}` is named twice")));
+                }
+            }
+            *levels = chosen;
+        }
+    }
+    Ok(())
+}
+
+/// Values of a setting, each of which it can have.
+fn settings_of(key: &str, words: &[&str]) -> Result<Vec<Value>, StudyError> {
+    let mut values: Vec<Value> = Vec::new();
+    for word in words {
+        let value = scalar(word);
+        one_setting(key, &value).map_err(|(message, meant)| StudyError::new(message).meant(meant))?;
+        if values.iter().any(|other| level_name(other) == *word) {
+            return Err(StudyError::new(format!("the level `{word}` is named twice")));
+        }
+        values.push(value);
+    }
+    Ok(values)
+}
+
+/// A TOML number or truth value if it reads as one, otherwise text.
+fn scalar(word: &str) -> Value {
+    match word.parse::<toml::Value>() {
+        Ok(toml::Value::Integer(number)) => number.into(),
+        Ok(toml::Value::Float(number)) if number.is_finite() => number.into(),
+        Ok(toml::Value::Boolean(truth)) => truth.into(),
+        Ok(toml::Value::String(text)) => text.into(),
+        _ => word.into(),
+    }
+}
+
+/// Fixes a setting in the workload; several values make a factor of it.
+fn fix(study: &mut Study, key: &str, words: &[&str]) -> Result<(), StudyError> {
+    let settings = Settings::keys();
+    if !settings.iter().any(|setting| setting == key) {
+        let known: Vec<_> = study.factors.keys().chain(&settings).map(String::as_str).chain(KEYS).collect();
+        let message = format!("there is no factor and no setting `{key}`");
+        return Err(StudyError::new(message).meant(nearest(key, known)));
+    }
+    let other = match key {
+        "requests" => "duration",
+        "duration" => "requests",
+        key => key,
+    };
+    for (name, factor) in &study.factors {
+        let set = keys_of(name, factor);
+        if let Some(level) = set.get(key).or_else(|| set.get(other)) {
+            let message = format!(
+                "`{key}` is decided by the factor `{name}` (for example by its level `{level}`), which would hide this; \
+                 choose levels with `--set {name}=…`, or change the study file"
+            );
+            return Err(StudyError::new(message));
+        }
+    }
+    let values = settings_of(key, words)?;
+    match values.as_slice() {
+        [value] => {
+            let one = one_setting(key, value).map_err(|(message, meant)| StudyError::new(message).meant(meant))?;
+            study.workload = overlaid(&study.workload, &one);
+        }
+        _ => {
+            // What is varied is not fixed as well.
+            study.workload = without(&study.workload, &[key, other]);
+            study.factors.insert(key.to_owned(), Factor::Values(values));
+        }
+    }
+    Ok(())
+}
+
+fn without(settings: &Settings, keys: &[&str]) -> Settings {
+    let mut value = serde_json::to_value(settings).unwrap_or_default();
+    if let Some(map) = value.as_object_mut() {
+        map.retain(|key, _| !keys.contains(&key.as_str()));
+    }
+    serde_json::from_value(value).unwrap_or_else(|_| settings.clone())
+}

@@ -1,0 +1,137 @@
+//! Checks of the places that name levels and metrics: exclusions, claims and published numbers.
+
+use std::collections::HashSet;
+
+use indexmap::{IndexMap, IndexSet};
+use serde_json::Value;
+use wirelab_model::study::{Selector, Study};
+
+use crate::error::{Step, StudyError, steps};
+use crate::factor::{level_name, level_names};
+use crate::words::{nearest, one_of};
+
+type Checked = Result<(), StudyError>;
+/// The levels by factor.
+type Known = IndexMap<String, IndexSet<String>>;
+
+/// Checks that every selector names factors and levels which the study has, in its base or in a preset.
+pub(crate) fn check(study: &Study) -> Checked {
+    let known = known(study);
+    for (index, exclude) in study.exclude.iter().enumerate() {
+        if exclude.0.is_empty() {
+            let message = "an exclusion without levels would leave out every cell";
+            return Err(StudyError::new(message).at(steps!["exclude", index]));
+        }
+        selector(exclude, &known, &steps!["exclude", index])?;
+    }
+    for (index, published) in study.published.iter().enumerate() {
+        selector(&published.cell, &known, &steps!["published", index, "cell"])?;
+    }
+    claims(study, &known)
+}
+
+/// The union of the levels of the base and of all presets.
+fn known(study: &Study) -> Known {
+    let mut known = Known::new();
+    let of_presets = study.presets.values().flat_map(|preset| &preset.factors);
+    for (name, factor) in study.factors.iter().chain(of_presets) {
+        known.entry(name.clone()).or_default().extend(level_names(factor));
+    }
+    known
+}
+
+fn claims(study: &Study, known: &Known) -> Checked {
+    let mut ids = HashSet::new();
+    for (index, claim) in study.claims.iter().enumerate() {
+        if !ids.insert(&claim.id) {
+            let message = format!("two claims have the identifier `{}`", claim.id);
+            return Err(StudyError::new(message).at(steps!["claims", index, "id"]));
+        }
+        if claim.tests.is_empty() && claim.untested.is_none() {
+            let message = format!(
+                "the claim `{}` has no tests; add `[[claims.tests]]`, or say in `untested` why there are none",
+                claim.id
+            );
+            return Err(StudyError::new(message).at_key(steps!["claims", index, "id"]));
+        }
+        for (number, test) in claim.tests.iter().enumerate() {
+            let place = steps!["claims", index, "tests", number];
+            if !matches!(test.of.len(), 1 | 2 | 4) {
+                let message = format!(
+                    "a test is of one, two or four selectors (a; a/b; (a/b)/(c/d)), and this one of {}",
+                    test.of.len()
+                );
+                return Err(StudyError::new(message).at([&place[..], &steps!["of"]].concat()));
+            }
+            for (operand, of) in test.of.iter().enumerate() {
+                selector(of, known, &[&place[..], &steps!["of", operand]].concat())?;
+            }
+            selector(&test.given, known, &[&place[..], &steps!["where"]].concat())?;
+        }
+    }
+    Ok(())
+}
+
+fn selector(selector: &Selector, known: &Known, place: &[Step]) -> Checked {
+    for (factor, value) in &selector.0 {
+        let here = [place, &steps![factor]].concat();
+        let Some(levels) = known.get(factor) else {
+            let names: Vec<_> = known.keys().collect();
+            let message = format!("the study has no factor `{factor}`, only {}", one_of(&names));
+            let meant = nearest(factor, names.iter().map(|name| name.as_str()));
+            return Err(StudyError::new(message).meant(meant).at_key(here));
+        };
+        match value {
+            Value::Array(any) if any.is_empty() => {
+                return Err(StudyError::new("an empty list matches no cell; remove it or name levels").at(here));
+            }
+            Value::Array(any) => {
+                for (index, one) in any.iter().enumerate() {
+                    level(factor, one, levels, [&here[..], &steps![index]].concat())?;
+                }
+            }
+            one => level(factor, one, levels, here)?,
+        }
+    }
+    Ok(())
+}
+
+fn level(factor: &str, value: &Value, levels: &IndexSet<String>, place: Vec<Step>) -> Checked {
+    let name = level_name(value);
+    if levels.contains(&name) {
+        return Ok(());
+    }
+    let names: Vec<_> = levels.iter().collect();
+    let message = format!("`{name}` is not a level of `{factor}`, which has {}", one_of(&names));
+    let meant = nearest(&name, levels.iter().map(String::as_str));
+    Err(StudyError::new(message).meant(meant).at(place))
+}
+
+/// Checks that every metric which the study names is in `known`: those of the statistics and of the observers, which
+/// this crate does not know.
+///
+/// # Errors
+/// With the nearest known name. [`StudyError::located`] adds file, line and column.
+pub fn check_metrics(study: &Study, known: &[&str]) -> Result<(), StudyError> {
+    let compared =
+        study.compare.metrics.iter().enumerate().map(|(i, name)| (name, steps!["compare", "metrics", i].to_vec()));
+    let claimed = study.claims.iter().enumerate().flat_map(|(claim, c)| {
+        c.tests
+            .iter()
+            .enumerate()
+            .map(move |(i, t)| (&t.metric, steps!["claims", claim, "tests", i, "metric"].to_vec()))
+    });
+    let published =
+        study.published.iter().enumerate().map(|(i, p)| (&p.metric, steps!["published", i, "metric"].to_vec()));
+    for (name, place) in compared.chain(claimed).chain(published) {
+        if !known.contains(&name.as_str()) {
+            let meant = nearest(name, known.iter().copied());
+            let message = match meant {
+                Some(_) => format!("unknown metric `{name}`"),
+                None => format!("unknown metric `{name}`, expected {}", one_of(known)),
+            };
+            return Err(StudyError::new(message).meant(meant).at(place));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! The word that was probably meant, and errors of `serde` in the words of a study's author.
+
+use wirelab_model::settings::Settings;
+use wirelab_model::units::{Frequency, Share, Size, Span};
+
+/// The word of `known` that is nearest to `word`, if one is near enough to be what was meant.
+///
+/// Near enough is one edit (Damerau-Levenshtein: insertion, deletion, replacement, swap of neighbours) per three
+/// characters, regardless of case, or a beginning of at least three characters.
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = word.trim().to_lowercase();
+    let length = wanted.chars().count();
+    // Longer words are not misspelt names, and comparing them would take long.
+    if wanted.is_empty() || length > 64 {
+        return None;
+    }
+    let distance = |candidate: &str| {
+        let candidate = candidate.to_lowercase();
+        let edits = strsim::damerau_levenshtein(&wanted, &candidate);
+        let near = edits <= (length.max(candidate.chars().count()) / 3).max(1) && edits < length;
+        if near { Some(edits) } else { (length >= 3 && candidate.starts_with(&wanted)).then_some(usize::MAX) }
+    };
+    known.into_iter().filter_map(|k| distance(k).map(|d| (d, k))).min_by_key(|(d, _)| *d).map(|(_, k)| k)
+}
+
+/// Names under which people know the protocols, and our tokens for them.
+const ALIASES: [(&str, &str); 12] = [
+    ("http/1.1", "h1"),
+    ("http/1", "h1"),
+    ("http1.1", "h1"),
+    ("http1", "h1"),
+    ("https", "h1"),
+    ("http", "h1c"),
+    ("http/2", "h2"),
+    ("http2", "h2"),
+    ("h2+tls", "h2"),
+    ("http/3", "h3"),
+    ("http3", "h3"),
+    ("tcp+tls", "tls"),
+];
+
+/// An error message of `serde` in a study author's words, and the word that was probably meant.
+pub(crate) fn explain(raw: &str) -> (String, Option<String>) {
+    if let Some((word, known)) = unknown(raw, "unknown field ") {
+        return unknown_key(word, &known);
+    }
+    if let Some((word, known)) = unknown(raw, "unknown variant ") {
+        let alias = ALIASES.iter().find(|(alias, token)| *alias == word.to_lowercase() && known.contains(token));
+        let meant = alias.map(|(_, token)| *token).or_else(|| nearest(word, known.iter().copied()));
+        return (format!("unknown value `{word}`, expected {}", one_of(&known)), meant.map(str::to_owned));
+    }
+    if let Some(field) = raw.strip_prefix("missing field ") {
+        return (format!("the key {field} is missing; it is required here"), None);
+    }
+    if let Some((text, rest)) = raw.strip_prefix('`').and_then(|rest| rest.split_once("` is not ")) {
+        return (raw.to_owned(), nearest_quantity(text, rest));
+    }
+    if let Some(found) = raw.strip_prefix("invalid type: ").and_then(|rest| rest.strip_suffix(", expected a string")) {
+        // In TOML a number needs no quotes, but a quantity has a unit, and a name may look like a number.
+        let number = found.split('`').nth(1).filter(|_| found.starts_with("integer") || found.starts_with("floating"));
+        let hint =
+            number.map(|n| format!(": `\"{n}\"`, or if it is a quantity, with its unit: `\"{n} ms\"`, `\"{n} KiB\"`"));
+        return (format!("found {found}, expected text in quotes{}", hint.unwrap_or_default()), None);
+    }
+    (plain_types(raw), None)
+}
+
+/// The offending word and the known ones of ``unknown field `x`, expected one of `a`, `b` ``.
+fn unknown<'a>(raw: &'a str, prefix: &str) -> Option<(&'a str, Vec<&'a str>)> {
+    let (word, rest) = raw.strip_prefix(prefix)?.strip_prefix('`')?.split_once("`, ")?;
+    Some((word, rest.split('`').skip(1).step_by(2).collect()))
+}
+
+fn unknown_key(word: &str, known: &[&str]) -> (String, Option<String>) {
+    let settings = Settings::keys();
+    let is_setting = |key: &str| settings.iter().any(|k| k == key);
+    if is_setting(word) && !known.iter().any(|k| is_setting(k)) {
+        let message = format!(
+            "`{word}` is not a key of this table; it is a setting, fixed in `[workload]` or varied in `[factors]`"
+        );
+        return (message, None);
+    }
+    match nearest(word, known.iter().copied()) {
+        // A long list would hide the answer.
+        Some(meant) if known.len() > 12 => (format!("unknown key `{word}`"), Some(meant.to_owned())),
+        meant => (format!("unknown key `{word}`, expected {}", one_of(known)), meant.map(str::to_owned)),
+    }
+}
+
+/// `` `a` ``, or ``one of `a`, `b` ``
+pub(crate) fn one_of<S: AsRef<str>>(known: &[S]) -> String {
+    let quoted: Vec<_> = known.iter().map(|word| format!("`{}`", word.as_ref())).collect();
+    match quoted.as_slice() {
+        [] => "nothing".to_owned(),
+        [word] => word.clone(),
+        words => format!("one of {}", words.join(", ")),
+    }
+}
+
+/// The quantity with the nearest unit of the kind that was expected.
+fn nearest_quantity(text: &str, expected: &str) -> Option<String> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))?;
+    let (number, unit) = (&text[..end], text[end..].trim());
+    let candidate = |units: &[&'static str], reads: fn(&str) -> bool| {
+        let unit = nearest(unit, units.iter().copied())?;
+        let quantity = if unit.starts_with('/') { format!("{number}{unit}") } else { format!("{number} {unit}") };
+        reads(&quantity).then_some(quantity)
+    };
+    if expected.starts_with("a size") {
+        candidate(&["B", "KiB", "MiB", "GiB", "KB", "MB", "GB"], |q| q.parse::<Size>().is_ok())
+    } else if expected.starts_with("a length of time") {
+        candidate(&["ms", "us", "ns", "s", "min", "h"], |q| q.parse::<Span>().is_ok())
+            .or_else(|| unit.to_lowercase().starts_with("sec").then(|| format!("{number} s")))
+    } else if expected.starts_with("a rate") {
+        candidate(&["/s", "/min"], |q| q.parse::<Frequency>().is_ok())
+    } else {
+        candidate(&["%"], |q| q.parse::<Share>().is_ok())
+    }
+}
+
+/// Replaces the names of Rust's types.
+fn plain_types(raw: &str) -> String {
+    let mut text = raw.to_owned();
+    for (name, words) in [
+        ("expected u64", "expected a whole number"),
+        ("expected u32", "expected a whole number up to 4294967295"),
+        ("expected u16", "expected a whole number up to 65535"),
+        ("expected a boolean", "expected `true` or `false`"),
+        ("expected a sequence", "expected a list in brackets"),
+        ("expected a map", "expected a table"),
+    ] {
+        text = text.replace(name, words);
+    }
+    for name in ["Settings", "Compare", "Blocks", "Preset", "Published", "Claim", "Test", "Study"] {
+        text = text.replace(&format!("expected struct {name}"), "expected a table");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_found_and_nothing_is_better_than_something_far() {
+        let known = ["protocol", "payload", "workers"];
+        assert_eq!(nearest("protocl", known), Some("protocol"));
+        assert_eq!(nearest("Payload ", known), Some("payload"));
+        assert_eq!(nearest("wrokers", known), Some("workers"));
+        assert_eq!(nearest("proto", known), Some("protocol"));
+        assert_eq!(nearest("bananas", known), None);
+        assert_eq!(nearest("", known), None);
+        assert_eq!(nearest(&"x".repeat(1 << 20), known), None);
+    }
+
+    #[test]
+    fn quantities_with_a_wrong_unit_are_given_the_nearest_right_one() {
+        for (text, raw, meant) in [
+            ("size", "`32 Kib` is not a size such as `32 KiB`", Some("32 KiB")),
+            ("time", "`10 msec` is not a length of time such as `10 ms`", None),
+            ("time", "`10 mss` is not a length of time such as `10 ms`", Some("10 ms")),
+            ("time", "`10 seconds` is not a length of time such as `10 ms`", Some("10 s")),
+            ("number", "`10` is not a length of time such as `10 ms`", None),
+        ] {
+            assert_eq!(explain(raw).1.as_deref(), meant, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_protocol_is_found_by_the_name_that_people_use() {
+        let raw = "unknown variant `HTTP/3`, expected one of `h1`, `h2`, `h3`";
+        assert_eq!(explain(raw).1.as_deref(), Some("h3"));
+    }
+}

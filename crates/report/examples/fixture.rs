@@ -1,0 +1,27 @@
+//! Prints a report of the tests' fixture: `cargo run -p wirelab-report --example fixture -- html quick > /tmp/x.html`.
+
+#[path = "../tests/fixture/mod.rs"]
+mod fixture;
+
+use fixture::Fixture;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let format = arguments.next().unwrap_or_else(|| "html".to_owned());
+    let fixture = match arguments.next().as_deref() {
+        Some("large") => Fixture::large(),
+        Some("tiny") => Fixture::tiny(),
+        _ => Fixture::quick(),
+    };
+    let width = arguments.next().and_then(|width| width.parse().ok()).unwrap_or(120);
+    let text = fixture.report(|input| match format.as_str() {
+        "terminal" => wirelab_report::terminal(input, width, false),
+        "colour" => wirelab_report::terminal(input, width, true),
+        "markdown" => wirelab_report::markdown(input),
+        "cells" => wirelab_report::cells_csv(input),
+        "comparisons" => wirelab_report::comparisons_csv(input),
+        "json" => wirelab_report::json(input),
+        _ => wirelab_report::html(input),
+    });
+    print!("{text}");
+}

@@ -1,0 +1,128 @@
+//! A metric over payload sizes, one line per series.
+
+use indexmap::IndexMap;
+use wirelab_model::metric::Metric;
+use wirelab_model::units::Size;
+use wirelab_stats::analysis::Estimate;
+
+use crate::Input;
+use crate::charts::axis::Axis;
+use crate::charts::canvas::{Align, Canvas, Paint, draw};
+use crate::charts::frame::WIDTH;
+use crate::charts::{Chart, Facet, series_legend};
+use crate::layout::{Layout, payload, sentence};
+use crate::words::{phrase, upper_first};
+
+const LEFT: f64 = 70.0;
+const RIGHT: f64 = WIDTH - 20.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = 268.0;
+const HEIGHT: f64 = 312.0;
+
+/// One line: a series, and its estimates by payload.
+type Line<'a> = (usize, Vec<(u64, &'a Estimate)>);
+
+/// The metric that decides over payloads; absent where no factor is a size.
+pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
+    let metric = input.metric(input.first_metric())?;
+    let title = format!("{} by payload", upper_first(&phrase(metric.title)));
+    of_metric(input, layout, metric, "by-size", title)
+}
+
+/// Any metric over payloads; absent where no factor is a size.
+pub(crate) fn of_metric(input: &Input, layout: &Layout, metric: &Metric, id: &str, title: String) -> Option<Chart> {
+    let factor = layout.size_factor.as_ref()?;
+    // Facets by all factors but the compared one and the size, in the order of the study.
+    let mut facets: IndexMap<String, Vec<Line>> = IndexMap::new();
+    for group in &layout.groups {
+        let mut levels = group.levels.clone();
+        levels.shift_remove(factor);
+        let name = if levels.is_empty() { "All sizes".to_owned() } else { sentence(&levels) };
+        let lines = facets.entry(name).or_default();
+        for row in group.rows.iter().filter(|row| !row.twin) {
+            let Some(estimate) = input.estimate(row.cell, metric.name) else { continue };
+            let point = (payload(&input.manifest.plan.cells[row.cell]), estimate);
+            match lines.iter_mut().find(|(series, _)| *series == row.series) {
+                Some((_, points)) => points.push(point),
+                None => lines.push((row.series, vec![point])),
+            }
+        }
+    }
+    facets.retain(|_, lines| !lines.is_empty());
+    let all = || facets.values().flatten().flat_map(|(_, points)| points);
+    if facets.is_empty() {
+        return None;
+    }
+    // One axis for all facets: they differ in what a reader wants to compare.
+    let low = all().map(|(_, estimate)| estimate.interval.map_or(estimate.median, |interval| interval.low));
+    let high = all().map(|(_, estimate)| estimate.interval.map_or(estimate.median, |interval| interval.high));
+    let y = Axis::log(low.chain(high), BOTTOM, TOP);
+    let sizes: std::collections::BTreeSet<u64> = all().map(|(size, _)| *size).collect();
+    let x = Axis::log(sizes.iter().map(|size| *size as f64), LEFT, RIGHT);
+    let missing = input.analysis.cells.iter().filter(|cell| !cell.estimates.contains_key(metric.name)).count();
+    let note = match missing {
+        0 => String::new(),
+        1 => " One cell has no value and no point; the tables say why.".to_owned(),
+        count => format!(" {count} cells have no value and no point; the tables say why."),
+    };
+    Some(Chart {
+        id: id.to_owned(),
+        title,
+        caption: format!(
+            "Points are medians over trials, bars their intervals. Both axes are logarithmic and shared by all facets: on a straight line of slope 1 the value grows as the payload does.{note}"
+        ),
+        legend: series_legend(layout),
+        facets: facets
+            .iter()
+            .map(|(name, lines)| Facet { title: name.clone(), svg: facet(metric, name, lines, &x, &y, &sizes) })
+            .collect(),
+        without_outliers: Vec::new(),
+    })
+}
+
+fn facet(
+    metric: &Metric,
+    name: &str,
+    lines: &[Line],
+    x: &Axis,
+    y: &Axis,
+    sizes: &std::collections::BTreeSet<u64>,
+) -> String {
+    draw(WIDTH, HEIGHT, &format!("{} by payload, {name}", metric.title), |canvas| {
+        let mut free = f64::NEG_INFINITY;
+        for size in sizes {
+            let at = x.at(*size as f64);
+            canvas.line((at, TOP), (at, BOTTOM), Paint::Grid, 1.0);
+            if at - free > 52.0 {
+                canvas.text(&Size(*size).to_string(), (at, BOTTOM + 12.0), Align::Middle, Paint::Muted);
+                free = at;
+            }
+        }
+        for (value, label) in y.labelled(8, metric.unit) {
+            canvas.line((LEFT, y.at(value)), (RIGHT, y.at(value)), Paint::Grid, 1.0);
+            canvas.text(&label, (LEFT - 6.0, y.at(value)), Align::Right, Paint::Muted);
+        }
+        canvas.text("payload (log scale)", (f64::midpoint(LEFT, RIGHT), HEIGHT - 10.0), Align::Middle, Paint::Ink);
+        let title = format!("{} (log scale)", phrase(metric.title));
+        canvas.upright(&title, (9.0, f64::midpoint(TOP, BOTTOM)), Paint::Ink);
+        for (number, (series, points)) in lines.iter().enumerate() {
+            // Series stand a little beside each other, so that one interval does not hide the next.
+            let aside = (number as f64 - (lines.len() as f64 - 1.0) / 2.0) * 2.5;
+            line(canvas, x, y, *series, points, aside);
+        }
+    })
+}
+
+fn line(canvas: &mut Canvas, x: &Axis, y: &Axis, series: usize, points: &[(u64, &Estimate)], aside: f64) {
+    let mut points = points.to_vec();
+    points.sort_by_key(|(size, _)| *size);
+    let paint = Paint::Series(series);
+    let at = |size: u64| x.at(size as f64) + aside;
+    canvas.path(points.iter().map(|(size, estimate)| (at(*size), y.at(estimate.median))), paint, 1.5);
+    for (size, estimate) in points {
+        if let Some(interval) = estimate.interval {
+            canvas.line((at(size), y.at(interval.low)), (at(size), y.at(interval.high)), paint, 1.5);
+        }
+        canvas.marker((at(size), y.at(estimate.median)), 4.0, series);
+    }
+}

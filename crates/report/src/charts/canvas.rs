@@ -1,0 +1,246 @@
+//! A drawing surface over the SVG backend of `plotters`, whose colours are names that the page gives a value, so that one
+//! drawing serves light, dark and print.
+
+use plotters::backend::{DrawingBackend, SVGBackend};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{Color, FontTransform, IntoFont, RGBColor, ShapeStyle, TextStyle};
+
+/// Backend pixels per unit of the drawing: the backend has whole pixels only, and half a unit is visible.
+const FINE: f64 = 2.0;
+
+/// The backend divides font sizes by this, to turn a height into an em.
+const EM: f64 = 1.24;
+
+/// What something is drawn with. The page's style sheet has a `.f-…` (fill) and an `.s-…` (stroke) class for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paint {
+    /// Text and marks.
+    Ink,
+    /// Less important text.
+    Muted,
+    /// Lines of the grid.
+    Grid,
+    /// The line of the baseline or of no difference.
+    Zero,
+    /// The margin of equivalence.
+    Margin,
+    /// The noise floor.
+    Noise,
+    /// The first of two quantities: the client.
+    First,
+    /// The second of two quantities: the server.
+    Second,
+    /// A box.
+    Box,
+    /// A single trial.
+    Dot,
+    /// A verdict's tone.
+    Better,
+    /// A verdict's tone.
+    Worse,
+    /// A verdict's tone.
+    Same,
+    /// A verdict's tone.
+    Unknown,
+    /// A series, by its number; twelve are distinct.
+    Series(usize),
+}
+
+/// Series that have a colour, dash and marker of their own.
+pub(crate) const SERIES: usize = 12;
+
+const NAMED: [(Paint, &str); 14] = [
+    (Paint::Ink, "ink"),
+    (Paint::Muted, "muted"),
+    (Paint::Grid, "grid"),
+    (Paint::Zero, "zero"),
+    (Paint::Margin, "margin"),
+    (Paint::Noise, "noise"),
+    (Paint::First, "first"),
+    (Paint::Second, "second"),
+    (Paint::Box, "box"),
+    (Paint::Dot, "dot"),
+    (Paint::Better, "better"),
+    (Paint::Worse, "worse"),
+    (Paint::Same, "same"),
+    (Paint::Unknown, "unknown"),
+];
+
+impl Paint {
+    /// A colour that stands for the paint until the drawing is finished, and that nothing else has.
+    fn sentinel(self) -> RGBColor {
+        let number = match self {
+            Self::Series(series) => NAMED.len() + series % SERIES,
+            named => NAMED.iter().position(|(paint, _)| *paint == named).unwrap_or(0),
+        };
+        RGBColor(0xFE, 0xED, number as u8)
+    }
+}
+
+/// Where a text begins, relative to its point.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Align {
+    Left,
+    Middle,
+    Right,
+}
+
+/// A surface to draw on, in units that are pixels at the size that the drawing is made for.
+pub(crate) struct Canvas<'a> {
+    backend: SVGBackend<'a>,
+}
+
+/// The size of text in a drawing.
+pub(crate) const TEXT: f64 = 12.0;
+
+/// Draws an SVG element. `name` says what it shows, for those who cannot see it.
+pub(crate) fn draw(width: f64, height: f64, name: &str, paint: impl FnOnce(&mut Canvas)) -> String {
+    let mut svg = String::new();
+    let mut canvas = Canvas { backend: SVGBackend::with_string(&mut svg, (fine(width) as u32, fine(height) as u32)) };
+    paint(&mut canvas);
+    canvas.backend.present().expect("drawing into a string cannot fail");
+    drop(canvas);
+    finished(&svg, width, height, name)
+}
+
+fn fine(value: f64) -> i32 {
+    (value * FINE).round() as i32
+}
+
+fn point((x, y): (f64, f64)) -> (i32, i32) {
+    (fine(x), fine(y))
+}
+
+impl Canvas<'_> {
+    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), paint: Paint, width: f64) {
+        let style = stroke(paint, width);
+        self.backend.draw_line(point(from), point(to), &style).expect("drawing into a string cannot fail");
+    }
+
+    /// A line through points. Points that fall onto the pixel before them are left out.
+    pub(crate) fn path(&mut self, points: impl IntoIterator<Item = (f64, f64)>, paint: Paint, width: f64) {
+        let mut pixels: Vec<_> = points.into_iter().map(point).collect();
+        pixels.dedup();
+        self.backend.draw_path(pixels, &stroke(paint, width)).expect("drawing into a string cannot fail");
+    }
+
+    pub(crate) fn area(&mut self, points: impl IntoIterator<Item = (f64, f64)>, paint: Paint) {
+        let pixels: Vec<_> = points.into_iter().map(point).collect();
+        self.backend.fill_polygon(pixels, &paint.sentinel()).expect("drawing into a string cannot fail");
+    }
+
+    /// A filled rectangle between two corners.
+    pub(crate) fn rect(&mut self, (x0, y0): (f64, f64), (x1, y1): (f64, f64), paint: Paint) {
+        let corners = (point((x0.min(x1), y0.min(y1))), point((x0.max(x1), y0.max(y1))));
+        self.backend.draw_rect(corners.0, corners.1, &paint.sentinel(), true).expect("drawing into a string cannot fail");
+    }
+
+    pub(crate) fn outline(&mut self, from: (f64, f64), to: (f64, f64), paint: Paint) {
+        let (a, b) = (point(from), point(to));
+        let corners = [(a.0, a.1), (b.0, a.1), (b.0, b.1), (a.0, b.1), (a.0, a.1)];
+        self.backend.draw_path(corners, &stroke(paint, 1.0)).expect("drawing into a string cannot fail");
+    }
+
+    pub(crate) fn dot(&mut self, at: (f64, f64), radius: f64, paint: Paint) {
+        let radius = fine(radius).max(1) as u32;
+        self.backend.draw_circle(point(at), radius, &paint.sentinel(), true).expect("drawing into a string cannot fail");
+    }
+
+    pub(crate) fn ring(&mut self, at: (f64, f64), radius: f64, paint: Paint) {
+        let radius = fine(radius).max(1) as u32;
+        self.backend.draw_circle(point(at), radius, &stroke(paint, 1.5), false).expect("drawing into a string cannot fail");
+    }
+
+    /// A marker whose form, beside its colour, says the series.
+    pub(crate) fn marker(&mut self, (x, y): (f64, f64), r: f64, series: usize) {
+        let paint = Paint::Series(series);
+        match series % 6 {
+            0 => self.dot((x, y), r, paint),
+            1 => self.rect((x - r, y - r), (x + r, y + r), paint),
+            2 => self.area([(x, y - r * 1.2), (x + r * 1.15, y + r), (x - r * 1.15, y + r)], paint),
+            3 => self.area([(x, y - r * 1.35), (x + r * 1.35, y), (x, y + r * 1.35), (x - r * 1.35, y)], paint),
+            4 => self.area([(x, y + r * 1.2), (x + r * 1.15, y - r), (x - r * 1.15, y - r)], paint),
+            _ => self.ring((x, y), r, paint),
+        }
+    }
+
+    pub(crate) fn text(&mut self, text: &str, at: (f64, f64), align: Align, paint: Paint) {
+        self.sized(text, at, align, paint, TEXT, false);
+    }
+
+    /// A text that reads upwards, centred at a point: the title of a vertical axis.
+    pub(crate) fn upright(&mut self, text: &str, at: (f64, f64), paint: Paint) {
+        self.sized(text, at, Align::Middle, paint, TEXT, true);
+    }
+
+    fn sized(&mut self, text: &str, at: (f64, f64), align: Align, paint: Paint, size: f64, upright: bool) {
+        let horizontal = match align {
+            Align::Left => HPos::Left,
+            Align::Middle => HPos::Center,
+            Align::Right => HPos::Right,
+        };
+        let mut font = ("sans-serif", size * EM * FINE).into_font();
+        if upright {
+            font = font.transform(FontTransform::Rotate270);
+        }
+        let colour = paint.sentinel();
+        let style = TextStyle::from(font).color(&colour).pos(Pos::new(horizontal, VPos::Center));
+        self.backend.draw_text(text, &style, point(at)).expect("drawing into a string cannot fail");
+    }
+}
+
+fn stroke(paint: Paint, width: f64) -> ShapeStyle {
+    ShapeStyle { color: paint.sentinel().to_rgba(), filled: false, stroke_width: (width * FINE).round() as u32 }
+}
+
+/// Turns the backend's document into an element of the page: names for sentinels, no size of its own, nothing superfluous.
+fn finished(svg: &str, width: f64, height: f64, name: &str) -> String {
+    let body = svg.split_once('>').map_or("", |(_, body)| body);
+    let mut body = body
+        .replace(" opacity=\"1\"", "")
+        .replace(" fill=\"none\"", "")
+        .replace(" stroke=\"none\"", "")
+        .replace(" font-family=\"sans-serif\"", "")
+        .replace(" \"", "\"")
+        .replace("\n", "");
+    for series in 0..SERIES {
+        body = named(&body, Paint::Series(series), &format!("c{series}"));
+    }
+    for (paint, class) in NAMED {
+        body = named(&body, paint, class);
+    }
+    format!(
+        "<svg viewBox=\"0 0 {} {}\" style=\"max-width:{width}px\" role=\"img\"><title>{}</title>{body}",
+        fine(width),
+        fine(height),
+        escaped(name)
+    )
+}
+
+fn named(body: &str, paint: Paint, class: &str) -> String {
+    let RGBColor(r, g, b) = paint.sentinel();
+    body.replace(&format!("fill=\"#{r:02X}{g:02X}{b:02X}\""), &format!("class=\"f-{class}\""))
+        .replace(&format!("stroke=\"#{r:02X}{g:02X}{b:02X}\""), &format!("class=\"s-{class}\""))
+}
+
+/// A text as content of an element.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drawing_names_its_colours_and_scales_with_the_page() {
+        let svg = draw(200.0, 100.0, "a < b", |canvas| {
+            canvas.line((0.0, 0.0), (10.5, 10.0), Paint::Series(3), 1.0);
+            canvas.text("5 & 6", (1.0, 1.0), Align::Left, Paint::Ink);
+        });
+        assert!(svg.starts_with("<svg viewBox=\"0 0 400 200\""), "{svg}");
+        assert!(svg.contains("<title>a &lt; b</title>") && svg.contains("5 &amp; 6"), "{svg}");
+        assert!(svg.contains("class=\"s-c3\"") && svg.contains("class=\"f-ink\"") && svg.contains("x2=\"21\""), "{svg}");
+        assert!(!svg.contains("#FEED") && !svg.contains("http"), "{svg}");
+    }
+}

@@ -1,0 +1,87 @@
+//! Charts as SVG, one file each. Every chart says in its title what is seen and in its caption how to read it.
+
+mod axis;
+mod bars;
+mod boxes;
+mod by_size;
+mod canvas;
+mod cpu;
+mod ecdf;
+mod forest;
+mod frame;
+mod memory;
+mod throughput;
+
+use crate::Input;
+use crate::layout::Layout;
+
+/// A chart: one drawing per facet.
+pub(crate) struct Chart {
+    /// Its anchor in the page.
+    pub id: String,
+    /// What is seen.
+    pub title: String,
+    /// How to read it.
+    pub caption: String,
+    /// What the forms and colours mean.
+    pub legend: Vec<Key>,
+    /// Its drawings.
+    pub facets: Vec<Facet>,
+    /// The same drawings without outliers, where there are any.
+    pub without_outliers: Vec<Facet>,
+}
+
+/// A drawing of a chart, for one combination of levels.
+pub(crate) struct Facet {
+    /// The levels.
+    pub title: String,
+    /// The SVG element.
+    pub svg: String,
+}
+
+/// An entry of a legend.
+pub(crate) struct Key {
+    /// A small SVG element.
+    pub svg: String,
+    /// What it means.
+    pub text: String,
+}
+
+/// The charts that answer the study's question, in the order of the page.
+pub(crate) fn all(input: &Input, layout: &Layout) -> Vec<Chart> {
+    let mut charts: Vec<Chart> = Vec::new();
+    let metrics = &input.manifest.study.compare.metrics;
+    charts.extend(metrics.iter().take(1).filter_map(|metric| forest::chart(input, layout, metric)));
+    charts.extend(boxes::chart(input, layout));
+    charts.extend(by_size::chart(input, layout));
+    charts.extend(ecdf::chart(input, layout));
+    charts.extend(throughput::chart(input, layout));
+    charts.extend(cpu::chart(input, layout));
+    charts.extend(memory::chart(input, layout));
+    charts.extend(metrics.iter().skip(1).filter_map(|metric| forest::chart(input, layout, metric)));
+    charts
+}
+
+/// The legend of the series: colour, form of the marker, dash of the line.
+fn series_legend(layout: &Layout) -> Vec<Key> {
+    layout
+        .series
+        .iter()
+        .enumerate()
+        .map(|(number, series)| Key {
+            svg: canvas::draw(34.0, 14.0, &series.title, |canvas| {
+                canvas.line((1.0, 7.0), (33.0, 7.0), canvas::Paint::Series(number), 2.0);
+                canvas.marker((17.0, 7.0), 4.0, number);
+            }),
+            text: series.title.clone(),
+        })
+        .collect()
+}
+
+/// A legend's entry for a filled area.
+fn swatch(paint: canvas::Paint, text: &str) -> Key {
+    Key {
+        svg: canvas::draw(22.0, 14.0, text, |canvas| canvas.rect((1.0, 2.0), (21.0, 12.0), paint)),
+        text: text.to_owned(),
+    }
+}

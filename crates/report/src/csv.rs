@@ -1,0 +1,144 @@
+//! Tables for other tools, in the tidy long format: one row per cell and metric, one row per comparison.
+
+use wirelab_model::metric::Metric;
+use wirelab_stats::analysis::{CannotTell, Interval, Verdict};
+
+use crate::Input;
+use crate::columns::known;
+
+/// One row per cell and metric, with a column per factor. Numbers are in the metric's base unit; a number that does not
+/// exist is an empty field, and `not_measured` says why.
+///
+/// # Panics
+/// Never: writing to memory cannot fail, and every row has as many fields as the header.
+#[must_use]
+pub fn cells_csv(input: &Input) -> String {
+    let factors = factors(input);
+    let mut header = vec!["cell".to_owned()];
+    header.extend(factors.iter().cloned());
+    header.extend(
+        [
+            "twin_of", "metric", "unit", "side", "better", "median", "interval_low", "interval_high", "confidence", "q1", "q3",
+            "minimum", "maximum", "n", "outliers", "ok", "failed", "unsupported", "not_measured",
+        ]
+        .map(str::to_owned),
+    );
+    let mut rows = vec![header];
+    let metrics = known(input);
+    for (number, cell) in input.manifest.plan.cells.iter().enumerate() {
+        for metric in &metrics {
+            let mut row = vec![number.to_string()];
+            row.extend(factors.iter().map(|factor| cell.levels.get(factor).cloned().unwrap_or_default()));
+            row.push(cell.twin_of.map_or_else(String::new, |twin| twin.to_string()));
+            row.extend([metric.name.to_owned(), token(metric.unit), token(metric.side), token(metric.better)]);
+            row.extend(estimate_fields(input, number, metric));
+            let counts = input.cell(number).map(|cell| [cell.ok, cell.failed, cell.unsupported]);
+            row.extend(counts.map_or_else(|| [const { String::new() }; 3], |counts| counts.map(|n| n.to_string())));
+            let measured = input.estimate(number, metric.name).is_some();
+            row.push(if measured { String::new() } else { input.why_missing(number, metric.name) });
+            rows.push(row);
+        }
+    }
+    written(rows)
+}
+
+fn estimate_fields(input: &Input, cell: usize, metric: &Metric) -> [String; 10] {
+    let Some(estimate) = input.estimate(cell, metric.name) else {
+        return [const { String::new() }; 10];
+    };
+    let [low, high, confidence] = interval_fields(estimate.interval.as_ref());
+    [
+        estimate.median.to_string(),
+        low,
+        high,
+        confidence,
+        estimate.quartiles.0.to_string(),
+        estimate.quartiles.1.to_string(),
+        estimate.range.0.to_string(),
+        estimate.range.1.to_string(),
+        estimate.values.len().to_string(),
+        estimate.outliers.len().to_string(),
+    ]
+}
+
+/// One row per comparison and metric, with a column per factor of the cell.
+///
+/// # Panics
+/// Never: writing to memory cannot fail, and every row has as many fields as the header.
+#[must_use]
+pub fn comparisons_csv(input: &Input) -> String {
+    let factors = factors(input);
+    let cells = &input.manifest.plan.cells;
+    let mut header = vec!["cell".to_owned()];
+    header.extend(factors.iter().cloned());
+    header.extend(
+        [
+            "baseline", "baseline_label", "aa", "metric", "blocks", "ratio", "interval_low", "interval_high", "confidence", "p",
+            "p_holm", "noise_low", "noise_high", "verdict", "why",
+        ]
+        .map(str::to_owned),
+    );
+    let mut rows = vec![header];
+    for compared in &input.analysis.comparisons {
+        let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+        let mut row = vec![compared.cell.to_string()];
+        let levels = cells.get(compared.cell).map(|cell| &cell.levels);
+        row.extend(factors.iter().map(|factor| levels.and_then(|l| l.get(factor)).cloned().unwrap_or_default()));
+        row.push(compared.baseline.to_string());
+        row.push(cells.get(compared.baseline).map_or_else(String::new, wirelab_model::plan::Cell::label));
+        row.extend([compared.aa.to_string(), compared.metric.clone(), compared.blocks.to_string()]);
+        row.push(number(compared.ratio));
+        row.extend(interval_fields(compared.interval.as_ref()));
+        row.extend([number(compared.p), number(compared.p_holm)]);
+        let [low, high, _] = interval_fields(compared.noise_floor.as_ref());
+        row.extend([low, high]);
+        let (verdict, why) = verdict_tokens(&compared.verdict);
+        row.extend([verdict.to_owned(), why.to_owned()]);
+        rows.push(row);
+    }
+    written(rows)
+}
+
+const fn verdict_tokens(verdict: &Verdict) -> (&'static str, &'static str) {
+    match verdict {
+        Verdict::Less => ("less", ""),
+        Verdict::More => ("more", ""),
+        Verdict::Equivalent => ("equivalent", ""),
+        Verdict::CannotTell { why: CannotTell::TooFewBlocks } => ("cannot_tell", "too_few_blocks"),
+        Verdict::CannotTell { why: CannotTell::TooNoisy } => ("cannot_tell", "too_noisy"),
+        Verdict::CannotTell { why: CannotTell::NoValues } => ("cannot_tell", "no_values"),
+    }
+}
+
+fn interval_fields(interval: Option<&Interval>) -> [String; 3] {
+    interval.map_or_else(
+        || [const { String::new() }; 3],
+        |interval| [interval.low, interval.high, interval.confidence].map(|number| number.to_string()),
+    )
+}
+
+/// Every factor of the plan, in the order of the study.
+fn factors(input: &Input) -> Vec<String> {
+    let mut factors = indexmap::IndexSet::new();
+    for cell in &input.manifest.plan.cells {
+        factors.extend(cell.levels.keys().cloned());
+    }
+    factors.into_iter().collect()
+}
+
+/// The word that a unit, a side or a direction has in JSON.
+fn token(value: impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(text)) => text,
+        _ => String::new(),
+    }
+}
+
+fn written(rows: Vec<Vec<String>>) -> String {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.write_record(row).expect("writing to memory cannot fail");
+    }
+    let bytes = writer.into_inner().expect("writing to memory cannot fail");
+    String::from_utf8(bytes).expect("only strings were written")
+}

@@ -1,0 +1,164 @@
+//! What stands behind the summary: every comparison, every metric, and what was in force.
+
+use indexmap::{IndexMap, IndexSet};
+use serde_json::Value;
+use wirelab_model::metric::Side;
+use wirelab_model::outcome::Outcome;
+
+use crate::Input;
+use crate::columns::{group_scale, known};
+use crate::html::method::Fact;
+use crate::layout::Layout;
+use crate::numbers::{p_value, percent_interval, plain_interval, significant};
+use crate::words::{self, Tone};
+
+/// A comparison with everything that is known of it.
+pub(super) struct ComparisonRow {
+    pub cell: String,
+    pub baseline: String,
+    pub metric: String,
+    pub blocks: u32,
+    pub ratio: String,
+    pub sort: String,
+    pub p: String,
+    pub p_holm: String,
+    pub noise: String,
+    pub class: &'static str,
+    pub symbol: &'static str,
+    pub verdict: String,
+}
+
+/// Every comparison of the run, A/A pairs included.
+pub(super) fn comparisons(input: &Input) -> Vec<ComparisonRow> {
+    let label = |cell: usize| {
+        input.manifest.plan.cells.get(cell).map_or_else(|| format!("cell {cell}"), wirelab_model::plan::Cell::label)
+    };
+    let p = |p: Option<f64>, aa: bool| match p {
+        Some(p) => p_value(p),
+        None if aa => "A/A".to_owned(),
+        None => "none".to_owned(),
+    };
+    let rows = input.analysis.comparisons.iter().map(|compared| {
+        let metric = input.metric(&compared.metric);
+        let reason = match compared.verdict {
+            wirelab_stats::analysis::Verdict::CannotTell { why } => format!(": {}", words::why(input, compared, why)),
+            _ => String::new(),
+        };
+        ComparisonRow {
+            cell: label(compared.cell),
+            baseline: label(compared.baseline),
+            metric: metric.map_or_else(|| compared.metric.clone(), |metric| metric.title.to_owned()),
+            blocks: compared.blocks,
+            ratio: match (compared.ratio, &compared.interval) {
+                (Some(ratio), Some(interval)) => format!("{} {}", significant(ratio), plain_interval(interval)),
+                (Some(ratio), None) => format!("{}, no interval", significant(ratio)),
+                (None, _) => "not defined".to_owned(),
+            },
+            sort: compared.ratio.map_or_else(String::new, |ratio| ratio.to_string()),
+            p: p(compared.p, false),
+            p_holm: p(compared.p_holm, compared.aa),
+            noise: compared.noise_floor.map_or_else(|| "not measured".to_owned(), |noise| percent_interval(&noise)),
+            class: if compared.aa { "plain" } else { Tone::of(&compared.verdict, metric).class() },
+            symbol: words::symbol(&compared.verdict),
+            verdict: format!("{}{reason}", words::direction(&compared.verdict, metric)),
+        }
+    });
+    rows.collect()
+}
+
+/// Every metric of a group.
+pub(super) struct MetricTable {
+    pub title: String,
+    pub header: Vec<String>,
+    pub rows: Vec<MetricRow>,
+}
+
+pub(super) struct MetricRow {
+    pub metric: &'static str,
+    pub side: &'static str,
+    pub unit: &'static str,
+    /// The numbers with their quartiles; where there is none, the words that say why.
+    pub numbers: Vec<(String, String)>,
+}
+
+/// A table per group with every metric that the run knows of.
+pub(super) fn metric_tables(input: &Input, layout: &Layout) -> Vec<MetricTable> {
+    let known = known(input);
+    let tables = layout.groups.iter().enumerate().map(|(number, group)| MetricTable {
+        title: group.title(),
+        header: group.rows.iter().map(|row| layout.row_title(*row)).collect(),
+        rows: known
+            .iter()
+            .map(|metric| {
+                let scale = group_scale(input, layout, number, metric);
+                let numbers = group.rows.iter().map(|row| match input.estimate(row.cell, metric.name) {
+                    Some(estimate) => (
+                        scale.number(estimate.median),
+                        format!("{} – {}", scale.number(estimate.quartiles.0), scale.number(estimate.quartiles.1)),
+                    ),
+                    None => ("not measured".to_owned(), input.why_missing(row.cell, metric.name)),
+                });
+                MetricRow { metric: metric.title, side: side(metric.side), unit: scale.name, numbers: numbers.collect() }
+            })
+            .collect(),
+    });
+    tables.collect()
+}
+
+const fn side(side: Side) -> &'static str {
+    match side {
+        Side::Client => "client",
+        Side::Server => "server",
+        Side::Link => "link",
+    }
+}
+
+/// What each metric means.
+pub(super) fn definitions(input: &Input) -> Vec<Fact> {
+    known(input)
+        .into_iter()
+        .map(|metric| Fact {
+            name: metric.title.to_owned(),
+            value: format!("{} Seen from {}.", metric.meaning, metric.vantage),
+        })
+        .collect()
+}
+
+/// What the endpoints said was in force, by series.
+pub(super) struct Force {
+    pub header: Vec<String>,
+    pub rows: Vec<(String, Vec<String>)>,
+}
+
+/// The settings in force and what was negotiated; absent if no endpoint said anything.
+pub(super) fn force(input: &Input, layout: &Layout) -> Option<Force> {
+    let series_of: IndexMap<usize, usize> =
+        layout.groups.iter().flat_map(|group| &group.rows).map(|row| (row.cell, row.series)).collect();
+    let mut facts: IndexMap<String, Vec<IndexSet<String>>> = IndexMap::new();
+    for record in input.trials.iter().filter(|record| record.outcome == Outcome::Ok) {
+        let Some(series) = series_of.get(&record.trial.cell) else { continue };
+        for (side, configured) in [("server", &record.server), ("client", &record.client)] {
+            for (name, value) in configured {
+                let text = match value {
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                };
+                let row = facts.entry(format!("{side}: {name}")).or_insert_with(|| vec![IndexSet::new(); layout.series.len()]);
+                row[*series].insert(text);
+            }
+        }
+    }
+    let rows: Vec<_> = facts.into_iter().map(|(name, cells)| (name, cells.into_iter().map(joined).collect())).collect();
+    let header = layout.series.iter().map(|series| series.title.clone()).collect();
+    (!rows.is_empty()).then_some(Force { header, rows })
+}
+
+/// The values of a fact over the trials of a series; a few are named, more are counted.
+fn joined(values: IndexSet<String>) -> String {
+    const NAMED: usize = 4;
+    match values.len() {
+        0 => "not reported".to_owned(),
+        count if count <= NAMED => values.into_iter().collect::<Vec<_>>().join(", "),
+        count => format!("{count} different values"),
+    }
+}

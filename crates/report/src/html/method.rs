@@ -1,0 +1,171 @@
+//! How it was measured, on what, and how to do it again.
+
+use crate::Input;
+use crate::numbers::{share, significant};
+
+/// A name and its value.
+pub(super) struct Fact {
+    pub name: String,
+    pub value: String,
+}
+
+/// A part of the method, with its source.
+pub(super) struct Step {
+    pub name: &'static str,
+    pub text: String,
+    pub source: &'static str,
+}
+
+/// The method in short.
+pub(super) fn steps(input: &Input) -> Vec<Step> {
+    let study = &input.manifest.study;
+    let plan = &input.manifest.plan;
+    let confidence = input
+        .analysis
+        .cells
+        .iter()
+        .flat_map(|cell| cell.estimates.values())
+        .find_map(|estimate| estimate.interval)
+        .map_or_else(String::new, |interval| format!("{} ", share(interval.confidence)));
+    let step = |name, text: String, source| Step { name, text, source };
+    vec![
+        step(
+            "Design",
+            format!(
+                "Randomised complete blocks: each block runs every cell once, in an order drawn from seed {}. A trial has fresh processes and is the unit of analysis; requests are not. At least {} blocks, at most {}.",
+                plan.seed, plan.min_blocks, plan.max_blocks
+            ),
+            "R. A. Fisher, The Design of Experiments, 1935",
+        ),
+        step(
+            "Noise floor",
+            "The baseline is in every block twice (A/A). The interval of the ratio of the two is the noise floor: a difference no larger than it deserves no trust.".to_owned(),
+            "",
+        ),
+        step(
+            "Estimates",
+            format!(
+                "Medians over trials with {confidence}bootstrap intervals. Percentiles are those of one trial's requests, then the median over trials; they are never averaged."
+            ),
+            "B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, 1993",
+        ),
+        step(
+            "Comparison",
+            "Ratio of medians, with a bootstrap interval that resamples blocks; a two-sided rank test on the pairs of each block.".to_owned(),
+            "F. Wilcoxon, Individual comparisons by ranking methods, Biometrics Bulletin 1(6), 1945",
+        ),
+        step(
+            "Multiple comparisons",
+            "P values are corrected over all comparisons of the study in the same metric. A/A pairs are not in the family.".to_owned(),
+            "S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6(2), 1979",
+        ),
+        step(
+            "Equivalence",
+            format!(
+                "Cells whose ratio's interval lies within ±{} are called equivalent; an interval that allows neither verdict is reported as `cannot tell`.",
+                share(study.compare.margin.0)
+            ),
+            "D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987",
+        ),
+        step(
+            "Outliers",
+            "Values beyond 1.5 times the interquartile range are marked. None is removed from any estimate.".to_owned(),
+            "J. W. Tukey, Exploratory Data Analysis, 1977",
+        ),
+        step(
+            "Time",
+            "A response time starts at the intended send, not at the actual one, so that a slow server cannot hide the requests that it delayed.".to_owned(),
+            "G. Tene, How NOT to Measure Latency, 2013 (coordinated omission)",
+        ),
+    ]
+}
+
+/// The record of the machine.
+pub(super) fn environment(input: &Input) -> Vec<Fact> {
+    let machine = &input.manifest.environment;
+    let optional = |value: Option<String>, name: &str| {
+        value.unwrap_or_else(|| {
+            let why = machine.unknown.get(name).map_or("it could not be read", String::as_str);
+            format!("unknown: {why}")
+        })
+    };
+    let memory = significant(machine.memory as f64 / 1_073_741_824.0);
+    let mut facts: Vec<(&str, String)> = vec![
+        ("Lab", input.manifest.lab.clone()),
+        ("Observers", input.manifest.observers.join(", ")),
+        ("System", machine.system.clone()),
+        ("Kernel", machine.kernel.clone()),
+        ("Processor", format!("{}, {} in use", machine.cpu, machine.cores)),
+        ("Frequency governor", optional(machine.governor.clone(), "governor")),
+        ("Hypervisor", machine.hypervisor.clone().unwrap_or_else(|| "none reported".to_owned())),
+        ("Memory", format!("{memory} GiB")),
+        ("Clock source", optional(machine.clock_source.clone(), "clock_source")),
+        ("Smallest clock step seen", format!("{} ns", machine.clock_step_ns)),
+        (
+            "Load average at the start",
+            optional(machine.load_average.map(|load| format!("{load:.2}")), "load_average"),
+        ),
+        ("Congestion controls of the kernel", machine.congestion_controls.join(", ")),
+        ("wirelab", machine.wirelab.clone()),
+        ("Created", input.manifest.created.clone()),
+    ];
+    for (_, value) in &mut facts {
+        if value.is_empty() {
+            "unknown: not recorded".clone_into(value);
+        }
+    }
+    let known = ["governor", "clock_source", "load_average"];
+    let mut facts: Vec<_> = facts.into_iter().map(|(name, value)| Fact { name: name.to_owned(), value }).collect();
+    let unknown = machine.unknown.iter().filter(|(name, _)| !known.contains(&name.as_str()));
+    facts.extend(unknown.map(|(name, why)| Fact { name: name.clone(), value: format!("unknown: {why}") }));
+    facts
+}
+
+/// The kernel's parameters.
+pub(super) fn sysctls(input: &Input) -> Vec<Fact> {
+    let sysctls = input.manifest.environment.sysctls.iter();
+    sysctls.map(|(name, value)| Fact { name: name.clone(), value: value.clone() }).collect()
+}
+
+/// An endpoint that took part.
+pub(super) struct EndpointRow {
+    pub name: String,
+    pub library: String,
+    pub version: String,
+    pub language: String,
+    pub digest: String,
+}
+
+/// The endpoints that took part.
+pub(super) fn endpoints(input: &Input) -> Vec<EndpointRow> {
+    let endpoints = input.manifest.endpoints.iter();
+    endpoints
+        .map(|(name, record)| EndpointRow {
+            name: name.clone(),
+            library: record.description.library.clone(),
+            version: record.description.version.clone(),
+            language: record.description.language.clone(),
+            digest: record.digest.clone(),
+        })
+        .collect()
+}
+
+/// The command that makes the same run again.
+pub(super) fn command(input: &Input) -> String {
+    let manifest = input.manifest;
+    let mut words = vec!["wirelab".to_owned(), "run".to_owned(), quoted(&manifest.study.name)];
+    if let Some(preset) = &manifest.preset {
+        words.extend(["--preset".to_owned(), quoted(preset)]);
+    }
+    for set in &manifest.set {
+        words.extend(["--set".to_owned(), quoted(set)]);
+    }
+    words.extend(["--lab".to_owned(), quoted(&manifest.lab)]);
+    words.join(" ")
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}

@@ -1,0 +1,173 @@
+//! The report as one page that needs nothing else: no network, no script to be read, no file beside it.
+
+mod detail;
+mod method;
+mod results;
+
+use askama::Template;
+use wirelab_model::study::Study;
+
+use crate::Input;
+use crate::charts::{self, Chart};
+use crate::failures::failures;
+use crate::html::detail::{ComparisonRow, Force, MetricTable};
+use crate::html::method::{Fact, Step};
+use crate::html::results::ResultTable;
+use crate::layout::Layout;
+use crate::published::{self, Pair};
+use crate::summary::{self, Sentence};
+use crate::{claims, warnings, words};
+
+/// The report as a self-contained page.
+///
+/// # Panics
+/// Never: writing to memory cannot fail.
+#[must_use]
+pub fn html(input: &Input) -> String {
+    let layout = Layout::new(input);
+    let failures = failures(input);
+    let manifest = input.manifest;
+    let page = Page {
+        study: &manifest.study,
+        style: include_str!("../../templates/report.css"),
+        script: include_str!("../../templates/report.js"),
+        created: &manifest.created,
+        lab: &manifest.lab,
+        factor: &manifest.study.compare.factor,
+        first_metric: input
+            .metric(input.first_metric())
+            .map_or_else(|| input.first_metric().to_owned(), |metric| words::phrase(metric.title)),
+        verdicts: summary::verdicts(input, &layout),
+        ground: summary::ground(input, &layout),
+        tables: results::tables(input, &layout, &failures),
+        failures: failures
+            .iter()
+            .map(|failure| FailureRow {
+                cell: manifest.plan.cells[failure.cell].label(),
+                trials: format!("{} of {}", failure.trials, failure.of),
+                outcome: failure.outcome,
+                blame: &failure.blame,
+                reason: &failure.reason,
+            })
+            .collect(),
+        charts: charts::all(input, &layout),
+        claims: claim_rows(input),
+        published: published::pairs(input),
+        warnings: warnings::grouped(input),
+        comparisons: detail::comparisons(input),
+        metrics: detail::metric_tables(input, &layout),
+        definitions: detail::definitions(input),
+        force: detail::force(input, &layout),
+        method: method::steps(input),
+        environment: method::environment(input),
+        sysctls: method::sysctls(input),
+        endpoints: method::endpoints(input),
+        command: method::command(input),
+        seed: manifest.plan.seed,
+        wirelab: &manifest.environment.wirelab,
+    };
+    page.render().expect("writing to memory cannot fail")
+}
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Page<'a> {
+    study: &'a Study,
+    style: &'static str,
+    script: &'static str,
+    created: &'a str,
+    lab: &'a str,
+    factor: &'a str,
+    first_metric: String,
+    verdicts: Vec<Sentence>,
+    ground: Vec<String>,
+    tables: Vec<ResultTable>,
+    failures: Vec<FailureRow<'a>>,
+    charts: Vec<Chart>,
+    claims: Vec<ClaimRow<'a>>,
+    published: Vec<Pair>,
+    warnings: Vec<warnings::Group>,
+    comparisons: Vec<ComparisonRow>,
+    metrics: Vec<MetricTable>,
+    definitions: Vec<Fact>,
+    force: Option<Force>,
+    method: Vec<Step>,
+    environment: Vec<Fact>,
+    sysctls: Vec<Fact>,
+    endpoints: Vec<method::EndpointRow>,
+    command: String,
+    seed: u64,
+    wirelab: &'a str,
+}
+
+struct FailureRow<'a> {
+    cell: String,
+    trials: String,
+    outcome: &'static str,
+    blame: &'a str,
+    reason: &'a str,
+}
+
+struct ClaimRow<'a> {
+    id: &'a str,
+    text: &'a str,
+    class: &'static str,
+    symbol: &'static str,
+    verdict: &'static str,
+    tally: String,
+    untested: Option<&'a str>,
+    effects: Vec<EffectRow>,
+}
+
+struct EffectRow {
+    at: String,
+    of: String,
+    size: String,
+    expect: String,
+    class: &'static str,
+    symbol: &'static str,
+    verdict: &'static str,
+}
+
+fn claim_rows<'a>(input: &Input<'a>) -> Vec<ClaimRow<'a>> {
+    let rows = input.analysis.claims.iter().map(|claim| ClaimRow {
+        id: &claim.id,
+        text: &claim.text,
+        class: words::claim_class(claim.verdict),
+        symbol: words::claim_symbol(claim.verdict),
+        verdict: words::claim(claim.verdict),
+        tally: claims::tally(claim),
+        untested: claim.untested.as_deref(),
+        effects: claims::effects(input, claim)
+            .into_iter()
+            .map(|effect| EffectRow {
+                at: if effect.at.is_empty() { "everywhere".to_owned() } else { effect.at },
+                of: effect.of,
+                size: effect.size,
+                expect: effect.expect,
+                class: words::claim_class(effect.verdict),
+                symbol: words::claim_symbol(effect.verdict),
+                verdict: words::claim(effect.verdict),
+            })
+            .collect(),
+    });
+    rows.collect()
+}
+
+impl Page<'_> {
+    /// A text as HTML, in which words between backticks are code.
+    fn rich(&self, text: &str) -> String {
+        let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let mut html = String::new();
+        let parts: Vec<_> = escaped.split('`').collect();
+        for (number, part) in parts.iter().enumerate() {
+            match (number % 2 == 1, number + 1 == parts.len()) {
+                (true, false) => html.extend(["<code>", part, "</code>"]),
+                // A backtick without its second half stands for itself.
+                (true, true) => html.extend(["`", part]),
+                (false, _) => html.push_str(part),
+            }
+        }
+        html
+    }
+}

@@ -1,0 +1,153 @@
+//! The summary tables: one per group of levels, a row per cell.
+
+use indexmap::IndexSet;
+use wirelab_stats::analysis::Interval;
+
+use crate::Input;
+use crate::columns::summary;
+use crate::failures::{self, Failure};
+use crate::layout::{Layout, Row};
+use crate::numbers::{plain_interval, significant};
+use crate::words::{self, Tone};
+
+/// A table of one group.
+pub(super) struct ResultTable {
+    pub title: String,
+    pub header: Vec<Heading>,
+    pub rows: Vec<ResultRow>,
+    /// Reasons of missing numbers; the cells refer to them by number, from 1.
+    pub notes: Vec<String>,
+    /// Where its notes are anchored.
+    pub id: String,
+}
+
+pub(super) struct Heading {
+    pub words: String,
+    pub unit: &'static str,
+    pub meaning: String,
+}
+
+pub(super) struct ResultRow {
+    pub label: String,
+    pub title: String,
+    pub twin: bool,
+    pub numbers: Vec<Number>,
+    pub class: &'static str,
+    pub symbol: &'static str,
+    pub verdict: String,
+    /// The change with its interval.
+    pub size: String,
+    /// The ratio and the noise floor.
+    pub ground: String,
+    pub failure: Option<String>,
+}
+
+/// A number of a table, or the note that says why there is none.
+pub(super) struct Number {
+    pub shown: String,
+    pub interval: String,
+    pub sort: String,
+    pub note: Option<usize>,
+}
+
+/// The tables, in the order of the study.
+pub(super) fn tables(input: &Input, layout: &Layout, failures: &[Failure]) -> Vec<ResultTable> {
+    (0..layout.groups.len()).map(|group| table(input, layout, group, failures)).collect()
+}
+
+fn table(input: &Input, layout: &Layout, group: usize, failures: &[Failure]) -> ResultTable {
+    let columns = summary(input);
+    let header = columns
+        .iter()
+        .map(|column| Heading {
+            words: format!("{} {}", column.heading.0, column.heading.1).trim().to_owned(),
+            unit: column.scale.name,
+            meaning: format!("{}: {} Seen from {}.", column.metric.title, column.metric.meaning, column.metric.vantage),
+        })
+        .collect();
+    let mut notes = IndexSet::new();
+    let mut rows = Vec::new();
+    for row in &layout.groups[group].rows {
+        let numbers = columns
+            .iter()
+            .map(|column| match input.estimate(row.cell, column.metric.name) {
+                Some(estimate) => Number {
+                    shown: column.scale.number(estimate.median),
+                    interval: estimate.interval.map_or_else(
+                        || "no interval".to_owned(),
+                        |interval| format!("{} – {}", column.scale.number(interval.low), column.scale.number(interval.high)),
+                    ),
+                    sort: estimate.median.to_string(),
+                    note: None,
+                },
+                None => {
+                    let (note, _) = notes.insert_full(input.why_missing(row.cell, column.metric.name));
+                    Number {
+                        shown: "not measured".to_owned(),
+                        interval: String::new(),
+                        sort: String::new(),
+                        note: Some(note + 1),
+                    }
+                }
+            })
+            .collect();
+        rows.push(ResultRow {
+            label: input.manifest.plan.cells[row.cell].label(),
+            title: layout.row_title(*row),
+            twin: row.twin,
+            numbers,
+            failure: failures::of_cell(failures, row.cell),
+            ..verdict(input, layout, group, *row)
+        });
+    }
+    ResultTable {
+        title: layout.groups[group].title(),
+        header,
+        rows,
+        notes: notes.into_iter().collect(),
+        id: format!("group-{group}"),
+    }
+}
+
+/// The columns of a row that speak of its comparison.
+fn verdict(input: &Input, layout: &Layout, group: usize, row: Row) -> ResultRow {
+    let empty = ResultRow {
+        label: String::new(),
+        title: String::new(),
+        twin: row.twin,
+        numbers: Vec::new(),
+        class: "plain",
+        symbol: "",
+        verdict: String::new(),
+        size: String::new(),
+        ground: String::new(),
+        failure: None,
+    };
+    let metric = input.first_metric();
+    let Some(compared) = input.compared(row.cell, metric) else {
+        let noise = row.twin.then(|| noise_floor(words::noise_floor(input, layout, group, metric)));
+        return ResultRow {
+            verdict: if row.twin { "the baseline again" } else { "baseline" }.to_owned(),
+            ground: noise.unwrap_or_default(),
+            ..empty
+        };
+    };
+    let caution = if words::within_noise(compared) { "; within the noise floor" } else { "" };
+    let ratio = compared.ratio.map_or_else(String::new, |ratio| match &compared.interval {
+        Some(interval) => format!("ratio {} {}, ", significant(ratio), plain_interval(interval)),
+        None => format!("ratio {}, ", significant(ratio)),
+    });
+    let (word, size) = words::short(input, compared);
+    ResultRow {
+        class: Tone::of(&compared.verdict, input.metric(metric)).class(),
+        symbol: words::symbol(&compared.verdict),
+        verdict: format!("{word}{caution}"),
+        size,
+        ground: format!("{ratio}{}", noise_floor(compared.noise_floor)),
+        ..empty
+    }
+}
+
+fn noise_floor(noise: Option<Interval>) -> String {
+    format!("noise floor {}", words::noise_words(noise))
+}

@@ -1,0 +1,75 @@
+//! The analysis as JSON, for `--json`.
+
+use serde_json::{Map, Value, json};
+
+use crate::Input;
+
+/// The study, its cells with their estimates, the comparisons, claims and warnings as one JSON object.
+///
+/// # Panics
+/// Never: every part has string keys and finite numbers.
+#[must_use]
+pub fn json(input: &Input) -> String {
+    let manifest = input.manifest;
+    let cells: Vec<_> = manifest
+        .plan
+        .cells
+        .iter()
+        .enumerate()
+        .map(|(number, cell)| {
+            let mut object = Map::new();
+            object.insert("cell".to_owned(), number.into());
+            object.insert("label".to_owned(), cell.label().into());
+            object.insert("levels".to_owned(), value(&cell.levels));
+            object.insert("twin_of".to_owned(), value(cell.twin_of));
+            if let Value::Object(known) = value(input.cell(number)) {
+                object.extend(known);
+            }
+            Value::Object(object)
+        })
+        .collect();
+    let warnings: Vec<_> = input
+        .analysis
+        .warnings
+        .iter()
+        .map(|warning| {
+            let mut object = value(warning);
+            object["meaning"] = warning.meaning().into();
+            object["remedy"] = warning.remedy().into();
+            object
+        })
+        .collect();
+    let metrics: Vec<_> = crate::columns::known(input)
+        .into_iter()
+        .map(|metric| {
+            json!({
+                "name": metric.name, "title": metric.title, "unit": metric.unit, "side": metric.side,
+                "better": metric.better, "vantage": metric.vantage, "meaning": metric.meaning,
+            })
+        })
+        .collect();
+    let document = json!({
+        "study": manifest.study.name,
+        "title": manifest.study.title,
+        "created": manifest.created,
+        "preset": manifest.preset,
+        "set": manifest.set,
+        "lab": manifest.lab,
+        "seed": manifest.plan.seed,
+        "stopped": input.stopped,
+        "complete_blocks": input.analysis.complete_blocks,
+        "metrics": metrics,
+        "cells": cells,
+        "comparisons": input.analysis.comparisons,
+        "claims": input.analysis.claims,
+        "warnings": warnings,
+        "environment": manifest.environment,
+    });
+    let mut text = serde_json::to_string_pretty(&document).expect("every key is a string");
+    text.push('\n');
+    text
+}
+
+fn value(part: impl serde::Serialize) -> Value {
+    serde_json::to_value(part).expect("every key is a string")
+}

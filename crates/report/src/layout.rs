@@ -1,0 +1,128 @@
+//! How the cells of a study are arranged: series to compare side by side, in groups of equal other levels.
+
+use indexmap::{IndexMap, IndexSet};
+use wirelab_model::plan::Cell;
+use wirelab_model::protocol::Protocol;
+
+use crate::Input;
+
+/// The cells of a study as groups of series.
+pub(crate) struct Layout {
+    /// The levels of the compared factor, in the order of the study.
+    pub series: Vec<Series>,
+    /// One per combination of the levels of all other factors, in the order of the study.
+    pub groups: Vec<Group>,
+    /// A factor other than the compared one whose levels are sizes of payload, with at least two of them.
+    pub size_factor: Option<String>,
+}
+
+/// A level of the compared factor.
+pub(crate) struct Series {
+    /// As a person reads it.
+    pub title: String,
+}
+
+/// Cells that differ in the compared factor alone.
+pub(crate) struct Group {
+    /// The levels that they have in common.
+    pub levels: IndexMap<String, String>,
+    /// Its cells; each twin follows the cell that it repeats.
+    pub rows: Vec<Row>,
+}
+
+/// A cell within a group.
+#[derive(Clone, Copy)]
+pub(crate) struct Row {
+    /// The number of the cell.
+    pub cell: usize,
+    /// Its series.
+    pub series: usize,
+    /// Whether it is the second half of an A/A pair.
+    pub twin: bool,
+}
+
+impl Layout {
+    pub(crate) fn new(input: &Input) -> Self {
+        let cells = &input.manifest.plan.cells;
+        let factor = &input.manifest.study.compare.factor;
+        let mut levels = IndexSet::new();
+        let mut groups: IndexMap<String, Group> = IndexMap::new();
+        for (number, cell) in cells.iter().enumerate() {
+            let level = cell.levels.get(factor).cloned().unwrap_or_else(|| "all".to_owned());
+            let (series, _) = levels.insert_full(level);
+            let others: IndexMap<_, _> =
+                cell.levels.iter().filter(|(name, _)| *name != factor).map(|(n, l)| (n.clone(), l.clone())).collect();
+            let key = sentence(&others);
+            let group = groups.entry(key).or_insert_with(|| Group { levels: others, rows: Vec::new() });
+            group.rows.push(Row { cell: number, series, twin: cell.twin_of.is_some() });
+        }
+        let mut groups: Vec<_> = groups.into_values().collect();
+        for group in &mut groups {
+            group.rows.sort_by_key(|row| (row.series, row.twin, row.cell));
+        }
+        let series = levels.into_iter().map(|level| Series { title: level_title(factor, &level) }).collect();
+        Self { series, groups, size_factor: size_factor(cells, factor) }
+    }
+
+    /// The group of a cell.
+    pub(crate) fn group_of(&self, cell: usize) -> Option<&Group> {
+        self.groups.iter().find(|group| group.rows.iter().any(|row| row.cell == cell))
+    }
+
+    /// The title of a cell's series, marked where it is the second half of an A/A pair.
+    pub(crate) fn row_title(&self, row: Row) -> String {
+        let title = &self.series[row.series].title;
+        if row.twin { format!("{title} (A/A)") } else { title.clone() }
+    }
+
+    /// The title of the series of a cell.
+    pub(crate) fn cell_title(&self, cell: usize) -> String {
+        let row = self.groups.iter().flat_map(|group| &group.rows).find(|row| row.cell == cell);
+        row.map_or_else(|| format!("cell {cell}"), |row| self.row_title(*row))
+    }
+}
+
+impl Group {
+    /// The levels in words: `payload 1 KiB, connections 1`; a phrase where there is only one group.
+    pub(crate) fn title(&self) -> String {
+        if self.levels.is_empty() { "All cells".to_owned() } else { sentence(&self.levels) }
+    }
+
+    /// The cell whose A/A twin is in this group: the baseline.
+    pub(crate) fn baseline(&self) -> Option<usize> {
+        let twin = self.rows.iter().find(|row| row.twin)?;
+        self.rows.iter().find(|row| !row.twin && row.series == twin.series).map(|row| row.cell)
+    }
+}
+
+/// Levels as words: `payload 1 KiB, connections 1`.
+pub(crate) fn sentence(levels: &IndexMap<String, String>) -> String {
+    levels.iter().map(|(factor, level)| format!("{factor} {}", level_title(factor, level))).collect::<Vec<_>>().join(", ")
+}
+
+/// A level for people: protocols by their names, everything else as the study writes it.
+fn level_title(factor: &str, level: &str) -> String {
+    let protocol = Protocol::ALL.into_iter().find(|protocol| factor == "protocol" && protocol.token() == level);
+    protocol.map_or_else(|| level.to_owned(), |protocol| protocol.title().to_owned())
+}
+
+/// The payload of a cell: the larger of its two bodies.
+pub(crate) fn payload(cell: &Cell) -> u64 {
+    cell.job.request_size.0.max(cell.job.response_size.0)
+}
+
+/// The factor that decides the payload, where each of its levels has one payload and they differ.
+fn size_factor(cells: &[Cell], compared: &str) -> Option<String> {
+    let names: IndexSet<_> = cells.iter().flat_map(|cell| cell.levels.keys()).filter(|name| *name != compared).collect();
+    names.into_iter().find(|name| {
+        let mut sizes: IndexMap<&String, IndexSet<u64>> = IndexMap::new();
+        for cell in cells {
+            if let Some(level) = cell.levels.get(*name) {
+                sizes.entry(level).or_default().insert(payload(cell));
+            }
+        }
+        let distinct: IndexSet<_> = sizes.values().flatten().collect();
+        sizes.values().all(|of_level| of_level.len() == 1) && distinct.len() == sizes.len() && sizes.len() > 1
+    })
+    .cloned()
+}

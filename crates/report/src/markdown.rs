@@ -1,0 +1,188 @@
+//! The report as Markdown, for a comment on a pull request.
+
+use std::fmt::Write as _;
+
+use crate::columns::summary;
+use crate::failures::failures;
+use crate::layout::Layout;
+use crate::numbers::NBSP;
+use crate::summary::{ground, verdicts};
+use crate::words;
+use crate::{Input, claims, published};
+
+/// The report as Markdown with tables in the style of GitHub.
+#[must_use]
+pub fn markdown(input: &Input) -> String {
+    let layout = Layout::new(input);
+    let mut out = String::new();
+    let study = &input.manifest.study;
+    let _ = writeln!(out, "## {}\n\n{}\n", escape(&study.title), escape(&study.question));
+    for sentence in verdicts(input, &layout) {
+        let _ = writeln!(out, "- {} {}", sentence.symbol, escape(&sentence.text));
+    }
+    out.push('\n');
+    for sentence in ground(input, &layout) {
+        let _ = writeln!(out, "{}  ", escape(&sentence));
+    }
+    tables(&mut out, input, &layout);
+    failed(&mut out, input);
+    claims_table(&mut out, input);
+    published_table(&mut out, input);
+    warnings(&mut out, input);
+    let manifest = input.manifest;
+    let _ = writeln!(
+        out,
+        "\n<sub>{} · seed {} · lab {} · {} · {}</sub>",
+        escape(&manifest.environment.wirelab),
+        manifest.plan.seed,
+        escape(&manifest.lab),
+        escape(&manifest.environment.cpu),
+        escape(&manifest.environment.kernel)
+    );
+    out.replace(NBSP, " ")
+}
+
+fn tables(out: &mut String, input: &Input, layout: &Layout) {
+    let columns = summary(input);
+    for (number, group) in layout.groups.iter().enumerate() {
+        let _ = writeln!(out, "\n### {}\n", escape(&group.title()));
+        let mut header = vec![input.manifest.study.compare.factor.clone()];
+        header.extend(columns.iter().map(|column| {
+            let (first, second) = column.heading;
+            format!("{first} {second} ({})", column.scale.name).replace("  ", " ").replace(" ()", "")
+        }));
+        header.push("verdict".to_owned());
+        row(out, &header);
+        let rule: Vec<_> = (0..header.len())
+            .map(|column| if column == 0 || column + 1 == header.len() { "---" } else { "---:" }.to_owned())
+            .collect();
+        let _ = writeln!(out, "| {} |", rule.join(" | "));
+        for cell in &group.rows {
+            let mut cells = vec![layout.row_title(*cell)];
+            cells.extend(columns.iter().map(|column| match input.estimate(cell.cell, column.metric.name) {
+                Some(estimate) => column.scale.number(estimate.median),
+                None => "not measured".to_owned(),
+            }));
+            let metric = input.first_metric();
+            cells.push(match input.compared(cell.cell, metric) {
+                Some(compared) => {
+                    let noise = if words::within_noise(compared) { ", within the noise floor" } else { "" };
+                    let (word, size) = words::short(input, compared);
+                    format!("{} {word} {size}{noise}", words::symbol(&compared.verdict))
+                }
+                None if cell.twin => {
+                    format!("noise floor {}", words::noise_words(words::noise_floor(input, layout, number, metric)))
+                }
+                None => "baseline".to_owned(),
+            });
+            row(out, &cells);
+        }
+        let missing: Vec<_> = group
+            .rows
+            .iter()
+            .flat_map(|row| columns.iter().map(move |column| (row, column)))
+            .filter(|(row, column)| input.estimate(row.cell, column.metric.name).is_none())
+            .map(|(row, column)| {
+                let why = input.why_missing(row.cell, column.metric.name);
+                format!("- {}, {}: not measured, {why}", layout.row_title(*row), words::phrase(column.metric.title))
+            })
+            .collect();
+        if !missing.is_empty() {
+            let _ = writeln!(out, "\n{}", missing.iter().map(|line| escape(line)).collect::<Vec<_>>().join("\n"));
+        }
+    }
+}
+
+fn failed(out: &mut String, input: &Input) {
+    let list = failures(input);
+    if list.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n### Trials that did not end well\n");
+    for failure in list {
+        let label = input.manifest.plan.cells[failure.cell].label();
+        let _ = writeln!(
+            out,
+            "- `{label}`: {} of {} trials {}, blame: {}. {}",
+            failure.trials,
+            failure.of,
+            failure.outcome,
+            failure.blame,
+            escape(&failure.reason)
+        );
+    }
+}
+
+fn claims_table(out: &mut String, input: &Input) {
+    if input.analysis.claims.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n### Claims\n");
+    row(out, &["claim", "verdict", "effects"].map(str::to_owned));
+    let _ = writeln!(out, "| --- | --- | --- |");
+    for claim in &input.analysis.claims {
+        let mut effects: Vec<_> = claims::effects(input, claim)
+            .into_iter()
+            .map(|e| {
+                let at = if e.at.is_empty() { String::new() } else { format!("{}: ", e.at) };
+                format!("{at}{} = {}, expected {}: {}", e.of, e.size, e.expect, words::claim(e.verdict))
+            })
+            .collect();
+        // A comment is read in passing; the page has them all.
+        const SHOWN: usize = 6;
+        if effects.len() > SHOWN {
+            effects.truncate(SHOWN);
+            effects.push(format!("… {}", claims::tally(claim)));
+        }
+        effects.extend(claim.untested.iter().map(|untested| format!("not tested: {untested}")));
+        let verdict = format!("{} {}", words::claim_symbol(claim.verdict), words::claim(claim.verdict));
+        let effects: Vec<_> = effects.iter().map(|effect| escape(effect)).collect();
+        let _ = writeln!(
+            out,
+            "| {} {} | {verdict} | {} |",
+            escape(&claim.id),
+            escape(&claim.text),
+            effects.join("<br>")
+        );
+    }
+}
+
+fn published_table(out: &mut String, input: &Input) {
+    let pairs = published::pairs(input);
+    if pairs.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n### Published and measured\n");
+    row(out, &["cell", "metric", "published", "measured", "measured / published", "note"].map(str::to_owned));
+    let _ = writeln!(out, "| --- | --- | ---: | ---: | ---: | --- |");
+    for p in pairs {
+        row(out, &[p.cell, p.metric, p.published, p.measured, p.ratio, p.note]);
+    }
+}
+
+fn warnings(out: &mut String, input: &Input) {
+    if input.analysis.warnings.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n### Warnings\n");
+    for group in crate::warnings::grouped(input) {
+        const SHOWN: usize = 3;
+        for meaning in group.meanings.iter().take(SHOWN) {
+            let _ = writeln!(out, "- {}", escape(meaning));
+        }
+        if group.meanings.len() > SHOWN {
+            let _ = writeln!(out, "- … and {} more of this kind.", group.meanings.len() - SHOWN);
+        }
+        let _ = writeln!(out, "  - *Remedy: {}*", escape(group.remedy));
+    }
+}
+
+fn row(out: &mut String, cells: &[String]) {
+    let cells: Vec<_> = cells.iter().map(|cell| escape(cell)).collect();
+    let _ = writeln!(out, "| {} |", cells.join(" | "));
+}
+
+/// Keeps a text from being read as markup; code in backticks stays code.
+fn escape(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*").replace(['\r', '\n'], " ")
+}

@@ -1,0 +1,104 @@
+//! Published numbers beside the measured ones.
+
+use serde_json::Value;
+use wirelab_model::plan::Cell;
+use wirelab_model::study::Selector;
+use wirelab_model::units::{Size, Span};
+
+use crate::Input;
+use crate::layout::sentence;
+use crate::numbers::{plain_interval, quantity, significant};
+
+/// A published number and a measured one.
+pub(crate) struct Pair {
+    /// The levels.
+    pub cell: String,
+    /// The metric's title.
+    pub metric: String,
+    /// The published number.
+    pub published: String,
+    /// The measured one with its interval, or why there is none.
+    pub measured: String,
+    /// Measured divided by published, where both are there.
+    pub ratio: String,
+    /// The publication and its words.
+    pub note: String,
+}
+
+/// Every published number of the study, with every cell that it belongs to.
+pub(crate) fn pairs(input: &Input) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for published in &input.manifest.study.published {
+        let metric = input.metric(&published.metric);
+        let show = |value: f64| metric.map_or_else(|| significant(value), |metric| quantity(value, metric.unit));
+        let pair = |cell: String, measured: String, ratio: String| Pair {
+            cell,
+            metric: metric.map_or_else(|| published.metric.clone(), |metric| metric.title.to_owned()),
+            published: show(published.value),
+            measured,
+            ratio,
+            note: published.note.clone(),
+        };
+        let cells = input.manifest.plan.cells.iter().enumerate();
+        let matching: Vec<_> =
+            cells.filter(|(_, cell)| cell.twin_of.is_none() && matches(&published.cell, cell)).collect();
+        if matching.is_empty() {
+            let levels = published.cell.0.iter().map(|(factor, level)| (factor.clone(), words(level))).collect();
+            pairs.push(pair(sentence(&levels), "not measured: no such cell in this run".to_owned(), "–".to_owned()));
+        }
+        for (number, cell) in matching {
+            let label = sentence(&cell.levels);
+            pairs.push(match input.estimate(number, &published.metric) {
+                Some(estimate) => {
+                    let interval = estimate.interval.as_ref().map_or_else(
+                        || "no interval".to_owned(),
+                        |interval| format!("[{}, {}]", show(interval.low), show(interval.high)),
+                    );
+                    let ratio = match (published.value > 0.0, &estimate.interval) {
+                        (false, _) => "–".to_owned(),
+                        (true, None) => significant(estimate.median / published.value),
+                        (true, Some(interval)) => {
+                            let mut scaled = *interval;
+                            scaled.low /= published.value;
+                            scaled.high /= published.value;
+                            format!("{} {}", significant(estimate.median / published.value), plain_interval(&scaled))
+                        }
+                    };
+                    pair(label, format!("{} {interval}", show(estimate.median)), ratio)
+                }
+                None => {
+                    let why = input.why_missing(number, &published.metric);
+                    pair(label, format!("not measured: {why}"), "–".to_owned())
+                }
+            });
+        }
+    }
+    pairs
+}
+
+/// Whether a cell has all levels of a selector.
+fn matches(selector: &Selector, cell: &Cell) -> bool {
+    selector.0.iter().all(|(factor, wanted)| {
+        cell.levels.get(factor).is_some_and(|level| match wanted {
+            Value::Array(any) => any.iter().any(|one| same(&words(one), level)),
+            one => same(&words(one), level),
+        })
+    })
+}
+
+/// Levels are the same if they are written alike or mean the same quantity: `1024 B` is `1 KiB`.
+fn same(wanted: &str, level: &str) -> bool {
+    let size = |text: &str| text.parse::<Size>().ok();
+    let span = |text: &str| text.parse::<Span>().ok();
+    wanted == level
+        || size(wanted).is_some_and(|wanted| size(level) == Some(wanted))
+        || span(wanted).is_some_and(|wanted| span(level) == Some(wanted))
+}
+
+fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(words).collect::<Vec<_>>().join(" or "),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,144 @@
+//! What comes first in every report: the verdicts in sentences, and how far they can be trusted.
+
+use wirelab_model::journal::StopReason;
+use wirelab_stats::analysis::{Compared, Verdict};
+
+use crate::Input;
+use crate::layout::Layout;
+use crate::numbers::{change, percent_interval};
+use crate::words::{Tone, direction, full, margin, noise_floor, phrase, symbol, upper_first};
+
+/// A sentence with the tone of its verdict.
+pub(crate) struct Sentence {
+    pub tone: Tone,
+    pub symbol: &'static str,
+    pub text: String,
+}
+
+/// With more comparisons than this, one sentence for each would bury what matters.
+const ONE_BY_ONE: usize = 12;
+
+/// The verdicts in the metric that decides.
+pub(crate) fn verdicts(input: &Input, layout: &Layout) -> Vec<Sentence> {
+    let all: Vec<_> = first_comparisons(input).collect();
+    if all.is_empty() {
+        return vec![Sentence {
+            tone: Tone::Unknown,
+            symbol: "?",
+            text: "The study compares no cells with a baseline: there is no verdict, only an A/A pair or estimates.".to_owned(),
+        }];
+    }
+    if all.len() <= ONE_BY_ONE {
+        return all
+            .into_iter()
+            .map(|compared| Sentence {
+                tone: Tone::of(&compared.verdict, input.metric(&compared.metric)),
+                symbol: symbol(&compared.verdict),
+                text: full(input, layout, compared),
+            })
+            .collect();
+    }
+    by_series(input, layout, &all)
+}
+
+/// The comparisons in the metric that decides, without A/A pairs.
+pub(crate) fn first_comparisons<'a>(input: &Input<'a>) -> impl Iterator<Item = &'a Compared> {
+    let metric = input.first_metric();
+    input.analysis.comparisons.iter().filter(move |compared| !compared.aa && compared.metric == metric)
+}
+
+/// One sentence per level: in how many groups it is better, worse, the same, unknown.
+fn by_series(input: &Input, layout: &Layout, all: &[&Compared]) -> Vec<Sentence> {
+    let metric = input.metric(input.first_metric());
+    let mut sentences = Vec::new();
+    for (number, series) in layout.series.iter().enumerate() {
+        let of_series: Vec<_> = all
+            .iter()
+            .filter(|compared| {
+                layout.groups.iter().flat_map(|group| &group.rows).any(|row| {
+                    row.cell == compared.cell && row.series == number && !row.twin
+                })
+            })
+            .collect();
+        let Some(first) = of_series.first() else { continue };
+        let mut parts = Vec::new();
+        for kind in [Verdict::Less, Verdict::More] {
+            let ratios: Vec<f64> =
+                of_series.iter().filter(|compared| compared.verdict == kind).filter_map(|compared| compared.ratio).collect();
+            let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = ratios.iter().copied().fold(0.0, f64::max);
+            match ratios.len() {
+                0 => {}
+                1 => parts.push((ratios.len(), kind, format!("{} in 1 ({})", direction(&kind, metric), change(low)))),
+                count => parts.push((count, kind, format!(
+                    "{} in {count} (from {} to {})",
+                    direction(&kind, metric),
+                    change(low),
+                    change(high)
+                ))),
+            }
+        }
+        let same = of_series.iter().filter(|compared| compared.verdict == Verdict::Equivalent).count();
+        if same > 0 {
+            parts.push((same, Verdict::Equivalent, format!("no difference beyond ±{} in {same}", margin(input))));
+        }
+        let unknown = of_series.iter().find(|compared| matches!(compared.verdict, Verdict::CannotTell { .. }));
+        if let Some(example) = unknown {
+            let count = of_series.iter().filter(|c| matches!(c.verdict, Verdict::CannotTell { .. })).count();
+            parts.push((count, example.verdict, format!("cannot tell in {count}")));
+        }
+        let main = parts.iter().max_by_key(|(count, ..)| *count).map_or(first.verdict, |(_, verdict, _)| *verdict);
+        let words: Vec<_> = parts.into_iter().map(|(.., words)| words).collect();
+        sentences.push(Sentence {
+            tone: Tone::of(&main, metric),
+            symbol: symbol(&main),
+            text: format!(
+                "{} against {}, over {} settings: {}.",
+                series.title,
+                layout.cell_title(first.baseline),
+                of_series.len(),
+                words.join("; ")
+            ),
+        });
+    }
+    sentences
+}
+
+/// How much was measured, why it ended, and how far equal cells differ.
+pub(crate) fn ground(input: &Input, layout: &Layout) -> Vec<String> {
+    let plan = &input.manifest.plan;
+    let blocks = input.analysis.complete_blocks;
+    let ended = match input.stopped {
+        Some(StopReason::Precise) => "it ended because every interval was narrow enough",
+        Some(StopReason::MaxBlocks) => "it ended with the last planned block",
+        Some(StopReason::Budget) => "it ended because its time budget was spent",
+        Some(StopReason::Interrupted) => "it was interrupted and can be resumed",
+        Some(StopReason::Hopeless) => "it was given up because every trial of the first blocks failed",
+        None => "it has not ended",
+    };
+    let mut sentences = vec![format!(
+        "{} of {} cells in {blocks} complete {} (a verdict needs {}); {ended}.",
+        count(input.trials.len(), "trial"),
+        plan.cells.len(),
+        if blocks == 1 { "block" } else { "blocks" },
+        plan.min_blocks
+    )];
+    let metric = input.first_metric();
+    let floors: Vec<_> =
+        (0..layout.groups.len()).filter_map(|group| noise_floor(input, layout, group, metric)).collect();
+    let widest = floors.iter().max_by(|a, b| (a.high / a.low).total_cmp(&(b.high / b.low)));
+    sentences.push(widest.map_or_else(
+        || "The noise floor was not measured: no A/A pair has values, so small differences may be chance.".to_owned(),
+        |widest| {
+            let which = if floors.len() > 1 { "widest noise floor" } else { "noise floor" };
+            let title = input.metric(metric).map_or_else(|| metric.to_owned(), |metric| phrase(metric.title));
+            format!("{which} (the same cell against itself, {title}): {}.", percent_interval(widest))
+        },
+    ));
+    sentences.into_iter().map(|sentence| upper_first(&sentence)).collect()
+}
+
+/// `1 trial`, `2 trials`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}

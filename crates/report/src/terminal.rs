@@ -1,0 +1,275 @@
+//! The report of a terminal: verdicts first, then a table per group of levels, claims, warnings with their remedies.
+
+use std::fmt::Write as _;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
+
+use crate::Input;
+use crate::columns::{Column, summary};
+use crate::failures::{self, Failure, failures};
+use crate::layout::{Layout, Row};
+use crate::numbers::NBSP;
+use crate::summary::{ground, verdicts};
+use crate::words::{self, Tone};
+use crate::{claims, published, warnings};
+
+/// Lines narrower than this cannot hold a table of any use; the text is then laid out for this width.
+const NARROWEST: usize = 40;
+
+/// The report for a terminal of `width` columns, with ANSI colours only if `colour` is set.
+#[must_use]
+pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
+    let page = Page { input, layout: Layout::new(input), width: width.max(NARROWEST), colour };
+    let mut out = String::new();
+    page.verdicts(&mut out);
+    page.tables(&mut out);
+    page.claims(&mut out);
+    page.published(&mut out);
+    page.warnings(&mut out);
+    out.replace(NBSP, " ")
+}
+
+/// Warnings of one kind before the rest is only counted.
+const SHOWN: usize = 3;
+
+struct Page<'a> {
+    input: &'a Input<'a>,
+    layout: Layout,
+    width: usize,
+    colour: bool,
+}
+
+impl Page<'_> {
+    fn verdicts(&self, out: &mut String) {
+        self.heading(out, &self.input.manifest.study.title);
+        for sentence in verdicts(self.input, &self.layout) {
+            let symbol = self.paint(sentence.symbol, tone_colour(sentence.tone));
+            self.item(out, &symbol, &sentence.text);
+        }
+        out.push('\n');
+        for sentence in ground(self.input, &self.layout) {
+            self.item(out, "·", &sentence);
+        }
+    }
+
+    fn tables(&self, out: &mut String) {
+        let columns = summary(self.input);
+        let failures = failures(self.input);
+        let kept = self.fitting(&columns, &failures);
+        let (columns, dropped) = columns.split_at(kept);
+        for group in 0..self.layout.groups.len() {
+            self.heading(out, &self.layout.groups[group].title());
+            out.push_str(&self.table(group, columns, &failures));
+            for row in &self.layout.groups[group].rows {
+                if let Some(words) = failures::of_cell(&failures, row.cell) {
+                    self.item(out, "!", &format!("{}: {words}", self.layout.row_title(*row)));
+                }
+            }
+        }
+        if !dropped.is_empty() {
+            out.push('\n');
+            let titles: Vec<_> = dropped.iter().map(|column| words::phrase(column.metric.title)).collect();
+            self.item(out, "·", &format!("Left out at this width: {}.", titles.join(", ")));
+        }
+    }
+
+    /// How many columns fit into the width in every table. The last ones go first: what a process costs matters after how
+    /// long it takes.
+    fn fitting(&self, columns: &[Column], failures: &[Failure]) -> usize {
+        let fits = |kept: &usize| {
+            (0..self.layout.groups.len()).all(|group| {
+                let text = self.table(group, &columns[..*kept], failures);
+                text.lines().all(|line| visible_width(line) <= self.width)
+            })
+        };
+        (1..columns.len() + 1).rev().find(fits).unwrap_or(columns.len().min(1))
+    }
+
+    fn table(&self, group: usize, columns: &[Column], failures: &[Failure]) -> String {
+        let mut table = Table::new();
+        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        if self.colour {
+            table.enforce_styling();
+        } else {
+            table.force_no_tty();
+        }
+        let mut header = vec![Cell::new(&self.input.manifest.study.compare.factor)];
+        for column in columns {
+            let (first, second) = column.heading;
+            let lines: Vec<_> = [first, second, column.scale.name].into_iter().filter(|line| !line.is_empty()).collect();
+            header.push(Cell::new(lines.join("\n")).set_alignment(CellAlignment::Right));
+        }
+        let title = self.input.metric(self.input.first_metric()).map_or("", |metric| metric.title);
+        header.push(Cell::new(format!("verdict on\n{}", words::phrase(title))));
+        table.set_header(header.into_iter().map(|cell| cell.add_attribute(Attribute::Dim)));
+        for row in &self.layout.groups[group].rows {
+            let title = if row.twin { "└ A/A".to_owned() } else { self.layout.row_title(*row) };
+            let mut cells = vec![Cell::new(title)];
+            for column in columns {
+                let shown = match self.input.estimate(row.cell, column.metric.name) {
+                    Some(estimate) => column.scale.number(estimate.median),
+                    None => "n/m".to_owned(),
+                };
+                cells.push(Cell::new(shown).set_alignment(CellAlignment::Right));
+            }
+            let (text, tone) = self.verdict(group, *row, failures);
+            let cell = Cell::new(text);
+            cells.push(match tone {
+                Some(tone) => cell.fg(tone_colour(tone)),
+                None => cell.add_attribute(Attribute::Dim),
+            });
+            table.add_row(cells);
+        }
+        let mut text: String = table.to_string().lines().fold(String::new(), |mut text, line| {
+            let _ = writeln!(text, "{}", line.trim_end());
+            text
+        });
+        if text.contains("n/m") {
+            let _ = writeln!(text, " n/m: not measured");
+        }
+        text
+    }
+
+    fn verdict(&self, group: usize, row: Row, failures: &[Failure]) -> (String, Option<Tone>) {
+        let metric = self.input.first_metric();
+        if let Some(compared) = self.input.compared(row.cell, metric) {
+            let tone = Tone::of(&compared.verdict, self.input.metric(metric));
+            let mark = words::symbol(&compared.verdict);
+            let (word, size) = words::short(self.input, compared);
+            let mut text = format!("{mark} {word}");
+            if !size.is_empty() {
+                // A long verdict takes two lines, so that there is room for the numbers before it.
+                let short = word.chars().count() <= 6;
+                let _ = write!(text, "{}{size}", if short { ": " } else { "\n  " });
+            }
+            if words::within_noise(compared) {
+                text.push_str("\n  within the noise floor");
+            }
+            return (text, Some(tone));
+        }
+        if row.twin {
+            let noise = words::noise_floor(self.input, &self.layout, group, metric);
+            return (format!("noise floor {}", words::noise_words(noise)), None);
+        }
+        let lost = self.input.estimate(row.cell, metric).is_none() && failures::of_cell(failures, row.cell).is_some();
+        (if lost { "no values, see below" } else { "baseline" }.to_owned(), None)
+    }
+
+    fn claims(&self, out: &mut String) {
+        if self.input.analysis.claims.is_empty() {
+            return;
+        }
+        self.heading(out, "Claims");
+        for claim in &self.input.analysis.claims {
+            let colour = match claim.verdict {
+                wirelab_stats::analysis::ClaimVerdict::Holds => Color::Green,
+                wirelab_stats::analysis::ClaimVerdict::DoesNotHold => Color::Red,
+                _ => Color::Yellow,
+            };
+            let symbol = self.paint(words::claim_symbol(claim.verdict), colour);
+            let verdict = words::claim(claim.verdict);
+            let mut text = format!("{} {verdict}: {} ({})", claim.id, claim.text, claims::tally(claim));
+            if let Some(untested) = &claim.untested {
+                let _ = write!(text, " Not tested: {untested}");
+            }
+            self.item(out, &symbol, &text);
+        }
+    }
+
+    fn published(&self, out: &mut String) {
+        let pairs = published::pairs(self.input);
+        if pairs.is_empty() {
+            return;
+        }
+        self.heading(out, "Published and measured");
+        for pair in pairs {
+            let text =
+                format!("{}, {}: published {}, here {}", pair.cell, pair.metric, pair.published, pair.measured);
+            self.item(out, "·", &text);
+        }
+    }
+
+    fn warnings(&self, out: &mut String) {
+        if self.input.analysis.warnings.is_empty() {
+            return;
+        }
+        self.heading(out, "Warnings");
+        for group in warnings::grouped(self.input) {
+            let symbol = self.paint("!", Color::Yellow);
+            for meaning in group.meanings.iter().take(SHOWN) {
+                self.item(out, &symbol, meaning);
+            }
+            if group.meanings.len() > SHOWN {
+                self.item(out, " ", &format!("… and {} more of this kind.", group.meanings.len() - SHOWN));
+            }
+            self.item(out, " ", &format!("Remedy: {}", group.remedy));
+        }
+    }
+
+    fn heading(&self, out: &mut String, text: &str) {
+        let text = wrapped(text, self.width);
+        let text = if self.colour { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text };
+        let _ = writeln!(out, "{}{text}", if out.is_empty() { "" } else { "\n" });
+    }
+
+    /// A sentence behind a mark, wrapped below itself.
+    fn item(&self, out: &mut String, mark: &str, text: &str) {
+        let text = wrapped(text, self.width.saturating_sub(3));
+        for (number, line) in text.lines().enumerate() {
+            let _ = writeln!(out, " {} {line}", if number == 0 { mark } else { " " });
+        }
+    }
+
+    fn paint(&self, text: &str, colour: Color) -> String {
+        let code = match colour {
+            Color::Green => 32,
+            Color::Red => 31,
+            Color::Yellow => 33,
+            _ => 36,
+        };
+        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+const fn tone_colour(tone: Tone) -> Color {
+    match tone {
+        Tone::Better => Color::Green,
+        Tone::Worse => Color::Red,
+        Tone::Same => Color::Cyan,
+        Tone::Unknown => Color::Yellow,
+    }
+}
+
+/// Breaks a text at spaces so that no line is longer than `width`, save for words that are.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = vec![String::new()];
+    // Only at plain spaces: others belong to a number and its unit.
+    for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+/// The columns that a line takes: its characters without ANSI escape sequences.
+fn visible_width(line: &str) -> usize {
+    let mut width = 0;
+    let mut escape = false;
+    for letter in line.chars() {
+        match letter {
+            '\u{1b}' => escape = true,
+            'm' if escape => escape = false,
+            _ if !escape => width += 1,
+            _ => {}
+        }
+    }
+    width
+}

@@ -1,0 +1,149 @@
+//! The documents that servers serve, and the digests of their content.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ring::digest::{Context, SHA256};
+use wirelab_model::pattern;
+use wirelab_model::plan::Plan;
+use wirelab_model::settings::Exchange;
+use wirelab_model::units::Size;
+
+use crate::error::RunError;
+
+/// The largest body of a request or a response. Beyond it a disk fills or a digest takes minutes, without telling more.
+pub const LARGEST: Size = Size(4 << 30);
+
+/// The document root with everything that a plan asks for, and the digest of every response.
+#[derive(Debug, Clone)]
+pub struct Documents {
+    /// Holds `<bytes>.bin` for each size.
+    pub root: PathBuf,
+    digests: HashMap<u64, String>,
+}
+
+impl Documents {
+    /// Makes the documents of a plan in the new folder `root`.
+    ///
+    /// # Errors
+    /// If a cell's body is larger than [`LARGEST`], or a document cannot be written.
+    pub fn create(root: PathBuf, plan: &Plan) -> Result<Self, RunError> {
+        check(plan)?;
+        fs::create_dir(&root).map_err(RunError::io("cannot make the folder", &root))?;
+        let mut documents = Self { root, digests: HashMap::new() };
+        for cell in &plan.cells {
+            let size = response_size(cell);
+            if cell.job.exchange == Exchange::Files {
+                write(&documents.root.join(name(size)), size)?;
+            }
+            documents.digests.entry(size).or_insert_with(|| digest(size));
+        }
+        Ok(documents)
+    }
+
+    /// The SHA-256 of a response of `size` bytes, hexadecimal; absent for a size that the plan does not have.
+    #[must_use]
+    pub fn digest(&self, size: u64) -> Option<&str> {
+        self.digests.get(&size).map(String::as_str)
+    }
+}
+
+/// Refuses a plan with bodies larger than [`LARGEST`].
+///
+/// # Errors
+/// Names the cell.
+pub fn check(plan: &Plan) -> Result<(), RunError> {
+    for cell in &plan.cells {
+        for size in [cell.job.request_size, cell.job.response_size] {
+            if size > LARGEST {
+                let label = cell.label();
+                return Err(RunError::Refused {
+                    why: format!(
+                        "the cell `{label}` asks for a body of {size}; the largest is {LARGEST}. Send more requests instead"
+                    ),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The name of the document of that many bytes.
+#[must_use]
+pub fn name(size: u64) -> String {
+    format!("{size}.bin")
+}
+
+/// Bytes of a right response: an answer after a delay is empty.
+pub(crate) fn response_size(cell: &wirelab_model::plan::Cell) -> u64 {
+    if cell.job.exchange == Exchange::Delay { 0 } else { cell.job.response_size.bytes() }
+}
+
+/// Whole periods of the pattern, so that one buffer serves every offset.
+const PIECE: usize = 251 * 256;
+
+/// Hands the first `size` bytes of the pattern to `take`, piece by piece.
+fn pieces<E>(size: u64, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    let piece = pattern::body(PIECE);
+    let mut left = size;
+    while left > 0 {
+        let length = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
+        take(&piece[..length])?;
+        left -= length as u64;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, size: u64) -> Result<(), RunError> {
+    if path.exists() {
+        return Ok(());
+    }
+    File::create(path)
+        .and_then(|mut file| pieces(size, |piece| file.write_all(piece)))
+        .map_err(RunError::io("cannot write the document", path))
+}
+
+/// The SHA-256 of the first `size` bytes of the pattern, hexadecimal.
+#[must_use]
+pub fn digest(size: u64) -> String {
+    let mut context = Context::new(&SHA256);
+    let Ok(()) = pieces(size, |piece| {
+        context.update(piece);
+        Ok::<_, std::convert::Infallible>(())
+    });
+    hexadecimal(context.finish().as_ref())
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_of_nothing_is_the_published_one() {
+        // FIPS 180-4, the hash of the empty message.
+        assert_eq!(digest(0), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    }
+
+    #[test]
+    fn the_digest_is_that_of_the_pattern_across_pieces() {
+        for size in [1, 250, PIECE, PIECE + 1, 3 * PIECE + 17] {
+            let whole = ring::digest::digest(&SHA256, &pattern::body(size));
+            assert_eq!(digest(size as u64), hexadecimal(whole.as_ref()), "{size} bytes");
+        }
+    }
+
+    #[test]
+    fn a_document_has_the_content_of_the_pattern() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name(100_000));
+        write(&path, 100_000).unwrap();
+        assert_eq!(fs::read(path).unwrap(), pattern::body(100_000));
+    }
+}

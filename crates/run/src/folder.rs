@@ -1,0 +1,273 @@
+//! The run folder on disk: where things are, and how they are written so that a kill at any moment tears nothing.
+
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use wirelab_model::manifest::{FORMAT, Manifest};
+use wirelab_model::plan::Trial;
+
+use crate::error::RunError;
+
+/// The paths of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes a new folder `NAME-TIMESTAMP` below `parent`, which is made too if need be. Names never collide: a second
+    /// run of the same second gets `-2` appended.
+    ///
+    /// # Errors
+    /// If the folder cannot be made; the message names it.
+    pub fn create(parent: &Path, name: &str, stamp: &str) -> Result<Self, RunError> {
+        fs::create_dir_all(parent).map_err(RunError::io("cannot make the folder", parent))?;
+        // 1000 runs of one study within a second are not going to happen; a bound keeps the loop honest.
+        for attempt in 1..1000 {
+            let suffix = if attempt == 1 { String::new() } else { format!("-{attempt}") };
+            let folder = Self(parent.join(format!("{name}-{stamp}{suffix}")));
+            match fs::create_dir(&folder.0) {
+                Ok(()) => {
+                    for inner in [folder.samples(), folder.logs()] {
+                        fs::create_dir(&inner).map_err(RunError::io("cannot make the folder", &inner))?;
+                    }
+                    return Ok(folder);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(RunError::io("cannot make the run folder", &folder.0)(error)),
+            }
+        }
+        Err(RunError::Refused { why: format!("no free name for a run of `{name}` below `{}`", parent.display()) })
+    }
+
+    /// The folder of an existing run.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// `manifest.json`.
+    #[must_use]
+    pub fn manifest(&self) -> PathBuf {
+        self.0.join("manifest.json")
+    }
+
+    /// `journal.jsonl`.
+    #[must_use]
+    pub fn journal(&self) -> PathBuf {
+        self.0.join("journal.jsonl")
+    }
+
+    /// `samples/`.
+    #[must_use]
+    pub fn samples(&self) -> PathBuf {
+        self.0.join("samples")
+    }
+
+    /// `logs/`.
+    #[must_use]
+    pub fn logs(&self) -> PathBuf {
+        self.0.join("logs")
+    }
+
+    /// `work/`.
+    #[must_use]
+    pub fn work(&self) -> PathBuf {
+        self.0.join("work")
+    }
+
+    /// A log of a trial, for example of its `server`.
+    #[must_use]
+    pub fn log(&self, trial: &Trial, what: &str) -> PathBuf {
+        self.logs().join(format!("{}-{what}", stem(trial)))
+    }
+
+    /// Takes the run for this process until the returned file is dropped.
+    ///
+    /// # Errors
+    /// [`RunError::Busy`] if another process has it.
+    pub fn lock(&self) -> Result<File, RunError> {
+        let path = self.0.join("lock");
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(RunError::io("cannot open the lock", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(RunError::Busy { path: self.0.clone() }),
+            Err(TryLockError::Error(error)) => Err(RunError::io("cannot lock", &path)(error)),
+        }
+    }
+
+    /// Writes the manifest. It is the last step of making a run: a folder without it is not a run.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), RunError> {
+        let mut text = serde_json::to_string_pretty(manifest)
+            .map_err(|error| RunError::Refused { why: format!("the manifest cannot be written as JSON: {error}") })?;
+        text.push('\n');
+        write_whole(&self.manifest(), text.as_bytes())
+    }
+
+    /// Reads the manifest.
+    ///
+    /// # Errors
+    /// If there is none, or its layout is not the one that this build knows.
+    pub fn read_manifest(&self) -> Result<Manifest, RunError> {
+        let path = self.manifest();
+        let not_a_run = |why: String| RunError::NotARun { path: self.0.clone(), why };
+        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                not_a_run("there is no `manifest.json` in it".to_owned())
+            }
+            _ => RunError::io("cannot read", &path)(error),
+        })?;
+        let damaged = |error: serde_json::Error| RunError::Damaged { path: path.clone(), why: error.to_string() };
+        // The version is looked at first: a later layout may have fields that this build cannot read.
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
+        match value.get("format").and_then(serde_json::Value::as_u64) {
+            Some(format) if format == u64::from(FORMAT) => serde_json::from_value(value).map_err(damaged),
+            Some(format) => Err(not_a_run(format!("its layout has version {format}, this wirelab reads {FORMAT}"))),
+            None => Err(not_a_run("its `manifest.json` has no `format`".to_owned())),
+        }
+    }
+
+    /// An empty `work/`, readable only by its owner because private keys are kept there.
+    pub(crate) fn make_work(&self) -> Result<PathBuf, RunError> {
+        self.remove_work()?;
+        let path = self.work();
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path).map_err(RunError::io("cannot make the folder", &path))?;
+        // Endpoints may run in a folder of their own, so paths in specs are absolute.
+        fs::canonicalize(&path).map_err(RunError::io("cannot find", &path))
+    }
+
+    /// Removes `work/` with everything in it.
+    pub(crate) fn remove_work(&self) -> Result<(), RunError> {
+        let path = self.work();
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(RunError::io("cannot remove the folder", &path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes what a trial left that never reached the journal: its samples would otherwise be counted by whoever
+    /// reads `samples/*.parquet`.
+    pub(crate) fn remove_orphans(&self, is_recorded: impl Fn(u32) -> bool) -> Result<(), RunError> {
+        for folder in [self.samples(), self.logs()] {
+            let entries = fs::read_dir(&folder).map_err(RunError::io("cannot list the folder", &folder))?;
+            for entry in entries {
+                let path = entry.map_err(RunError::io("cannot list the folder", &folder))?.path();
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let orphan = number_in(&name).is_some_and(|number| !is_recorded(number));
+                if orphan || name.ends_with(TEMPORARY) {
+                    fs::remove_file(&path).map_err(RunError::io("cannot remove", &path))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The beginning of every file name of a trial: `trial-000042`.
+pub(crate) fn stem(trial: &Trial) -> String {
+    format!("trial-{:06}", trial.number)
+}
+
+/// The number of the trial that a file belongs to.
+fn number_in(name: &str) -> Option<u32> {
+    let rest = name.strip_prefix("trial-")?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
+    digits.parse().ok()
+}
+
+const TEMPORARY: &str = ".part";
+
+/// Writes a file so that it is there as a whole or not at all, whatever happens: to a temporary name, synced, renamed.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(TEMPORARY);
+    let temporary = path.with_file_name(name);
+    let written = (|| {
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)?;
+        // The rename itself lasts only once its folder is synced.
+        path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+    })();
+    written.map_err(|error| {
+        // If even the removal fails, the next opening removes it.
+        let _ = fs::remove_file(&temporary);
+        RunError::io("cannot write", path)(error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_runs_of_the_same_second_get_two_folders() {
+        let parent = tempfile::tempdir().unwrap();
+        let first = Folder::create(parent.path(), "quick", "20250102T030405Z").unwrap();
+        let second = Folder::create(parent.path(), "quick", "20250102T030405Z").unwrap();
+        assert!(first.path().ends_with("quick-20250102T030405Z"));
+        assert!(second.path().ends_with("quick-20250102T030405Z-2"));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named_with_a_remedy() {
+        let parent = tempfile::tempdir().unwrap();
+        let file = parent.path().join("file");
+        fs::write(&file, "").unwrap();
+        let message = Folder::create(&file, "quick", "x").unwrap_err().to_string();
+        assert!(message.contains("file") && message.contains("--out"), "{message}");
+    }
+
+    #[test]
+    fn a_second_process_cannot_take_the_run() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::create(parent.path(), "quick", "x").unwrap();
+        let held = folder.lock().unwrap();
+        assert!(matches!(folder.lock(), Err(RunError::Busy { .. })));
+        drop(held);
+        folder.lock().unwrap();
+    }
+
+    #[test]
+    fn files_of_trials_that_never_reached_the_journal_are_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::create(parent.path(), "quick", "x").unwrap();
+        for name in ["trial-000000.parquet", "trial-000001.parquet", "trial-000000.parquet.part", "notes.txt"] {
+            fs::write(folder.samples().join(name), "x").unwrap();
+        }
+        folder.remove_orphans(|number| number == 0).unwrap();
+        let mut left: Vec<_> =
+            fs::read_dir(folder.samples()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort();
+        assert_eq!(left, ["notes.txt", "trial-000000.parquet"]);
+    }
+
+    #[test]
+    fn a_folder_without_a_manifest_is_not_a_run() {
+        let parent = tempfile::tempdir().unwrap();
+        let message = Folder::at(parent.path()).read_manifest().unwrap_err().to_string();
+        assert!(message.contains("no `manifest.json`"), "{message}");
+        fs::write(parent.path().join("manifest.json"), r#"{"format": 99}"#).unwrap();
+        let message = Folder::at(parent.path()).read_manifest().unwrap_err().to_string();
+        assert!(message.contains("version 99"), "{message}");
+    }
+}

@@ -1,0 +1,141 @@
+//! The journal on disk: lines that are there as a whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use wirelab_model::journal::Entry;
+
+use crate::error::RunError;
+
+/// What a journal holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Contents {
+    /// The entries, in the order of their writing.
+    pub entries: Vec<Entry>,
+    /// Bytes of whole lines.
+    pub whole: u64,
+    /// Bytes after the last whole line: a line that was being written when the process was killed. Its trial is lost.
+    pub torn: u64,
+}
+
+/// Reads a journal; one that does not exist yet is empty. A torn last line is counted, not read.
+///
+/// # Errors
+/// If it cannot be read, or a whole line is not an entry (then something else has written to the file).
+pub fn read(path: &Path) -> Result<Contents, RunError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Contents::default()),
+        Err(error) => return Err(RunError::io("cannot read the journal", path)(error)),
+    };
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let entries = bytes[..whole]
+        .split_inclusive(|byte| *byte == b'\n')
+        .enumerate()
+        .map(|(index, line)| {
+            serde_json::from_slice(line).map_err(|error| RunError::Damaged {
+                path: path.to_owned(),
+                why: format!("line {}: {error}", index + 1),
+            })
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Contents { entries, whole: whole as u64, torn: (bytes.len() - whole) as u64 })
+}
+
+/// A journal that is open for appending. Only the holder of the run's lock has one.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    file: File,
+    path: PathBuf,
+    end: u64,
+}
+
+impl Writer {
+    /// Opens a journal after what was read of it, cutting a torn line.
+    pub(crate) fn open(path: &Path, contents: &Contents) -> Result<Self, RunError> {
+        let opened = (|| {
+            let mut file = File::options().create(true).truncate(false).write(true).open(path)?;
+            file.set_len(contents.whole)?;
+            file.seek(SeekFrom::Start(contents.whole))?;
+            file.sync_all()?;
+            Ok(file)
+        })();
+        let file = opened.map_err(RunError::io("cannot open the journal", path))?;
+        Ok(Self { file, path: path.to_owned(), end: contents.whole })
+    }
+
+    /// Appends an entry and waits until it is on the disk. If that fails nothing of it stays in the file.
+    pub(crate) fn append(&mut self, entry: &Entry) -> Result<(), RunError> {
+        let mut line = serde_json::to_vec(entry).map_err(|error| RunError::Refused {
+            why: format!("a journal entry cannot be written as JSON: {error}"),
+        })?;
+        line.push(b'\n');
+        let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            // Taking the piece back frees space and needs none. Should it fail all the same, the line has no end and the
+            // next opening cuts it.
+            let _ = self.file.set_len(self.end).and_then(|()| self.file.seek(SeekFrom::Start(self.end)).map(drop));
+            return Err(RunError::io("cannot append to the journal", &self.path)(error));
+        }
+        self.end += line.len() as u64;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::journal::StopReason;
+
+    use super::*;
+
+    fn entries() -> Vec<Entry> {
+        vec![
+            Entry::Started { at: "2025-01-02T03:04:05Z".to_owned() },
+            Entry::Stopped { reason: StopReason::Interrupted, at: "2025-01-02T03:04:06Z".to_owned() },
+            Entry::Started { at: "2025-01-02T03:04:07Z".to_owned() },
+        ]
+    }
+
+    #[test]
+    fn a_journal_cut_at_any_byte_keeps_its_whole_lines_and_can_be_continued() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        let mut writer = Writer::open(&path, &Contents::default()).unwrap();
+        for entry in entries() {
+            writer.append(&entry).unwrap();
+        }
+        let full = fs::read(&path).unwrap();
+        for cut in 0..=full.len() {
+            fs::write(&path, &full[..cut]).unwrap();
+            let contents = read(&path).unwrap();
+            let lines = full[..cut].iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(contents.entries, entries()[..lines], "cut at {cut}");
+            assert_eq!(contents.whole + contents.torn, cut as u64);
+            let mut writer = Writer::open(&path, &contents).unwrap();
+            for entry in &entries()[lines..] {
+                writer.append(entry).unwrap();
+            }
+            assert_eq!(fs::read(&path).unwrap(), full, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_whole_line_that_is_no_entry_is_reported_with_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        fs::write(&path, "{\"entry\":\"started\",\"at\":\"x\"}\nhello\n").unwrap();
+        let message = read(&path).unwrap_err().to_string();
+        assert!(message.contains("line 2"), "{message}");
+    }
+
+    /// `/dev/full` fails every write as a full disk does.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_reported_with_the_remedy() {
+        let file = File::options().write(true).open("/dev/full").unwrap();
+        let mut writer = Writer { file, path: PathBuf::from("journal.jsonl"), end: 0 };
+        let message = writer.append(&entries()[0]).unwrap_err().to_string();
+        assert!(message.contains("journal.jsonl") && message.contains("Free some space"), "{message}");
+    }
+}

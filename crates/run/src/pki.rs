@@ -1,0 +1,123 @@
+//! A private certificate authority for one session of a run, and the server's certificate that it signs.
+//!
+//! Made anew whenever a run starts or resumes, so no secret outlives the session. ECDSA on P-256, as most of the web uses.
+
+use std::fs::File;
+use std::io::Write;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use jiff::{Timestamp, ToSpan, tz::TimeZone};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, SanType, date_time_ymd,
+};
+
+use crate::error::RunError;
+
+/// The name that clients send and that the certificate is for. `.test` never resolves (RFC 6761).
+pub const SERVER_NAME: &str = "wirelab.test";
+
+/// The files of the server's identity and of the clients' trust.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pki {
+    /// The server's certificate chain, PEM, leaf first: the leaf alone, because clients trust its issuer.
+    pub certificate: PathBuf,
+    /// Its private key, PKCS #8 PEM, readable by the owner only.
+    pub key: PathBuf,
+    /// The certificate of the authority, PEM.
+    pub trust_anchor: PathBuf,
+    /// Bytes of the chain in DER, as a full handshake carries them.
+    pub chain_bytes: usize,
+}
+
+impl Pki {
+    /// Makes authority and certificate below `folder`, for [`SERVER_NAME`] and the addresses given.
+    ///
+    /// # Errors
+    /// If they cannot be made or written.
+    pub fn create(folder: &Path, addresses: &[IpAddr]) -> Result<Self, RunError> {
+        let (authority, leaf, key) = issue(addresses)
+            .map_err(|error| RunError::Refused { why: format!("cannot make the run's certificates: {error}") })?;
+        let pki = Self {
+            certificate: folder.join("server.pem"),
+            key: folder.join("server.key"),
+            trust_anchor: folder.join("authority.pem"),
+            chain_bytes: leaf.der().len(),
+        };
+        write_private(&pki.key, key.serialize_pem().as_bytes())?;
+        write_private(&pki.certificate, leaf.pem().as_bytes())?;
+        write_private(&pki.trust_anchor, authority.pem().as_bytes())?;
+        Ok(pki)
+    }
+}
+
+fn issue(
+    addresses: &[IpAddr],
+) -> Result<(CertifiedIssuer<'static, KeyPair>, rcgen::Certificate, KeyPair), rcgen::Error> {
+    let mut params = params("wirelab run authority")?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?)?;
+
+    let mut params = self::params(SERVER_NAME)?;
+    params.subject_alt_names = vec![SanType::DnsName(SERVER_NAME.try_into()?)];
+    for address in addresses {
+        let name = SanType::IpAddress(*address);
+        if !params.subject_alt_names.contains(&name) {
+            params.subject_alt_names.push(name);
+        }
+    }
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.use_authority_key_identifier_extension = true;
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+    let leaf = params.signed_by(&key, &authority)?;
+    Ok((authority, leaf, key))
+}
+
+/// What both certificates have in common. Valid from yesterday, because clocks differ, for 30 days, longer than any session.
+fn params(name: &str) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let day = |date: jiff::civil::Date| {
+        date_time_ymd(date.year().into(), date.month().unsigned_abs(), date.day().unsigned_abs())
+    };
+    params.not_before = day(today.saturating_sub(1.day()));
+    params.not_after = day(today.saturating_add(30.days()));
+    Ok(params)
+}
+
+/// Writes a file that only its owner may read, from its first moment on.
+fn write_private(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).and_then(|mut file| file.write_all(bytes)).map_err(RunError::io("cannot write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_files_are_pem_and_the_key_is_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let pki = Pki::create(folder.path(), &["127.0.0.1".parse().unwrap(), "127.0.0.1".parse().unwrap()]).unwrap();
+        assert!(fs::read_to_string(&pki.certificate).unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
+        assert!(fs::read_to_string(&pki.trust_anchor).unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
+        let key = fs::read_to_string(&pki.key).unwrap();
+        KeyPair::from_pem(&key).unwrap();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&pki.key).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert!((300..2000).contains(&pki.chain_bytes), "{} bytes", pki.chain_bytes);
+    }
+}

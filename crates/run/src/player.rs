@@ -1,0 +1,214 @@
+//! An endpoint in its role during a trial: what it says is waited for, and whatever else it does gets a blame.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use wirelab_lab::{Exit, ExitStatus, Lab, LabError, Launch, Process, Role, Silence};
+use wirelab_model::endpoint::UNSUPPORTED_STATUS;
+use wirelab_model::event::{Command, Event};
+use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
+
+use crate::error::RunError;
+
+/// Why a trial does not go on.
+#[derive(Debug)]
+pub(crate) enum Cut {
+    /// It ended with this outcome.
+    Outcome(Outcome),
+    /// The user wants to stop; the trial is as if it had never begun.
+    Interrupted,
+    /// The run cannot go on.
+    Run(RunError),
+}
+
+impl From<RunError> for Cut {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl Cut {
+    /// The trial failed.
+    pub(crate) fn failed(blame: Blame, reason: impl Into<String>) -> Self {
+        Self::Outcome(Outcome::failed(blame, reason))
+    }
+}
+
+/// How often a wait looks up, whether the user wants to stop or the other side has died.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// Even a study of weeks has shorter trials; beyond it the clock's arithmetic overflows.
+const LONGEST_WAIT: Duration = Duration::from_secs(30 * 86_400);
+
+/// How long an endpoint may take to end by itself after `error` or `unsupported`.
+const ENDING: Duration = Duration::from_secs(5);
+
+/// How long a server may take to show that it has died, once its client complains.
+const POST_MORTEM: Duration = Duration::from_millis(200);
+
+/// A running endpoint. Dropping it kills it.
+pub(crate) struct Player {
+    process: Box<dyn Process>,
+    role: Role,
+    name: String,
+}
+
+impl Player {
+    pub(crate) fn start(lab: &mut dyn Lab, launch: &Launch<'_>) -> Result<Self, Cut> {
+        let LabError(why) = match lab.start(launch) {
+            Ok(process) => return Ok(Self { process, role: launch.role, name: launch.endpoint.name.clone() }),
+            Err(error) => error,
+        };
+        Err(Cut::failed(Blame::Lab, why))
+    }
+
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.process.pid()
+    }
+
+    /// Says a word to it.
+    pub(crate) fn send(&mut self, command: Command) -> Result<(), Cut> {
+        let LabError(why) = match self.process.send(command) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        // It has most likely ended; how, says more than the broken pipe does.
+        let exit = self.process.end(Instant::now());
+        Err(self.ended(&exit, &format!("`{}` was sent to it ({why})", command.word())))
+    }
+
+    /// Waits for its next event, and meanwhile watches the other side, which has nothing to say.
+    pub(crate) fn wait(
+        &mut self,
+        attempt: &str,
+        limit: Duration,
+        mut other: Option<&mut Self>,
+        stop: &AtomicBool,
+    ) -> Result<Event, Cut> {
+        let deadline = Instant::now() + limit.min(LONGEST_WAIT);
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Cut::Interrupted);
+            }
+            let slice = deadline.min(Instant::now() + SLICE);
+            let silence = match self.process.next_event(slice) {
+                Ok(Event::Error { kind, message }) => {
+                    return Err(self.reported(kind, &message, attempt, other));
+                }
+                Ok(Event::Unsupported { message }) => return Err(self.refused(&message)),
+                Ok(event) => return Ok(event),
+                Err(silence) => silence,
+            };
+            match silence {
+                // A lab without a clock does not wait: there, the first deadline is the last one.
+                Silence::Deadline if Instant::now() >= slice && slice < deadline => {}
+                Silence::Deadline => {
+                    let words = last_words(&self.process.end(Instant::now()));
+                    let reason = format!("{self} said nothing for {:.1} s while {attempt}{words}", limit.as_secs_f64());
+                    return Err(Cut::failed(self.role.blame(), reason));
+                }
+                Silence::Ended(exit) => return Err(self.ended(&exit, attempt)),
+                Silence::Nonsense(line) => {
+                    let words = last_words(&self.process.end(Instant::now()));
+                    let reason = format!("{self} printed what is no event while {attempt}: {line}{words}");
+                    return Err(Cut::failed(self.role.blame(), reason));
+                }
+            }
+            if let Some(other) = other.as_deref_mut() {
+                other.stays_silent(attempt, Duration::ZERO)?;
+            }
+        }
+    }
+
+    /// Fails if it says or does anything.
+    fn stays_silent(&mut self, attempt: &str, patience: Duration) -> Result<(), Cut> {
+        match self.process.next_event(Instant::now() + patience) {
+            Err(Silence::Deadline) => Ok(()),
+            Err(Silence::Ended(exit)) => Err(self.ended(&exit, attempt)),
+            Err(Silence::Nonsense(line)) => {
+                let reason = format!("{self} printed what is no event while {attempt}: {line}");
+                Err(Cut::failed(self.role.blame(), reason))
+            }
+            Ok(Event::Error { kind, message }) => Err(self.reported(kind, &message, attempt, None)),
+            Ok(event) => Err(self.unexpected(&event, attempt)),
+        }
+    }
+
+    /// Its event was not the one that its role has to print now.
+    pub(crate) fn unexpected(&self, event: &Event, attempt: &str) -> Cut {
+        let event = serde_json::to_string(event).unwrap_or_else(|_| format!("{event:?}"));
+        Cut::failed(self.role.blame(), format!("{self} printed `{event}` out of turn while {attempt}"))
+    }
+
+    /// Closes its input and waits for its end, which must be a clean one.
+    pub(crate) fn end(&mut self, attempt: &str, limit: Duration) -> Result<Exit, Cut> {
+        let exit = self.process.end(Instant::now() + limit);
+        if exit.status == ExitStatus::Code(0) { Ok(exit) } else { Err(self.ended(&exit, attempt)) }
+    }
+
+    /// What an end of the process that nobody asked for, or with a status that is not 0, makes of the trial.
+    fn ended(&self, exit: &Exit, attempt: &str) -> Cut {
+        let how = match exit.status {
+            ExitStatus::Code(UNSUPPORTED_STATUS) => {
+                let words = if exit.last_words.is_empty() { "it gave no reason" } else { &exit.last_words };
+                return Cut::Outcome(Outcome::Unsupported { reason: format!("{self}: {words}") });
+            }
+            ExitStatus::Code(0) => "ended too early (exit status 0)".to_owned(),
+            ExitStatus::Code(code) => format!("failed with exit status {code}"),
+            ExitStatus::Signal(signal) => format!("was killed by signal {signal}"),
+            ExitStatus::Killed => "did not end in time and was killed".to_owned(),
+        };
+        Cut::failed(self.role.blame(), format!("{self} {how} while {attempt}{}", last_words(exit)))
+    }
+
+    /// It says that it cannot do what the spec asks for. Its exit status has to say the same.
+    fn refused(&mut self, message: &str) -> Cut {
+        let exit = self.process.end(Instant::now() + ENDING);
+        if exit.status == ExitStatus::Code(UNSUPPORTED_STATUS) {
+            Cut::Outcome(Outcome::Unsupported { reason: format!("{self}: {message}") })
+        } else {
+            let reason = format!(
+                "{self} printed `unsupported` ({message}) and then ended with {:?}, not with exit status 127",
+                exit.status
+            );
+            Cut::failed(self.role.blame(), reason)
+        }
+    }
+
+    /// It reports an error. A client's error is the server's fault if the server has died or answered wrongly.
+    fn reported(&mut self, kind: ErrorKind, message: &str, attempt: &str, other: Option<&mut Self>) -> Cut {
+        if let Some(other) = other
+            && let Err(cut) = other.stays_silent(attempt, POST_MORTEM)
+        {
+            return cut;
+        }
+        let exit = self.process.end(Instant::now() + ENDING);
+        let words = last_words(&exit);
+        let status = match exit.status {
+            ExitStatus::Code(1) => String::new(),
+            other => format!(" (and then ended with {other:?} where the contract demands exit status 1)"),
+        };
+        let blame = match (self.role, kind) {
+            // The server is up and said at which port, and still nothing is there; or its answer is not the right one.
+            (
+                Role::Client,
+                ErrorKind::Refused | ErrorKind::Status | ErrorKind::Digest | ErrorKind::Truncated | ErrorKind::Reset,
+            ) => Blame::Server,
+            (Role::Client, ErrorKind::Unreachable) => Blame::Lab,
+            (role, _) => role.blame(),
+        };
+        Cut::failed(blame, format!("{self} reported `{kind}` while {attempt}: {message}{status}{words}"))
+    }
+}
+
+impl std::fmt::Display for Player {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the {} `{}`", self.role.word(), self.name)
+    }
+}
+
+/// The last lines of standard error, as the end of a sentence.
+fn last_words(exit: &Exit) -> String {
+    let words = exit.last_words.trim();
+    if words.is_empty() { String::new() } else { format!("; its last words: `{words}`") }
+}

@@ -1,0 +1,87 @@
+//! Reads what a client wrote: records as JSON lines, or histograms.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use wirelab_model::histogram::Histograms;
+use wirelab_model::sample::Sample;
+use wirelab_model::spec::Recording;
+
+/// What a client measured.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Results {
+    /// One record per request.
+    Samples(Vec<Sample>),
+    /// Histograms.
+    Histograms(Box<Histograms>),
+}
+
+/// More records than this do not fit the memory of a small machine; histograms are for that.
+const MOST_RECORDS: usize = 20_000_000;
+
+/// A record has at most some 400 bytes.
+const LONGEST_LINE: u64 = 4096;
+
+/// Twelve megabytes would hold every histogram at full width.
+const LARGEST_HISTOGRAMS: u64 = 64 << 20;
+
+/// Reads the results file.
+///
+/// # Errors
+/// If it is missing or does not hold what the spec asks for; the client is to blame, and the text names the place.
+pub(crate) fn read(path: &Path, recording: Recording) -> Result<Results, String> {
+    let file = File::open(path).map_err(|error| format!("its results file cannot be opened: {error}"))?;
+    match recording {
+        Recording::Samples => samples(BufReader::new(file)).map(Results::Samples),
+        Recording::Histograms => {
+            let mut text = String::new();
+            let read = file.take(LARGEST_HISTOGRAMS).read_to_string(&mut text);
+            read.map_err(|error| format!("its results file cannot be read: {error}"))?;
+            let histograms = serde_json::from_str(&text);
+            histograms.map(Results::Histograms).map_err(|error| format!("its results are not histograms: {error}"))
+        }
+    }
+}
+
+fn samples(mut lines: impl BufRead) -> Result<Vec<Sample>, String> {
+    let mut samples = Vec::new();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let number = samples.len() + 1;
+        let length = (&mut lines)
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line)
+            .map_err(|error| format!("its results file cannot be read: {error}"))?;
+        if length == 0 {
+            return Ok(samples);
+        }
+        if number > MOST_RECORDS {
+            return Err(format!("it wrote more than {MOST_RECORDS} records; use `recording = \"histograms\"`"));
+        }
+        let sample = serde_json::from_slice(&line)
+            .map_err(|error| format!("line {number} of its results is not a record: {error}"))?;
+        samples.push(sample);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_line_by_line_and_a_wrong_line_is_numbered() {
+        let good = r#"{"intended_ns":0,"start_ns":0,"first_byte_ns":1,"last_byte_ns":2,"bytes_out":0,"bytes_in":3,"connection":0}"#;
+        assert_eq!(samples(format!("{good}\n{good}\n").as_bytes()).unwrap().len(), 2);
+        let error = samples(format!("{good}\n{{}}\n").as_bytes()).unwrap_err();
+        assert!(error.starts_with("line 2 of its results"), "{error}");
+        let endless = "x".repeat(100_000);
+        assert!(samples(endless.as_bytes()).unwrap_err().starts_with("line 1"));
+    }
+
+    #[test]
+    fn a_missing_file_is_an_error() {
+        assert!(read(Path::new("/nonexistent/results"), Recording::Samples).unwrap_err().contains("cannot be opened"));
+    }
+}

@@ -1,0 +1,275 @@
+//! A run: its manifest, its journal, and the way to its samples.
+
+use std::fs;
+use std::path::Path;
+
+use indexmap::IndexMap;
+use jiff::Timestamp;
+use wirelab_lab::endpoints::{Found, describe, digest};
+use wirelab_lab::{Lab, LabError, fake};
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::endpoint::{Description, Endpoint};
+use wirelab_model::histogram::Histograms;
+use wirelab_model::journal::{Entry, StopReason, TrialRecord};
+use wirelab_model::manifest::{EndpointRecord, FORMAT, Manifest};
+use wirelab_model::plan::Plan;
+use wirelab_model::sample::Sample;
+use wirelab_model::study::Study;
+use wirelab_model::warning::Warning;
+
+use crate::error::RunError;
+use crate::folder::Folder;
+use crate::journal::{self, Contents};
+use crate::session::timestamp;
+use crate::trial::{Limits, observers};
+use crate::{documents, environment, samples};
+
+/// What a run is made of.
+pub struct Create<'a> {
+    /// The folder below which the run gets its own.
+    pub parent: &'a Path,
+    /// The study, with preset and command line applied.
+    pub study: Study,
+    /// The preset that was applied.
+    pub preset: Option<String>,
+    /// What `--set` changed, as written.
+    pub set: Vec<String>,
+    /// The plan of the study.
+    pub plan: Plan,
+    /// What the plan has to warn of.
+    pub warnings: Vec<Warning>,
+    /// The endpoints that there are; those that the plan names take part.
+    pub endpoints: Vec<Found>,
+    /// Where it will run.
+    pub lab: &'a dyn Lab,
+}
+
+/// A run. Reading needs no lock and writes nothing; [`Run::execute`] works on it.
+#[derive(Debug, Clone)]
+pub struct Run {
+    pub(crate) folder: Folder,
+    pub(crate) manifest: Manifest,
+    pub(crate) trials: Vec<TrialRecord>,
+    stopped: Option<StopReason>,
+    torn: u64,
+    /// A warning that the manifest gets once the run is locked.
+    pub(crate) unwritten: Option<Warning>,
+    pub(crate) limits: Limits,
+}
+
+impl Run {
+    /// Makes the folder of a new run and writes its manifest. Nothing is started yet but `describe` of each endpoint.
+    ///
+    /// # Errors
+    /// If the folder cannot be made, or the plan names an endpoint or observer that there is not.
+    pub fn create(create: Create<'_>) -> Result<Self, RunError> {
+        documents::check(&create.plan)?;
+        let endpoints = records(&create.plan, &create.endpoints, create.lab)?;
+        let observers = match &create.study.observers {
+            Some(names) => names.clone(),
+            None => wirelab_observe::default_set().into_iter().map(str::to_owned).collect(),
+        };
+        self::observers(&observers)?;
+        let environment = environment::read();
+        let mut warnings = create.warnings;
+        warnings.extend(create.lab.warnings());
+        warnings.extend(environment::warnings(&environment));
+        let created = timestamp();
+        let stamp = Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        let folder = Folder::create(create.parent, &create.study.name, &stamp)?;
+        let manifest = Manifest {
+            format: FORMAT,
+            created,
+            preset: create.preset,
+            set: create.set,
+            lab: create.lab.name().to_owned(),
+            observers,
+            study: create.study,
+            plan: create.plan,
+            endpoints,
+            environment,
+            warnings,
+        };
+        folder.write_manifest(&manifest)?;
+        Ok(Self::new(folder, manifest))
+    }
+
+    /// Reads a run, finished or not, for reports.
+    ///
+    /// # Errors
+    /// If it is none, or damaged.
+    pub fn open(folder: &Path) -> Result<Self, RunError> {
+        let folder = Folder::at(folder);
+        let mut run = Self::new(folder.clone(), folder.read_manifest()?);
+        run.take(journal::read(&folder.journal())?);
+        Ok(run)
+    }
+
+    /// Reads a run in order to go on with it, on a machine and with endpoints that must be the same as before.
+    ///
+    /// # Errors
+    /// [`RunError::Changed`] if they are not, unless `force`, which leaves a warning in the run instead; otherwise as
+    /// [`Run::open`].
+    pub fn reopen(folder: &Path, force: bool) -> Result<Self, RunError> {
+        let mut run = Self::open(folder)?;
+        let changed = run.changes();
+        if !changed.is_empty() {
+            if !force {
+                return Err(RunError::Changed { what: changed });
+            }
+            run.unwritten = Some(Warning::ConditionsChanged { what: changed });
+        }
+        Ok(run)
+    }
+
+    fn new(folder: Folder, manifest: Manifest) -> Self {
+        Self {
+            folder,
+            manifest,
+            trials: Vec::new(),
+            stopped: None,
+            torn: 0,
+            unwritten: None,
+            limits: Limits::default(),
+        }
+    }
+
+    /// The run's folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Everything that was known before the first trial.
+    #[must_use]
+    pub const fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The trials of the journal, in its order.
+    #[must_use]
+    pub fn trials(&self) -> &[TrialRecord] {
+        &self.trials
+    }
+
+    /// Why no further block started; absent while somebody works on the run, or where it was killed.
+    #[must_use]
+    pub const fn stopped(&self) -> Option<StopReason> {
+        self.stopped
+    }
+
+    /// Bytes of a journal line that was torn by a kill. Its trial is lost, and is done again on resuming.
+    #[must_use]
+    pub const fn torn(&self) -> u64 {
+        self.torn
+    }
+
+    /// Sets how long endpoints may take for what is not measured.
+    pub const fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
+    /// The samples of a trial; empty if it has none, because it failed or recorded histograms.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn samples(&self, record: &TrialRecord) -> Result<Vec<Sample>, RunError> {
+        match record.results.as_deref() {
+            Some(path) if path.ends_with(".parquet") => samples::read(&self.folder.path().join(path)),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The histograms of a trial; absent if it failed or recorded samples.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn histograms(&self, record: &TrialRecord) -> Result<Option<Histograms>, RunError> {
+        let Some(path) = record.results.as_deref().filter(|path| path.ends_with(".json")) else { return Ok(None) };
+        let path = self.folder.path().join(path);
+        let text = fs::read(&path).map_err(RunError::io("cannot read the histograms", &path))?;
+        let histograms = serde_json::from_slice(&text);
+        histograms.map(Some).map_err(|error| RunError::Damaged { path, why: error.to_string() })
+    }
+
+    /// The endpoint of that name.
+    pub(crate) fn endpoint(&self, name: &str) -> Result<&EndpointRecord, RunError> {
+        self.manifest.endpoints.get(name).ok_or_else(|| RunError::Refused {
+            why: format!("the plan names the endpoint `{name}`, which is not part of the run"),
+        })
+    }
+
+    /// Replaces what is known of the journal.
+    pub(crate) fn take(&mut self, contents: Contents) {
+        self.trials.clear();
+        self.stopped = None;
+        self.torn = contents.torn;
+        for entry in contents.entries {
+            self.add(entry);
+        }
+    }
+
+    /// Adds what was appended to the journal.
+    pub(crate) fn add(&mut self, entry: Entry) {
+        match entry {
+            Entry::Trial(record) => self.trials.push(record),
+            Entry::Started { .. } => self.stopped = None,
+            Entry::Stopped { reason, .. } => self.stopped = Some(reason),
+        }
+    }
+
+    /// What is not as it was when the run was created.
+    fn changes(&self) -> Vec<String> {
+        let mut changes = environment::differences(&self.manifest.environment, &environment::read());
+        if self.manifest.lab != fake::INFO.name {
+            for (name, record) in &self.manifest.endpoints {
+                match digest(&record.endpoint) {
+                    Ok(digest) if digest == record.digest => {}
+                    Ok(_) => changes.push(format!("the program of the endpoint `{name}` is another one")),
+                    Err(LabError(why)) => changes.push(why),
+                }
+            }
+        }
+        changes
+    }
+}
+
+/// The endpoints that a plan names, described.
+fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<String, EndpointRecord>, RunError> {
+    let mut records = IndexMap::new();
+    for name in plan.cells.iter().flat_map(|cell| [&cell.job.server, &cell.job.client]) {
+        if !records.contains_key(name) {
+            records.insert(name.clone(), record(name, found, lab)?);
+        }
+    }
+    Ok(records)
+}
+
+fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, RunError> {
+    let found = found.iter().find(|found| found.name == name).ok_or_else(|| {
+        let names: Vec<_> = found.iter().map(|found| found.name.as_str()).collect();
+        RunError::Refused { why: format!("there is no endpoint `{name}`; there are {}", names.join(", ")) }
+    })?;
+    let broken = |LabError(why): LabError| RunError::Contract { who: format!("the endpoint `{name}`"), why };
+    let endpoint = found.endpoint.clone().map_err(broken)?;
+    if lab.name() == fake::INFO.name {
+        return Ok(imagined(endpoint));
+    }
+    let description = describe(&endpoint).map_err(broken)?;
+    let digest = digest(&endpoint).map_err(broken)?;
+    Ok(EndpointRecord { endpoint, description, digest })
+}
+
+/// The record of an endpoint in the fake lab, which never starts it.
+fn imagined(endpoint: Endpoint) -> EndpointRecord {
+    let description = Description {
+        contract: CONTRACT_VERSION,
+        name: endpoint.name.clone(),
+        library: "none: the fake lab starts no endpoint".to_owned(),
+        version: "none".to_owned(),
+        language: "none".to_owned(),
+        server: None,
+        client: None,
+    };
+    EndpointRecord { endpoint, description, digest: "none: the fake lab starts no endpoint".to_owned() }
+}

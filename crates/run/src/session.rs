@@ -1,0 +1,253 @@
+//! Works on a run: block by block, each trial journalled before the next begins, until it is enough.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use jiff::{Timestamp, Unit};
+use wirelab_lab::{Lab, LabError, Role, fake, refuses_unknown_protocol};
+use wirelab_model::endpoint::Endpoint;
+use wirelab_model::journal::{Entry, StopReason, TrialRecord};
+use wirelab_model::outcome::Outcome;
+use wirelab_model::plan::Trial;
+
+use crate::documents::Documents;
+use crate::error::RunError;
+use crate::journal::{self, Writer};
+use crate::pki::Pki;
+use crate::progress::{Phase, Progress};
+use crate::run::Run;
+use crate::spec::Files;
+use crate::trial::{Bench, observers};
+
+/// Now, as RFC 3339 in UTC with milliseconds.
+pub(crate) fn timestamp() -> String {
+    let now = Timestamp::now();
+    now.round(Unit::Millisecond).unwrap_or(now).to_string()
+}
+
+impl Run {
+    /// Works on the run until the study is done, its budget is spent, or `stop` is raised; tells `progress` before and
+    /// after each trial. What is already in the journal is not done again, and an unfinished block goes on in its order.
+    ///
+    /// A trial that `stop` interrupts is as if it had never begun. To be called from a thread that outlives the call's
+    /// processes, which is any that waits for it to return.
+    ///
+    /// # Errors
+    /// If another process works on the run, an endpoint breaks the contract, or the disk refuses. In each case the run
+    /// can be resumed.
+    pub fn execute(
+        &mut self,
+        lab: &mut dyn Lab,
+        progress: &mut dyn FnMut(&Progress),
+        stop: &AtomicBool,
+    ) -> Result<StopReason, RunError> {
+        let _lock = self.folder.lock()?;
+        let writer = self.recover()?;
+        if let Some(reason) = self.enough() {
+            return Ok(reason);
+        }
+        // Names are checked before anything is started.
+        observers(&self.manifest.observers)?;
+        let mut session = Session { run: self, writer, progress, stop, begun: Instant::now(), last: None };
+        session.append(Entry::Started { at: timestamp() })?;
+        let result = session.work(lab);
+        let stopped = match &result {
+            Ok(reason) => session.append(Entry::Stopped { reason: *reason, at: timestamp() }),
+            Err(_) => Ok(()),
+        };
+        let cleaned = self.folder.remove_work();
+        let reason = result?;
+        stopped.and(cleaned).map(|()| reason)
+    }
+
+    /// Brings the folder into order under the lock: what another process has written since is read, a torn line is cut,
+    /// and what belongs to no journalled trial is removed.
+    fn recover(&mut self) -> Result<Writer, RunError> {
+        let path = self.folder.journal();
+        let contents = journal::read(&path)?;
+        let writer = Writer::open(&path, &contents)?;
+        self.take(contents);
+        let recorded: HashSet<u32> = self.trials.iter().map(|record| record.trial.number).collect();
+        self.folder.remove_orphans(|number| recorded.contains(&number))?;
+        if let Some(warning) = self.unwritten.take() {
+            self.manifest.warnings.push(warning);
+            self.folder.write_manifest(&self.manifest)?;
+        }
+        Ok(writer)
+    }
+
+    /// Blocks of which every trial is journalled, counted from the first without a gap.
+    fn complete_blocks(&self) -> u32 {
+        let recorded: HashSet<u32> = self.trials.iter().map(|record| record.trial.number).collect();
+        let complete = |number: &u32| block(self, *number).iter().all(|trial| recorded.contains(&trial.number));
+        (0..self.manifest.plan.max_blocks).take_while(complete).count() as u32
+    }
+
+    /// Why no further block starts; absent if one does. Asked between blocks only: looking at the width of intervals
+    /// within a block would weigh its cells differently.
+    fn enough(&self) -> Option<StopReason> {
+        let plan = &self.manifest.plan;
+        let complete = self.complete_blocks();
+        if complete >= plan.max_blocks {
+            return Some(StopReason::MaxBlocks);
+        }
+        let at_boundary = self.trials.len() as u64 == u64::from(complete) * plan.cells.len() as u64;
+        if !at_boundary || complete < plan.min_blocks {
+            return None;
+        }
+        let spent = self.trials.iter().map(|record| record.took_ns).fold(0, u64::saturating_add);
+        if plan.budget.is_some_and(|budget| spent >= budget.nanos()) {
+            return Some(StopReason::Budget);
+        }
+        wirelab_stats::enough(&self.manifest.study, plan, &self.trials)
+    }
+}
+
+fn block(run: &Run, number: u32) -> Vec<Trial> {
+    wirelab_plan::block(&run.manifest.plan, number)
+}
+
+/// One process's work on a run.
+struct Session<'a> {
+    run: &'a mut Run,
+    writer: Writer,
+    progress: &'a mut dyn FnMut(&Progress),
+    stop: &'a AtomicBool,
+    begun: Instant,
+    last: Option<Outcome>,
+}
+
+impl Session<'_> {
+    fn append(&mut self, entry: Entry) -> Result<(), RunError> {
+        self.writer.append(&entry)?;
+        self.run.add(entry);
+        Ok(())
+    }
+
+    fn work(&mut self, lab: &mut dyn Lab) -> Result<StopReason, RunError> {
+        self.show(Phase::Preparing, None);
+        let files = self.prepare(lab)?;
+        self.show(Phase::Probing, None);
+        self.probe(lab)?;
+        let first = self.run.complete_blocks();
+        for number in first..self.run.manifest.plan.max_blocks {
+            let recorded: HashSet<u32> = self.run.trials.iter().map(|record| record.trial.number).collect();
+            for trial in block(self.run, number).into_iter().filter(|trial| !recorded.contains(&trial.number)) {
+                if self.stop.load(Ordering::Relaxed) {
+                    return Ok(StopReason::Interrupted);
+                }
+                self.show(Phase::Measuring, Some(&trial));
+                let Some(record) = self.trial(lab, &files, &trial)? else { return Ok(StopReason::Interrupted) };
+                self.last = Some(record.outcome.clone());
+                self.append(Entry::Trial(record))?;
+                self.show(Phase::Measuring, Some(&trial));
+            }
+            if self.is_hopeless() {
+                return Ok(StopReason::Hopeless);
+            }
+            if let Some(reason) = self.run.enough() {
+                return Ok(reason);
+            }
+        }
+        Ok(StopReason::MaxBlocks)
+    }
+
+    /// Certificates and documents, made anew: nothing secret outlives a session.
+    fn prepare(&self, lab: &dyn Lab) -> Result<Files, RunError> {
+        let plan = &self.run.manifest.plan;
+        let mut addresses = BTreeSet::new();
+        for cell in &plan.cells {
+            let LabError(why) = match lab.addresses(&cell.job) {
+                Ok(pair) => {
+                    addresses.extend([pair.bind, pair.connect]);
+                    continue;
+                }
+                Err(error) => error,
+            };
+            return Err(RunError::Refused { why: format!("the cell `{}` has no place: {why}", cell.label()) });
+        }
+        let work = self.run.folder.make_work()?;
+        let pki = Pki::create(&work, &addresses.into_iter().collect::<Vec<_>>())?;
+        let documents = Documents::create(work.join("documents"), plan)?;
+        Ok(Files { pki, documents, results: work.join("results.jsonl"), folder: work })
+    }
+
+    /// Every endpoint in every role that it plays has to refuse a protocol that does not exist, or nothing it says counts.
+    fn probe(&self, lab: &dyn Lab) -> Result<(), RunError> {
+        // The fake lab starts no endpoint, so there is none whose word would count.
+        if lab.name() == fake::INFO.name {
+            return Ok(());
+        }
+        let plan = &self.run.manifest.plan;
+        let mut asked = HashSet::new();
+        for job in plan.cells.iter().map(|cell| &cell.job) {
+            for (name, role) in [(&job.server, Role::Server), (&job.client, Role::Client)] {
+                if asked.insert((name, role)) {
+                    let endpoint: &Endpoint = &self.run.endpoint(name)?.endpoint;
+                    refuses_unknown_protocol(endpoint, role, &self.run.folder.work(), plan.seed).map_err(
+                        |LabError(why)| RunError::Contract {
+                            who: format!("the endpoint `{name}` as {}", role.word()),
+                            why,
+                        },
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn trial(&self, lab: &mut dyn Lab, files: &Files, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {
+        lab.begin_trial(trial);
+        let run = &*self.run;
+        Bench {
+            lab,
+            plan: &run.manifest.plan,
+            endpoints: &run.manifest.endpoints,
+            observers: &run.manifest.observers,
+            folder: &run.folder,
+            files,
+            limits: run.limits,
+            stop: self.stop,
+        }
+        .run(trial)
+    }
+
+    /// Whether a whole block has shown that nothing works. One success ever is hope.
+    fn is_hopeless(&self) -> bool {
+        self.run.trials.iter().all(|record| record.outcome != Outcome::Ok)
+    }
+
+    fn show(&mut self, phase: Phase, trial: Option<&Trial>) {
+        let plan = &self.run.manifest.plan;
+        let done = self.run.trials.len() as u32;
+        let trials = (plan.cells.len() as u32).saturating_mul(plan.max_blocks);
+        let progress = Progress {
+            phase,
+            block: trial.map_or_else(|| self.run.complete_blocks(), |trial| trial.block),
+            blocks: plan.max_blocks,
+            done,
+            trials,
+            cell: trial.and_then(|trial| plan.cells.get(trial.cell)).map(|cell| cell.label()).unwrap_or_default(),
+            elapsed: self.begun.elapsed(),
+            remaining: self.remaining(trials.saturating_sub(done)),
+            last: self.last.clone(),
+        };
+        (self.progress)(&progress);
+    }
+
+    /// At most this long: by the mean length of a trial so far, and by the budget.
+    fn remaining(&self, trials: u32) -> Option<Duration> {
+        let run = &*self.run;
+        let done = u32::try_from(run.trials.len()).ok().filter(|done| *done > 0)?;
+        let spent = Duration::from_nanos(run.trials.iter().map(|record| record.took_ns).fold(0, u64::saturating_add));
+        let each = spent / done;
+        let all = each.saturating_mul(trials);
+        let plan = &run.manifest.plan;
+        let Some(budget) = plan.budget else { return Some(all) };
+        // A budget ends the run at the end of the block in which it is spent, but not before the minimum of blocks.
+        let cells = plan.cells.len() as u32;
+        let least = each.saturating_mul(plan.min_blocks.saturating_mul(cells).saturating_sub(done));
+        Some(all.min(budget.to_std().saturating_sub(spent).max(least)))
+    }
+}

@@ -1,0 +1,128 @@
+//! A cell's job, with addresses, ports and files added, as the specs that endpoints are given.
+
+use std::path::{Path, PathBuf};
+
+use wirelab_lab::Addresses;
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::plan::{Cell, Job, Trial};
+use wirelab_model::settings::Exchange;
+use wirelab_model::spec::{ClientSpec, ClientTls, Expect, Feature, Request, Resumption, ServerSpec, ServerTls};
+
+use crate::documents::{self, Documents, response_size};
+use crate::error::RunError;
+use crate::pki::{Pki, SERVER_NAME};
+
+/// What the specs of all trials of a session share.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// Certificates.
+    pub pki: Pki,
+    /// Documents and digests.
+    pub documents: Documents,
+    /// Where clients write their results.
+    pub results: PathBuf,
+    /// `work/`, absolute: where specs go.
+    pub folder: PathBuf,
+}
+
+/// The server's spec. The kernel chooses its port, so a port in use is never in the way.
+#[must_use]
+pub fn server(job: &Job, addresses: Addresses, files: &Files) -> ServerSpec {
+    ServerSpec {
+        contract: CONTRACT_VERSION,
+        protocol: job.protocol,
+        address: addresses.bind,
+        port: 0,
+        server_name: SERVER_NAME.to_owned(),
+        tls: job.protocol.is_secure().then(|| ServerTls {
+            certificate: files.pki.certificate.clone(),
+            key: files.pki.key.clone(),
+            key_log: None,
+            resumption: job.resumption != Resumption::None,
+            early_data: job.resumption == Resumption::ZeroRtt,
+        }),
+        document_root: (job.exchange == Exchange::Files).then(|| files.documents.root.clone()),
+        features: vec![feature(job.exchange)],
+        qlog_dir: None,
+        threads: job.server_threads,
+        transport: job.transport.clone(),
+    }
+}
+
+/// The client's spec, for a server that listens at `port`.
+///
+/// # Errors
+/// If the cell is not one of the plan that the documents were made for.
+pub fn client(
+    trial: &Trial,
+    cell: &Cell,
+    addresses: Addresses,
+    port: u16,
+    files: &Files,
+) -> Result<ClientSpec, RunError> {
+    let job = &cell.job;
+    Ok(ClientSpec {
+        contract: CONTRACT_VERSION,
+        protocol: job.protocol,
+        address: addresses.connect,
+        port,
+        server_name: SERVER_NAME.to_owned(),
+        tls: job.protocol.is_secure().then(|| ClientTls {
+            trust_anchor: Some(files.pki.trust_anchor.clone()),
+            verify: true,
+            key_log: None,
+        }),
+        request: request(cell, &files.documents)?,
+        connections: job.connections,
+        schedule: job.schedule,
+        extent: job.extent,
+        warm_up: job.warm_up,
+        resumption: job.resumption,
+        timeouts: job.timeouts,
+        seed: trial.seed,
+        recording: job.recording,
+        results: files.results.clone(),
+        qlog_dir: None,
+        threads: job.client_threads,
+        transport: job.transport.clone(),
+    })
+}
+
+/// Writes a spec for an endpoint to read.
+pub(crate) fn write<T: serde::Serialize>(path: &Path, spec: &T) -> Result<(), RunError> {
+    let text = serde_json::to_vec_pretty(spec)
+        .map_err(|error| RunError::Refused { why: format!("a spec cannot be written as JSON: {error}") })?;
+    std::fs::write(path, text).map_err(RunError::io("cannot write the spec", path))
+}
+
+/// The feature that a server needs for an exchange.
+const fn feature(exchange: Exchange) -> Feature {
+    match exchange {
+        Exchange::Files => Feature::Files,
+        Exchange::Bytes => Feature::Bytes,
+        Exchange::Echo => Feature::Echo,
+        Exchange::Delay => Feature::Delay,
+    }
+}
+
+/// The request of a cell. The raw transports get the same path; their clients turn its delay into the header's field.
+fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
+    let job = &cell.job;
+    let size = response_size(cell);
+    let path = match job.exchange {
+        Exchange::Files => format!("/{}", documents::name(size)),
+        Exchange::Bytes => format!("/bytes/{size}"),
+        Exchange::Echo => "/echo".to_owned(),
+        Exchange::Delay => format!("/delay/{}", job.delay.nanos() / 1000),
+    };
+    let sha256 = documents.digest(size).ok_or_else(|| RunError::Refused {
+        why: format!("the cell `{}` is not in the plan that the run was prepared for", cell.label()),
+    })?;
+    Ok(Request {
+        method: if job.exchange == Exchange::Echo { "POST" } else { "GET" }.to_owned(),
+        path,
+        body_size: job.request_size.bytes(),
+        headers: Vec::new(),
+        expect: Some(Expect { status: 200, body_size: size, sha256: sha256.to_owned() }),
+    })
+}

@@ -1,0 +1,369 @@
+//! The life cycle of one trial: fresh processes, one measured window, everything checked, everything ended.
+
+use std::fs;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use indexmap::IndexMap;
+use wirelab_lab::{Lab, LabError, Launch, Role};
+use wirelab_model::endpoint::Endpoint;
+use wirelab_model::event::{Command, Configured, Event};
+use wirelab_model::journal::TrialRecord;
+use wirelab_model::manifest::EndpointRecord;
+use wirelab_model::metric::{Value, Values};
+use wirelab_model::outcome::{Blame, Outcome};
+use wirelab_model::plan::{Cell, Job, Plan, Trial};
+use wirelab_model::spec::{Extent, Pause, Schedule};
+use wirelab_model::warning::Warning;
+use wirelab_observe::drops::COUNTERS;
+use wirelab_observe::{Observer, Targets, Window};
+
+use crate::error::RunError;
+use crate::folder::{self, Folder};
+use crate::player::{Cut, Player};
+use crate::results::{self, Results};
+use crate::session::timestamp;
+use crate::spec::{self, Files};
+use crate::{samples, verify};
+
+/// How long endpoints may take for what is not measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// From the start of a process to `ready`. Runtimes with a virtual machine are slow to start.
+    pub startup: Duration,
+    /// Beyond the computed length of warm-up and window.
+    pub slack: Duration,
+    /// From `finish` to `done`: the results of a million requests are being written.
+    pub finish: Duration,
+    /// From `done` to the end of the process.
+    pub exit: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            startup: Duration::from_secs(30),
+            slack: Duration::from_secs(10),
+            finish: Duration::from_secs(120),
+            exit: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What the trials of a session share.
+pub(crate) struct Bench<'a> {
+    pub lab: &'a mut dyn Lab,
+    pub plan: &'a Plan,
+    pub endpoints: &'a IndexMap<String, EndpointRecord>,
+    pub observers: &'a [String],
+    pub folder: &'a Folder,
+    pub files: &'a Files,
+    pub limits: Limits,
+    pub stop: &'a AtomicBool,
+}
+
+/// What is known of a trial so far; a failed one keeps it for the diagnosis.
+#[derive(Default)]
+struct Facts {
+    server: Configured,
+    client: Configured,
+    window_ns: u64,
+    values: Values,
+    results: Option<String>,
+    warnings: Vec<Warning>,
+}
+
+impl Bench<'_> {
+    /// Executes a trial; absent if it was interrupted, in which case nothing of it stays.
+    pub(crate) fn run(&mut self, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {
+        let at = timestamp();
+        let begun = Instant::now();
+        let mut facts = Facts::default();
+        let measured = self.measure(trial, &mut facts);
+        let logs = [self.folder.log(trial, SERVER_LOG), self.folder.log(trial, CLIENT_LOG)];
+        let outcome = match measured {
+            Ok(()) => Outcome::Ok,
+            Err(Cut::Outcome(outcome)) => {
+                self.keep_results(trial)?;
+                outcome
+            }
+            Err(Cut::Interrupted) => {
+                for log in logs {
+                    remove(&log)?;
+                }
+                return Ok(None);
+            }
+            Err(Cut::Run(error)) => return Err(error),
+        };
+        for log in logs {
+            // A silent process is the normal case, and says nothing that would be worth a file.
+            if fs::metadata(&log).is_ok_and(|about| about.len() == 0) {
+                remove(&log)?;
+            }
+        }
+        Ok(Some(TrialRecord {
+            trial: *trial,
+            at,
+            took_ns: begun.elapsed().as_nanos() as u64,
+            outcome,
+            window_ns: facts.window_ns,
+            values: facts.values,
+            results: facts.results,
+            server: facts.server,
+            client: facts.client,
+            warnings: facts.warnings,
+        }))
+    }
+
+    fn measure(&mut self, trial: &Trial, facts: &mut Facts) -> Result<(), Cut> {
+        let cell = cell(self.plan, trial)?;
+        let mut observers = observers(self.observers)?;
+        remove(&self.files.results)?;
+        self.conduct(trial, cell, &mut observers, facts)?;
+
+        let results = results::read(&self.files.results, cell.job.recording)
+            .map_err(|why| Cut::failed(Blame::Client, format!("the client `{}`: {why}", cell.job.client)))?;
+        let checked = verify::negotiated(cell.job.protocol, &facts.client)
+            .and_then(|()| verify::in_force(Role::Server, &cell.job.transport, &facts.server))
+            .and_then(|()| verify::in_force(Role::Client, &cell.job.transport, &facts.client))
+            .and_then(|()| verify::results(cell, facts.window_ns, &results));
+        let tally = checked.map_err(Cut::Outcome)?;
+
+        let mut values = match &results {
+            Results::Samples(samples) => wirelab_stats::summarise(samples, facts.window_ns),
+            Results::Histograms(histograms) => wirelab_stats::summarise_histograms(histograms, facts.window_ns)
+                .map_err(|why| Cut::failed(Blame::Client, why))?,
+        };
+        let window = Window { ns: facts.window_ns, requests: tally.ok, bytes: tally.bytes(cell) };
+        for observer in &mut observers {
+            values.extend(observer.values(&window));
+        }
+        facts.warnings = tally.warnings(cell);
+        facts.warnings.extend(drops(cell, &values));
+        facts.values = values;
+        facts.results = Some(self.keep(trial, &results)?);
+        Ok(())
+    }
+
+    /// Starts, synchronises and ends both processes.
+    fn conduct(
+        &mut self,
+        trial: &Trial,
+        cell: &Cell,
+        observers: &mut [Box<dyn Observer>],
+        facts: &mut Facts,
+    ) -> Result<(), Cut> {
+        let (limits, stop, job) = (self.limits, self.stop, &cell.job);
+        let LabOf { addresses, server, client } = self.lab_of(job)?;
+
+        let server_spec = self.files.folder.join("server.json");
+        spec::write(&server_spec, &spec::server(job, addresses, self.files))?;
+        let log = self.folder.log(trial, SERVER_LOG);
+        let launch = Launch { role: Role::Server, endpoint: &server, job, spec: &server_spec, log: &log };
+        let mut server = Player::start(self.lab, &launch)?;
+        let attempt = "starting";
+        let port = match server.wait(attempt, limits.startup, None, stop)? {
+            Event::Ready { port: Some(port), configured } => {
+                facts.server.extend(configured);
+                port
+            }
+            Event::Ready { port: None, .. } => {
+                return Err(Cut::failed(Blame::Server, format!("{server} printed `ready` without its port")));
+            }
+            other => return Err(server.unexpected(&other, attempt)),
+        };
+
+        let client_spec = self.files.folder.join("client.json");
+        spec::write(&client_spec, &spec::client(trial, cell, addresses, port, self.files)?)?;
+        let log = self.folder.log(trial, CLIENT_LOG);
+        let launch = Launch { role: Role::Client, endpoint: &client, job, spec: &client_spec, log: &log };
+        let mut client = Player::start(self.lab, &launch)?;
+        match client.wait(attempt, limits.startup, Some(&mut server), stop)? {
+            Event::Ready { configured, .. } => facts.client.extend(configured),
+            other => return Err(client.unexpected(&other, attempt)),
+        }
+
+        client.send(Command::Go)?;
+        let attempt = "making the check request and warming up";
+        let request = Duration::from_nanos(job.timeouts.connect_ns.saturating_add(job.timeouts.request_ns));
+        let warm_up = job.warm_up.map_or(Duration::ZERO, |extent| longest(job, extent));
+        match client.wait(
+            attempt,
+            limits.slack.saturating_add(request).saturating_add(warm_up),
+            Some(&mut server),
+            stop,
+        )? {
+            Event::Warm => {}
+            other => return Err(client.unexpected(&other, attempt)),
+        }
+
+        let targets = Targets { server: server.pid(), client: client.pid() };
+        for observer in observers.iter_mut() {
+            observer.begin(&targets);
+        }
+        let begun = Instant::now();
+        client.send(Command::Go)?;
+        let attempt = "measuring";
+        let ended =
+            client.wait(attempt, limits.slack.saturating_add(longest(job, job.extent)), Some(&mut server), stop);
+        let passed = begun.elapsed();
+        // In reverse, so that the first observer encloses the others.
+        for observer in observers.iter_mut().rev() {
+            observer.end(&targets);
+        }
+        match ended? {
+            Event::End { window_ns } => facts.window_ns = window_ns,
+            other => return Err(client.unexpected(&other, attempt)),
+        }
+        // A process without a number is not on this machine, or not a process: its clock is not ours.
+        if client.pid().is_some() {
+            verify::window(facts.window_ns, passed).map_err(Cut::Outcome)?;
+        }
+
+        client.send(Command::Finish)?;
+        let attempt = "closing its connections and writing its results";
+        match client.wait(attempt, limits.finish, Some(&mut server), stop)? {
+            Event::Done { configured, .. } => facts.client.extend(configured),
+            other => return Err(client.unexpected(&other, attempt)),
+        }
+        client.end("ending after `done`", limits.exit)?;
+
+        server.send(Command::Stop)?;
+        let attempt = "stopping";
+        match server.wait(attempt, limits.exit, None, stop)? {
+            Event::Done { configured, .. } => facts.server.extend(configured),
+            other => return Err(server.unexpected(&other, attempt)),
+        }
+        server.end("ending after `done`", limits.exit)?;
+        Ok(())
+    }
+
+    fn lab_of(&self, job: &Job) -> Result<LabOf, Cut> {
+        let addresses = self.lab.addresses(job).map_err(|LabError(why)| Cut::failed(Blame::Lab, why))?;
+        Ok(LabOf { addresses, server: self.endpoint(&job.server)?, client: self.endpoint(&job.client)? })
+    }
+
+    fn endpoint(&self, name: &str) -> Result<Endpoint, RunError> {
+        let record = self.endpoints.get(name).ok_or_else(|| RunError::Refused {
+            why: format!("the plan names the endpoint `{name}`, which is not part of the run"),
+        })?;
+        Ok(record.endpoint.clone())
+    }
+
+    /// Files the results under the trial's number; gives their path below the run folder.
+    fn keep(&self, trial: &Trial, results: &Results) -> Result<String, RunError> {
+        let stem = folder::stem(trial);
+        let name = match results {
+            Results::Samples(_) => format!("{stem}.parquet"),
+            Results::Histograms(_) => format!("{stem}.json"),
+        };
+        let path = self.folder.samples().join(&name);
+        match results {
+            Results::Samples(records) => samples::write(&path, trial, records)?,
+            Results::Histograms(histograms) => {
+                let mut text = serde_json::to_vec(histograms).map_err(|error| RunError::Refused {
+                    why: format!("histograms cannot be written as JSON: {error}"),
+                })?;
+                text.push(b'\n');
+                folder::write_whole(&path, &text)?;
+            }
+        }
+        Ok(format!("samples/{name}"))
+    }
+
+    /// What the client of a failed trial wrote goes to the logs, not to the samples: it explains, and does not count.
+    fn keep_results(&self, trial: &Trial) -> Result<(), RunError> {
+        let kept = self.folder.log(trial, "client-results.jsonl");
+        match fs::metadata(&self.files.results) {
+            Ok(about) if about.len() > 0 => {
+                fs::rename(&self.files.results, &kept).map_err(RunError::io("cannot keep the results as", &kept))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+struct LabOf {
+    addresses: wirelab_lab::Addresses,
+    server: Endpoint,
+    client: Endpoint,
+}
+
+const SERVER_LOG: &str = "server.log";
+const CLIENT_LOG: &str = "client.log";
+
+fn cell<'a>(plan: &'a Plan, trial: &Trial) -> Result<&'a Cell, RunError> {
+    plan.cells.get(trial.cell).ok_or_else(|| RunError::Refused {
+        why: format!("trial {} is of cell {}, which the plan does not have", trial.number, trial.cell),
+    })
+}
+
+/// New observers for a trial.
+pub(crate) fn observers(names: &[String]) -> Result<Vec<Box<dyn Observer>>, RunError> {
+    let unknown = |name: &String| RunError::Refused { why: wirelab_observe::unknown(name) };
+    names.iter().map(|name| wirelab_observe::create(name).ok_or_else(|| unknown(name))).collect()
+}
+
+/// Drops that the kernel counted during the window, of the transport that the cell uses.
+fn drops(cell: &Cell, values: &Values) -> Vec<Warning> {
+    let count = |name: &str| values.get(name).and_then(Value::number).unwrap_or(0.0);
+    let mut warnings = Vec::new();
+    for counter in &COUNTERS {
+        let (heading, name) = counter.kernel;
+        let dropped = match (heading, name) {
+            // A repair, and often of nothing that was dropped; the metric is there for who wants it.
+            ("Tcp", "RetransSegs") => continue,
+            // The kernel counts a full buffer in both.
+            ("Udp", "InErrors") => count(counter.metric.name) - count("udp_receive_buffer_errors"),
+            _ => count(counter.metric.name),
+        };
+        if dropped > 0.0 && (heading == "Udp") == cell.job.protocol.uses_udp() {
+            let (cell, counter) = (cell.label(), format!("{heading} {name}"));
+            warnings.push(Warning::Drops { cell, counter, count: dropped as u64 });
+        }
+    }
+    warnings
+}
+
+/// Time-outs in a row are waited for up to this long; a client that hangs is found out then.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The longest that an extent can take by right: its schedule, and time-outs of its requests within reason.
+fn longest(job: &Job, extent: Extent) -> Duration {
+    let request = Duration::from_nanos(job.timeouts.request_ns.saturating_add(job.timeouts.connect_ns));
+    let requests = match extent {
+        Extent::DurationNs(ns) => return Duration::from_nanos(ns).saturating_add(request),
+        Extent::Requests(requests) => requests,
+    };
+    match job.schedule {
+        Schedule::Closed { workers, pause } => {
+            let longest_pause = Duration::from_nanos(match pause {
+                Pause::None => 0,
+                Pause::Fixed { ns } => ns,
+                Pause::Uniform { max_ns, .. } => max_ns,
+            });
+            let each = times(1, requests.div_ceil(workers.max(1).into()));
+            let pauses = longest_pause.saturating_mul(each);
+            pauses.saturating_add(request.saturating_mul(each).min(PATIENCE.max(request)))
+        }
+        Schedule::Open { rate_per_s, .. } => {
+            // Ten standard deviations of a Poisson process, and room for the first few arrivals.
+            let arrivals = requests as f64 + 10.0 * (requests as f64).sqrt() + 20.0;
+            let schedule = Duration::try_from_secs_f64(arrivals / rate_per_s).unwrap_or(Duration::MAX);
+            let backlog = request.saturating_mul(times(1, requests)).min(PATIENCE.max(request));
+            schedule.saturating_add(backlog)
+        }
+    }
+}
+
+/// A count as a factor of durations, at least `least`.
+fn times(least: u32, count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX).max(least)
+}
+
+fn remove(path: &std::path::Path) -> Result<(), RunError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(RunError::io("cannot remove", path)(error)),
+        _ => Ok(()),
+    }
+}

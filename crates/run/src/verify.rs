@@ -1,0 +1,266 @@
+//! Checks what a client measured against its spec and against physics, before anything of it counts.
+//!
+//! A violation fails the trial: a number that cannot be true says that the instrument, not the protocol, was measured.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use wirelab_lab::Role;
+use wirelab_model::event::Configured;
+use wirelab_model::histogram::Histograms;
+use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
+use wirelab_model::plan::{Cell, Job};
+use wirelab_model::protocol::Protocol;
+use wirelab_model::sample::{Handshake, Sample};
+use wirelab_model::settings::Exchange;
+use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
+use wirelab_model::warning::Warning;
+
+use crate::documents::response_size;
+use crate::results::Results;
+
+/// What happened in the measured window, once it is believed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Requests that succeeded.
+    pub ok: u64,
+    /// Requests that failed, by kind.
+    pub errors: IndexMap<ErrorKind, u64>,
+    /// Handshakes in the window, by how they began.
+    pub handshakes: IndexMap<Handshake, u64>,
+}
+
+impl Tally {
+    fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// Payload bytes of the requests that succeeded, both directions. Their sizes were checked one by one.
+    pub(crate) fn bytes(&self, cell: &Cell) -> u64 {
+        self.ok.saturating_mul(cell.job.request_size.bytes().saturating_add(response_size(cell)))
+    }
+
+    /// What the report has to say of the trial.
+    pub(crate) fn warnings(&self, cell: &Cell) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        // The first of equally frequent kinds, so that the same trial gives the same warning.
+        let mut most: Option<(ErrorKind, u64)> = None;
+        for (kind, count) in &self.errors {
+            if most.is_none_or(|(_, before)| *count > before) {
+                most = Some((*kind, *count));
+            }
+        }
+        if let Some((kind, _)) = most.filter(|(_, count)| *count > 0) {
+            let share = self.failed() as f64 / (self.ok + self.failed()) as f64;
+            warnings.push(Warning::RequestsFailed { cell: cell.label(), share, kind: kind.to_string() });
+        }
+        let wanted = match cell.job.resumption {
+            Resumption::None => None,
+            Resumption::Resume => Some((Handshake::Resumed, "resumed")),
+            Resumption::ZeroRtt => Some((Handshake::EarlyAccepted, "early_accepted")),
+        };
+        let all: u64 = self.handshakes.values().sum();
+        if let Some((wanted, word)) = wanted {
+            let hit = self.handshakes.get(&wanted).copied().unwrap_or(0);
+            if hit < all {
+                let share = hit as f64 / all as f64;
+                warnings.push(Warning::ResumptionMissed { cell: cell.label(), wanted: word.to_owned(), share });
+            }
+        }
+        warnings
+    }
+}
+
+/// What a check found: the client's fault unless said otherwise.
+type Checked<T> = Result<T, Outcome>;
+
+fn client(reason: impl Into<String>) -> Outcome {
+    Outcome::failed(Blame::Client, reason)
+}
+
+/// Reading a clock twice gives two times; this much between them is nobody's fault.
+const CLOCK_SLACK: Duration = Duration::from_millis(1);
+
+/// The protocol that was negotiated is the one that the cell is about.
+pub(crate) fn negotiated(protocol: Protocol, configured: &Configured) -> Checked<()> {
+    let said = configured.get("alpn").filter(|value| !value.is_null());
+    match (protocol.alpn(), said) {
+        (None, None) => Ok(()),
+        (Some(wanted), Some(said)) if said.as_str() == Some(wanted) => Ok(()),
+        (Some(wanted), None) => Err(client(format!(
+            "the client does not report which protocol was negotiated (`alpn`); `{wanted}` is required"
+        ))),
+        (wanted, Some(said)) => Err(client(format!(
+            "the client reports that {said} was negotiated (`alpn`), where {protocol} requires {}",
+            wanted.map_or_else(|| "nothing".to_owned(), |wanted| format!("`{wanted}`"))
+        ))),
+    }
+}
+
+/// What an endpoint says is in force is what it was asked for. A number may be larger: kernels round buffers up.
+pub(crate) fn in_force(role: Role, asked: &Transport, configured: &Configured) -> Checked<()> {
+    let Ok(serde_json::Value::Object(asked)) = serde_json::to_value(asked) else { return Ok(()) };
+    for (name, asked) in &asked {
+        let Some(is) = configured.get(name).filter(|is| !is.is_null()) else { continue };
+        let honoured = match (asked.as_u64(), is.as_u64()) {
+            (Some(asked), Some(is)) => is >= asked,
+            _ => asked == is,
+        };
+        if !honoured {
+            let word = role.word();
+            let reason =
+                format!("the {word} was asked for `{name}` = {asked} and reports {is}; it must honour it or refuse it");
+            return Err(Outcome::failed(role.blame(), reason));
+        }
+    }
+    Ok(())
+}
+
+/// The window that the client reports agrees with the time that passed here, between sending `go` and reading `end`.
+pub(crate) fn window(window_ns: u64, passed: Duration) -> Checked<()> {
+    let window = Duration::from_nanos(window_ns);
+    // Scheduling of two processes lies between the two: far less than this on any machine worth measuring on.
+    let longest_gap = Duration::from_secs(1) + passed / 10;
+    if window > passed + CLOCK_SLACK {
+        Err(client(format!("the client reports a window of {window:?}, but only {passed:?} passed here")))
+    } else if passed > window + longest_gap {
+        Err(client(format!("the client reports a window of {window:?}, but {passed:?} passed here")))
+    } else {
+        Ok(())
+    }
+}
+
+/// Everything that can be checked of the results.
+pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked<Tally> {
+    let tally = match results {
+        Results::Samples(samples) => self::samples(cell, window_ns, samples)?,
+        Results::Histograms(histograms) => self::histograms(cell, window_ns, histograms)?,
+    };
+    let all = tally.ok + tally.failed();
+    match cell.job.extent {
+        Extent::Requests(wanted) if all != wanted => {
+            return Err(client(format!("the client recorded {all} requests where {wanted} were asked for")));
+        }
+        _ if all == 0 => return Err(client("the client made no request in the measured window")),
+        _ => {}
+    }
+    let foreign = tally.handshakes.keys().find(|handshake| **handshake != Handshake::Full);
+    if let (Resumption::None, Some(foreign)) = (cell.job.resumption, foreign) {
+        return Err(client(format!("a connection was {foreign:?} where each has to be new (`resumption = \"none\"`)")));
+    }
+    Ok(tally)
+}
+
+fn samples(cell: &Cell, window_ns: u64, samples: &[Sample]) -> Checked<Tally> {
+    let latest = window_ns.saturating_add(CLOCK_SLACK.as_nanos() as u64);
+    let mut tally = Tally::default();
+    let mut connections = HashSet::new();
+    for (index, sample) in samples.iter().enumerate() {
+        let of =
+            |blame, what: String| Err(Outcome::failed(blame, format!("record {} is impossible: {what}", index + 1)));
+        if let Err(what) = sample.check() {
+            return of(Blame::Client, what.to_owned());
+        }
+        if sample.last_byte_ns > latest {
+            let what = format!("it ended at {} ns, after the window of {window_ns} ns", sample.last_byte_ns);
+            return of(Blame::Client, what);
+        }
+        if let Some(handshake) = sample.handshake {
+            *tally.handshakes.entry(handshake).or_default() += 1;
+        }
+        if let Some(kind) = sample.error {
+            *tally.errors.entry(kind).or_default() += 1;
+            continue;
+        }
+        tally.ok += 1;
+        if let Some((blame, what)) = wrong(cell, sample) {
+            return of(blame, what);
+        }
+        if cell.job.connections == ConnectionPolicy::PerRequest && !connections.insert(sample.connection) {
+            let what = format!("it used connection {} again, where every request has its own", sample.connection);
+            return of(Blame::Client, what);
+        }
+    }
+    Ok(tally)
+}
+
+/// What is wrong with a sample that claims success.
+fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
+    let job = &cell.job;
+    let (sent, received) = (job.request_size.bytes(), response_size(cell));
+    if sample.bytes_in != received {
+        return Some((
+            Blame::Client,
+            format!("it succeeded with {} bytes where {received} are right", sample.bytes_in),
+        ));
+    }
+    if sample.bytes_out != sent {
+        return Some((Blame::Client, format!("it sent {} bytes of body where {sent} are right", sample.bytes_out)));
+    }
+    if job.protocol.is_http() && sample.status != Some(200) {
+        return Some((Blame::Client, format!("it succeeded with status {:?}", sample.status)));
+    }
+    let opened = job.connections == ConnectionPolicy::PerRequest;
+    if opened && job.protocol.is_secure() && sample.handshake.is_none() {
+        return Some((Blame::Client, "it opened its connection and does not say how the handshake began".to_owned()));
+    }
+    let (waited, delay) = (sample.first_byte_ns.unwrap_or(u64::MAX).saturating_sub(sample.start_ns), least_delay(job));
+    if waited < delay {
+        return Some((
+            Blame::Server,
+            format!("its answer came after {waited} ns where the server had to wait {delay} ns"),
+        ));
+    }
+    None
+}
+
+/// The delay that the server was told to keep, in whole microseconds as the request says it.
+fn least_delay(job: &Job) -> u64 {
+    if job.exchange == Exchange::Delay { job.delay.nanos() / 1000 * 1000 } else { 0 }
+}
+
+fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<Tally> {
+    let h = histograms;
+    let latest = window_ns.saturating_add(CLOCK_SLACK.as_nanos() as u64);
+    let tally = Tally {
+        ok: h.requests,
+        errors: h.errors.iter().filter(|(_, count)| **count > 0).map(|(kind, count)| (*kind, *count)).collect(),
+        handshakes: h.handshakes.iter().filter(|(_, count)| **count > 0).map(|(kind, count)| (*kind, *count)).collect(),
+    };
+    let failed = tally.failed();
+    let (all, received) = (tally.ok + failed, response_size(cell));
+    let must_equal = [
+        ("values of `response`", h.response.count, tally.ok),
+        ("values of `service`", h.service.count, tally.ok),
+        ("values of `first_byte`", h.first_byte.count, tally.ok),
+        ("values of `lag`", h.lag.count, all),
+        ("values of `failure`", h.failure.count, failed),
+        ("bytes received", h.bytes_in, tally.ok.saturating_mul(received)),
+        ("bytes sent", h.bytes_out, tally.ok.saturating_mul(cell.job.request_size.bytes())),
+    ];
+    if let Some((what, is, right)) = must_equal.into_iter().find(|(_, is, right)| is != right) {
+        return Err(client(format!("the histograms contradict themselves: {is} {what} where {right} are right")));
+    }
+    for (name, histogram) in [("response", &h.response), ("service", &h.service), ("failure", &h.failure)] {
+        if histogram.max_ns > latest {
+            let max = histogram.max_ns;
+            return Err(client(format!("the longest `{name}` time, {max} ns, exceeds the window of {window_ns} ns")));
+        }
+    }
+    let delay = least_delay(&cell.job);
+    if tally.ok > 0 && h.first_byte.min_ns < delay {
+        let reason = format!("an answer came after {} ns where the server had to wait {delay} ns", h.first_byte.min_ns);
+        return Err(Outcome::failed(Blame::Server, reason));
+    }
+    if cell.job.connections == ConnectionPolicy::PerRequest && h.connections < tally.ok {
+        let reason =
+            format!("{} connections for {} requests, where every request has its own", h.connections, tally.ok);
+        return Err(client(reason));
+    }
+    Ok(tally)
+}
+
+#[cfg(test)]
+#[path = "verify_tests.rs"]
+mod tests;

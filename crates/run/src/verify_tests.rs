@@ -1,0 +1,195 @@
+use wirelab_model::histogram::Histogram;
+use wirelab_model::spec::{Pause, Recording, Schedule, Timeouts};
+use wirelab_model::units::{Size, Span};
+
+use super::*;
+
+const WINDOW: u64 = 1_000_000_000;
+
+fn cell() -> Cell {
+    let job = Job {
+        protocol: Protocol::H2,
+        server: "builtin".to_owned(),
+        client: "builtin".to_owned(),
+        placement: "local".to_owned(),
+        exchange: Exchange::Files,
+        request_size: Size(0),
+        response_size: Size(1024),
+        delay: Span(0),
+        connections: ConnectionPolicy::PerRequest,
+        schedule: Schedule::Closed { workers: 1, pause: Pause::None },
+        extent: Extent::Requests(3),
+        warm_up: None,
+        resumption: Resumption::None,
+        timeouts: Timeouts { connect_ns: 1, request_ns: 1 },
+        recording: Recording::Samples,
+        transport: Transport::default(),
+        server_threads: None,
+        client_threads: None,
+    };
+    Cell { levels: IndexMap::new(), twin_of: None, job }
+}
+
+fn sample(number: u32) -> Sample {
+    let start = u64::from(number) * 1_000_000;
+    Sample {
+        intended_ns: start,
+        start_ns: start,
+        connected_ns: Some(start + 10),
+        handshake_ns: Some(start + 20),
+        first_byte_ns: Some(start + 400_000),
+        last_byte_ns: start + 500_000,
+        bytes_out: 0,
+        bytes_in: 1024,
+        status: Some(200),
+        connection: number,
+        handshake: Some(Handshake::Full),
+        error: None,
+    }
+}
+
+fn checked(cell: &Cell, change: impl FnOnce(&mut Vec<Sample>)) -> Checked<Tally> {
+    let mut samples: Vec<_> = (0..3).map(sample).collect();
+    change(&mut samples);
+    results(cell, WINDOW, &Results::Samples(samples))
+}
+
+fn refused(cell: &Cell, change: impl FnOnce(&mut Vec<Sample>), blame: Blame, words: &str) {
+    match checked(cell, change) {
+        Err(Outcome::Failed { blame: found, reason }) => {
+            assert!(found == blame && reason.contains(words), "{found}: {reason}");
+        }
+        other => panic!("{words}: {other:?}"),
+    }
+}
+
+#[test]
+fn right_records_are_counted() {
+    let tally = checked(&cell(), |_| ()).unwrap();
+    assert_eq!((tally.ok, tally.failed(), tally.bytes(&cell())), (3, 0, 3 * 1024));
+    assert_eq!(tally.warnings(&cell()), []);
+}
+
+#[test]
+fn failed_requests_are_counted_by_kind_and_their_bytes_are_not() {
+    let tally = checked(&cell(), |samples| {
+        let failed = &mut samples[1];
+        (failed.error, failed.first_byte_ns, failed.bytes_in) = (Some(ErrorKind::Timeout), None, 7);
+    })
+    .unwrap();
+    assert_eq!((tally.ok, tally.failed(), tally.bytes(&cell())), (2, 1, 2 * 1024));
+    let [Warning::RequestsFailed { share, kind, .. }] = &tally.warnings(&cell())[..] else { panic!("{tally:?}") };
+    assert!((share - 1.0 / 3.0).abs() < 1e-12 && kind == "timeout");
+}
+
+#[test]
+fn impossible_records_fail_the_trial_with_the_number_of_the_record() {
+    let cell = cell();
+    refused(&cell, |s| s[2].connected_ns = Some(0), Blame::Client, "record 3 is impossible: its times");
+    refused(&cell, |s| s[0].last_byte_ns = 2 * WINDOW, Blame::Client, "after the window");
+    refused(&cell, |s| s[1].bytes_in = 1023, Blame::Client, "1023 bytes where 1024");
+    refused(&cell, |s| s[1].bytes_out = 5, Blame::Client, "it sent 5 bytes");
+    refused(&cell, |s| s[1].status = Some(404), Blame::Client, "status");
+    refused(&cell, |s| s[1].handshake = None, Blame::Client, "how the handshake began");
+    refused(&cell, |s| s[1].connection = 0, Blame::Client, "connection 0 again");
+    refused(&cell, |s| s[1].handshake = Some(Handshake::Resumed), Blame::Client, "has to be new");
+    refused(&cell, |s| s.truncate(2), Blame::Client, "2 requests where 3");
+    refused(&cell, Vec::clear, Blame::Client, "0 requests where 3");
+}
+
+#[test]
+fn a_duration_without_any_request_is_no_measurement() {
+    let mut cell = cell();
+    cell.job.extent = Extent::DurationNs(WINDOW);
+    refused(&cell, Vec::clear, Blame::Client, "no request");
+    assert_eq!(checked(&cell, |s| s.truncate(2)).unwrap().ok, 2);
+}
+
+#[test]
+fn an_answer_before_its_delay_is_the_servers_fault() {
+    let mut cell = cell();
+    cell.job.exchange = Exchange::Delay;
+    cell.job.delay = Span(400_000);
+    let empty = |samples: &mut Vec<Sample>| samples.iter_mut().for_each(|sample| sample.bytes_in = 0);
+    assert!(checked(&cell, empty).is_ok());
+    cell.job.delay = Span(401_000);
+    refused(&cell, empty, Blame::Server, "had to wait 401000 ns");
+}
+
+#[test]
+fn resumption_that_was_missed_is_warned_of() {
+    let mut cell = cell();
+    cell.job.resumption = Resumption::ZeroRtt;
+    let tally = checked(&cell, |s| s[0].handshake = Some(Handshake::EarlyAccepted)).unwrap();
+    let [Warning::ResumptionMissed { wanted, share, .. }] = &tally.warnings(&cell)[..] else { panic!("{tally:?}") };
+    assert!(wanted == "early_accepted" && (share - 1.0 / 3.0).abs() < 1e-12);
+}
+
+#[test]
+fn the_negotiated_protocol_has_to_be_the_cells() {
+    let said = |alpn: serde_json::Value| [("alpn".to_owned(), alpn)].into_iter().collect::<Configured>();
+    assert!(negotiated(Protocol::H2, &said("h2".into())).is_ok());
+    assert!(negotiated(Protocol::H2, &said("http/1.1".into())).is_err());
+    assert!(negotiated(Protocol::H2, &Configured::new()).is_err());
+    assert!(negotiated(Protocol::H1c, &Configured::new()).is_ok());
+    assert!(negotiated(Protocol::H1c, &said(serde_json::Value::Null)).is_ok());
+    assert!(negotiated(Protocol::H1c, &said("h2".into())).is_err());
+}
+
+#[test]
+fn what_is_in_force_has_to_be_what_was_asked_for() {
+    let asked = Transport { no_delay: Some(true), stream_window: Some(1000), ..Transport::default() };
+    let said = |name: &str, value: serde_json::Value| [(name.to_owned(), value)].into_iter().collect::<Configured>();
+    for (name, value, honoured) in [
+        ("no_delay", true.into(), true),
+        ("no_delay", false.into(), false),
+        ("stream_window", 1000.into(), true),
+        ("stream_window", 2000.into(), true),
+        ("stream_window", 999.into(), false),
+        ("congestion", "bbr".into(), true),
+    ] {
+        let checked = in_force(Role::Server, &asked, &said(name, value));
+        assert_eq!(checked.is_ok(), honoured, "{name}: {checked:?}");
+    }
+}
+
+#[test]
+fn a_window_that_disagrees_with_the_time_that_passed_is_refused() {
+    let passed = Duration::from_secs(10);
+    assert!(window(9_990_000_000, passed).is_ok());
+    assert!(window(10_000_500_000, passed).is_ok());
+    assert!(window(10_002_000_000, passed).is_err());
+    assert!(window(7_000_000_000, passed).is_err());
+}
+
+#[test]
+fn histograms_that_contradict_themselves_are_refused() {
+    let of = |count, max_ns| Histogram { count, max_ns, min_ns: 1, ..Histogram::default() };
+    let right = Histograms {
+        response: of(3, 500),
+        service: of(3, 500),
+        lag: of(3, 5),
+        handshake: of(3, 100),
+        first_byte: of(3, 400),
+        failure: of(0, 0),
+        requests: 3,
+        errors: IndexMap::new(),
+        bytes_in: 3 * 1024,
+        bytes_out: 0,
+        connections: 3,
+        handshakes: [(Handshake::Full, 3)].into_iter().collect(),
+    };
+    let check = |histograms: Histograms| results(&cell(), WINDOW, &Results::Histograms(Box::new(histograms)));
+    assert_eq!(check(right.clone()).unwrap().ok, 3);
+    for wrong in [
+        Histograms { requests: 4, ..right.clone() },
+        Histograms { bytes_in: 1, ..right.clone() },
+        Histograms { lag: of(2, 5), ..right.clone() },
+        Histograms { response: of(3, 2 * WINDOW), ..right.clone() },
+        Histograms { connections: 1, ..right.clone() },
+        Histograms { errors: [(ErrorKind::Reset, 1)].into_iter().collect(), ..right.clone() },
+        Histograms { handshakes: [(Handshake::Resumed, 3)].into_iter().collect(), ..right.clone() },
+    ] {
+        assert!(check(wrong.clone()).is_err(), "{wrong:?}");
+    }
+}

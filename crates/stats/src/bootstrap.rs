@@ -1,0 +1,184 @@
+//! Bootstrap intervals over trials: Efron (1979), "Bootstrap methods: another look at the jackknife"; Efron and Tibshirani (1993), "An
+//! introduction to the bootstrap", chapter 13.
+//!
+//! Percentile intervals, for three reasons. What is resampled are medians, and the acceleration of a BCa interval comes from the
+//! jackknife, which is inconsistent for the median (Miller 1974; Efron 1982). Percentile intervals respect transformations, so that
+//! the interval of a/b is the reciprocal of that of b/a. And they never leave the range of the data. What they cover at 10 to 30
+//! blocks is measured by simulation (`docs/statistics.md`).
+//!
+//! Blocks are resampled, all cells of a block together, so that what a block's trials share stays shared. For equal numbers of
+//! blocks every interval uses the same resamples.
+
+use std::collections::BTreeMap;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::analysis::Interval;
+use crate::quantile;
+
+/// Resamples per interval. At 4000 the ends of a 95 % interval have 100 resamples beyond them.
+pub const RESAMPLES: usize = 4000;
+
+/// The fewest values that an interval is given for.
+pub const MIN_VALUES: usize = 3;
+
+/// The source of resamples: the same seed gives the same intervals.
+#[derive(Debug, Clone)]
+pub struct Bootstrap {
+    seed: u64,
+    /// By number of blocks: for each resample, how often each block is in it.
+    counts: BTreeMap<usize, Vec<u16>>,
+}
+
+impl Bootstrap {
+    /// A source whose resamples depend on the seed and the number of blocks alone.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self { seed, counts: BTreeMap::new() }
+    }
+
+    /// The bootstrap distribution, in ascending order, of an effect that is computed from the medians of several cells.
+    ///
+    /// `cells` has one list per cell, of equal length and in the same order of blocks. `None` for fewer than [`MIN_VALUES`] blocks, or
+    /// where the effect of some resample is not finite (a median of 0 was divided by).
+    pub fn distribution(&mut self, cells: &[&[f64]], effect: impl Fn(&[f64]) -> f64) -> Option<Distribution> {
+        let n = cells.first()?.len();
+        if n < MIN_VALUES || n > usize::from(u16::MAX) {
+            return None;
+        }
+        let orders: Vec<_> = cells.iter().map(|values| Order::of(values)).collect();
+        let mut medians = vec![0.0; cells.len()];
+        let mut effects = Vec::with_capacity(RESAMPLES);
+        for counts in self.counts(n).chunks_exact(n) {
+            for (median, order) in medians.iter_mut().zip(&orders) {
+                *median = order.median(counts);
+            }
+            effects.push(effect(&medians));
+        }
+        effects.sort_unstable_by(f64::total_cmp);
+        // Infinities and NaN are at the ends of the total order.
+        let finite = effects.first()?.is_finite() && effects.last()?.is_finite();
+        finite.then_some(Distribution(effects))
+    }
+
+    fn counts(&mut self, n: usize) -> &[u16] {
+        self.counts.entry(n).or_insert_with(|| {
+            let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+            random.set_stream(n as u64);
+            let mut counts = vec![0; RESAMPLES * n];
+            for resample in counts.chunks_exact_mut(n) {
+                for _ in 0..n {
+                    resample[random.random_range(0..n)] += 1;
+                }
+            }
+            counts
+        })
+    }
+}
+
+/// Values in ascending order, each with its block: the median of a resample is found by counting, without sorting again.
+struct Order(Vec<(f64, usize)>);
+
+impl Order {
+    fn of(values: &[f64]) -> Self {
+        let mut order: Vec<_> = values.iter().copied().zip(0..).collect();
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        Self(order)
+    }
+
+    fn median(&self, counts: &[u16]) -> f64 {
+        let n = self.0.len();
+        let (mut seen, mut lower) = (0, None);
+        for &(value, block) in &self.0 {
+            seen += usize::from(counts[block]);
+            if seen > n / 2 {
+                return f64::midpoint(lower.unwrap_or(value), value);
+            }
+            if seen > (n - 1) / 2 {
+                lower.get_or_insert(value);
+            }
+        }
+        unreachable!("a resample has as many values as the sample")
+    }
+}
+
+/// The effects of all resamples in ascending order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Distribution(Vec<f64>);
+
+impl Distribution {
+    /// The percentile interval of a nominal coverage, for example 0.95.
+    ///
+    /// # Panics
+    /// Never: there are resamples.
+    #[must_use]
+    pub fn interval(&self, confidence: f64) -> Interval {
+        let end = |q| quantile::interpolated(&self.0, q).expect("there are resamples");
+        Interval { low: end((1.0 - confidence) / 2.0), high: end(f64::midpoint(1.0, confidence)), confidence }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(medians: &[f64]) -> f64 {
+        medians[0] / medians[1]
+    }
+
+    #[test]
+    fn the_median_of_a_resample_is_that_of_the_values_written_out() {
+        let values = [5.0, 1.0, 4.0, 2.0];
+        let order = Order::of(&values);
+        for counts in [[1u16, 1, 1, 1], [4, 0, 0, 0], [0, 2, 0, 2], [2, 1, 1, 0], [0, 3, 1, 0]] {
+            let written: Vec<f64> =
+                values.iter().zip(counts).flat_map(|(v, c)| std::iter::repeat_n(*v, c.into())).collect();
+            assert_eq!(Some(order.median(&counts)), quantile::median(&written), "{counts:?}");
+        }
+    }
+
+    /// Efron (1982), "The jackknife, the bootstrap and other resampling plans", section 10.3: the bootstrap median of an odd sample
+    /// is its k-th smallest value with a binomial probability. For 9 values P(median = smallest) = P(Binomial(9, 1/9) >= 5).
+    #[test]
+    fn the_distribution_of_the_median_is_the_exact_one() {
+        let values: Vec<f64> = (1..=9).map(f64::from).collect();
+        let distribution = Bootstrap::new(1).distribution(&[&values], |m| m[0]).unwrap();
+        // 1 - pbinom(4, 9, k/9) in R, or scipy.stats.binom.sf(4, 9, k / 9), k = 1 to 8.
+        let exact = [0.00145, 0.03037, 0.14485, 0.36551, 0.63449, 0.85515, 0.96963, 0.99855];
+        for (k, exact) in (1..).zip(exact) {
+            let share = distribution.0.iter().filter(|m| **m <= f64::from(k)).count() as f64 / RESAMPLES as f64;
+            assert!((share - exact).abs() < 0.025, "P(median <= {k}) is {share}, exact {exact}");
+        }
+    }
+
+    #[test]
+    fn the_interval_of_a_ratio_is_the_reciprocal_of_the_reversed_one() {
+        let (a, b) = ([3.0, 4.0, 5.0, 4.5, 3.2, 4.8], [2.0, 2.1, 1.9, 2.4, 2.2, 2.0]);
+        let forward = Bootstrap::new(1).distribution(&[&a, &b], ratio).unwrap().interval(0.95);
+        let back = Bootstrap::new(1).distribution(&[&b, &a], ratio).unwrap().interval(0.95);
+        assert!((forward.low * back.high - 1.0).abs() < 0.01 && (forward.high * back.low - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn what_blocks_share_does_not_widen_a_ratio() {
+        let base: Vec<f64> = (0..20).map(|block| 100.0 + 10.0 * f64::from(block % 7)).collect();
+        let double: Vec<f64> = base.iter().map(|value| 2.0 * value).collect();
+        let interval = Bootstrap::new(1).distribution(&[&double, &base], ratio).unwrap().interval(0.95);
+        assert_eq!((interval.low, interval.high), (2.0, 2.0));
+    }
+
+    #[test]
+    fn two_values_or_a_division_by_zero_give_no_interval() {
+        assert_eq!(Bootstrap::new(1).distribution(&[&[1.0, 2.0]], |m| m[0]), None);
+        assert_eq!(Bootstrap::new(1).distribution(&[&[1.0; 5], &[0.0; 5]], ratio), None);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_interval_and_another_one_does_not() {
+        let values: Vec<f64> = (0..15).map(|i| f64::from((i * 7) % 15)).collect();
+        let with = |seed| Bootstrap::new(seed).distribution(&[&values], |m| m[0]);
+        assert_eq!(with(1), with(1));
+        assert_ne!(with(1), with(2));
+    }
+}

@@ -1,0 +1,185 @@
+//! Cells compared with their baselines.
+
+use wirelab_model::plan::{Comparison, Plan};
+use wirelab_model::study::Study;
+
+use crate::analysis::{CannotTell, Compared, Interval, Verdict};
+use crate::bootstrap::Bootstrap;
+use crate::holm::holm;
+use crate::quantile;
+use crate::trials::Trials;
+use crate::wilcoxon;
+
+/// Blocks below which there is no verdict.
+pub const MIN_BLOCKS: u32 = 10;
+
+/// The level of tests.
+pub const ALPHA: f64 = 0.05;
+
+/// Blocks that a verdict needs where `family` comparisons share Holm's correction: [`MIN_BLOCKS`], or more where the smallest P value
+/// that the rank test can give with n blocks, 2 / 2^n, would not be significant.
+#[must_use]
+pub fn blocks_needed(family: usize) -> u32 {
+    let floor = (2.0 * family as f64 / ALPHA).log2().ceil();
+    MIN_BLOCKS.max(floor as u32)
+}
+
+/// Every comparison of the plan in every compared metric, metric by metric.
+pub fn compare(study: &Study, plan: &Plan, trials: &Trials<'_>, bootstrap: &mut Bootstrap) -> Vec<Compared> {
+    study.compare.metrics.iter().flat_map(|metric| compare_in(metric, study, plan, trials, bootstrap)).collect()
+}
+
+fn compare_in(
+    metric: &str,
+    study: &Study,
+    plan: &Plan,
+    trials: &Trials<'_>,
+    bootstrap: &mut Bootstrap,
+) -> Vec<Compared> {
+    let effects: Vec<_> = plan
+        .comparisons
+        .iter()
+        .map(|comparison| {
+            let values = trials.paired(&[comparison.cell, comparison.baseline], metric);
+            PairedEffect::of(&values[0], &values[1], bootstrap)
+        })
+        .collect();
+    let mut corrected = corrected(&plan.comparisons, &effects).into_iter();
+    let aa_pairs = plan.comparisons.iter().filter(|comparison| comparison.aa).count();
+    let needed = blocks_needed(plan.comparisons.len() - aa_pairs);
+    let floors: Vec<_> = plan
+        .comparisons
+        .iter()
+        .zip(&effects)
+        .filter(|(comparison, _)| comparison.aa)
+        .map(|(comparison, effect)| (comparison.baseline, effect.interval_95))
+        .collect();
+
+    let compared = plan.comparisons.iter().zip(effects).map(|(comparison, effect)| {
+        let p_holm = if comparison.aa || effect.p.is_none() { None } else { corrected.next() };
+        // An A/A pair is no hypothesis of the study; Bonferroni's correction over the pairs keeps their false alarms in bounds.
+        let p = if comparison.aa { effect.p.map(|p| (p * aa_pairs as f64).min(1.0)) } else { p_holm };
+        let needed = if comparison.aa { MIN_BLOCKS } else { needed };
+        let floor = floors.iter().find(|(baseline, _)| *baseline == comparison.baseline && !comparison.aa);
+        Compared {
+            cell: comparison.cell,
+            baseline: comparison.baseline,
+            aa: comparison.aa,
+            metric: metric.to_owned(),
+            blocks: effect.blocks,
+            ratio: effect.ratio,
+            interval: effect.interval_95,
+            p: effect.p,
+            p_holm,
+            noise_floor: floor.and_then(|(_, interval)| *interval),
+            verdict: effect.verdict(needed, p, study.compare.margin.0),
+        }
+    });
+    compared.collect()
+}
+
+/// Holm's correction over the comparisons that are not A/A and have a P value, in their order.
+fn corrected(comparisons: &[Comparison], effects: &[PairedEffect]) -> Vec<f64> {
+    let family = comparisons.iter().zip(effects).filter(|(comparison, _)| !comparison.aa);
+    holm(&family.filter_map(|(_, effect)| effect.p).collect::<Vec<_>>())
+}
+
+/// The difference of two cells over the blocks that they have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairedEffect {
+    /// Blocks in which both have a value.
+    pub blocks: u32,
+    /// Ratio of medians; absent without values, or where the baseline's median is 0.
+    pub ratio: Option<f64>,
+    /// Its 95 % interval.
+    pub interval_95: Option<Interval>,
+    /// Its 90 % interval: within the margin, it is two one-sided tests at 5 % (Schuirmann 1987).
+    pub interval_90: Option<Interval>,
+    /// P value of the rank test, two-sided, uncorrected.
+    pub p: Option<f64>,
+    /// Where no ratio has a meaning because values are 0: the 95 % interval of the difference of medians.
+    pub difference: Option<Interval>,
+    /// Whether both have the same value in every block.
+    pub equal: bool,
+}
+
+impl PairedEffect {
+    /// The effect from values in the same order of blocks.
+    #[must_use]
+    pub fn of(cell: &[f64], baseline: &[f64], bootstrap: &mut Bootstrap) -> Self {
+        let ratio = quantile::median(cell).zip(quantile::median(baseline)).map(|(a, b)| a / b);
+        let ratio = ratio.filter(|ratio| ratio.is_finite());
+        let ratios = ratio.and_then(|_| bootstrap.distribution(&[cell, baseline], |m| m[0] / m[1]));
+        let differences = match ratios {
+            Some(_) => None,
+            None => bootstrap.distribution(&[cell, baseline], |m| m[0] - m[1]),
+        };
+        Self {
+            blocks: cell.len() as u32,
+            ratio,
+            interval_95: ratios.as_ref().map(|d| d.interval(0.95)),
+            interval_90: ratios.as_ref().map(|d| d.interval(0.90)),
+            p: wilcoxon::signed_rank(&differences_of(cell, baseline)).map(|test| test.p),
+            difference: differences.map(|d| d.interval(0.95)),
+            equal: cell == baseline,
+        }
+    }
+
+    /// What follows from it, with a P value after correction, and the margin as a share.
+    ///
+    /// Equivalent: the 90 % interval lies within 1/(1+margin) to 1+margin. Otherwise less or more: P is at most 5 % and the 95 %
+    /// interval lies wholly on one side of 1. So a difference that is real and known to be smaller than the margin is equivalent,
+    /// and no verdict rests on the P value or on the interval alone.
+    #[must_use]
+    pub fn verdict(&self, needed: u32, p: Option<f64>, margin: f64) -> Verdict {
+        let cannot = |why| Verdict::CannotTell { why };
+        if self.blocks == 0 {
+            return cannot(CannotTell::NoValues);
+        }
+        if self.blocks < needed {
+            return cannot(CannotTell::TooFewBlocks);
+        }
+        let (Some(interval), Some(narrower)) = (self.interval_95, self.interval_90) else {
+            return self.verdict_of_difference(p);
+        };
+        if narrower.low >= 1.0 / (1.0 + margin) && narrower.high <= 1.0 + margin {
+            return Verdict::Equivalent;
+        }
+        side(interval, 1.0, p)
+    }
+
+    /// Without a ratio there is no margin either: equal values are equivalent, any proven difference is one.
+    fn verdict_of_difference(&self, p: Option<f64>) -> Verdict {
+        match self.difference {
+            Some(_) if self.equal => Verdict::Equivalent,
+            Some(interval) => side(interval, 0.0, p),
+            None => Verdict::CannotTell { why: CannotTell::NoValues },
+        }
+    }
+}
+
+/// On which side of "no difference" an interval lies, if P allows to say so.
+fn side(interval: Interval, none: f64, p: Option<f64>) -> Verdict {
+    let significant = p.is_some_and(|p| p <= ALPHA);
+    if significant && interval.high < none {
+        Verdict::Less
+    } else if significant && interval.low > none {
+        Verdict::More
+    } else {
+        Verdict::CannotTell { why: CannotTell::TooNoisy }
+    }
+}
+
+/// What the rank test ranks: log ratios, because noise and effects multiply; plain differences where a value is not positive.
+fn differences_of(cell: &[f64], baseline: &[f64]) -> Vec<f64> {
+    let pairs = cell.iter().zip(baseline);
+    if cell.iter().chain(baseline).all(|value| *value > 0.0) {
+        pairs.map(|(a, b)| (a / b).ln()).collect()
+    } else {
+        pairs.map(|(a, b)| a - b).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

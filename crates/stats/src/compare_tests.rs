@@ -1,0 +1,131 @@
+use serde_json::json;
+use wirelab_model::metric::Value;
+
+use super::*;
+use crate::fixture::{analyse, plan, record, records, study};
+
+const PLAIN: [f64; 4] = [1000.0, 1000.0, 8000.0, 8000.0];
+
+fn verdicts(compared: &[Compared]) -> Vec<Verdict> {
+    compared.iter().map(|one| one.verdict).collect()
+}
+
+#[test]
+fn a_large_difference_is_one_and_equal_cells_are_equivalent() {
+    let compared = analyse(&records(12, [1000.0, 800.0, 8000.0, 8000.0])).comparisons;
+    assert_eq!(verdicts(&compared), [Verdict::Less, Verdict::Equivalent, Verdict::Equivalent, Verdict::Equivalent]);
+    let first = &compared[0];
+    assert_eq!((first.cell, first.baseline, first.aa, first.blocks), (1, 0, false, 12));
+    assert!((first.ratio.unwrap() - 0.8).abs() < 0.02, "{first:?}");
+    assert!(first.interval.unwrap().high < 0.85 && first.interval.unwrap().low > 0.75, "{first:?}");
+    // 12 blocks all on one side: 2 / 2^12, times the family of two.
+    assert_eq!((first.p, first.p_holm), (Some(2.0 / 4096.0), Some(4.0 / 4096.0)));
+}
+
+#[test]
+fn a_verdict_says_less_or_more_whatever_is_better() {
+    let compared = analyse(&records(12, [1000.0, 1300.0, 8000.0, 4000.0])).comparisons;
+    assert_eq!(verdicts(&compared[..2]), [Verdict::More, Verdict::Less]);
+}
+
+#[test]
+fn an_aa_pair_is_outside_the_family_and_is_the_noise_floor_of_its_baseline() {
+    let compared = analyse(&records(12, PLAIN)).comparisons;
+    assert_eq!(compared[2].p_holm, None);
+    assert_eq!(compared[2].noise_floor, None);
+    assert_eq!(compared[0].noise_floor, compared[2].interval);
+    assert_eq!(compared[1].noise_floor, compared[3].interval);
+}
+
+#[test]
+fn nine_blocks_give_no_verdict_however_large_the_difference() {
+    let compared = analyse(&records(9, [1000.0, 100.0, 8000.0, 8000.0])).comparisons;
+    assert_eq!(compared[0].verdict, Verdict::CannotTell { why: CannotTell::TooFewBlocks });
+    assert!(compared[0].ratio.is_some() && compared[0].interval.is_some());
+}
+
+#[test]
+fn a_large_family_needs_more_blocks() {
+    assert_eq!(blocks_needed(0), 10);
+    assert_eq!(blocks_needed(25), 10);
+    assert_eq!(blocks_needed(26), 11);
+    assert_eq!(blocks_needed(120), 13);
+    for family in 1..500 {
+        let (needed, family_size) = (blocks_needed(family), family as f64);
+        assert!(family_size * 2.0 / f64::from(needed).exp2() <= ALPHA);
+        assert!(needed == MIN_BLOCKS || family_size * 2.0 / f64::from(needed - 1).exp2() > ALPHA);
+    }
+}
+
+#[test]
+fn only_blocks_in_which_both_succeeded_are_compared_and_the_last_record_counts() {
+    let mut all = records(14, [1000.0, 800.0, 8000.0, 8000.0]);
+    let refused = Value::missing("no request succeeded");
+    all.iter_mut().filter(|r| r.trial.cell == 1 && r.trial.block < 2).for_each(|r| {
+        r.values.insert("response_median".to_owned(), refused.clone());
+    });
+    assert_eq!(analyse(&all).comparisons[0].blocks, 12);
+    all.push(record(1, 0, &[("response_median", 800.0)]));
+    assert_eq!(analyse(&all).comparisons[0].blocks, 13);
+}
+
+#[test]
+fn a_cell_without_values_is_no_verdict() {
+    let all: Vec<_> = records(12, PLAIN).into_iter().filter(|r| r.trial.cell != 1).collect();
+    let compared = &analyse(&all).comparisons[0];
+    assert_eq!(compared.verdict, Verdict::CannotTell { why: CannotTell::NoValues });
+    assert_eq!((compared.ratio, compared.p, compared.p_holm, compared.blocks), (None, None, None, 0));
+}
+
+#[test]
+fn a_real_difference_within_the_margin_is_equivalent() {
+    let shifted = [0.98; 15].map(|base| base * 1000.0);
+    let baseline: Vec<f64> = (0..15).map(|i| 1000.0 + f64::from(i % 5)).collect();
+    let effect = PairedEffect::of(&shifted, &baseline, &mut Bootstrap::new(1));
+    assert!(effect.p.unwrap() < 0.001);
+    assert_eq!(effect.verdict(10, effect.p, 0.05), Verdict::Equivalent);
+    assert_eq!(effect.verdict(10, effect.p, 0.01), Verdict::Less);
+}
+
+#[test]
+fn an_interval_without_significance_is_no_verdict() {
+    let (cell, baseline) = ([900.0; 12], [1000.0; 12]);
+    let effect = PairedEffect::of(&cell, &baseline, &mut Bootstrap::new(1));
+    assert_eq!(effect.verdict(10, Some(0.2), 0.05), Verdict::CannotTell { why: CannotTell::TooNoisy });
+}
+
+#[test]
+fn zeros_are_compared_without_a_ratio() {
+    let of = |cell: &[f64], baseline: &[f64]| {
+        let effect = PairedEffect::of(cell, baseline, &mut Bootstrap::new(1));
+        (effect.ratio, effect.verdict(10, effect.p, 0.05))
+    };
+    assert_eq!(of(&[0.0; 12], &[0.0; 12]), (None, Verdict::Equivalent));
+    let failing: Vec<f64> = (0..12).map(|i| 0.1 + f64::from(i) / 100.0).collect();
+    assert_eq!(of(&failing, &[0.0; 12]), (None, Verdict::More));
+    assert_eq!(of(&[0.0; 12], &failing), (Some(0.0), Verdict::Less));
+    let rarely: Vec<f64> = (0..12).map(|i| if i == 0 { 0.1 } else { 0.0 }).collect();
+    assert_eq!(of(&rarely, &[0.0; 12]).1, Verdict::CannotTell { why: CannotTell::TooNoisy });
+}
+
+#[test]
+fn comparisons_of_the_first_metric_come_first_and_each_metric_is_a_family() {
+    let study = study(
+        &json!({ "compare": { "factor": "colour", "baseline": "red", "metrics": ["goodput", "response_median"] } }),
+    );
+    let mut all = records(12, [1000.0, 800.0, 8000.0, 8000.0]);
+    for record in &mut all {
+        record.values.insert("goodput".to_owned(), Value::Measured(5.0));
+    }
+    let compared = crate::analyse(&study, &plan(), &all, &[]).comparisons;
+    let metrics: Vec<_> = compared.iter().map(|one| one.metric.as_str()).collect();
+    assert_eq!(metrics, [["goodput"; 4], ["response_median"; 4]].concat());
+    assert_eq!(compared[0].verdict, Verdict::Equivalent);
+    assert_eq!(compared[4].p_holm, Some(4.0 / 4096.0));
+}
+
+#[test]
+fn the_same_records_give_the_same_analysis() {
+    let all = records(12, PLAIN);
+    assert_eq!(analyse(&all), analyse(&all));
+}

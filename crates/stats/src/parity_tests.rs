@@ -1,0 +1,57 @@
+use serde_json::{Value as Json, json};
+
+use super::*;
+use crate::fixture::{plan, records, study};
+
+/// The warnings where every trial of a cell says `fact(cell)` of `key`.
+fn warned(study: &Study, key: &str, fact: fn(usize) -> Json) -> Vec<Warning> {
+    let mut records = records(2, [1.0; 4]);
+    for record in &mut records {
+        record.server.insert(key.to_owned(), fact(record.trial.cell));
+    }
+    parity(study, &plan(), &Trials::of(&plan(), &records))
+}
+
+fn is_blue(cell: usize) -> Json {
+    json!(if cell % 2 == 1 && cell < 4 { 2 } else { 1 })
+}
+
+fn pairs(values: &[(&str, &str)]) -> Vec<(String, String)> {
+    values.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+}
+
+#[test]
+fn a_difference_that_no_factor_explains_is_told_once_for_all_cells() {
+    let expected = Warning::Parity {
+        what: "server threads".to_owned(),
+        values: pairs(&[("colour=red", "1"), ("colour=blue", "2")]),
+    };
+    assert_eq!(warned(&study(&json!({})), "threads", is_blue), [expected]);
+}
+
+#[test]
+fn cells_are_named_where_the_level_alone_does_not_decide() {
+    let values = [("colour=red size=small", "1"), ("colour=blue size=small", "2")];
+    let only_small = |cell| json!(if cell == 1 { 2 } else { 1 });
+    let expected = Warning::Parity { what: "server threads".to_owned(), values: pairs(&values) };
+    assert_eq!(warned(&study(&json!({})), "threads", only_small), [expected]);
+}
+
+#[test]
+fn what_the_study_varies_or_the_cells_are_is_no_lack_of_parity() {
+    let by_name = json!({ "factors": { "colour": { "red": {}, "blue": {} }, "threads": [1, 2] } });
+    assert_eq!(warned(&study(&by_name), "threads", is_blue), []);
+    let by_level = json!({ "factors": { "colour": { "red": {}, "blue": { "gso": true } } } });
+    assert_eq!(warned(&study(&by_level), "gso", is_blue), []);
+    assert_eq!(warned(&study(&json!({})), "alpn", is_blue), []);
+}
+
+#[test]
+fn equal_facts_and_facts_of_one_side_only_are_silent() {
+    assert_eq!(warned(&study(&json!({})), "threads", |_| json!("auto")), []);
+    let mut records = records(2, [1.0; 4]);
+    records.iter_mut().filter(|r| r.trial.cell == 1).for_each(|r| {
+        r.client.insert("gso".to_owned(), json!(true));
+    });
+    assert_eq!(parity(&study(&json!({})), &plan(), &Trials::of(&plan(), &records)), []);
+}

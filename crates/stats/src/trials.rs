@@ -1,0 +1,69 @@
+//! The trials that count, by cell and block.
+
+use std::collections::BTreeMap;
+
+use wirelab_model::journal::TrialRecord;
+use wirelab_model::metric::Value;
+use wirelab_model::outcome::Outcome;
+use wirelab_model::plan::Plan;
+
+/// The last record of every trial: a resumed run repeats a trial that failed or was cut off, and the later record counts.
+pub struct Trials<'a> {
+    by_cell: Vec<BTreeMap<u32, &'a TrialRecord>>,
+}
+
+impl<'a> Trials<'a> {
+    /// Records by cell and block. Records of cells that the plan does not have are left out.
+    pub fn of(plan: &Plan, records: &'a [TrialRecord]) -> Self {
+        let mut by_cell = vec![BTreeMap::new(); plan.cells.len()];
+        for record in records {
+            if let Some(blocks) = by_cell.get_mut(record.trial.cell) {
+                blocks.insert(record.trial.block, record);
+            }
+        }
+        Self { by_cell }
+    }
+
+    /// Blocks in which every cell has a record, whatever its outcome.
+    pub fn complete_blocks(&self) -> u32 {
+        let Some((first, others)) = self.by_cell.split_first() else { return 0 };
+        first.keys().filter(|block| others.iter().all(|cell| cell.contains_key(block))).count() as u32
+    }
+
+    /// The records of a cell in the order of blocks.
+    pub fn of_cell(&self, cell: usize) -> impl Iterator<Item = &'a TrialRecord> {
+        self.by_cell.get(cell).into_iter().flat_map(BTreeMap::values).copied()
+    }
+
+    /// The successful records of a cell in the order of blocks.
+    pub fn ok(&self, cell: usize) -> impl Iterator<Item = &'a TrialRecord> {
+        self.of_cell(cell).filter(|record| record.outcome == Outcome::Ok)
+    }
+
+    /// What the successful trials of a cell say of a metric: trial number and value.
+    pub fn measured(&self, cell: usize, metric: &str) -> Vec<(u32, f64)> {
+        self.ok(cell).filter_map(|record| Some((record.trial.number, number(record, metric)?))).collect()
+    }
+
+    /// The values of a metric in the blocks in which all of the cells have one: a list per cell, in the same order of blocks.
+    pub fn paired(&self, cells: &[usize], metric: &str) -> Vec<Vec<f64>> {
+        let in_block = |cell: usize, block: u32| {
+            let record = *self.by_cell.get(cell)?.get(&block)?;
+            (record.outcome == Outcome::Ok).then(|| number(record, metric))?
+        };
+        let mut lists = vec![Vec::new(); cells.len()];
+        let blocks = cells.first().and_then(|cell| self.by_cell.get(*cell)).into_iter().flat_map(BTreeMap::keys);
+        for block in blocks {
+            let values: Option<Vec<f64>> = cells.iter().map(|cell| in_block(*cell, *block)).collect();
+            for (list, value) in lists.iter_mut().zip(values.into_iter().flatten()) {
+                list.push(value);
+            }
+        }
+        lists
+    }
+}
+
+/// A finite number that a record has for a metric.
+fn number(record: &TrialRecord, metric: &str) -> Option<f64> {
+    record.values.get(metric).and_then(Value::number).filter(|number| number.is_finite())
+}

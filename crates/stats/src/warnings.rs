@@ -1,0 +1,184 @@
+//! What trials and analysis have to warn of: each thing once, with all trials of a cell together.
+
+use indexmap::IndexMap;
+use wirelab_model::plan::Plan;
+use wirelab_model::spec::{Resumption, Schedule};
+use wirelab_model::study::Study;
+use wirelab_model::warning::Warning;
+
+use crate::analysis::{CellAnalysis, Compared};
+use crate::compare::{ALPHA, blocks_needed};
+use crate::estimate::most_frequent;
+use crate::holm::holm;
+use crate::parity::parity;
+use crate::quantile;
+use crate::trend::trend;
+use crate::trials::Trials;
+
+/// Share of its processor time above which a client is taken to be the bottleneck.
+const CLIENT_BOUND: f64 = 0.9;
+
+/// Schedule lag, in nanoseconds and as a share of the median response time, above which an open loop is not one.
+const LAG_NS: f64 = 1e6;
+const LAG_SHARE: f64 = 0.1;
+
+/// Every warning, those on the whole study first.
+pub fn warnings(
+    study: &Study,
+    plan: &Plan,
+    trials: &Trials<'_>,
+    cells: &[CellAnalysis],
+    comparisons: &[Compared],
+) -> Vec<Warning> {
+    let mut all = Vec::new();
+    all.extend(too_few_blocks(plan, trials));
+    all.extend(aa_differs(plan, comparisons));
+    all.extend(parity(study, plan, trials));
+    all.extend(drift(plan, cells));
+    let of_trials = OfTrials::gather(plan, trials);
+    for (number, cell) in cells.iter().enumerate() {
+        let label = plan.cells[number].label();
+        all.extend(trials_failed(&label, cell));
+        all.extend(requests_failed(&label, cell, &of_trials));
+        all.extend(client_bound(&label, cell, &of_trials));
+        all.extend(schedule_lag(&label, &plan.cells[number].job.schedule, cell));
+        all.extend(resumption_missed(&label, plan.cells[number].job.resumption, cell));
+    }
+    all.extend(of_trials.rest());
+    all
+}
+
+fn too_few_blocks(plan: &Plan, trials: &Trials<'_>) -> Option<Warning> {
+    let family = plan.comparisons.iter().filter(|comparison| !comparison.aa).count();
+    let (blocks, needed) = (trials.complete_blocks(), blocks_needed(family));
+    (blocks < needed).then_some(Warning::TooFewBlocks { blocks, needed })
+}
+
+/// A/A pairs that were told apart in a compared metric, under Bonferroni's correction over all of them; each pair once.
+fn aa_differs(plan: &Plan, comparisons: &[Compared]) -> Vec<Warning> {
+    let pairs = comparisons.iter().filter(|compared| compared.aa).count() as f64;
+    let mut ratios: IndexMap<usize, f64> = IndexMap::new();
+    for compared in comparisons.iter().filter(|compared| compared.aa) {
+        let significant = compared.p.is_some_and(|p| p * pairs <= ALPHA);
+        let apart = compared.interval.is_some_and(|interval| interval.low > 1.0 || interval.high < 1.0);
+        if let Some(ratio) = compared.ratio.filter(|_| significant && apart) {
+            ratios.entry(compared.baseline).or_insert(ratio);
+        }
+    }
+    let warning = |(cell, ratio): (usize, f64)| Warning::AaDiffers { cell: plan.cells[cell].label(), ratio };
+    ratios.into_iter().map(warning).collect()
+}
+
+/// Cells whose median response time changes with the number of the trial, under Holm's correction over the cells.
+fn drift(plan: &Plan, cells: &[CellAnalysis]) -> Vec<Warning> {
+    const METRIC: &str = "response_median";
+    let trends: Vec<_> = cells
+        .iter()
+        .enumerate()
+        .filter_map(|(number, cell)| {
+            let estimate = cell.estimates.get(METRIC)?;
+            let points: Vec<_> = estimate.values.iter().map(|(trial, value)| (f64::from(*trial), *value)).collect();
+            let length = points.last()?.0 - points.first()?.0;
+            let trend = trend(&points)?;
+            Some((number, trend.p, trend.slope * length / estimate.median))
+        })
+        .collect();
+    let corrected = holm(&trends.iter().map(|(_, p, _)| *p).collect::<Vec<_>>());
+    let significant = trends.iter().zip(corrected).filter(|(_, p)| *p <= ALPHA);
+    let warning =
+        |number: usize, change| Warning::Drift { cell: plan.cells[number].label(), metric: METRIC.to_owned(), change };
+    significant
+        .filter(|((_, _, change), _)| change.is_finite())
+        .map(|((n, _, change), _)| warning(*n, *change))
+        .collect()
+}
+
+fn trials_failed(label: &str, cell: &CellAnalysis) -> Option<Warning> {
+    let of = cell.ok + cell.failed + cell.unsupported;
+    let reason = cell.reason.clone().unwrap_or_default();
+    (cell.failed > 0).then(|| Warning::TrialsFailed { cell: label.to_owned(), failed: cell.failed, of, reason })
+}
+
+fn requests_failed(label: &str, cell: &CellAnalysis, of_trials: &OfTrials) -> Option<Warning> {
+    let estimate = cell.estimates.get("error_share")?;
+    let share = estimate.values.iter().map(|(_, share)| share).sum::<f64>() / estimate.values.len() as f64;
+    let kinds = of_trials.kinds.get(label).cloned().unwrap_or_default();
+    let kind = most_frequent(kinds).unwrap_or_else(|| "of unknown kind".to_owned());
+    (share > 0.0).then(|| Warning::RequestsFailed { cell: label.to_owned(), share, kind })
+}
+
+fn client_bound(label: &str, cell: &CellAnalysis, of_trials: &OfTrials) -> Option<Warning> {
+    let estimated = cell.estimates.get("cpu_client_share").map(|estimate| estimate.median);
+    let share = estimated.or_else(|| quantile::median(of_trials.client_shares.get(label)?))?;
+    (share > CLIENT_BOUND).then(|| Warning::ClientBound { cell: label.to_owned(), share })
+}
+
+fn schedule_lag(label: &str, schedule: &Schedule, cell: &CellAnalysis) -> Option<Warning> {
+    let p99_ns = cell.estimates.get("lag_p99")?.median;
+    let response = cell.estimates.get("response_median").map(|estimate| estimate.median);
+    let open = matches!(schedule, Schedule::Open { .. });
+    let late = p99_ns > LAG_NS || response.is_some_and(|response| p99_ns > LAG_SHARE * response);
+    (open && late).then(|| Warning::ScheduleLag { cell: label.to_owned(), p99_ns })
+}
+
+fn resumption_missed(label: &str, wanted: Resumption, cell: &CellAnalysis) -> Option<Warning> {
+    let (metric, wanted) = match wanted {
+        Resumption::None => return None,
+        Resumption::Resume => ("resumed_share", "resumed"),
+        Resumption::ZeroRtt => ("early_share", "early_accepted"),
+    };
+    let values = &cell.estimates.get(metric)?.values;
+    let share = values.iter().map(|(_, share)| share).sum::<f64>() / values.len() as f64;
+    let (cell, wanted) = (label.to_owned(), wanted.to_owned());
+    (share < 1.0).then_some(Warning::ResumptionMissed { cell, wanted, share })
+}
+
+/// The warnings of single trials, gathered by what they are about.
+#[derive(Default)]
+struct OfTrials {
+    /// Most frequent kind of failed request of each trial, by cell label.
+    kinds: IndexMap<String, Vec<String>>,
+    /// The client's share of its processor time, by cell label.
+    client_shares: IndexMap<String, Vec<f64>>,
+    /// Drops by cell label and counter.
+    drops: IndexMap<(String, String), u64>,
+    /// Whatever has nothing to add up, each once.
+    others: Vec<Warning>,
+}
+
+impl OfTrials {
+    fn gather(plan: &Plan, trials: &Trials<'_>) -> Self {
+        let mut gathered = Self::default();
+        for cell in 0..plan.cells.len() {
+            for warning in trials.of_cell(cell).flat_map(|record| &record.warnings) {
+                gathered.add(warning);
+            }
+        }
+        gathered
+    }
+
+    fn add(&mut self, warning: &Warning) {
+        match warning {
+            Warning::RequestsFailed { cell, kind, .. } => {
+                self.kinds.entry(cell.clone()).or_default().push(kind.clone());
+            }
+            Warning::ClientBound { cell, share } => self.client_shares.entry(cell.clone()).or_default().push(*share),
+            Warning::Drops { cell, counter, count } => {
+                *self.drops.entry((cell.clone(), counter.clone())).or_default() += count;
+            }
+            // The analysis says these of the cell as a whole.
+            Warning::ResumptionMissed { .. } | Warning::ScheduleLag { .. } | Warning::TrialsFailed { .. } => {}
+            other if self.others.contains(other) => {}
+            other => self.others.push(other.clone()),
+        }
+    }
+
+    fn rest(self) -> impl Iterator<Item = Warning> {
+        let drops = self.drops.into_iter().map(|((cell, counter), count)| Warning::Drops { cell, counter, count });
+        drops.chain(self.others)
+    }
+}
+
+#[cfg(test)]
+#[path = "warnings_tests.rs"]
+mod tests;

@@ -1,0 +1,48 @@
+//! What an endpoint says of itself.
+
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::endpoint::{Description, Endpoint};
+
+use crate::report::{CaseResult, Verdict};
+
+/// Asks the endpoint, and checks what can be checked without starting it in a role.
+pub fn check(endpoint: &Endpoint) -> Result<Description, String> {
+    let description = wirelab_lab::endpoints::describe(endpoint).map_err(|error| error.to_string())?;
+    let same = |what: &str, wanted: &str, is: &str| {
+        if wanted == is { Ok(()) } else { Err(format!("expected {what} to be `{wanted}`; it is `{is}`")) }
+    };
+    same("`name`", &endpoint.name, &description.name)?;
+    same("`contract`", &CONTRACT_VERSION.to_string(), &description.contract.to_string())?;
+    for (what, text) in [("library", &description.library), ("version", &description.version), ("language", &description.language)] {
+        if text.trim().is_empty() {
+            return Err(format!("expected `{what}` to say something; it is empty"));
+        }
+    }
+    let roles = [("server", &description.server), ("client", &description.client)];
+    if roles.iter().all(|(_, role)| role.is_none()) {
+        return Err("expected it to play server or client; it plays neither".to_owned());
+    }
+    for (name, role) in roles {
+        if role.as_ref().is_some_and(|role| role.protocols.is_empty()) {
+            return Err(format!("expected a {name} to speak a protocol; its list is empty"));
+        }
+        let files = role.as_ref().is_some_and(|role| {
+            name == "server"
+                && role.protocols.iter().any(|protocol| protocol.is_http())
+                && !role.features.contains(&wirelab_model::spec::Feature::Files)
+        });
+        if files {
+            return Err("expected every HTTP server to have the feature `files`; it is not declared".to_owned());
+        }
+    }
+    Ok(description)
+}
+
+/// The same as a result.
+pub fn result(described: &Result<Description, String>) -> CaseResult {
+    let verdict = match described {
+        Ok(_) => Verdict::Passed,
+        Err(reason) => Verdict::Failed(reason.clone()),
+    };
+    CaseResult::of_suite("describe prints a valid description with the endpoint's name", verdict)
+}

@@ -1,0 +1,93 @@
+//! Every declared protocol with every declared feature: the right bytes, and right records of them.
+
+use wirelab_lab::Role;
+use wirelab_model::endpoint::Role as Abilities;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::Feature;
+
+use crate::case::{Case, Finding, Stop};
+use crate::material::DOCUMENTS;
+use crate::pair::{DELAY_US, Pair, applies, can_both};
+use crate::stage::Stage;
+use crate::verify;
+
+/// More than this in one go overflows the default buffer of a UDP socket, and nobody sends it again.
+const MOST_BY_DATAGRAM: usize = 20_000;
+
+/// The cases of a role with a protocol.
+pub fn cases(role: Role, protocol: Protocol, abilities: &Abilities) -> Vec<Case> {
+    let mut cases: Vec<_> = abilities
+        .features
+        .iter()
+        .copied()
+        .filter(|feature| applies(*feature, protocol))
+        .map(|feature| {
+            Case::new(role, protocol, sentence(feature), move |stage| {
+                if !can_both(stage, role, protocol, feature) {
+                    return Err(Stop::skip("the reference endpoint does not have it"));
+                }
+                let sizes = sizes(feature, protocol).into_iter().enumerate();
+                sizes.into_iter().try_for_each(|(turn, size)| {
+                    let pair = Pair::new(stage, role, protocol, feature, size);
+                    // Both policies get a small and a large body; every size by both would cost twice the time.
+                    let pair = if turn % 2 == 0 { pair } else { pair.persistent(2, 2) };
+                    exchange(stage, &pair, feature).map_err(|stop| in_words(stop, size))
+                })
+            })
+            .about(feature)
+        })
+        .collect();
+    if role == Role::Server && protocol.is_http() {
+        cases.push(Case::new(role, protocol, "a file that is not there, or not below the root, is a 404", move |stage| {
+            ["/nothing-here.bin", "/../authority.pem", "/%2e%2e/authority.pem", "/"]
+                .into_iter()
+                .try_for_each(|path| missing(stage, protocol, path))
+        }));
+    }
+    cases
+}
+
+const fn sentence(feature: Feature) -> &'static str {
+    match feature {
+        Feature::Files => "documents of every size arrive whole",
+        Feature::Echo => "bodies of every size come back whole",
+        Feature::Bytes => "generated bodies of every size arrive whole",
+        Feature::Delay => "an answer takes the delay that was asked for",
+    }
+}
+
+fn sizes(feature: Feature, protocol: Protocol) -> Vec<usize> {
+    match feature {
+        Feature::Delay => vec![0, 0],
+        _ if protocol == Protocol::Udp => {
+            DOCUMENTS.into_iter().filter(|size| *size <= MOST_BY_DATAGRAM).collect()
+        }
+        _ => DOCUMENTS.to_vec(),
+    }
+}
+
+fn exchange(stage: &Stage, pair: &Pair, feature: Feature) -> Finding {
+    let trial = pair.run(stage)?;
+    verify::delayed(feature, DELAY_US, &trial.samples)
+}
+
+fn in_words(stop: Stop, size: usize) -> Stop {
+    match stop {
+        Stop::Broken(reason) => Stop::Broken(format!("{size} bytes: {reason}")),
+        other => other,
+    }
+}
+
+/// The reference client checks status, size and digest; of the body only the server knows the size, so that it is asked
+/// without an expectation and the status is read from the records.
+fn missing(stage: &Stage, protocol: Protocol, path: &str) -> Finding {
+    let mut pair = Pair::new(stage, Role::Server, protocol, Feature::Files, 0);
+    path.clone_into(&mut pair.client.request.path);
+    pair.client.request.expect = None;
+    let server = pair.serve(stage)?;
+    let trial = pair.run_against(stage, server.port, server.configured.clone(), || {})?;
+    server.stop(true)?;
+    crate::case::demand(trial.samples.iter().all(|sample| sample.status == Some(404)), || {
+        format!("expected status 404 for GET {path}; the records are {:?}", trial.samples)
+    })
+}

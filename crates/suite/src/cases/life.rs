@@ -1,0 +1,109 @@
+//! How servers and clients begin and end.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+
+use wirelab_lab::Role;
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::{ClientSpec, ServerSpec};
+
+use crate::case::{Case, Finding, Stop, demand};
+use crate::conversation::{Answer, Server, json, warm_client};
+use crate::pair::{LOCALHOST, Pair};
+use crate::stage::Stage;
+
+/// The cases of a server.
+pub fn of_servers(protocol: Protocol) -> Vec<Case> {
+    let case = |name: &str, run: fn(&Stage, Protocol) -> Finding| {
+        Case::new(Role::Server, protocol, name, move |stage| run(stage, protocol))
+    };
+    let mut cases = vec![
+        case("`ready` means that its port accepts", accepts),
+        case("a port in use is an error (1)", port_in_use),
+        case("it ends cleanly at the end of its input", |stage, protocol| idle_stop(stage, protocol, false)),
+        case("it ends cleanly on `stop`", |stage, protocol| idle_stop(stage, protocol, true)),
+        case("it ends cleanly while a connection is open", busy_stop),
+    ];
+    if !protocol.uses_udp() {
+        cases.push(case("it survives nonsense and a connection that is given up", nonsense));
+    }
+    cases
+}
+
+/// The cases of a client.
+pub fn of_clients(protocol: Protocol) -> Vec<Case> {
+    [("`stop`", true), ("the end of its input", false)]
+        .into_iter()
+        .map(|(word, by_word)| {
+            Case::new(Role::Client, protocol, format!("it gives up on {word}"), move |stage| {
+                let pair = Pair::simple(stage, Role::Client, protocol)?.persistent(1, 1);
+                let server = pair.serve(stage)?;
+                let spec = ClientSpec { port: server.port, ..pair.client.clone() };
+                let client = pair.gone(Role::Client, warm_client(stage, &stage.subject, &json(&spec))?)?;
+                client.give_up(by_word)
+            })
+        })
+        .collect()
+}
+
+fn address(port: u16) -> SocketAddr {
+    SocketAddr::new(LOCALHOST, port)
+}
+
+fn accepts(stage: &Stage, protocol: Protocol) -> Finding {
+    let server = serve(stage, protocol)?;
+    if protocol.uses_udp() {
+        // Nothing can be asked of a UDP port without speaking the protocol, but nobody else can have it.
+        let bound = UdpSocket::bind(address(server.port)).is_err();
+        demand(bound, || format!("expected UDP port {} to be bound; it is free", server.port))?;
+    } else {
+        TcpStream::connect(address(server.port)).map_err(|error| {
+            Stop::broken(format!("expected TCP port {} to accept after `ready`; {error}", server.port))
+        })?;
+    }
+    server.stop(true)
+}
+
+fn port_in_use(stage: &Stage, protocol: Protocol) -> Finding {
+    let failed = |error| Stop::skip(format!("the suite cannot bind a port: {error}"));
+    let tcp = TcpListener::bind(address(0)).map_err(failed)?;
+    let udp = UdpSocket::bind(address(0)).map_err(failed)?;
+    let taken = if protocol.uses_udp() { udp.local_addr() } else { tcp.local_addr() }.map_err(failed)?;
+    let pair = Pair::simple(stage, Role::Server, protocol)?;
+    let spec = ServerSpec { port: taken.port(), ..pair.server };
+    match Server::start(stage, &stage.subject, &json(&spec))? {
+        Answer::Error(ErrorKind::Other, _) => Ok(()),
+        other => Err(Stop::broken(format!("expected `error` of kind `other` for a port in use; {}", other.words()))),
+    }
+}
+
+fn idle_stop(stage: &Stage, protocol: Protocol, by_word: bool) -> Finding {
+    serve(stage, protocol)?.stop(by_word)
+}
+
+fn busy_stop(stage: &Stage, protocol: Protocol) -> Finding {
+    let pair = Pair::simple(stage, Role::Server, protocol)?.persistent(1, 1);
+    let server = pair.serve(stage)?;
+    let spec = ClientSpec { port: server.port, ..pair.client.clone() };
+    let _open = pair.gone(Role::Client, warm_client(stage, &stage.reference, &json(&spec))?)?;
+    server.stop(true)
+}
+
+fn nonsense(stage: &Stage, protocol: Protocol) -> Finding {
+    let pair = Pair::simple(stage, Role::Server, protocol)?;
+    let server = pair.serve(stage)?;
+    for bytes in [&b"\0\xff nonsense \r\n\r\n"[..], b"GET /half", b""] {
+        // The server may close as soon as it likes, so writing may fail.
+        let _ = TcpStream::connect(address(server.port)).and_then(|mut stream| stream.write_all(bytes));
+    }
+    let trial = pair.run_against(stage, server.port, server.configured.clone(), || {})?;
+    demand(trial.samples.iter().all(|sample| sample.is_ok()), || {
+        format!("expected requests to succeed after nonsense on other connections; {:?}", trial.run.errors)
+    })?;
+    server.stop(true)
+}
+
+fn serve<'a>(stage: &'a Stage, protocol: Protocol) -> Finding<Server<'a>> {
+    Pair::simple(stage, Role::Server, protocol)?.serve(stage)
+}

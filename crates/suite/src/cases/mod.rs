@@ -1,0 +1,40 @@
+//! Every case that an endpoint's description calls for.
+
+pub mod describe;
+mod exchange;
+mod faults;
+mod life;
+mod load;
+mod refusals;
+mod resumption;
+mod settings;
+
+use wirelab_lab::Role;
+
+use crate::case::Case;
+use crate::stage::Stage;
+
+/// Every case, cheap and general ones first.
+pub fn all(stage: &Stage) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for role in [Role::Server, Role::Client] {
+        let Some(abilities) = stage.subject.abilities(role) else { continue };
+        let abilities = abilities.clone();
+        cases.extend(refusals::cases(role, &abilities));
+        for &protocol in &abilities.protocols {
+            if role == Role::Server {
+                cases.extend(life::of_servers(protocol));
+            } else {
+                cases.extend(life::of_clients(protocol));
+            }
+            cases.extend(exchange::cases(role, protocol, &abilities));
+            cases.extend(load::cases(role, protocol));
+            cases.extend(resumption::cases(role, protocol));
+            cases.extend(settings::cases(role, protocol));
+            if role == Role::Client {
+                cases.extend(faults::cases(protocol));
+            }
+        }
+    }
+    cases
+}

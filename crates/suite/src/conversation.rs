@@ -1,0 +1,269 @@
+//! The conversation with an endpoint, step by step; every departure from it is a finding.
+
+use std::fs;
+use std::path::Path;
+
+use indexmap::IndexMap;
+use wirelab_lab::{Exit, ExitStatus, Process, Role, Silence};
+use wirelab_model::endpoint::UNSUPPORTED_STATUS;
+use wirelab_model::event::{Command, Configured, Event};
+use wirelab_model::histogram::Histograms;
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::sample::Sample;
+use wirelab_model::spec::ClientSpec;
+
+use crate::case::{Finding, Stop, demand};
+use crate::stage::{Party, Stage};
+
+/// What an endpoint answered to a spec, in one of the three ways that the contract has.
+#[derive(Debug)]
+pub enum Answer<T> {
+    /// It did it.
+    Went(T),
+    /// It said `unsupported` and exited with 127.
+    Unsupported(String),
+    /// It said `error` and exited with 1.
+    Error(ErrorKind, String),
+}
+
+impl<T> Answer<T> {
+    /// In words, for the observation of a failure.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Went(_) => "it went on as if nothing were wrong".to_owned(),
+            Self::Unsupported(message) => format!("it said `unsupported`: {message}"),
+            Self::Error(kind, message) => format!("it said `error` of kind `{kind}`: {message}"),
+        }
+    }
+}
+
+/// Gives what an answer holds; another answer is returned from the surrounding function.
+macro_rules! went {
+    ($answer:expr) => {
+        match $answer? {
+            Answer::Went(value) => value,
+            Answer::Unsupported(message) => return Ok(Answer::Unsupported(message)),
+            Answer::Error(kind, message) => return Ok(Answer::Error(kind, message)),
+        }
+    };
+}
+
+/// A started endpoint that is being talked to.
+struct Talk<'a> {
+    stage: &'a Stage,
+    process: Box<dyn Process>,
+    who: String,
+}
+
+impl<'a> Talk<'a> {
+    fn start(stage: &'a Stage, party: &Party, role: Role, spec: &serde_json::Value) -> Finding<Self> {
+        let who = format!("`{}` as {}", party.endpoint.name, role.word());
+        Ok(Self { stage, process: stage.start(party, role, spec)?, who })
+    }
+
+    /// Waits for the next event, of which `wanted` says in words what it should be. Ends of the conversation are checked
+    /// here, once for all: `error` goes with status 1, `unsupported` with 127.
+    fn next(&mut self, wanted: &str) -> Finding<Answer<Event>> {
+        let who = &self.who;
+        match self.process.next_event(self.stage.deadline()) {
+            Ok(Event::Error { kind, message }) => {
+                self.ends_with(1, "`error`")?;
+                Ok(Answer::Error(kind, message))
+            }
+            Ok(Event::Unsupported { message }) => {
+                self.ends_with(UNSUPPORTED_STATUS, "`unsupported`")?;
+                Ok(Answer::Unsupported(message))
+            }
+            Ok(event) => Ok(Answer::Went(event)),
+            Err(Silence::Deadline) => Err(Stop::Hung(format!("{who}: expected {wanted}; it hung: nothing came in time"))),
+            Err(Silence::Ended(exit)) => {
+                Err(Stop::broken(format!("{who}: expected {wanted}; it ended with {} without an event", status(&exit))))
+            }
+            Err(Silence::Nonsense(line)) => {
+                Err(Stop::broken(format!("{who}: expected {wanted}; it printed what is not an event: {line}")))
+            }
+        }
+    }
+
+    fn unexpected<T>(&self, wanted: &str, event: &Event) -> Finding<T> {
+        let event = serde_json::to_string(event).unwrap_or_else(|_| format!("{event:?}"));
+        Err(Stop::broken(format!("{}: expected {wanted}; it printed {event}", self.who)))
+    }
+
+    fn send(&mut self, command: Command) -> Finding {
+        self.process.send(command).map_err(|error| Stop::broken(format!("{}: {error}", self.who)))
+    }
+
+    fn ends_with(&mut self, code: i32, after: &str) -> Finding {
+        let exit = self.process.end(self.stage.deadline());
+        if exit.status == ExitStatus::Killed {
+            return Err(Stop::Hung(format!("{}: expected it to end after {after}; it did not", self.who)));
+        }
+        demand(exit.status == ExitStatus::Code(code), || {
+            format!("{}: expected exit status {code} after {after}; it ended with {}", self.who, status(&exit))
+        })
+    }
+
+    fn done(&mut self) -> Finding<Answer<(Option<u64>, IndexMap<ErrorKind, u64>, Configured)>> {
+        match went!(self.next("`done`")) {
+            Event::Done { requests, errors, configured } => {
+                self.ends_with(0, "`done`")?;
+                Ok(Answer::Went((requests, errors, configured)))
+            }
+            other => self.unexpected("`done`", &other),
+        }
+    }
+}
+
+fn status(exit: &Exit) -> String {
+    match exit.status {
+        ExitStatus::Code(code) => format!("exit status {code}"),
+        ExitStatus::Signal(signal) => format!("signal {signal}"),
+        ExitStatus::Killed => "nothing but our SIGKILL".to_owned(),
+    }
+}
+
+/// A server that is ready.
+pub struct Server<'a> {
+    talk: Talk<'a>,
+    /// Where it listens.
+    pub port: u16,
+    /// What it says is in force.
+    pub configured: Configured,
+}
+
+impl<'a> Server<'a> {
+    /// Starts it and waits until it is ready.
+    pub fn start(stage: &'a Stage, party: &Party, spec: &serde_json::Value) -> Finding<Answer<Self>> {
+        let mut talk = Talk::start(stage, party, Role::Server, spec)?;
+        let wanted = "`ready` with a port";
+        match went!(talk.next(wanted)) {
+            Event::Ready { port: Some(port @ 1..), configured } => {
+                Ok(Answer::Went(Self { talk, port, configured }))
+            }
+            other => talk.unexpected(wanted, &other),
+        }
+    }
+
+    /// Stops it by the word or by the end of its input, and demands a clean end.
+    pub fn stop(mut self, by_word: bool) -> Finding {
+        if by_word {
+            self.talk.send(Command::Stop)?;
+            return match self.talk.done()? {
+                Answer::Went(_) => Ok(()),
+                other => Err(Stop::broken(format!("{}: expected `done` after `stop`; {}", self.talk.who, other.words()))),
+            };
+        }
+        self.talk.ends_with(0, "the end of its input")
+    }
+
+    /// Kills it with SIGKILL.
+    pub fn kill(self) {
+        drop(self);
+    }
+}
+
+/// What a client did from `ready` to `done`.
+#[derive(Debug)]
+pub struct Run {
+    /// What it says is in force; what `done` says replaces what `ready` said.
+    pub configured: Configured,
+    /// Length of the measured window.
+    pub window_ns: u64,
+    /// Requests that it says succeeded.
+    pub requests: Option<u64>,
+    /// Requests that it says failed.
+    pub errors: IndexMap<ErrorKind, u64>,
+}
+
+/// Runs a client to its end; `in_window` is called right after the second `go`.
+pub fn run_client(
+    stage: &Stage,
+    party: &Party,
+    spec: &serde_json::Value,
+    in_window: impl FnOnce(),
+) -> Finding<Answer<Run>> {
+    let mut talk = Talk::start(stage, party, Role::Client, spec)?;
+    let mut configured = match went!(talk.next("`ready`")) {
+        Event::Ready { port: None, configured } => configured,
+        other => return talk.unexpected("`ready` without a port", &other),
+    };
+    talk.send(Command::Go)?;
+    match went!(talk.next("`warm`")) {
+        Event::Warm => {}
+        other => return talk.unexpected("`warm`", &other),
+    }
+    talk.send(Command::Go)?;
+    in_window();
+    let window_ns = match went!(talk.next("`end`")) {
+        Event::End { window_ns } => window_ns,
+        other => return talk.unexpected("`end`", &other),
+    };
+    talk.send(Command::Finish)?;
+    let (requests, errors, last) = went!(talk.done());
+    configured.extend(last);
+    Ok(Answer::Went(Run { configured, window_ns, requests, errors }))
+}
+
+/// A client that has done its check request and warm-up and keeps its connections.
+pub fn warm_client<'a>(stage: &'a Stage, party: &Party, spec: &serde_json::Value) -> Finding<Answer<Warm<'a>>> {
+    let mut talk = Talk::start(stage, party, Role::Client, spec)?;
+    for (wanted, command) in [("`ready`", Some(Command::Go)), ("`warm`", None)] {
+        match went!(talk.next(wanted)) {
+            Event::Ready { .. } | Event::Warm => {}
+            other => return talk.unexpected(wanted, &other),
+        }
+        if let Some(command) = command {
+            talk.send(command)?;
+        }
+    }
+    Ok(Answer::Went(Warm { talk }))
+}
+
+/// See [`warm_client`].
+pub struct Warm<'a> {
+    talk: Talk<'a>,
+}
+
+impl Warm<'_> {
+    /// Tells it to give up, and demands that it ends by itself, with status 1.
+    pub fn give_up(mut self, by_word: bool) -> Finding {
+        if by_word {
+            self.talk.send(Command::Stop)?;
+        }
+        self.talk.ends_with(1, if by_word { "`stop`" } else { "the end of its input" })
+    }
+}
+
+/// The records that a client wrote. Every one must be valid.
+pub fn samples(results: &Path) -> Finding<Vec<Sample>> {
+    let text = read(results)?;
+    let mut samples = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let wrong = |why: &dyn std::fmt::Display| Stop::broken(format!("record {number} is not valid: {why}: {line}"));
+        let sample: Sample = serde_json::from_str(line).map_err(|error| wrong(&error))?;
+        sample.check().map_err(|why| wrong(&why))?;
+        samples.push(sample);
+    }
+    Ok(samples)
+}
+
+/// The histograms that a client wrote.
+pub fn histograms(results: &Path) -> Finding<Histograms> {
+    serde_json::from_str(&read(results)?).map_err(|error| Stop::broken(format!("the histograms are not valid: {error}")))
+}
+
+fn read(results: &Path) -> Finding<String> {
+    fs::read_to_string(results)
+        .map_err(|error| Stop::broken(format!("expected a results file at {}; {error}", results.display())))
+}
+
+/// A spec as the JSON that is handed over.
+pub fn json(spec: &impl serde::Serialize) -> serde_json::Value {
+    serde_json::to_value(spec).expect("a spec is JSON")
+}
+
+/// Runs a client to its end with nothing happening in between.
+pub fn run(stage: &Stage, party: &Party, spec: &ClientSpec) -> Finding<Answer<Run>> {
+    run_client(stage, party, &json(spec), || {})
+}

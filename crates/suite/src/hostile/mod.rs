@@ -1,0 +1,173 @@
+//! Servers that misbehave on purpose, in this process: what a client must report, and as what.
+//!
+//! Each answers a number of connections as it should, so that the check request passes, and then does its worst. One file
+//! per protocol knows the bytes; this one knows connections.
+
+mod http1;
+mod http2;
+mod raw;
+mod tls;
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use socket2::SockRef;
+use wirelab_model::protocol::Protocol;
+
+use crate::material::Material;
+use crate::pair::LOCALHOST;
+
+/// Bytes of a right response; the request is answered with the pattern whatever it asks for.
+pub const BODY: usize = 1_000;
+
+/// Bytes of body that are sent before the worst happens.
+const BEFORE: usize = 10;
+
+/// A connection that stays silent longer than any client of the suite waits is closed.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// What it does once it stops behaving.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evil {
+    /// Announces the whole body, sends ten bytes of it, and closes.
+    Truncate,
+    /// Announces the whole body, sends ten bytes of it, and resets the connection.
+    Reset,
+    /// Accepts and never says anything.
+    Silent,
+    /// Sends bytes that are not of the protocol.
+    Nonsense,
+    /// Answers with status 503 and the right body.
+    Status,
+    /// Leaves out ALPN in the handshake.
+    NoAlpn,
+}
+
+/// A stream in clear text or within TLS.
+trait Stream: Read + Write + Send {
+    /// Ends the stream as politely as the protocol can.
+    fn close(&mut self) -> io::Result<()>;
+}
+
+impl Stream for TcpStream {
+    fn close(&mut self) -> io::Result<()> {
+        self.shutdown(std::net::Shutdown::Write)
+    }
+}
+
+/// What the bytes of a protocol look like, from the server's side.
+trait Dialect: Send {
+    /// Reads one request. `false`: the client has closed.
+    fn read_request(&mut self, stream: &mut dyn Stream) -> io::Result<bool>;
+
+    /// Writes a response with this status that announces `BODY` bytes and has this body; it ends there only if the body
+    /// is whole.
+    fn respond(&mut self, stream: &mut dyn Stream, status: u16, body: &[u8]) -> io::Result<()>;
+}
+
+/// A running one. Dropping it ends it; its clients must be gone by then.
+pub struct Hostile {
+    /// Where it listens.
+    pub port: u16,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Hostile {
+    /// Starts one that answers `good` connections properly before it does its worst.
+    pub fn start(protocol: Protocol, evil: Evil, good: u32, material: &Material) -> Result<Self, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("the suite cannot play a hostile server: {error}");
+        let listener = TcpListener::bind(SocketAddr::new(LOCALHOST, 0)).map_err(|error| failed(&error))?;
+        let port = listener.local_addr().map_err(|error| failed(&error))?.port();
+        let tls = match protocol.alpn() {
+            Some(alpn) => Some(tls::config(material, (evil != Evil::NoAlpn).then_some(alpn)).map_err(|e| failed(&e))?),
+            None => None,
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut connections = Vec::new();
+            for (number, stream) in listener.incoming().enumerate() {
+                if stopped.load(Ordering::Acquire) {
+                    break;
+                }
+                let (Ok(stream), tls) = (stream, tls.clone()) else { continue };
+                let evil = (number as u64 >= u64::from(good)).then_some(evil);
+                // What the client makes of it is the finding; an error of this side is none.
+                connections.push(std::thread::spawn(move || drop(converse(protocol, evil, stream, tls))));
+            }
+            for thread in connections {
+                let _ = thread.join();
+            }
+        });
+        Ok(Self { port, stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Hostile {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        // Wakes the thread, which waits for a connection.
+        let _ = TcpStream::connect(SocketAddr::new(LOCALHOST, self.port));
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Whether the suite can play a hostile server of a protocol.
+pub const fn plays(protocol: Protocol) -> bool {
+    !protocol.uses_udp()
+}
+
+fn converse(protocol: Protocol, evil: Option<Evil>, tcp: TcpStream, tls: Option<tls::Config>) -> io::Result<()> {
+    tcp.set_read_timeout(Some(LONGEST))?;
+    tcp.set_nodelay(true)?;
+    let socket = tcp.try_clone()?;
+    if evil == Some(Evil::Silent) {
+        return wait_for_end(&socket);
+    }
+    if evil == Some(Evil::Nonsense) {
+        (&socket).write_all(b"\x07nonsense, not a response\r\n\r\n")?;
+        (&socket).shutdown(std::net::Shutdown::Write)?;
+        return wait_for_end(&socket);
+    }
+    let mut stream: Box<dyn Stream> = match tls {
+        Some(config) => Box::new(tls::accept(config, tcp)?),
+        None => Box::new(tcp),
+    };
+    let mut dialect: Box<dyn Dialect> = match protocol {
+        Protocol::H1c | Protocol::H1 => Box::new(http1::Http1::default()),
+        Protocol::H2c | Protocol::H2 => Box::new(http2::Http2::default()),
+        _ => Box::new(raw::Raw),
+    };
+    let body = wirelab_model::pattern::body(BODY);
+    while dialect.read_request(&mut *stream)? {
+        match evil {
+            Some(Evil::Truncate) => {
+                dialect.respond(&mut *stream, 200, &body[..BEFORE])?;
+                stream.close()?;
+                return wait_for_end(&socket);
+            }
+            Some(Evil::Reset) => {
+                dialect.respond(&mut *stream, 200, &body[..BEFORE])?;
+                // With this option the close of the last handle, which is at the end of this function, sends RST.
+                return SockRef::from(&socket).set_linger(Some(Duration::ZERO));
+            }
+            Some(Evil::Status) => dialect.respond(&mut *stream, 503, &body)?,
+            None | Some(Evil::NoAlpn | Evil::Silent | Evil::Nonsense) => dialect.respond(&mut *stream, 200, &body)?,
+        }
+    }
+    Ok(())
+}
+
+/// Reads and forgets until the client closes, so that closing here cannot reset the connection.
+fn wait_for_end(mut socket: &TcpStream) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    while socket.read(&mut buffer)? > 0 {}
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! What trials need beside specs: certificate authorities, a certificate, documents.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use wirelab_model::pattern;
+
+/// The name in the certificate.
+pub const SERVER_NAME: &str = "server.wirelab.test";
+
+/// Sizes of the documents, in bytes: nothing, one segment, more than one TLS record, more than a flow-control window.
+pub const DOCUMENTS: [usize; 4] = [0, 1_000, 20_000, 300_007];
+
+/// Files that all cases share.
+#[derive(Debug)]
+pub struct Material {
+    /// The authority that signed the certificate.
+    pub authority: PathBuf,
+    /// An authority that did not.
+    pub stranger: PathBuf,
+    /// The server's certificate.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// The folder with the documents, named `<bytes>.bin`.
+    pub documents: PathBuf,
+}
+
+impl Material {
+    /// Makes them below a folder.
+    pub fn make(folder: &Path) -> Result<Self, String> {
+        Self::try_make(folder).map_err(|error| format!("making certificates and documents in {}: {error}", folder.display()))
+    }
+
+    fn try_make(folder: &Path) -> Result<Self, Box<dyn std::error::Error>> {
+        let documents = folder.join("documents");
+        fs::create_dir_all(&documents)?;
+        for size in DOCUMENTS {
+            fs::write(documents.join(format!("{size}.bin")), pattern::body(size))?;
+        }
+        let file = |name: &str, text: String| -> std::io::Result<PathBuf> {
+            let path = folder.join(name);
+            fs::write(&path, text).map(|()| path)
+        };
+        let (authority_pem, issuer) = authority("wirelab contract suite")?;
+        let (stranger_pem, _) = authority("a stranger to the contract suite")?;
+        let key = KeyPair::generate()?;
+        let mut leaf = CertificateParams::new([SERVER_NAME.to_owned()])?;
+        leaf.use_authority_key_identifier_extension = true;
+        leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let certificate = leaf.signed_by(&key, &issuer)?;
+        Ok(Self {
+            authority: file("authority.pem", authority_pem)?,
+            stranger: file("stranger.pem", stranger_pem)?,
+            certificate: file("leaf.pem", certificate.pem())?,
+            key: file("leaf.key", key.serialize_pem())?,
+            documents,
+        })
+    }
+}
+
+fn authority(name: &str) -> Result<(String, Issuer<'static, KeyPair>), rcgen::Error> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let certificate = params.self_signed(&key)?;
+    Ok((certificate.pem(), Issuer::new(params, key)))
+}

@@ -1,0 +1,230 @@
+//! A server and a client with one exchange between them: the specs, the run, and what must hold of every run.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use wirelab_lab::Role;
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::event::Configured;
+use wirelab_model::pattern;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::sample::Sample;
+use wirelab_model::spec::{
+    ClientSpec, ClientTls, ConnectionPolicy, Expect, Extent, Feature, Pause, Recording, Request, Resumption, Schedule,
+    ServerSpec, ServerTls, Timeouts, Transport,
+};
+
+use crate::case::{Finding, Stop};
+use crate::conversation::{Answer, Run, Server, json as as_json, run_client, samples};
+use crate::material::SERVER_NAME;
+use crate::stage::{Party, Stage};
+use crate::verify;
+
+/// The address of every trial of the suite.
+pub const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// How long the server waits in exchanges of [`Feature::Delay`], in microseconds.
+pub const DELAY_US: u64 = 20_000;
+
+/// Specs for both sides; the port is filled in when the server is ready.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    /// Which of the two is under test; the other one is the reference.
+    pub subject: Role,
+    /// The server's spec.
+    pub server: ServerSpec,
+    /// The client's spec.
+    pub client: ClientSpec,
+    /// Whether the endpoint under test may say `unsupported` to it.
+    pub optional: bool,
+}
+
+/// What came of a pair.
+#[derive(Debug)]
+pub struct Trial {
+    /// The client's report.
+    pub run: Run,
+    /// The client's records.
+    pub samples: Vec<Sample>,
+    /// What the server says is in force.
+    pub server: Configured,
+}
+
+impl Pair {
+    /// Five requests of a feature, one after the other, each on a connection of its own; `size` is that of the
+    /// response body (and of the request's, for HTTP `echo`).
+    pub fn new(stage: &Stage, subject: Role, protocol: Protocol, feature: Feature, size: usize) -> Self {
+        let secure = protocol.is_secure();
+        let material = &stage.material;
+        let server = ServerSpec {
+            contract: CONTRACT_VERSION,
+            protocol,
+            address: LOCALHOST,
+            port: 0,
+            server_name: SERVER_NAME.to_owned(),
+            tls: secure.then(|| ServerTls {
+                certificate: material.certificate.clone(),
+                key: material.key.clone(),
+                key_log: None,
+                resumption: false,
+                early_data: false,
+            }),
+            document_root: (feature == Feature::Files).then(|| material.documents.clone()),
+            features: vec![feature],
+            qlog_dir: None,
+            threads: None,
+            transport: Transport::default(),
+        };
+        let client = ClientSpec {
+            contract: CONTRACT_VERSION,
+            protocol,
+            address: LOCALHOST,
+            port: 0,
+            server_name: SERVER_NAME.to_owned(),
+            tls: secure.then(|| ClientTls {
+                trust_anchor: Some(material.authority.clone()),
+                verify: true,
+                key_log: None,
+            }),
+            request: request(protocol, feature, size),
+            connections: ConnectionPolicy::PerRequest,
+            schedule: Schedule::Closed { workers: 1, pause: Pause::None },
+            extent: Extent::Requests(5),
+            warm_up: None,
+            resumption: Resumption::None,
+            timeouts: Timeouts { connect_ns: 10_000_000_000, request_ns: 10_000_000_000 },
+            seed: 7,
+            recording: Recording::Samples,
+            results: stage.fresh("results.jsonl"),
+            qlog_dir: None,
+            threads: None,
+            transport: Transport::default(),
+        };
+        Self { subject, server, client, optional: false }
+    }
+
+    /// The same with one small exchange that both parties say they can do.
+    pub fn simple(stage: &Stage, subject: Role, protocol: Protocol) -> Finding<Self> {
+        let feature = common_feature(stage, subject, protocol)?;
+        Ok(Self::new(stage, subject, protocol, feature, if feature == Feature::Delay { 0 } else { 1_000 }))
+    }
+
+    /// The same, to which `unsupported` is an answer.
+    pub fn optional(self) -> Self {
+        Self { optional: true, ..self }
+    }
+
+    /// Persistent connections and workers. Streams are shared out as wirelab does.
+    pub fn persistent(mut self, connections: u32, workers: u32) -> Self {
+        let multiplexes = self.client.protocol.multiplexes();
+        let streams = if multiplexes { workers.div_ceil(connections) } else { 1 };
+        self.client.connections = ConnectionPolicy::Persistent { connections, streams };
+        self.client.schedule = Schedule::Closed { workers, pause: Pause::None };
+        self
+    }
+
+    fn party<'a>(&self, stage: &'a Stage, role: Role) -> &'a Party {
+        if role == self.subject { &stage.subject } else { &stage.reference }
+    }
+
+    /// Starts the server.
+    pub fn serve<'a>(&self, stage: &'a Stage) -> Finding<Server<'a>> {
+        let answer = Server::start(stage, self.party(stage, Role::Server), &as_json(&self.server))?;
+        self.gone(Role::Server, answer)
+    }
+
+    /// Runs both and checks what must hold of every run in which nothing is meant to fail.
+    pub fn run(&self, stage: &Stage) -> Finding<Trial> {
+        let server = self.serve(stage)?;
+        let trial = self.run_against(stage, server.port, server.configured.clone(), || {})?;
+        server.stop(true)?;
+        self.check(&trial)?;
+        Ok(trial)
+    }
+
+    /// Runs the client alone, against a server at that port.
+    pub fn run_against(
+        &self,
+        stage: &Stage,
+        port: u16,
+        server: Configured,
+        in_window: impl FnOnce(),
+    ) -> Finding<Trial> {
+        let client = ClientSpec { port, ..self.client.clone() };
+        let answer = run_client(stage, self.party(stage, Role::Client), &as_json(&client), in_window)?;
+        let run = self.gone(Role::Client, answer)?;
+        let samples = match client.recording {
+            Recording::Samples => samples(&client.results)?,
+            Recording::Histograms => Vec::new(),
+        };
+        Ok(Trial { run, samples, server })
+    }
+
+    /// What an answer holds. `unsupported` may stop the case or break the contract, depending on who says it.
+    pub fn gone<T>(&self, role: Role, answer: Answer<T>) -> Finding<T> {
+        match answer {
+            Answer::Went(value) => Ok(value),
+            Answer::Unsupported(message) if role != self.subject => {
+                Err(Stop::skip(format!("the reference endpoint cannot do it: {message}")))
+            }
+            Answer::Unsupported(message) if self.optional => Err(Stop::skip(format!("unsupported: {message}"))),
+            other => Err(Stop::broken(format!("the {} was expected to do it; {}", role.word(), other.words()))),
+        }
+    }
+
+    fn check(&self, trial: &Trial) -> Finding {
+        verify::records(&self.client, &trial.run, &trial.samples)
+    }
+}
+
+/// The request of a feature.
+fn request(protocol: Protocol, feature: Feature, size: usize) -> Request {
+    let echoes = feature == Feature::Echo;
+    let body_size = match (echoes, protocol.is_http()) {
+        (true, true) => size as u64,
+        // Another size than the response's, so that it shows if one is taken for the other.
+        (true, false) => size as u64 / 2 + 3,
+        (false, _) => 0,
+    };
+    let path = match feature {
+        Feature::Files => format!("/{size}.bin"),
+        Feature::Echo => "/echo".to_owned(),
+        Feature::Bytes => format!("/bytes/{size}"),
+        Feature::Delay => format!("/delay/{DELAY_US}"),
+    };
+    Request {
+        method: if echoes { "POST" } else { "GET" }.to_owned(),
+        path,
+        body_size,
+        headers: Vec::new(),
+        expect: Some(Expect { status: 200, body_size: size as u64, sha256: sha256(&pattern::body(size)) }),
+    }
+}
+
+/// SHA-256 in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a feature exists in a protocol.
+pub const fn applies(feature: Feature, protocol: Protocol) -> bool {
+    protocol.is_http() || matches!(feature, Feature::Echo | Feature::Delay)
+}
+
+/// A feature that both parties say they can do.
+fn common_feature(stage: &Stage, subject: Role, protocol: Protocol) -> Finding<Feature> {
+    [Feature::Bytes, Feature::Files, Feature::Echo, Feature::Delay]
+        .into_iter()
+        .filter(|feature| applies(*feature, protocol))
+        .find(|feature| can_both(stage, subject, protocol, *feature))
+        .ok_or_else(|| Stop::skip(format!("the two endpoints have no feature of {protocol} in common")))
+}
+
+/// Whether the subject in its role, and the reference in the other one, say that they can do this.
+pub fn can_both(stage: &Stage, subject: Role, protocol: Protocol, feature: Feature) -> bool {
+    let other = match subject {
+        Role::Server => Role::Client,
+        Role::Client => Role::Server,
+    };
+    stage.subject.can(subject, protocol, feature) && stage.reference.can(other, protocol, feature)
+}

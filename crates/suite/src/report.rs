@@ -1,0 +1,94 @@
+//! What the suite found.
+
+use std::fmt;
+
+use serde::Serialize;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::Feature;
+
+/// The result of one case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CaseResult {
+    /// What is demanded, as a sentence.
+    pub name: String,
+    /// `server` or `client`; absent for what concerns the whole endpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<&'static str>,
+    /// The protocol that it was tried with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    /// The feature that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feature: Option<Feature>,
+    /// How it ended.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// How a case ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", content = "reason", rename_all = "snake_case")]
+pub enum Verdict {
+    /// The endpoint does what is demanded.
+    Passed,
+    /// It does not: what was expected, what was observed, and the end of its log.
+    Failed(String),
+    /// The case does not concern this endpoint, or cannot be tried here, and why.
+    NotApplicable(String),
+}
+
+impl CaseResult {
+    /// A result that concerns no role or protocol.
+    pub(crate) fn of_suite(name: &str, verdict: Verdict) -> Self {
+        Self { name: name.to_owned(), role: None, protocol: None, feature: None, verdict }
+    }
+}
+
+impl fmt::Display for CaseResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.verdict {
+            Verdict::Passed => "pass ",
+            Verdict::Failed(_) => "FAIL ",
+            Verdict::NotApplicable(_) => "  -  ",
+        })?;
+        for word in [self.role, self.protocol.map(Protocol::token)].into_iter().flatten() {
+            write!(f, " {word}")?;
+        }
+        let colon = if self.role.is_some() || self.protocol.is_some() { ":" } else { "" };
+        write!(f, "{colon} {}", self.name)?;
+        match &self.verdict {
+            Verdict::Passed => Ok(()),
+            Verdict::Failed(reason) => write!(f, "\n        {}", reason.replace('\n', "\n        ")),
+            Verdict::NotApplicable(why) => write!(f, " ({why})"),
+        }
+    }
+}
+
+/// What the suite found out about one endpoint.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// The endpoint's name.
+    pub endpoint: String,
+    /// Every case, in the order of trying.
+    pub cases: Vec<CaseResult>,
+}
+
+impl Report {
+    /// How many cases passed.
+    #[must_use]
+    pub fn passed(&self) -> usize {
+        self.cases.iter().filter(|case| case.verdict == Verdict::Passed).count()
+    }
+
+    /// How many cases failed.
+    #[must_use]
+    pub fn failed(&self) -> usize {
+        self.cases.iter().filter(|case| matches!(case.verdict, Verdict::Failed(_))).count()
+    }
+
+    /// How many cases could not be tried or do not concern the endpoint.
+    #[must_use]
+    pub fn not_applicable(&self) -> usize {
+        self.cases.len() - self.passed() - self.failed()
+    }
+}

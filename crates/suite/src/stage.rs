@@ -1,0 +1,124 @@
+//! Where a case plays: the endpoint under test, its peer, their files, a folder per case.
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use wirelab_lab::{Process, Role};
+use wirelab_model::endpoint::{Description, Endpoint, Role as Abilities};
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::Feature;
+
+use crate::case::{Finding, Stop};
+use crate::material::Material;
+
+/// Lines of a log in the reason of a failure.
+const LOG_LINES: usize = 6;
+
+/// Everything that a case can use.
+pub struct Stage {
+    /// What is under test.
+    pub subject: Party,
+    /// The peer that behaves.
+    pub reference: Party,
+    /// Certificates and documents.
+    pub material: Material,
+    patience: Duration,
+    scratch: PathBuf,
+    serial: Cell<u32>,
+    logs: RefCell<Vec<PathBuf>>,
+}
+
+/// An endpoint with what it says of itself.
+#[derive(Debug)]
+pub struct Party {
+    /// How to start it.
+    pub endpoint: Endpoint,
+    /// What it says of itself.
+    pub description: Description,
+}
+
+impl Party {
+    /// What it can do in a role.
+    pub fn abilities(&self, role: Role) -> Option<&Abilities> {
+        match role {
+            Role::Server => self.description.server.as_ref(),
+            Role::Client => self.description.client.as_ref(),
+        }
+    }
+
+    /// Whether it says that it can do this.
+    pub fn can(&self, role: Role, protocol: Protocol, feature: Feature) -> bool {
+        self.abilities(role).is_some_and(|can| can.protocols.contains(&protocol) && can.features.contains(&feature))
+    }
+}
+
+impl Stage {
+    /// Makes the files that all cases share.
+    pub fn set(
+        endpoint: &Endpoint,
+        description: Description,
+        reference: &Endpoint,
+        scratch: &Path,
+        patience: Duration,
+    ) -> Result<Self, String> {
+        let scratch = scratch.join(format!("suite-{}", endpoint.name));
+        let scratch = std::path::absolute(&scratch).unwrap_or(scratch);
+        let of_reference = wirelab_lab::endpoints::describe(reference)
+            .map_err(|error| format!("the reference endpoint `{}` does not describe itself: {error}", reference.name))?;
+        let material = Material::make(&scratch.join("material"))?;
+        Ok(Self {
+            subject: Party { endpoint: endpoint.clone(), description },
+            reference: Party { endpoint: reference.clone(), description: of_reference },
+            material,
+            patience,
+            scratch,
+            serial: Cell::new(0),
+            logs: RefCell::default(),
+        })
+    }
+
+    /// The moment until which the next step may take.
+    pub fn deadline(&self) -> Instant {
+        Instant::now() + self.patience
+    }
+
+    /// A path that no other call gets.
+    pub fn fresh(&self, name: &str) -> PathBuf {
+        self.serial.set(self.serial.get() + 1);
+        self.scratch.join(format!("{:05}-{name}", self.serial.get()))
+    }
+
+    /// Starts an endpoint with a spec, whatever it says.
+    pub fn start(&self, party: &Party, role: Role, spec: &serde_json::Value) -> Finding<Box<dyn Process>> {
+        let path = self.fresh("spec.json");
+        fs::write(&path, spec.to_string())
+            .map_err(|error| Stop::broken(format!("the suite cannot write {}: {error}", path.display())))?;
+        let log = path.with_extension("log");
+        self.logs.borrow_mut().push(log.clone());
+        wirelab_lab::LocalProcess::start(&party.endpoint, role, &path, &log, None)
+            .map(|process| Box::new(process) as Box<dyn Process>)
+            .map_err(|error| Stop::broken(format!("`{}` as {}: {error}", party.endpoint.name, role.word())))
+    }
+
+    /// A reason, followed by the ends of the logs of the case.
+    pub fn with_log(&self, reason: &str) -> String {
+        let mut text = reason.to_owned();
+        for log in self.logs.borrow().iter() {
+            let content = fs::read(log).unwrap_or_default();
+            let content = String::from_utf8_lossy(&content);
+            let lines: Vec<_> = content.lines().filter(|line| !line.trim().is_empty()).collect();
+            for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
+                text.push_str("\nlog: ");
+                text.extend(line.chars().take(200));
+            }
+        }
+        text
+    }
+
+    /// Forgets the logs of a case that is over.
+    pub fn clear(&self) {
+        self.logs.borrow_mut().clear();
+    }
+}
