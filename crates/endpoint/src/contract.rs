@@ -104,6 +104,9 @@ fn try_request(
     let spec: ClientSpec = read_spec(spec_text)?;
     raise_file_limit();
     let path = spec.results.clone();
+    let writing = |error: io::Error| Refusal::failed(format!("writing the results to {}: {error}", path.display()));
+    // Tried now, because after the measurement it would be too late.
+    std::fs::File::create(&path).map_err(writing)?;
     let mut control = Control::start(spec, None)?;
     output.say(&Event::Ready { port: None, configured: control.configured().clone() })?;
     let sender = control.sender();
@@ -119,10 +122,7 @@ fn try_request(
     if let Some(Failure { kind, message }) = &outcome.first_failure {
         eprintln!("the first request that failed: {kind}: {message}");
     }
-    outcome
-        .results
-        .write(&path)
-        .map_err(|error| Refusal::failed(format!("writing the results to {}: {error}", path.display())))?;
+    outcome.results.write(&path).map_err(writing)?;
     let (requests, errors) = outcome.results.counts();
     output.say(&Event::Done { requests: Some(requests), errors, configured: outcome.configured })
 }

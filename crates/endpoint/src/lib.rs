@@ -9,10 +9,13 @@ mod contract;
 mod describe;
 mod http2;
 pub mod load;
+pub mod look;
 mod payload;
 mod quic_config;
 mod quic_session;
 mod quic_socket;
+#[cfg(test)]
+mod quic_tests;
 mod quic_tokens;
 mod raw;
 mod refusal;

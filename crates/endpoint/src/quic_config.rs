@@ -6,13 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
-use quinn::{Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt};
+use quinn::{
+    Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt,
+};
 use serde_json::json;
 use wirelab_model::event::Configured;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::{Congestion, Transport};
 
 use crate::client::transport::Failure;
+use crate::quic_session::REJECTED;
 use crate::quic_socket::QuicSocket;
 use crate::refusal::Refusal;
 use crate::udp_socket;
@@ -47,7 +50,10 @@ impl QuicSettings {
             return refuse("no_delay", "it is an option of TCP; QUIC has no Nagle algorithm to switch");
         }
         if spec.fast_open.is_some() {
-            return refuse("fast_open", "it is an option of TCP; QUIC's counterpart is the resumption policy `zero_rtt`");
+            return refuse(
+                "fast_open",
+                "it is an option of TCP; QUIC's counterpart is the resumption policy `zero_rtt`",
+            );
         }
         if qlog {
             return refuse("qlog_dir", "the built-in endpoint is built without quinn's qlog");
@@ -159,6 +165,7 @@ impl QuicSettings {
 pub fn failure(attempt: &str, error: &quinn::ConnectionError) -> Failure {
     use quinn::ConnectionError as Error;
     let kind = match error {
+        Error::TransportError(error) if error.reason.starts_with(REJECTED) => ErrorKind::Certificate,
         Error::TransportError(error) => kind_of_code(error.code.into()),
         Error::ConnectionClosed(close) => kind_of_code(close.error_code.into()),
         Error::VersionMismatch => ErrorKind::Protocol,

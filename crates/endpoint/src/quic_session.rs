@@ -17,6 +17,13 @@ use rustls::pki_types::ServerName;
 use rustls::quic::{ClientConnection, Connection, DirectionalKeys, KeyChange, Secrets, Suite, Version};
 use rustls::{CipherSuite, HandshakeKind, NamedGroup};
 use tokio::sync::Notify;
+use wirelab_model::outcome::ErrorKind;
+
+use crate::tls;
+
+/// How the reason of a connection error begins where the server's certificate was not accepted. The alert alone does not
+/// tell: for a bad signature in the chain it is the same as for one in the handshake.
+pub const REJECTED: &str = "the server's certificate was not accepted";
 
 /// What is known of a session; [`quinn::Connection::handshake_data`] gives it as `Box<dyn Any>` of this type.
 #[derive(Debug, Clone)]
@@ -155,16 +162,15 @@ impl crypto::Session for Session {
     }
 
     fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
-        self.tls.read_hs(buf).map_err(|error| match self.tls.alert() {
-            Some(alert) => TransportError {
-                code: TransportErrorCode::crypto(alert.into()),
-                frame: None,
-                reason: error.to_string(),
+        self.tls.read_hs(buf).map_err(|error| TransportError {
+            code: match self.tls.alert() {
+                Some(alert) => TransportErrorCode::crypto(alert.into()),
+                None => TransportErrorCode::PROTOCOL_VIOLATION,
             },
-            None => TransportError {
-                code: TransportErrorCode::PROTOCOL_VIOLATION,
-                frame: None,
-                reason: format!("TLS: {error}"),
+            frame: None,
+            reason: match tls::classify(&error) {
+                ErrorKind::Certificate => format!("{REJECTED}: {error}"),
+                _ => error.to_string(),
             },
         })?;
         let received = match &self.tls {

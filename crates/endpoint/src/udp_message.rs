@@ -109,7 +109,8 @@ impl Outgoing {
         }
         let header = self.header;
         header.encode(&mut self.datagram);
-        let piece = payload::piece_slice(header.offset, (header.total - header.offset).min((self.size - HEADER) as u64));
+        let piece =
+            payload::piece_slice(header.offset, (header.total - header.offset).min((self.size - HEADER) as u64));
         self.datagram.extend_from_slice(piece);
         self.header.offset += piece.len() as u64;
         self.done = self.header.offset == header.total;

@@ -35,12 +35,6 @@ pub fn report(socket: &impl AsFd, configured: &mut Configured) {
     }
 }
 
-/// Whether the kernel can split a large datagram into segments (`UDP_SEGMENT`, Linux 4.18).
-pub fn segments_on_send(socket: &std::net::UdpSocket) -> bool {
-    // Setting it to 0 changes nothing: it is the default, no segmentation unless a message asks for it.
-    set_option(socket.as_raw_fd(), libc::UDP_SEGMENT, 0).is_ok()
-}
-
 /// Whether the kernel joins received datagrams on this socket (`UDP_GRO`, Linux 5.0).
 pub fn joins_on_receive(socket: &std::net::UdpSocket) -> bool {
     matches!(get_option(socket.as_raw_fd(), libc::UDP_GRO), Ok(value) if value != 0)
@@ -147,9 +141,7 @@ fn get_option(socket: RawFd, name: libc::c_int) -> io::Result<libc::c_int> {
     let mut value: libc::c_int = 0;
     let mut length = size_of_val(&value) as libc::socklen_t;
     // SAFETY: both pointers are to live variables; getsockopt writes at most `length` bytes, the size of `value`.
-    let status = unsafe {
-        libc::getsockopt(socket, libc::SOL_UDP, name, (&raw mut value).cast(), &raw mut length)
-    };
+    let status = unsafe { libc::getsockopt(socket, libc::SOL_UDP, name, (&raw mut value).cast(), &raw mut length) };
     if status == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -124,7 +124,7 @@ pub struct Settings {
     /// Threads of the server. Default: the library's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_threads: Option<u16>,
-    /// Threads of the client. Default: `1`.
+    /// Threads of the client. Default: the library's; the built-in client has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_threads: Option<u16>,
 }

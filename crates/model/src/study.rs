@@ -240,3 +240,25 @@ pub struct Published {
     /// The publication and its own words for what was measured, where they differ.
     pub note: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_selector_matches_by_word_by_size_and_by_any_of_a_list() {
+        let level = |wanted: Value, level: &str| selects(&wanted, level);
+        assert!(level(json!("h2"), "h2") && !level(json!("h2"), "h2c"));
+        assert!(level(json!("1024 B"), "1 KiB") && !level(json!("1 KB"), "1 KiB"));
+        assert!(level(json!(10), "10") && level(json!(true), "true") && !level(json!(1), "10"));
+        assert!(level(json!(["1 KiB", "4 KiB"]), "4 KiB") && !level(json!([]), "4 KiB"));
+    }
+
+    #[test]
+    fn a_selector_is_written_as_a_label_is() {
+        let selector: Selector = serde_json::from_value(json!({ "protocol": "h2", "workers": [1, 10] })).unwrap();
+        assert_eq!(selector.to_string(), "protocol=h2 workers=1|10");
+    }
+}

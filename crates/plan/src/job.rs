@@ -47,7 +47,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         recording: settings.recording.unwrap_or_else(|| recording(schedule, extent)),
         transport: transport(settings, protocol),
         server_threads: settings.server_threads,
-        client_threads: Some(settings.client_threads.unwrap_or(1)),
+        client_threads: settings.client_threads,
     })
 }
 
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(job.schedule, Schedule::Closed { workers: 1, pause: Pause::None });
         assert_eq!((job.extent, job.warm_up, job.recording), (Extent::Requests(100), None, Recording::Samples));
         assert_eq!(job.timeouts, Timeouts { connect_ns: 5_000_000_000, request_ns: 10_000_000_000 });
-        assert_eq!((job.server_threads, job.client_threads), (None, Some(1)));
+        assert_eq!((job.server_threads, job.client_threads), (None, None));
         let expected = Transport {
             congestion: Some(Congestion::Cubic),
             stream_window: Some(1 << 20),

@@ -41,9 +41,7 @@ pub(crate) fn is_cpu_per_request(metric: &Metric, side: Side) -> bool {
     metric.side == side
         && metric.unit == Unit::Nanoseconds
         && metric.name.contains("cpu")
-        && metric.name.contains("request")
-        && !metric.name.contains("user")
-        && !metric.name.contains("system")
+        && metric.name.contains("per_request")
 }
 
 /// The largest resident memory on one side.
@@ -56,16 +54,19 @@ pub(crate) fn is_peak_memory(metric: &Metric, side: Side) -> bool {
 
 /// Whether a smaller value means that something is over sooner, so that `faster` and `slower` are the right words.
 pub(crate) fn is_waiting(metric: &Metric) -> bool {
-    metric.unit == Unit::Nanoseconds && !metric.name.contains("cpu") && metric.better == wirelab_model::metric::Better::Lower
+    metric.unit == Unit::Nanoseconds
+        && !metric.name.contains("cpu")
+        && metric.better == wirelab_model::metric::Better::Lower
 }
 
-/// The first declared metric that a predicate accepts and that the run has anything to say of.
+/// The first declared metric that a predicate accepts and that was measured, else the first that the run says why it was not.
 pub(crate) fn find<'a>(input: &Input<'a>, accepts: impl Fn(&Metric) -> bool) -> Option<&'a Metric> {
-    input.metrics.iter().copied().find(|metric| {
-        accepts(metric)
-            && input.analysis.cells.iter().any(|cell| {
-                cell.estimates.contains_key(metric.name) || cell.not_measured.contains_key(metric.name)
-            })
+    let measured = |metric: &Metric| input.analysis.cells.iter().any(|cell| cell.estimates.contains_key(metric.name));
+    let found = input.metrics.iter().copied().find(|metric| accepts(metric) && measured(metric));
+    found.or_else(|| {
+        input.metrics.iter().copied().find(|metric| {
+            accepts(metric) && input.analysis.cells.iter().any(|cell| cell.not_measured.contains_key(metric.name))
+        })
     })
 }
 
@@ -90,7 +91,8 @@ fn share_scales(input: &Input, columns: &mut [Column]) {
     let family = |column: &Column| (column.metric.unit, is_waiting(column.metric), column.heading.1.is_empty());
     for index in 0..columns.len() {
         let own = family(&columns[index]);
-        let members: Vec<_> = columns.iter().filter(|column| family(column) == own).map(|column| column.metric).collect();
+        let members: Vec<_> =
+            columns.iter().filter(|column| family(column) == own).map(|column| column.metric).collect();
         columns[index].scale = column_scale(input, &members);
     }
 }

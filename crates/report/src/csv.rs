@@ -18,8 +18,25 @@ pub fn cells_csv(input: &Input) -> String {
     header.extend(factors.iter().cloned());
     header.extend(
         [
-            "twin_of", "metric", "unit", "side", "better", "median", "interval_low", "interval_high", "confidence", "q1", "q3",
-            "minimum", "maximum", "n", "outliers", "ok", "failed", "unsupported", "not_measured",
+            "twin_of",
+            "metric",
+            "unit",
+            "side",
+            "better",
+            "median",
+            "interval_low",
+            "interval_high",
+            "confidence",
+            "q1",
+            "q3",
+            "minimum",
+            "maximum",
+            "n",
+            "outliers",
+            "ok",
+            "failed",
+            "unsupported",
+            "not_measured",
         ]
         .map(str::to_owned),
     );
@@ -73,8 +90,21 @@ pub fn comparisons_csv(input: &Input) -> String {
     header.extend(factors.iter().cloned());
     header.extend(
         [
-            "baseline", "baseline_label", "aa", "metric", "blocks", "ratio", "interval_low", "interval_high", "confidence", "p",
-            "p_holm", "noise_low", "noise_high", "verdict", "why",
+            "baseline",
+            "baseline_label",
+            "aa",
+            "metric",
+            "blocks",
+            "ratio",
+            "interval_low",
+            "interval_high",
+            "confidence",
+            "p",
+            "p_holm",
+            "noise_low",
+            "noise_high",
+            "verdict",
+            "why",
         ]
         .map(str::to_owned),
     );

@@ -36,8 +36,13 @@ pub(crate) fn failures(input: &Input) -> Vec<Failure> {
             *counts.entry(key).or_default() += 1;
         }
         counts.sort_by(|_, a, _, b| b.cmp(a));
-        list.extend(counts.into_iter().map(|((outcome, blame, reason), trials)| {
-            Failure { cell, trials, of: of_cell().count(), outcome, blame, reason }
+        list.extend(counts.into_iter().map(|((outcome, blame, reason), trials)| Failure {
+            cell,
+            trials,
+            of: of_cell().count(),
+            outcome,
+            blame,
+            reason,
         }));
     }
     list

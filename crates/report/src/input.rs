@@ -50,9 +50,10 @@ impl<'a> Input<'a> {
 
     /// The comparison of a cell with its baseline; not that of an A/A pair.
     pub(crate) fn compared(&self, cell: usize, metric: &str) -> Option<&'a Compared> {
-        self.analysis.comparisons.iter().find(|compared| {
-            compared.cell == cell && compared.metric == metric && !compared.aa
-        })
+        self.analysis
+            .comparisons
+            .iter()
+            .find(|compared| compared.cell == cell && compared.metric == metric && !compared.aa)
     }
 
     /// The declaration of a metric.

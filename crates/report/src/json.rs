@@ -28,10 +28,8 @@ pub fn json(input: &Input) -> String {
             Value::Object(object)
         })
         .collect();
-    let warnings: Vec<_> = input
-        .analysis
-        .warnings
-        .iter()
+    let warnings: Vec<_> = crate::warnings::all(input)
+        .into_iter()
         .map(|warning| {
             let mut object = value(warning);
             object["meaning"] = warning.meaning().into();

@@ -97,7 +97,11 @@ impl Group {
 
 /// Levels as words: `payload 1 KiB, connections 1`.
 pub(crate) fn sentence(levels: &IndexMap<String, String>) -> String {
-    levels.iter().map(|(factor, level)| format!("{factor} {}", level_title(factor, level))).collect::<Vec<_>>().join(", ")
+    levels
+        .iter()
+        .map(|(factor, level)| format!("{factor} {}", level_title(factor, level)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// A level for people: protocols by their names, everything else as the study writes it.
@@ -113,16 +117,19 @@ pub(crate) fn payload(cell: &Cell) -> u64 {
 
 /// The factor that decides the payload, where each of its levels has one payload and they differ.
 fn size_factor(cells: &[Cell], compared: &str) -> Option<String> {
-    let names: IndexSet<_> = cells.iter().flat_map(|cell| cell.levels.keys()).filter(|name| *name != compared).collect();
-    names.into_iter().find(|name| {
-        let mut sizes: IndexMap<&String, IndexSet<u64>> = IndexMap::new();
-        for cell in cells {
-            if let Some(level) = cell.levels.get(*name) {
-                sizes.entry(level).or_default().insert(payload(cell));
+    let names: IndexSet<_> =
+        cells.iter().flat_map(|cell| cell.levels.keys()).filter(|name| *name != compared).collect();
+    names
+        .into_iter()
+        .find(|name| {
+            let mut sizes: IndexMap<&String, IndexSet<u64>> = IndexMap::new();
+            for cell in cells {
+                if let Some(level) = cell.levels.get(*name) {
+                    sizes.entry(level).or_default().insert(payload(cell));
+                }
             }
-        }
-        let distinct: IndexSet<_> = sizes.values().flatten().collect();
-        sizes.values().all(|of_level| of_level.len() == 1) && distinct.len() == sizes.len() && sizes.len() > 1
-    })
-    .cloned()
+            let distinct: IndexSet<_> = sizes.values().flatten().collect();
+            sizes.values().all(|of_level| of_level.len() == 1) && distinct.len() == sizes.len() && sizes.len() > 1
+        })
+        .cloned()
 }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::columns::summary;
+use indexmap::IndexMap;
+
+use crate::columns::{Column, summary};
 use crate::failures::failures;
 use crate::layout::Layout;
 use crate::numbers::NBSP;
@@ -68,7 +70,8 @@ fn tables(out: &mut String, input: &Input, layout: &Layout) {
                 Some(compared) => {
                     let noise = if words::within_noise(compared) { ", within the noise floor" } else { "" };
                     let (word, size) = words::short(input, compared);
-                    format!("{} {word} {size}{noise}", words::symbol(&compared.verdict))
+                    let colon = if size.is_empty() { "" } else { ": " };
+                    format!("{} {word}{colon}{size}{noise}", words::symbol(&compared.verdict))
                 }
                 None if cell.twin => {
                     format!("noise floor {}", words::noise_words(words::noise_floor(input, layout, number, metric)))
@@ -77,19 +80,25 @@ fn tables(out: &mut String, input: &Input, layout: &Layout) {
             });
             row(out, &cells);
         }
-        let missing: Vec<_> = group
-            .rows
-            .iter()
-            .flat_map(|row| columns.iter().map(move |column| (row, column)))
-            .filter(|(row, column)| input.estimate(row.cell, column.metric.name).is_none())
-            .map(|(row, column)| {
-                let why = input.why_missing(row.cell, column.metric.name);
-                format!("- {}, {}: not measured, {why}", layout.row_title(*row), words::phrase(column.metric.title))
-            })
-            .collect();
-        if !missing.is_empty() {
-            let _ = writeln!(out, "\n{}", missing.iter().map(|line| escape(line)).collect::<Vec<_>>().join("\n"));
+        missing(out, input, layout, number, &columns);
+    }
+}
+
+/// Why numbers of a group are missing: once per cell and reason.
+fn missing(out: &mut String, input: &Input, layout: &Layout, group: usize, columns: &[Column]) {
+    let mut reasons: IndexMap<(String, String), Vec<String>> = IndexMap::new();
+    for row in &layout.groups[group].rows {
+        for column in columns.iter().filter(|column| input.estimate(row.cell, column.metric.name).is_none()) {
+            let why = input.why_missing(row.cell, column.metric.name);
+            let metrics = reasons.entry((layout.row_title(*row), why)).or_default();
+            metrics.push(words::phrase(column.metric.title));
         }
+    }
+    if !reasons.is_empty() {
+        out.push('\n');
+    }
+    for ((title, why), metrics) in reasons {
+        let _ = writeln!(out, "- {}", escape(&format!("{title}, not measured ({}): {why}", metrics.join(", "))));
     }
 }
 
@@ -137,13 +146,8 @@ fn claims_table(out: &mut String, input: &Input) {
         effects.extend(claim.untested.iter().map(|untested| format!("not tested: {untested}")));
         let verdict = format!("{} {}", words::claim_symbol(claim.verdict), words::claim(claim.verdict));
         let effects: Vec<_> = effects.iter().map(|effect| escape(effect)).collect();
-        let _ = writeln!(
-            out,
-            "| {} {} | {verdict} | {} |",
-            escape(&claim.id),
-            escape(&claim.text),
-            effects.join("<br>")
-        );
+        let _ =
+            writeln!(out, "| {} {} | {verdict} | {} |", escape(&claim.id), escape(&claim.text), effects.join("<br>"));
     }
 }
 
@@ -161,11 +165,12 @@ fn published_table(out: &mut String, input: &Input) {
 }
 
 fn warnings(out: &mut String, input: &Input) {
-    if input.analysis.warnings.is_empty() {
+    let groups = crate::warnings::grouped(input);
+    if groups.is_empty() {
         return;
     }
     let _ = writeln!(out, "\n### Warnings\n");
-    for group in crate::warnings::grouped(input) {
+    for group in groups {
         const SHOWN: usize = 3;
         for meaning in group.meanings.iter().take(SHOWN) {
             let _ = writeln!(out, "- {}", escape(meaning));

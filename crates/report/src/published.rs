@@ -1,9 +1,6 @@
 //! Published numbers beside the measured ones.
 
 use serde_json::Value;
-use wirelab_model::plan::Cell;
-use wirelab_model::study::Selector;
-use wirelab_model::units::{Size, Span};
 
 use crate::Input;
 use crate::layout::sentence;
@@ -41,7 +38,7 @@ pub(crate) fn pairs(input: &Input) -> Vec<Pair> {
         };
         let cells = input.manifest.plan.cells.iter().enumerate();
         let matching: Vec<_> =
-            cells.filter(|(_, cell)| cell.twin_of.is_none() && matches(&published.cell, cell)).collect();
+            cells.filter(|(_, cell)| cell.twin_of.is_none() && published.cell.matches(cell)).collect();
         if matching.is_empty() {
             let levels = published.cell.0.iter().map(|(factor, level)| (factor.clone(), words(level))).collect();
             pairs.push(pair(sentence(&levels), "not measured: no such cell in this run".to_owned(), "–".to_owned()));
@@ -74,25 +71,6 @@ pub(crate) fn pairs(input: &Input) -> Vec<Pair> {
         }
     }
     pairs
-}
-
-/// Whether a cell has all levels of a selector.
-fn matches(selector: &Selector, cell: &Cell) -> bool {
-    selector.0.iter().all(|(factor, wanted)| {
-        cell.levels.get(factor).is_some_and(|level| match wanted {
-            Value::Array(any) => any.iter().any(|one| same(&words(one), level)),
-            one => same(&words(one), level),
-        })
-    })
-}
-
-/// Levels are the same if they are written alike or mean the same quantity: `1024 B` is `1 KiB`.
-fn same(wanted: &str, level: &str) -> bool {
-    let size = |text: &str| text.parse::<Size>().ok();
-    let span = |text: &str| text.parse::<Span>().ok();
-    wanted == level
-        || size(wanted).is_some_and(|wanted| size(level) == Some(wanted))
-        || span(wanted).is_some_and(|wanted| span(level) == Some(wanted))
 }
 
 fn words(value: &Value) -> String {

@@ -25,7 +25,8 @@ pub(crate) fn verdicts(input: &Input, layout: &Layout) -> Vec<Sentence> {
         return vec![Sentence {
             tone: Tone::Unknown,
             symbol: "?",
-            text: "The study compares no cells with a baseline: there is no verdict, only an A/A pair or estimates.".to_owned(),
+            text: "The study compares no cells with a baseline: there is no verdict, only an A/A pair or estimates."
+                .to_owned(),
         }];
     }
     if all.len() <= ONE_BY_ONE {
@@ -55,27 +56,31 @@ fn by_series(input: &Input, layout: &Layout, all: &[&Compared]) -> Vec<Sentence>
         let of_series: Vec<_> = all
             .iter()
             .filter(|compared| {
-                layout.groups.iter().flat_map(|group| &group.rows).any(|row| {
-                    row.cell == compared.cell && row.series == number && !row.twin
-                })
+                layout
+                    .groups
+                    .iter()
+                    .flat_map(|group| &group.rows)
+                    .any(|row| row.cell == compared.cell && row.series == number && !row.twin)
             })
             .collect();
         let Some(first) = of_series.first() else { continue };
         let mut parts = Vec::new();
         for kind in [Verdict::Less, Verdict::More] {
-            let ratios: Vec<f64> =
-                of_series.iter().filter(|compared| compared.verdict == kind).filter_map(|compared| compared.ratio).collect();
+            let ratios: Vec<f64> = of_series
+                .iter()
+                .filter(|compared| compared.verdict == kind)
+                .filter_map(|compared| compared.ratio)
+                .collect();
             let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
             let high = ratios.iter().copied().fold(0.0, f64::max);
             match ratios.len() {
                 0 => {}
                 1 => parts.push((ratios.len(), kind, format!("{} in 1 ({})", direction(&kind, metric), change(low)))),
-                count => parts.push((count, kind, format!(
-                    "{} in {count} (from {} to {})",
-                    direction(&kind, metric),
-                    change(low),
-                    change(high)
-                ))),
+                count => parts.push((
+                    count,
+                    kind,
+                    format!("{} in {count} (from {} to {})", direction(&kind, metric), change(low), change(high)),
+                )),
             }
         }
         let same = of_series.iter().filter(|compared| compared.verdict == Verdict::Equivalent).count();
@@ -93,9 +98,10 @@ fn by_series(input: &Input, layout: &Layout, all: &[&Compared]) -> Vec<Sentence>
             tone: Tone::of(&main, metric),
             symbol: symbol(&main),
             text: format!(
-                "{} against {}, over {} settings: {}.",
+                "{} against {} in {}, over {} settings: {}.",
                 series.title,
                 layout.cell_title(first.baseline),
+                metric.map_or_else(|| first.metric.clone(), |metric| phrase(metric.title)),
                 of_series.len(),
                 words.join("; ")
             ),

@@ -97,7 +97,8 @@ impl Page<'_> {
         let mut header = vec![Cell::new(&self.input.manifest.study.compare.factor)];
         for column in columns {
             let (first, second) = column.heading;
-            let lines: Vec<_> = [first, second, column.scale.name].into_iter().filter(|line| !line.is_empty()).collect();
+            let lines: Vec<_> =
+                [first, second, column.scale.name].into_iter().filter(|line| !line.is_empty()).collect();
             header.push(Cell::new(lines.join("\n")).set_alignment(CellAlignment::Right));
         }
         let title = self.input.metric(self.input.first_metric()).map_or("", |metric| metric.title);
@@ -184,18 +185,18 @@ impl Page<'_> {
         }
         self.heading(out, "Published and measured");
         for pair in pairs {
-            let text =
-                format!("{}, {}: published {}, here {}", pair.cell, pair.metric, pair.published, pair.measured);
+            let text = format!("{}, {}: published {}, here {}", pair.cell, pair.metric, pair.published, pair.measured);
             self.item(out, "·", &text);
         }
     }
 
     fn warnings(&self, out: &mut String) {
-        if self.input.analysis.warnings.is_empty() {
+        let groups = warnings::grouped(self.input);
+        if groups.is_empty() {
             return;
         }
         self.heading(out, "Warnings");
-        for group in warnings::grouped(self.input) {
+        for group in groups {
             let symbol = self.paint("!", Color::Yellow);
             for meaning in group.meanings.iter().take(SHOWN) {
                 self.item(out, &symbol, meaning);

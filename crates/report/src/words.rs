@@ -78,9 +78,10 @@ pub(crate) fn why(input: &Input, compared: &Compared, why: CannotTell) -> String
             let empty = [compared.cell, compared.baseline]
                 .into_iter()
                 .find(|cell| input.estimate(*cell, &compared.metric).is_none());
-            empty.map_or_else(|| "no values".to_owned(), |cell| {
-                format!("no values: {}", input.why_missing(cell, &compared.metric))
-            })
+            empty.map_or_else(
+                || "no values".to_owned(),
+                |cell| format!("no values: {}", input.why_missing(cell, &compared.metric)),
+            )
         }
     }
 }
@@ -96,6 +97,11 @@ pub(crate) fn short(input: &Input, compared: &Compared) -> (String, String) {
     };
     let size = compared.ratio.map_or_else(String::new, |ratio| change_with(ratio, compared.interval.as_ref()));
     (word, size)
+}
+
+/// Why a comparison has no ratio.
+pub(crate) const fn no_ratio(compared: &Compared) -> &'static str {
+    if compared.blocks == 0 { "not measured" } else { "no ratio: the baseline is 0" }
 }
 
 /// The margin of equivalence: `5 %`.
@@ -125,9 +131,7 @@ pub(crate) fn full(input: &Input, layout: &Layout, compared: &Compared) -> Strin
                 format!("{} times{interval} that of {baseline}", significant(ratio))
             } else {
                 let lower = if ratio < 1.0 { "lower" } else { "higher" };
-                let interval = interval.map_or_else(String::new, |interval| {
-                    format!(" {}", percent_interval(interval))
-                });
+                let interval = interval.map_or_else(String::new, |interval| format!(" {}", percent_interval(interval)));
                 let change = magnitude(ratio);
                 format!("{change} {lower}{interval} ({})", ratio_words(ratio, compared.interval.as_ref()))
             };
@@ -146,7 +150,11 @@ pub(crate) fn full(input: &Input, layout: &Layout, compared: &Compared) -> Strin
                 bracket(estimate)
             )
         }
-        (_, None) => format!("{at}{cell} differs from {baseline} in {title}, by a ratio that is not defined."),
+        (verdict, None) => format!(
+            "{at}{title} of {cell}: {} than of {baseline} ({}).",
+            if *verdict == Verdict::Less { "less" } else { "more" },
+            no_ratio(compared)
+        ),
     };
     let caution = if within_noise(compared) {
         " This is no more than the same cell differs from itself (A/A): distrust it."
@@ -196,9 +204,7 @@ pub(crate) fn within_noise(compared: &Compared) -> bool {
 /// The noise floor of a group: the interval of the ratio of its A/A pair.
 pub(crate) fn noise_floor(input: &Input, layout: &Layout, group: usize, metric: &str) -> Option<Interval> {
     let rows = &layout.groups[group].rows;
-    let here = |compared: &&Compared| {
-        compared.metric == metric && rows.iter().any(|row| row.cell == compared.cell)
-    };
+    let here = |compared: &&Compared| compared.metric == metric && rows.iter().any(|row| row.cell == compared.cell);
     let comparisons = || input.analysis.comparisons.iter().filter(here);
     comparisons()
         .find(|compared| compared.aa)

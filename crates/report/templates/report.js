@@ -1,3 +1,9 @@
+// A link to a folded table unfolds it.
+addEventListener("hashchange", () => {
+  const folded = document.getElementById(location.hash.slice(1))?.querySelector("details");
+  if (folded) folded.open = true;
+});
+
 // Sorting of tables by a click on a heading. The page is complete without it.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
@@ -14,8 +20,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
       const key = (row) => {
         const cell = row.cells[column];
         const text = cell.dataset.sort ?? cell.textContent.trim();
-        const number = text === "" ? NaN : Number(text);
-        return Number.isNaN(number) ? text : number;
+        return text !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
       };
       const order = (a, b) =>
         typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });

@@ -84,7 +84,7 @@ impl RunError {
             Self::Changed { .. } => {
                 "Start a new run; or continue with `--force`, which keeps a warning in every report of this run."
             }
-            Self::Contract { .. } => "Run `wirelab endpoints test` on it, and repair the endpoint.",
+            Self::Contract { .. } => "Run `wirelab endpoints check NAME`, and repair the endpoint.",
             Self::Refused { .. } => "Change the study or the options and start again.",
         }
     }

@@ -163,6 +163,23 @@ impl Folder {
         }
     }
 
+    /// Fails if the disk is full, found out by writing to it: then a trial that failed did so for want of space, and is
+    /// nobody's fault and no result.
+    pub(crate) fn has_room(&self) -> Result<(), RunError> {
+        const ROOM: usize = 64 * 1024;
+        let path = self.work().join("room");
+        let written = File::create(&path).and_then(|mut file| {
+            file.write_all(&[0; ROOM])?;
+            file.sync_all()
+        });
+        match written.and_then(|()| fs::remove_file(&path)) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+                Err(RunError::io("no space left for a trial in", &self.0)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Removes what a trial left that never reached the journal: its samples would otherwise be counted by whoever
     /// reads `samples/*.parquet`.
     pub(crate) fn remove_orphans(&self, is_recorded: impl Fn(u32) -> bool) -> Result<(), RunError> {

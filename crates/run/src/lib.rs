@@ -26,6 +26,8 @@
 pub mod documents;
 pub mod environment;
 mod error;
+#[cfg(test)]
+mod fixture;
 pub mod folder;
 pub mod journal;
 pub mod pki;

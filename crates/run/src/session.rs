@@ -43,8 +43,18 @@ impl Run {
         stop: &AtomicBool,
     ) -> Result<StopReason, RunError> {
         let _lock = self.folder.lock()?;
-        let writer = self.recover()?;
+        if lab.name() != self.manifest.lab {
+            let why = format!("the run was made for the lab `{}`, not for `{}`", self.manifest.lab, lab.name());
+            return Err(RunError::Refused { why });
+        }
+        let mut writer = self.recover()?;
         if let Some(reason) = self.enough() {
+            // It may have been killed, or interrupted, between its last trial and this conclusion.
+            if self.stopped() != Some(reason) {
+                let entry = Entry::Stopped { reason, at: timestamp() };
+                writer.append(&entry)?;
+                self.add(entry);
+            }
             return Ok(reason);
         }
         // Names are checked before anything is started.

@@ -126,3 +126,70 @@ fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
         expect: Some(Expect { status: 200, body_size: size, sha256: sha256.to_owned() }),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::plan::Plan;
+    use wirelab_model::protocol::Protocol;
+    use wirelab_model::units::Span;
+
+    use super::*;
+    use crate::fixture::cell;
+
+    const ADDRESSES: Addresses = Addresses {
+        bind: std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
+        connect: std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
+    };
+
+    fn specs(cell: &Cell) -> (ServerSpec, ClientSpec) {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = Plan {
+            cells: vec![cell.clone()],
+            comparisons: Vec::new(),
+            seed: 1,
+            min_blocks: 1,
+            max_blocks: 1,
+            budget: None,
+            precision: 0.05,
+        };
+        let files = Files {
+            pki: Pki::create(folder.path(), &[ADDRESSES.bind]).unwrap(),
+            documents: Documents::create(folder.path().join("documents"), &plan).unwrap(),
+            results: folder.path().join("results"),
+            folder: folder.path().to_owned(),
+        };
+        let trial = Trial { number: 0, block: 0, position: 0, cell: 0, seed: 9 };
+        (server(&cell.job, ADDRESSES, &files), client(&trial, cell, ADDRESSES, 4433, &files).unwrap())
+    }
+
+    #[test]
+    fn each_exchange_has_its_request_and_its_feature() {
+        for (exchange, method, path, expected, feature) in [
+            (Exchange::Files, "GET", "/1024.bin", 1024, Feature::Files),
+            (Exchange::Bytes, "GET", "/bytes/1024", 1024, Feature::Bytes),
+            (Exchange::Echo, "POST", "/echo", 1024, Feature::Echo),
+            (Exchange::Delay, "GET", "/delay/1500", 0, Feature::Delay),
+        ] {
+            let mut cell = cell();
+            (cell.job.exchange, cell.job.delay) = (exchange, Span(1_500_000));
+            let (server, client) = specs(&cell);
+            let expect = client.request.expect.unwrap();
+            assert_eq!((client.request.method.as_str(), client.request.path.as_str()), (method, path));
+            assert_eq!((expect.body_size, expect.sha256), (expected, documents::digest(expected)));
+            assert_eq!(server.features, [feature]);
+            assert_eq!(server.document_root.is_some(), exchange == Exchange::Files);
+            assert_eq!((client.port, client.seed), (4433, 9));
+        }
+    }
+
+    #[test]
+    fn certificates_are_given_exactly_where_the_protocol_has_tls() {
+        for protocol in Protocol::ALL {
+            let mut cell = cell();
+            (cell.job.protocol, cell.job.resumption) = (protocol, Resumption::ZeroRtt);
+            let (server, client) = specs(&cell);
+            assert_eq!((server.tls.is_some(), client.tls.is_some()), (protocol.is_secure(), protocol.is_secure()));
+            assert!(server.tls.is_none_or(|tls| tls.resumption && tls.early_data));
+        }
+    }
+}

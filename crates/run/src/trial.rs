@@ -84,6 +84,7 @@ impl Bench<'_> {
         let outcome = match measured {
             Ok(()) => Outcome::Ok,
             Err(Cut::Outcome(outcome)) => {
+                self.folder.has_room()?;
                 self.keep_results(trial)?;
                 outcome
             }
@@ -365,5 +366,55 @@ fn remove(path: &std::path::Path) -> Result<(), RunError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(RunError::io("cannot remove", path)(error)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::spec::Arrivals;
+
+    use super::*;
+    use crate::fixture::cell;
+
+    #[test]
+    fn a_window_may_take_its_schedule_and_time_outs_within_reason() {
+        let job = |schedule| Job { schedule, ..cell().job };
+        let closed = |workers, pause| job(Schedule::Closed { workers, pause });
+        let request = Duration::from_secs(3);
+        assert_eq!(
+            longest(&closed(1, Pause::None), Extent::DurationNs(5_000_000_000)),
+            Duration::from_secs(5) + request
+        );
+        assert_eq!(longest(&closed(1, Pause::None), Extent::Requests(10)), request * 10);
+        assert_eq!(longest(&closed(4, Pause::None), Extent::Requests(10)), request * 3);
+        assert_eq!(longest(&closed(1, Pause::None), Extent::Requests(u64::MAX)), PATIENCE);
+        let spaced = closed(1, Pause::Uniform { min_ns: 0, max_ns: 1_000_000_000 });
+        assert_eq!(longest(&spaced, Extent::Requests(10_000)), Duration::from_secs(10_000) + PATIENCE);
+        let open = job(Schedule::Open { rate_per_s: 10.0, arrivals: Arrivals::Poisson });
+        let hundred = longest(&open, Extent::Requests(100));
+        assert!(hundred >= Duration::from_secs(20) && hundred <= Duration::from_secs(40) + PATIENCE, "{hundred:?}");
+    }
+
+    #[test]
+    fn only_drops_of_the_transport_in_use_are_warned_of_and_none_twice() {
+        let values = [
+            ("udp_receive_buffer_errors", 3.0),
+            ("udp_in_errors", 3.0),
+            ("tcp_listen_drops", 2.0),
+            ("tcp_retransmitted", 9.0),
+        ];
+        let values: Values =
+            values.map(|(name, count)| (name.to_owned(), Value::Measured(count))).into_iter().collect();
+        let of = |protocol| {
+            let mut cell = cell();
+            cell.job.protocol = protocol;
+            let count = |warning| match warning {
+                Warning::Drops { counter, count, .. } => (counter, count),
+                other => panic!("{other:?}"),
+            };
+            drops(&cell, &values).into_iter().map(count).collect::<Vec<_>>()
+        };
+        assert_eq!(of(wirelab_model::protocol::Protocol::H3), [("Udp RcvbufErrors".to_owned(), 3)]);
+        assert_eq!(of(wirelab_model::protocol::Protocol::H2), [("TcpExt ListenDrops".to_owned(), 2)]);
     }
 }

@@ -1,34 +1,10 @@
 use wirelab_model::histogram::Histogram;
-use wirelab_model::spec::{Pause, Recording, Schedule, Timeouts};
-use wirelab_model::units::{Size, Span};
+use wirelab_model::units::Span;
 
 use super::*;
+use crate::fixture::cell;
 
 const WINDOW: u64 = 1_000_000_000;
-
-fn cell() -> Cell {
-    let job = Job {
-        protocol: Protocol::H2,
-        server: "builtin".to_owned(),
-        client: "builtin".to_owned(),
-        placement: "local".to_owned(),
-        exchange: Exchange::Files,
-        request_size: Size(0),
-        response_size: Size(1024),
-        delay: Span(0),
-        connections: ConnectionPolicy::PerRequest,
-        schedule: Schedule::Closed { workers: 1, pause: Pause::None },
-        extent: Extent::Requests(3),
-        warm_up: None,
-        resumption: Resumption::None,
-        timeouts: Timeouts { connect_ns: 1, request_ns: 1 },
-        recording: Recording::Samples,
-        transport: Transport::default(),
-        server_threads: None,
-        client_threads: None,
-    };
-    Cell { levels: IndexMap::new(), twin_of: None, job }
-}
 
 fn sample(number: u32) -> Sample {
     let start = u64::from(number) * 1_000_000;

@@ -148,7 +148,8 @@ fn a_run_killed_at_any_byte_of_its_journal_is_resumed_to_the_same_end() {
         assert_eq!(execute(&mut run, Script::plausible()).unwrap(), StopReason::MaxBlocks, "cut at {cut}");
         assert_eq!(essence(&run), essence(&complete), "cut at {cut}");
         assert_eq!(files(&run.folder().join("samples")).len(), 6, "cut at {cut}");
-        assert_eq!(Run::open(run.folder()).unwrap().torn(), 0);
+        let read = Run::open(run.folder()).unwrap();
+        assert_eq!((read.torn(), read.stopped()), (0, Some(StopReason::MaxBlocks)), "cut at {cut}");
     }
 }
 

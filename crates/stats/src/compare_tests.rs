@@ -1,5 +1,6 @@
 use serde_json::json;
 use wirelab_model::metric::Value;
+use wirelab_model::outcome::{Blame, Outcome};
 
 use super::*;
 use crate::fixture::{analyse, plan, record, records, study};
@@ -60,13 +61,24 @@ fn a_large_family_needs_more_blocks() {
 #[test]
 fn only_blocks_in_which_both_succeeded_are_compared_and_the_last_record_counts() {
     let mut all = records(14, [1000.0, 800.0, 8000.0, 8000.0]);
-    let refused = Value::missing("no request succeeded");
     all.iter_mut().filter(|r| r.trial.cell == 1 && r.trial.block < 2).for_each(|r| {
-        r.values.insert("response_median".to_owned(), refused.clone());
+        r.outcome = Outcome::failed(Blame::Server, "it crashed");
     });
     assert_eq!(analyse(&all).comparisons[0].blocks, 12);
     all.push(record(1, 0, &[("response_median", 800.0)]));
     assert_eq!(analyse(&all).comparisons[0].blocks, 13);
+}
+
+#[test]
+fn a_metric_that_some_trials_could_not_measure_is_not_compared_by_the_others() {
+    let mut all = records(14, PLAIN);
+    let slow = all.iter_mut().find(|r| r.trial.cell == 1 && r.trial.block == 3).unwrap();
+    slow.values.insert("response_median".to_owned(), Value::missing("only 9 requests"));
+    let analysis = analyse(&all);
+    assert_eq!(analysis.comparisons[0].verdict, Verdict::CannotTell { why: CannotTell::NoValues });
+    assert!(!analysis.cells[1].estimates.contains_key("response_median"));
+    let reason = &analysis.cells[1].not_measured["response_median"];
+    assert!(reason.contains("13 of 14 trials") && reason.contains("only 9 requests"), "{reason}");
 }
 
 #[test]

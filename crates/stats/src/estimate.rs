@@ -65,7 +65,11 @@ fn why_not_measured(cell: usize, trials: &Trials<'_>, metric: &str) -> Option<St
         Value::NotMeasured { not_measured } => Some(not_measured.clone()),
         Value::Measured(_) => None,
     });
-    most_frequent(reasons)
+    let reason = most_frequent(reasons)?;
+    Some(match trials.measured_in(cell, metric) {
+        (0, _) => reason,
+        (some, all) => format!("measured in only {some} of {all} trials, which would show them better than they are: {reason}"),
+    })
 }
 
 /// The estimate from trial numbers with values; `None` without values.

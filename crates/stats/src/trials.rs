@@ -40,18 +40,31 @@ impl<'a> Trials<'a> {
         self.of_cell(cell).filter(|record| record.outcome == Outcome::Ok)
     }
 
-    /// What the successful trials of a cell say of a metric: trial number and value.
+    /// What the successful trials of a cell say of a metric: trial number and value. Nothing, unless all of them have one:
+    /// what keeps a value from being measured (too few requests for a percentile, no success) is what makes a trial slow, so
+    /// that the others would show a better picture than there is.
     pub fn measured(&self, cell: usize, metric: &str) -> Vec<(u32, f64)> {
-        self.ok(cell).filter_map(|record| Some((record.trial.number, number(record, metric)?))).collect()
+        let values: Option<Vec<_>> =
+            self.ok(cell).map(|record| Some((record.trial.number, number(record, metric)?))).collect();
+        values.unwrap_or_default()
     }
 
-    /// The values of a metric in the blocks in which all of the cells have one: a list per cell, in the same order of blocks.
+    /// In how many of the successful trials of a cell a metric was measured, and how many there are.
+    pub fn measured_in(&self, cell: usize, metric: &str) -> (usize, usize) {
+        (self.ok(cell).filter(|record| number(record, metric).is_some()).count(), self.ok(cell).count())
+    }
+
+    /// The values of a metric in the blocks in which all of the cells have a successful trial: a list per cell, in the same order
+    /// of blocks. Empty lists if the metric is not [`measured`](Self::measured) in each of the cells.
     pub fn paired(&self, cells: &[usize], metric: &str) -> Vec<Vec<f64>> {
         let in_block = |cell: usize, block: u32| {
             let record = *self.by_cell.get(cell)?.get(&block)?;
             (record.outcome == Outcome::Ok).then(|| number(record, metric))?
         };
         let mut lists = vec![Vec::new(); cells.len()];
+        if cells.iter().any(|cell| self.measured(*cell, metric).is_empty()) {
+            return lists;
+        }
         let blocks = cells.first().and_then(|cell| self.by_cell.get(*cell)).into_iter().flat_map(BTreeMap::keys);
         for block in blocks {
             let values: Option<Vec<f64>> = cells.iter().map(|cell| in_block(*cell, *block)).collect();

@@ -40,7 +40,7 @@ pub fn warnings(
         let label = plan.cells[number].label();
         all.extend(trials_failed(&label, cell));
         all.extend(requests_failed(&label, cell, &of_trials));
-        all.extend(client_bound(&label, cell, &of_trials));
+        all.extend(client_bound(&label, plan.cells[number].job.client_threads, cell, &of_trials));
         all.extend(schedule_lag(&label, &plan.cells[number].job.schedule, cell));
         all.extend(resumption_missed(&label, plan.cells[number].job.resumption, cell));
     }
@@ -107,8 +107,10 @@ fn requests_failed(label: &str, cell: &CellAnalysis, of_trials: &OfTrials) -> Op
     (share > 0.0).then(|| Warning::RequestsFailed { cell: label.to_owned(), share, kind })
 }
 
-fn client_bound(label: &str, cell: &CellAnalysis, of_trials: &OfTrials) -> Option<Warning> {
-    let estimated = cell.estimates.get("cpu_client_share").map(|estimate| estimate.median);
+/// The metric counts processors, so that a client of four threads may use 400 %; the warning wants the share of what it can use.
+fn client_bound(label: &str, threads: Option<u16>, cell: &CellAnalysis, of_trials: &OfTrials) -> Option<Warning> {
+    let processors = cell.estimates.get("cpu_client_share").map(|estimate| estimate.median);
+    let estimated = processors.map(|processors| processors / f64::from(threads.unwrap_or(1).max(1)));
     let share = estimated.or_else(|| quantile::median(of_trials.client_shares.get(label)?))?;
     (share > CLIENT_BOUND).then(|| Warning::ClientBound { cell: label.to_owned(), share })
 }

@@ -90,6 +90,11 @@ fn a_client_near_its_ceiling_is_told() {
     let warnings = warned(|record| set(record, "cpu_client_share", 0.95));
     assert_eq!(warnings, [Warning::ClientBound { cell: BLUE.to_owned(), share: 0.95 }]);
     assert_eq!(warned(|record| set(record, "cpu_client_share", 0.85)), []);
+    let mut four_threads = plan();
+    four_threads.cells[1].job.client_threads = Some(4);
+    let mut all = records(12, LEVELS);
+    all.iter_mut().filter(|record| record.trial.cell == 1).for_each(|record| set(record, "cpu_client_share", 1.5));
+    assert_eq!(crate::analyse(&study(&json!({})), &four_threads, &all, &[]).warnings, []);
 }
 
 #[test]

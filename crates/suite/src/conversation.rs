@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 use indexmap::IndexMap;
 use wirelab_lab::{Exit, ExitStatus, Process, Role, Silence};
@@ -64,8 +65,13 @@ impl<'a> Talk<'a> {
     /// Waits for the next event, of which `wanted` says in words what it should be. Ends of the conversation are checked
     /// here, once for all: `error` goes with status 1, `unsupported` with 127.
     fn next(&mut self, wanted: &str) -> Finding<Answer<Event>> {
+        let next = self.process.next_event(self.stage.deadline());
+        if matches!(next, Err(Silence::Deadline | Silence::Nonsense(_))) {
+            // Nothing more is wanted of it, but the rest of its log is.
+            self.process.end(Instant::now());
+        }
         let who = &self.who;
-        match self.process.next_event(self.stage.deadline()) {
+        match next {
             Ok(Event::Error { kind, message }) => {
                 self.ends_with(1, "`error`")?;
                 Ok(Answer::Error(kind, message))
@@ -75,7 +81,9 @@ impl<'a> Talk<'a> {
                 Ok(Answer::Unsupported(message))
             }
             Ok(event) => Ok(Answer::Went(event)),
-            Err(Silence::Deadline) => Err(Stop::Hung(format!("{who}: expected {wanted}; it hung: nothing came in time"))),
+            Err(Silence::Deadline) => {
+                Err(Stop::Hung(format!("{who}: expected {wanted}; it hung: nothing came in time")))
+            }
             Err(Silence::Ended(exit)) => {
                 Err(Stop::broken(format!("{who}: expected {wanted}; it ended with {} without an event", status(&exit))))
             }
@@ -138,9 +146,7 @@ impl<'a> Server<'a> {
         let mut talk = Talk::start(stage, party, Role::Server, spec)?;
         let wanted = "`ready` with a port";
         match went!(talk.next(wanted)) {
-            Event::Ready { port: Some(port @ 1..), configured } => {
-                Ok(Answer::Went(Self { talk, port, configured }))
-            }
+            Event::Ready { port: Some(port @ 1..), configured } => Ok(Answer::Went(Self { talk, port, configured })),
             other => talk.unexpected(wanted, &other),
         }
     }
@@ -151,7 +157,9 @@ impl<'a> Server<'a> {
             self.talk.send(Command::Stop)?;
             return match self.talk.done()? {
                 Answer::Went(_) => Ok(()),
-                other => Err(Stop::broken(format!("{}: expected `done` after `stop`; {}", self.talk.who, other.words()))),
+                other => {
+                    Err(Stop::broken(format!("{}: expected `done` after `stop`; {}", self.talk.who, other.words())))
+                }
             };
         }
         self.talk.ends_with(0, "the end of its input")
@@ -250,7 +258,8 @@ pub fn samples(results: &Path) -> Finding<Vec<Sample>> {
 
 /// The histograms that a client wrote.
 pub fn histograms(results: &Path) -> Finding<Histograms> {
-    serde_json::from_str(&read(results)?).map_err(|error| Stop::broken(format!("the histograms are not valid: {error}")))
+    serde_json::from_str(&read(results)?)
+        .map_err(|error| Stop::broken(format!("the histograms are not valid: {error}")))
 }
 
 fn read(results: &Path) -> Finding<String> {

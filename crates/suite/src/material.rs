@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
 use wirelab_model::pattern;
 
 /// The name in the certificate.
@@ -30,7 +32,8 @@ pub struct Material {
 impl Material {
     /// Makes them below a folder.
     pub fn make(folder: &Path) -> Result<Self, String> {
-        Self::try_make(folder).map_err(|error| format!("making certificates and documents in {}: {error}", folder.display()))
+        Self::try_make(folder)
+            .map_err(|error| format!("making certificates and documents in {}: {error}", folder.display()))
     }
 
     fn try_make(folder: &Path) -> Result<Self, Box<dyn std::error::Error>> {

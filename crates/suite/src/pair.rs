@@ -105,7 +105,8 @@ impl Pair {
     /// The same with one small exchange that both parties say they can do.
     pub fn simple(stage: &Stage, subject: Role, protocol: Protocol) -> Finding<Self> {
         let feature = common_feature(stage, subject, protocol)?;
-        Ok(Self::new(stage, subject, protocol, feature, if feature == Feature::Delay { 0 } else { 1_000 }))
+        let empty = feature == Feature::Delay && protocol.is_http();
+        Ok(Self::new(stage, subject, protocol, feature, if empty { 0 } else { 1_000 }))
     }
 
     /// The same, to which `unsupported` is an answer.

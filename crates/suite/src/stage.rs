@@ -65,8 +65,9 @@ impl Stage {
     ) -> Result<Self, String> {
         let scratch = scratch.join(format!("suite-{}", endpoint.name));
         let scratch = std::path::absolute(&scratch).unwrap_or(scratch);
-        let of_reference = wirelab_lab::endpoints::describe(reference)
-            .map_err(|error| format!("the reference endpoint `{}` does not describe itself: {error}", reference.name))?;
+        let of_reference = wirelab_lab::endpoints::describe(reference).map_err(|error| {
+            format!("the reference endpoint `{}` does not describe itself: {error}", reference.name)
+        })?;
         let material = Material::make(&scratch.join("material"))?;
         Ok(Self {
             subject: Party { endpoint: endpoint.clone(), description },

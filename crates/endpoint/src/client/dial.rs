@@ -21,7 +21,7 @@ use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Resumption};
 
 use crate::client::transport::Failure;
 use crate::quic_config::{QuicSettings, failure};
-use crate::quic_session::{SessionFacts, SessionFactory};
+use crate::quic_session::{SessionFactory, SessionFacts};
 use crate::quic_socket::QuicSocket;
 use crate::refusal::Refusal;
 use crate::tls;
@@ -93,7 +93,7 @@ impl Dialer {
         if self.resumption == Resumption::ZeroRtt {
             match connecting.into_0rtt() {
                 Ok((connection, accepted)) => {
-                    let early = Some(Early { accepted: accepted.into(), outcome: tokio::sync::OnceCell::new() });
+                    let early = Some(Early { accepted: accepted.into(), decision: tokio::sync::OnceCell::new() });
                     return Ok((self.link(connection, Arc::clone(&socket), early), Instant::now()));
                 }
                 Err(unresumed) => connecting = unresumed,
@@ -194,21 +194,34 @@ pub struct Link {
 struct Early {
     /// Several requests may wait for the decision, one of them asks quinn.
     accepted: tokio::sync::Mutex<ZeroRttAccepted>,
-    outcome: tokio::sync::OnceCell<bool>,
+    decision: tokio::sync::OnceCell<Decision>,
+}
+
+/// What became of early data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decision {
+    Accepted,
+    Rejected,
+    /// The connection was lost before the server said anything.
+    Lost,
 }
 
 impl Link {
     /// Whether early data was sent before the handshake ended and the server did not accept it. Waits for the decision.
     pub async fn early_was_rejected(&self) -> bool {
         let Some(early) = &self.early else { return false };
-        let accepted = early.outcome.get_or_init(async || (&mut *early.accepted.lock().await).await).await;
-        // quinn says `false` for a connection that was lost as well.
-        !accepted && self.connection.close_reason().is_none()
+        let decide = async || match (&mut *early.accepted.lock().await).await {
+            true => Decision::Accepted,
+            // quinn says `false` for a connection that was lost as well.
+            false if self.connection.close_reason().is_some() => Decision::Lost,
+            false => Decision::Rejected,
+        };
+        *early.decision.get_or_init(decide).await == Decision::Rejected
     }
 
     /// Whether the handshake still goes on while early data is sent.
     pub fn is_undecided(&self) -> bool {
-        self.early.as_ref().is_some_and(|early| early.outcome.get().is_none())
+        self.early.as_ref().is_some_and(|early| early.decision.get().is_none())
     }
 
     /// Runs a request; if it may be early data, it fails at once when the kernel says that nothing listens at the server.
@@ -220,16 +233,20 @@ impl Link {
         tokio::select! {
             biased;
             result = request => result,
-            () = refused => Err(nothing_listens("sending a request as early data")),
+            () = refused => {
+                // quinn would go on trying.
+                self.connection.close(VarInt::from_u32(0), b"");
+                Err(nothing_listens("sending a request as early data"))
+            }
         }
     }
 
     /// How the connection began: what rustls says of the handshake, and quinn of early data.
     pub fn handshake(&self) -> Option<Handshake> {
-        match self.early.as_ref().map(|early| early.outcome.get()) {
-            Some(Some(true)) => Some(Handshake::EarlyAccepted),
-            Some(Some(false)) => Some(Handshake::EarlyRejected),
-            Some(None) => None,
+        match self.early.as_ref().map(|early| early.decision.get()) {
+            Some(Some(Decision::Accepted)) => Some(Handshake::EarlyAccepted),
+            Some(Some(Decision::Rejected)) => Some(Handshake::EarlyRejected),
+            Some(Some(Decision::Lost) | None) => None,
             None => self.facts()?.kind.map(|kind| match kind {
                 HandshakeKind::Resumed => Handshake::Resumed,
                 _ => Handshake::Full,

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
+use ::http::header::CONTENT_LENGTH;
+use ::http::{Method, Request};
 use bytes::{Buf, Bytes};
 use h3::client::{RequestStream, SendRequest};
 use h3::error::{Code, ConnectionError, LocalError, StreamError};
 use h3::quic::{RecvStream, SendStream};
 use h3_quinn::OpenStreams;
-use http::Request;
-use http::header::CONTENT_LENGTH;
 use tokio::task::JoinHandle;
 use wirelab_model::event::Configured;
 use wirelab_model::outcome::ErrorKind;
@@ -41,19 +41,21 @@ impl Transport for H3Transport {
     type Connection = H3Connection;
 
     fn build(spec: &ClientSpec) -> Result<Self, Refusal> {
-        let order = Order { head: crate::client::http::head(spec)?, body: spec.request.body_size };
-        Ok(Self { dialer: Rc::new(Dialer::new(spec)?), order: Rc::new(order) })
+        let body = spec.request.body_size;
+        let mut head = crate::client::http::head(spec)?;
+        // As hyper does: h3 adds no fields of its own, and compared cells are to send the same.
+        if body > 0 || matches!(*head.method(), Method::POST | Method::PUT | Method::PATCH) {
+            head.headers_mut().entry(CONTENT_LENGTH).or_insert(body.into());
+        }
+        Ok(Self { dialer: Rc::new(Dialer::new(spec)?), order: Rc::new(Order { head, body }) })
     }
 
     async fn connect(&self) -> Result<Opened<H3Connection>, Failure> {
         let (link, ready) = self.dialer.dial().await?;
         let channel = Channel::open(&link).await?;
         let shared = Shared { link, channel: RefCell::new(channel), renewed: tokio::sync::Mutex::new(false) };
-        let connection = H3Connection {
-            shared: Rc::new(shared),
-            dialer: Rc::clone(&self.dialer),
-            order: Rc::clone(&self.order),
-        };
+        let connection =
+            H3Connection { shared: Rc::new(shared), dialer: Rc::clone(&self.dialer), order: Rc::clone(&self.order) };
         Ok(Opened { connection, connected: None, ready: Some(ready) })
     }
 
@@ -141,11 +143,7 @@ impl Connection for H3Connection {
     }
 
     fn another(&self) -> Option<Self> {
-        Some(Self {
-            shared: Rc::clone(&self.shared),
-            dialer: Rc::clone(&self.dialer),
-            order: Rc::clone(&self.order),
-        })
+        Some(Self { shared: Rc::clone(&self.shared), dialer: Rc::clone(&self.dialer), order: Rc::clone(&self.order) })
     }
 
     fn handshake(&self) -> Option<Handshake> {
@@ -209,7 +207,8 @@ impl H3Connection {
             }
         }
         let last_byte = Instant::now();
-        let announced = response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        let announced =
+            response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         if let Some(announced) = announced.filter(|announced| bytes_in < *announced) {
             let message = format!("{ATTEMPT}: the response ended after {bytes_in} of {announced} bytes");
             return Err(Failure { kind: ErrorKind::Truncated, message });

@@ -1,26 +1,31 @@
 //! The client: what to send comes from the spec, when from a schedule, how from a transport.
 
 mod check;
-mod control;
+pub(crate) mod control;
 mod deadline;
-mod dial;
+pub(crate) mod dial;
 pub(crate) mod engine;
+#[cfg(test)]
+mod engine_tests;
 mod failure;
-mod h3;
+pub(crate) mod h3;
 mod http;
 mod http1;
 mod http2;
 mod lanes;
 mod pool;
-mod quic;
+pub(crate) mod quic;
 mod record;
 mod schedule;
 mod stream;
 mod tcp;
 mod threads;
 pub mod transport;
-mod udp;
+pub(crate) mod udp;
 mod validate;
 
 pub(crate) use control::{Control, Ended, Message, Watch};
+pub(crate) use failure::http as http_failure;
+pub(crate) use http::Recipe;
+pub(crate) use stream::{Dialed, Dialer};
 pub use record::Results;

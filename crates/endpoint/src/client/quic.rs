@@ -110,11 +110,7 @@ impl QuicConnection {
         result
     }
 
-    async fn receive(
-        &self,
-        stream: &mut quinn::RecvStream,
-        mut body: Option<Sink<'_>>,
-    ) -> Result<Answer, Failure> {
+    async fn receive(&self, stream: &mut quinn::RecvStream, mut body: Option<Sink<'_>>) -> Result<Answer, Failure> {
         let wanted = self.header.wanted;
         let mut first_byte = None;
         let mut bytes_in = 0;

@@ -13,12 +13,12 @@ use crate::refusal::Refusal;
 
 mod documents;
 mod early;
-mod h3;
+pub(crate) mod h3;
 mod http;
-mod quic;
+pub(crate) mod quic;
 pub(crate) mod site;
 mod tcp;
-mod udp;
+pub(crate) mod udp;
 
 pub(crate) use site::Site;
 

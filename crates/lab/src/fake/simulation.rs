@@ -49,7 +49,9 @@ struct Trial<'a> {
 impl<'a> Trial<'a> {
     fn new(script: &'a Script, case: &Case<'_>, spec: &'a ClientSpec) -> Self {
         let noise = &script.noise;
+        // The trials of a block have the same seed, so that compared cells get the same arrivals; their noise has to differ.
         let mut random = ChaCha8Rng::seed_from_u64(case.seed);
+        random.set_stream(u64::from(case.number));
         let trial = normal(&mut random) * noise.trial;
         let block = case.block.map_or(0.0, |block| {
             let mut random = ChaCha8Rng::seed_from_u64(script.seed);

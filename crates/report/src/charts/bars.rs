@@ -36,6 +36,10 @@ fn facet(input: &Input, layout: &Layout, number: usize, metrics: &Pair, axis_tit
     let svg = frame.draw(&name, &labels, &ticks, &title, |canvas| {
         let height = if metrics.len() > 1 { 11.0 } else { 15.0 };
         for (row, of) in group.rows.iter().enumerate() {
+            if metrics.iter().all(|(metric, _)| input.estimate(of.cell, metric.name).is_none()) {
+                frame.missing(canvas, row, "not measured");
+                continue;
+            }
             let top = frame.row(row) - height * metrics.len() as f64 / 2.0;
             debug_assert!(height * metrics.len() as f64 <= ROW);
             for (index, (metric, paint)) in metrics.iter().enumerate() {

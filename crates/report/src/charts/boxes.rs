@@ -59,7 +59,8 @@ fn facet(input: &Input, layout: &Layout, number: usize, outliers: bool) -> Optio
     let labels: Vec<_> = group.rows.iter().map(|row| layout.row_title(*row)).collect();
     let frame = Frame::new(&labels, 0.0);
     let estimates: Vec<_> = group.rows.iter().map(|row| input.estimate(row.cell, metric.name)).collect();
-    let shown: Vec<f64> = estimates.iter().flatten().flat_map(|estimate| values(estimate, outliers)).map(|(_, v)| v).collect();
+    let shown: Vec<f64> =
+        estimates.iter().flatten().flat_map(|estimate| values(estimate, outliers)).map(|(_, v)| v).collect();
     if shown.is_empty() {
         return None;
     }

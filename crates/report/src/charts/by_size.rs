@@ -1,5 +1,7 @@
 //! A metric over payload sizes, one line per series.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use wirelab_model::metric::Metric;
 use wirelab_model::units::Size;
@@ -8,13 +10,12 @@ use wirelab_stats::analysis::Estimate;
 use crate::Input;
 use crate::charts::axis::Axis;
 use crate::charts::canvas::{Align, Canvas, Paint, draw};
-use crate::charts::frame::WIDTH;
+use crate::charts::frame::{LETTER, WIDTH};
 use crate::charts::{Chart, Facet, series_legend};
 use crate::layout::{Layout, payload, sentence};
 use crate::words::{phrase, upper_first};
 
-const LEFT: f64 = 70.0;
-const RIGHT: f64 = WIDTH - 20.0;
+const RIGHT: f64 = WIDTH - 12.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 268.0;
 const HEIGHT: f64 = 312.0;
@@ -57,8 +58,12 @@ pub(crate) fn of_metric(input: &Input, layout: &Layout, metric: &Metric, id: &st
     let low = all().map(|(_, estimate)| estimate.interval.map_or(estimate.median, |interval| interval.low));
     let high = all().map(|(_, estimate)| estimate.interval.map_or(estimate.median, |interval| interval.high));
     let y = Axis::log(low.chain(high), BOTTOM, TOP);
-    let sizes: std::collections::BTreeSet<u64> = all().map(|(size, _)| *size).collect();
-    let x = Axis::log(sizes.iter().map(|size| *size as f64), LEFT, RIGHT);
+    let sizes: BTreeSet<u64> = all().map(|(size, _)| *size).collect();
+    // Room for the axis' title, and for the longest label.
+    let longest = y.labelled(8, metric.unit).iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
+    let left = 26.0 + longest as f64 * LETTER;
+    let x = Axis::log(sizes.iter().map(|size| *size as f64), left + 10.0, RIGHT - 10.0);
+    let plot = Plot { metric, left, x, y, sizes: &sizes };
     let missing = input.analysis.cells.iter().filter(|cell| !cell.estimates.contains_key(metric.name)).count();
     let note = match missing {
         0 => String::new(),
@@ -74,23 +79,27 @@ pub(crate) fn of_metric(input: &Input, layout: &Layout, metric: &Metric, id: &st
         legend: series_legend(layout),
         facets: facets
             .iter()
-            .map(|(name, lines)| Facet { title: name.clone(), svg: facet(metric, name, lines, &x, &y, &sizes) })
+            .map(|(name, lines)| Facet { title: name.clone(), svg: facet(&plot, name, lines) })
             .collect(),
         without_outliers: Vec::new(),
     })
 }
 
-fn facet(
-    metric: &Metric,
-    name: &str,
-    lines: &[Line],
-    x: &Axis,
-    y: &Axis,
-    sizes: &std::collections::BTreeSet<u64>,
-) -> String {
+/// What all facets have in common.
+struct Plot<'a> {
+    metric: &'a Metric,
+    left: f64,
+    x: Axis,
+    y: Axis,
+    sizes: &'a BTreeSet<u64>,
+}
+
+fn facet(plot: &Plot, name: &str, lines: &[Line]) -> String {
+    let Plot { metric, left, x, y, sizes } = plot;
+    let left = *left;
     draw(WIDTH, HEIGHT, &format!("{} by payload, {name}", metric.title), |canvas| {
         let mut free = f64::NEG_INFINITY;
-        for size in sizes {
+        for size in *sizes {
             let at = x.at(*size as f64);
             canvas.line((at, TOP), (at, BOTTOM), Paint::Grid, 1.0);
             if at - free > 52.0 {
@@ -99,10 +108,10 @@ fn facet(
             }
         }
         for (value, label) in y.labelled(8, metric.unit) {
-            canvas.line((LEFT, y.at(value)), (RIGHT, y.at(value)), Paint::Grid, 1.0);
-            canvas.text(&label, (LEFT - 6.0, y.at(value)), Align::Right, Paint::Muted);
+            canvas.line((left, y.at(value)), (RIGHT, y.at(value)), Paint::Grid, 1.0);
+            canvas.text(&label, (left - 6.0, y.at(value)), Align::Right, Paint::Muted);
         }
-        canvas.text("payload (log scale)", (f64::midpoint(LEFT, RIGHT), HEIGHT - 10.0), Align::Middle, Paint::Ink);
+        canvas.text("payload (log scale)", (f64::midpoint(left, RIGHT), HEIGHT - 10.0), Align::Middle, Paint::Ink);
         let title = format!("{} (log scale)", phrase(metric.title));
         canvas.upright(&title, (9.0, f64::midpoint(TOP, BOTTOM)), Paint::Ink);
         for (number, (series, points)) in lines.iter().enumerate() {

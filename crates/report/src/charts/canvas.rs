@@ -132,7 +132,9 @@ impl Canvas<'_> {
     /// A filled rectangle between two corners.
     pub(crate) fn rect(&mut self, (x0, y0): (f64, f64), (x1, y1): (f64, f64), paint: Paint) {
         let corners = (point((x0.min(x1), y0.min(y1))), point((x0.max(x1), y0.max(y1))));
-        self.backend.draw_rect(corners.0, corners.1, &paint.sentinel(), true).expect("drawing into a string cannot fail");
+        self.backend
+            .draw_rect(corners.0, corners.1, &paint.sentinel(), true)
+            .expect("drawing into a string cannot fail");
     }
 
     pub(crate) fn outline(&mut self, from: (f64, f64), to: (f64, f64), paint: Paint) {
@@ -143,12 +145,16 @@ impl Canvas<'_> {
 
     pub(crate) fn dot(&mut self, at: (f64, f64), radius: f64, paint: Paint) {
         let radius = fine(radius).max(1) as u32;
-        self.backend.draw_circle(point(at), radius, &paint.sentinel(), true).expect("drawing into a string cannot fail");
+        self.backend
+            .draw_circle(point(at), radius, &paint.sentinel(), true)
+            .expect("drawing into a string cannot fail");
     }
 
     pub(crate) fn ring(&mut self, at: (f64, f64), radius: f64, paint: Paint) {
         let radius = fine(radius).max(1) as u32;
-        self.backend.draw_circle(point(at), radius, &stroke(paint, 1.5), false).expect("drawing into a string cannot fail");
+        self.backend
+            .draw_circle(point(at), radius, &stroke(paint, 1.5), false)
+            .expect("drawing into a string cannot fail");
     }
 
     /// A marker whose form, beside its colour, says the series.
@@ -240,7 +246,10 @@ mod tests {
         });
         assert!(svg.starts_with("<svg viewBox=\"0 0 400 200\""), "{svg}");
         assert!(svg.contains("<title>a &lt; b</title>") && svg.contains("5 &amp; 6"), "{svg}");
-        assert!(svg.contains("class=\"s-c3\"") && svg.contains("class=\"f-ink\"") && svg.contains("x2=\"21\""), "{svg}");
+        assert!(
+            svg.contains("class=\"s-c3\"") && svg.contains("class=\"f-ink\"") && svg.contains("x2=\"21\""),
+            "{svg}"
+        );
         assert!(!svg.contains("#FEED") && !svg.contains("http"), "{svg}");
     }
 }

@@ -13,7 +13,9 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     let sides = [(Side::Client, Paint::First), (Side::Server, Paint::Second)];
     let metrics: Vec<_> = sides
         .into_iter()
-        .filter_map(|(side, paint)| find(input, |metric| is_cpu_per_request(metric, side)).map(|metric| (metric, paint)))
+        .filter_map(|(side, paint)| {
+            find(input, |metric| is_cpu_per_request(metric, side)).map(|metric| (metric, paint))
+        })
         .collect();
     let facets = bars::facets(input, layout, &metrics, "CPU time per request");
     (!facets.is_empty()).then(|| Chart {

@@ -34,7 +34,10 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     let note = if missing.is_empty() { String::new() } else { format!(" Not measured: {}.", missing.join("; ")) };
     Some(Chart {
         id: "ecdf".to_owned(),
-        title: format!("How response times are distributed: {} pooled over all trials", count(requests as usize, "request")),
+        title: format!(
+            "How response times are distributed: {} pooled over all trials",
+            count(requests as usize, "request")
+        ),
         caption: format!(
             "For each time on the horizontal axis (log scale), the share of requests that were answered within it. A curve further left is faster; a long flat end is a long tail. Requests of all trials of a cell are pooled, so that the curves show forms: intervals and verdicts come from trials, never from pooled requests.{note}"
         ),
@@ -70,7 +73,12 @@ fn facet(group: &Group, curves: &[(usize, Pooled)]) -> String {
             canvas.line((x.at(value), TOP), (x.at(value), BOTTOM), Paint::Grid, 1.0);
             canvas.text(&label, (x.at(value), BOTTOM + 12.0), Align::Middle, Paint::Muted);
         }
-        canvas.text("response time (log scale)", (f64::midpoint(LEFT, RIGHT), HEIGHT - 10.0), Align::Middle, Paint::Ink);
+        canvas.text(
+            "response time (log scale)",
+            (f64::midpoint(LEFT, RIGHT), HEIGHT - 10.0),
+            Align::Middle,
+            Paint::Ink,
+        );
         canvas.upright("share of requests", (10.0, f64::midpoint(TOP, BOTTOM)), Paint::Ink);
         for (series, pooled) in curves {
             curve(canvas, &x, &y, *series, pooled);

@@ -31,7 +31,7 @@ pub(crate) fn chart(input: &Input, layout: &Layout, metric: &str) -> Option<Char
         let ends = [c.interval, c.noise_floor].into_iter().flatten().flat_map(|i| [i.low, i.high]);
         ends.chain(c.ratio).filter(|ratio| *ratio > 0.0)
     });
-    let axis = Axis::log(ends.chain([0.8, 1.0 - margin_share, 1.0 + margin_share, 1.25]), SIDE, WIDTH - SIDE);
+    let axis = Axis::log(ends.chain([0.8, 1.0 / (1.0 + margin_share), 1.0 + margin_share, 1.25]), SIDE, WIDTH - SIDE);
     let (left, right) = match declared {
         Some(metric) if is_waiting(metric) => ("faster", "slower"),
         _ => ("less", "more"),
@@ -55,7 +55,7 @@ pub(crate) fn chart(input: &Input, layout: &Layout, metric: &str) -> Option<Char
         id: format!("forest-{metric}"),
         title: format!("{}, {}", crate::words::upper_first(&title), tally(input, &real, &baseline)),
         caption: format!(
-            "Each mark is the ratio of medians to {baseline} at the same levels, its line the interval from a bootstrap over blocks. {better} A filled triangle is a difference beyond chance and beyond the margin of ±{}; a square lies within the margin; a ring means that the data cannot tell. The grey band is what the same cell differs from itself (A/A). All facets share one axis.",
+            "Each mark is the ratio of medians to {baseline} at the same levels, its line the interval from a bootstrap over blocks. {better} A filled triangle is a difference beyond chance that is not known to lie within the margin of ±{}; a square is one that does; a ring means that the data cannot tell. The grey band is what the same cell differs from itself (A/A). All facets share one axis.",
             share(margin_share)
         ),
         legend: legend(declared.is_some_and(is_waiting), &margin(input)),
@@ -67,18 +67,17 @@ pub(crate) fn chart(input: &Input, layout: &Layout, metric: &str) -> Option<Char
 /// How many comparisons ended how: `against HTTP/1.1: 3 slower, 1 without a difference that matters`.
 fn tally(input: &Input, compared: &[&Compared], baseline: &str) -> String {
     let waiting = compared.first().and_then(|c| input.metric(&c.metric)).is_some_and(is_waiting);
-    let names: [(&str, fn(&Verdict) -> bool); 4] = [
-        (if waiting { "faster" } else { "less" }, |verdict| *verdict == Verdict::Less),
-        (if waiting { "slower" } else { "more" }, |verdict| *verdict == Verdict::More),
-        ("without a difference that matters", |verdict| *verdict == Verdict::Equivalent),
-        ("undecided", |verdict| matches!(verdict, Verdict::CannotTell { .. })),
-    ];
-    let words: Vec<_> = names
-        .into_iter()
-        .map(|(name, is)| (name, compared.iter().filter(|compared| is(&compared.verdict)).count()))
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, count)| format!("{count} {name}"))
-        .collect();
+    let count = |is: fn(&Verdict) -> bool| compared.iter().filter(|compared| is(&compared.verdict)).count();
+    let words: Vec<_> = [
+        (if waiting { "faster" } else { "less" }, count(|verdict| *verdict == Verdict::Less)),
+        (if waiting { "slower" } else { "more" }, count(|verdict| *verdict == Verdict::More)),
+        ("without a difference that matters", count(|verdict| *verdict == Verdict::Equivalent)),
+        ("undecided", count(|verdict| matches!(verdict, Verdict::CannotTell { .. }))),
+    ]
+    .into_iter()
+    .filter(|(_, count)| *count > 0)
+    .map(|(name, count)| format!("{count} {name}"))
+    .collect();
     if words.is_empty() {
         format!("{baseline} against itself")
     } else {
@@ -150,7 +149,7 @@ impl FacetOf<'_> {
     fn ground(&self, canvas: &mut Canvas, top: f64, ticks: &[f64], noise: Option<Interval>) {
         let (from, to) = (top + 18.0, top + ROW - 4.0);
         let margin = self.input.manifest.study.compare.margin.0;
-        canvas.rect((self.axis.at(1.0 - margin), from), (self.axis.at(1.0 + margin), to), Paint::Margin);
+        canvas.rect((self.axis.at(1.0 / (1.0 + margin)), from), (self.axis.at(1.0 + margin), to), Paint::Margin);
         if let Some(noise) = noise {
             canvas.rect((self.axis.at(noise.low), from), (self.axis.at(noise.high), to), Paint::Noise);
         }
@@ -166,8 +165,8 @@ impl FacetOf<'_> {
         let title = self.layout.cell_title(compared.cell);
         let (text, y) = (top + 9.0, top + 26.0);
         canvas.text(&title, (SIDE, text), Align::Left, Paint::Ink);
-        let Some(ratio) = compared.ratio.filter(|ratio| *ratio > 0.0) else {
-            canvas.text("not measured", (WIDTH - SIDE, text), Align::Right, Paint::Muted);
+        let Some(ratio) = compared.ratio else {
+            canvas.text(crate::words::no_ratio(compared), (WIDTH - SIDE, text), Align::Right, Paint::Muted);
             return;
         };
         let tone = Tone::of(&compared.verdict, self.input.metric(self.metric));

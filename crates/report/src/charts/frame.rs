@@ -9,7 +9,7 @@ pub(crate) const WIDTH: f64 = 372.0;
 const TOP: f64 = 6.0;
 const BOTTOM: f64 = 40.0;
 /// The average width of a letter of the text.
-const LETTER: f64 = 6.3;
+pub(crate) const LETTER: f64 = 6.3;
 /// Labels longer than this are cut; the tables have them in full.
 const LONGEST: usize = 22;
 

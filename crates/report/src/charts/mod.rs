@@ -48,7 +48,7 @@ pub(crate) struct Key {
 }
 
 /// The charts that answer the study's question, in the order of the page.
-pub(crate) fn all(input: &Input, layout: &Layout) -> Vec<Chart> {
+pub(crate) fn main(input: &Input, layout: &Layout) -> Vec<Chart> {
     let mut charts: Vec<Chart> = Vec::new();
     let metrics = &input.manifest.study.compare.metrics;
     charts.extend(metrics.iter().take(1).filter_map(|metric| forest::chart(input, layout, metric)));
@@ -58,8 +58,13 @@ pub(crate) fn all(input: &Input, layout: &Layout) -> Vec<Chart> {
     charts.extend(throughput::chart(input, layout));
     charts.extend(cpu::chart(input, layout));
     charts.extend(memory::chart(input, layout));
-    charts.extend(metrics.iter().skip(1).filter_map(|metric| forest::chart(input, layout, metric)));
     charts
+}
+
+/// The verdicts in the metrics that do not decide when the study stops.
+pub(crate) fn more(input: &Input, layout: &Layout) -> Vec<Chart> {
+    let metrics = &input.manifest.study.compare.metrics;
+    metrics.iter().skip(1).filter_map(|metric| forest::chart(input, layout, metric)).collect()
 }
 
 /// The legend of the series: colour, form of the marker, dash of the line.

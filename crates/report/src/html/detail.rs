@@ -52,7 +52,7 @@ pub(super) fn comparisons(input: &Input) -> Vec<ComparisonRow> {
             ratio: match (compared.ratio, &compared.interval) {
                 (Some(ratio), Some(interval)) => format!("{} {}", significant(ratio), plain_interval(interval)),
                 (Some(ratio), None) => format!("{}, no interval", significant(ratio)),
-                (None, _) => "not defined".to_owned(),
+                (None, _) => words::no_ratio(compared).to_owned(),
             },
             sort: compared.ratio.map_or_else(String::new, |ratio| ratio.to_string()),
             p: p(compared.p, false),
@@ -98,7 +98,12 @@ pub(super) fn metric_tables(input: &Input, layout: &Layout) -> Vec<MetricTable> 
                     ),
                     None => ("not measured".to_owned(), input.why_missing(row.cell, metric.name)),
                 });
-                MetricRow { metric: metric.title, side: side(metric.side), unit: scale.name, numbers: numbers.collect() }
+                MetricRow {
+                    metric: metric.title,
+                    side: side(metric.side),
+                    unit: scale.name,
+                    numbers: numbers.collect(),
+                }
             })
             .collect(),
     });
@@ -143,7 +148,9 @@ pub(super) fn force(input: &Input, layout: &Layout) -> Option<Force> {
                     Value::String(text) => text.clone(),
                     other => other.to_string(),
                 };
-                let row = facts.entry(format!("{side}: {name}")).or_insert_with(|| vec![IndexSet::new(); layout.series.len()]);
+                let row = facts
+                    .entry(format!("{side}: {name}"))
+                    .or_insert_with(|| vec![IndexSet::new(); layout.series.len()]);
                 row[*series].insert(text);
             }
         }

@@ -51,7 +51,7 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         ),
         step(
             "Comparison",
-            "Ratio of medians, with a bootstrap interval that resamples blocks; a two-sided rank test on the pairs of each block.".to_owned(),
+            "Ratio of medians, with a bootstrap interval that resamples blocks, and a two-sided signed-rank test on the pairs of each block. A difference is reported where P after correction is at most 5 % and the 95 % interval of the ratio lies on one side of 1.".to_owned(),
             "F. Wilcoxon, Individual comparisons by ranking methods, Biometrics Bulletin 1(6), 1945",
         ),
         step(
@@ -62,7 +62,7 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         step(
             "Equivalence",
             format!(
-                "Cells whose ratio's interval lies within ±{} are called equivalent; an interval that allows neither verdict is reported as `cannot tell`.",
+                "Cells are called equivalent where the 90 % interval of their ratio lies within the margin of ±{} (two one-sided tests at 5 %), even if a smaller difference is real. Where neither verdict follows, the report says `cannot tell`.",
                 share(study.compare.margin.0)
             ),
             "D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987",
@@ -101,10 +101,7 @@ pub(super) fn environment(input: &Input) -> Vec<Fact> {
         ("Memory", format!("{memory} GiB")),
         ("Clock source", optional(machine.clock_source.clone(), "clock_source")),
         ("Smallest clock step seen", format!("{} ns", machine.clock_step_ns)),
-        (
-            "Load average at the start",
-            optional(machine.load_average.map(|load| format!("{load:.2}")), "load_average"),
-        ),
+        ("Load average at the start", optional(machine.load_average.map(|load| format!("{load:.2}")), "load_average")),
         ("Congestion controls of the kernel", machine.congestion_controls.join(", ")),
         ("wirelab", machine.wirelab.clone()),
         ("Created", input.manifest.created.clone()),
@@ -167,5 +164,9 @@ pub(super) fn command(input: &Input) -> String {
 /// A word as a shell reads it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }

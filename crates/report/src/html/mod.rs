@@ -1,6 +1,7 @@
 //! The report as one page that needs nothing else: no network, no script to be read, no file beside it.
 
 mod detail;
+mod matrix;
 mod method;
 mod results;
 
@@ -11,12 +12,16 @@ use crate::Input;
 use crate::charts::{self, Chart};
 use crate::failures::failures;
 use crate::html::detail::{ComparisonRow, Force, MetricTable};
+use crate::html::matrix::Matrix;
 use crate::html::method::{Fact, Step};
 use crate::html::results::ResultTable;
 use crate::layout::Layout;
 use crate::published::{self, Pair};
 use crate::summary::{self, Sentence};
 use crate::{claims, warnings, words};
+
+/// With more groups than this, their tables are folded and a matrix gives the overview.
+const MANY: usize = 6;
 
 /// The report as a self-contained page.
 ///
@@ -39,6 +44,8 @@ pub fn html(input: &Input) -> String {
             .map_or_else(|| input.first_metric().to_owned(), |metric| words::phrase(metric.title)),
         verdicts: summary::verdicts(input, &layout),
         ground: summary::ground(input, &layout),
+        matrix: matrix::matrix(input, &layout),
+        many: layout.groups.len() > MANY,
         tables: results::tables(input, &layout, &failures),
         failures: failures
             .iter()
@@ -50,7 +57,8 @@ pub fn html(input: &Input) -> String {
                 reason: &failure.reason,
             })
             .collect(),
-        charts: charts::all(input, &layout),
+        charts: charts::main(input, &layout),
+        more_charts: charts::more(input, &layout),
         claims: claim_rows(input),
         published: published::pairs(input),
         warnings: warnings::grouped(input),
@@ -81,9 +89,12 @@ struct Page<'a> {
     first_metric: String,
     verdicts: Vec<Sentence>,
     ground: Vec<String>,
+    matrix: Option<Matrix>,
+    many: bool,
     tables: Vec<ResultTable>,
     failures: Vec<FailureRow<'a>>,
     charts: Vec<Chart>,
+    more_charts: Vec<Chart>,
     claims: Vec<ClaimRow<'a>>,
     published: Vec<Pair>,
     warnings: Vec<warnings::Group>,

@@ -37,8 +37,8 @@ pub(super) struct ResultRow {
     pub verdict: String,
     /// The change with its interval.
     pub size: String,
-    /// The ratio and the noise floor.
-    pub ground: String,
+    /// The ratio, and the noise floor.
+    pub ground: Vec<String>,
     pub failure: Option<String>,
 }
 
@@ -75,7 +75,9 @@ fn table(input: &Input, layout: &Layout, group: usize, failures: &[Failure]) -> 
                     shown: column.scale.number(estimate.median),
                     interval: estimate.interval.map_or_else(
                         || "no interval".to_owned(),
-                        |interval| format!("{} – {}", column.scale.number(interval.low), column.scale.number(interval.high)),
+                        |interval| {
+                            format!("{} – {}", column.scale.number(interval.low), column.scale.number(interval.high))
+                        },
                     ),
                     sort: estimate.median.to_string(),
                     note: None,
@@ -120,7 +122,7 @@ fn verdict(input: &Input, layout: &Layout, group: usize, row: Row) -> ResultRow 
         symbol: "",
         verdict: String::new(),
         size: String::new(),
-        ground: String::new(),
+        ground: Vec::new(),
         failure: None,
     };
     let metric = input.first_metric();
@@ -128,14 +130,14 @@ fn verdict(input: &Input, layout: &Layout, group: usize, row: Row) -> ResultRow 
         let noise = row.twin.then(|| noise_floor(words::noise_floor(input, layout, group, metric)));
         return ResultRow {
             verdict: if row.twin { "the baseline again" } else { "baseline" }.to_owned(),
-            ground: noise.unwrap_or_default(),
+            ground: noise.into_iter().collect(),
             ..empty
         };
     };
     let caution = if words::within_noise(compared) { "; within the noise floor" } else { "" };
-    let ratio = compared.ratio.map_or_else(String::new, |ratio| match &compared.interval {
-        Some(interval) => format!("ratio {} {}, ", significant(ratio), plain_interval(interval)),
-        None => format!("ratio {}, ", significant(ratio)),
+    let ratio = compared.ratio.map(|ratio| match &compared.interval {
+        Some(interval) => format!("ratio {} {}", significant(ratio), plain_interval(interval)),
+        None => format!("ratio {}", significant(ratio)),
     });
     let (word, size) = words::short(input, compared);
     ResultRow {
@@ -143,7 +145,7 @@ fn verdict(input: &Input, layout: &Layout, group: usize, row: Row) -> ResultRow 
         symbol: words::symbol(&compared.verdict),
         verdict: format!("{word}{caution}"),
         size,
-        ground: format!("{ratio}{}", noise_floor(compared.noise_floor)),
+        ground: ratio.into_iter().chain([noise_floor(compared.noise_floor)]).collect(),
         ..empty
     }
 }

@@ -13,7 +13,9 @@ pub fn check(endpoint: &Endpoint) -> Result<Description, String> {
     };
     same("`name`", &endpoint.name, &description.name)?;
     same("`contract`", &CONTRACT_VERSION.to_string(), &description.contract.to_string())?;
-    for (what, text) in [("library", &description.library), ("version", &description.version), ("language", &description.language)] {
+    for (what, text) in
+        [("library", &description.library), ("version", &description.version), ("language", &description.language)]
+    {
         if text.trim().is_empty() {
             return Err(format!("expected `{what}` to say something; it is empty"));
         }

@@ -62,7 +62,9 @@ fn duration(pair: Pair, stage: &Stage) -> Finding {
     let mut pair = pair.persistent(1, 1);
     pair.client.extent = Extent::DurationNs(LENGTH_NS);
     let trial = pair.run(stage)?;
-    demand(!trial.samples.is_empty(), || "expected at least one request in a tenth of a second; there is none".to_owned())?;
+    demand(!trial.samples.is_empty(), || {
+        "expected at least one request in a tenth of a second; there is none".to_owned()
+    })?;
     demand(trial.samples.iter().all(|sample| sample.intended_ns < LENGTH_NS), || {
         let latest = trial.samples.iter().map(|sample| sample.intended_ns).max();
         format!("expected no request to be wanted after {LENGTH_NS} ns; one was at {latest:?} ns")
@@ -154,14 +156,17 @@ fn recorded_as_histograms(pair: Pair, stage: &Stage) -> Finding {
 fn histogram_holds(name: &str, histogram: &wirelab_model::histogram::Histogram) -> Finding {
     use base64::Engine;
     let wrong = |why: String| Stop::broken(format!("`{name}.v2` is not a HdrHistogram in V2 encoding, base64: {why}"));
-    let bytes = base64::engine::general_purpose::STANDARD.decode(&histogram.v2).map_err(|error| wrong(error.to_string()))?;
+    let bytes =
+        base64::engine::general_purpose::STANDARD.decode(&histogram.v2).map_err(|error| wrong(error.to_string()))?;
     let decoded: hdrhistogram::Histogram<u64> = hdrhistogram::serialization::Deserializer::new()
         .deserialize(&mut bytes.as_slice())
         .map_err(|error| wrong(format!("{error:?}")))?;
     demand(decoded.len() == histogram.count, || {
         format!("expected `{name}.v2` to hold {} values; it holds {}", histogram.count, decoded.len())
     })?;
-    for (what, exact, coarse) in [("min_ns", histogram.min_ns, decoded.min()), ("max_ns", histogram.max_ns, decoded.max())] {
+    for (what, exact, coarse) in
+        [("min_ns", histogram.min_ns, decoded.min()), ("max_ns", histogram.max_ns, decoded.max())]
+    {
         demand(exact.abs_diff(coarse) <= 1 + exact / 500, || {
             format!("expected `{name}.{what}` to agree with `{name}.v2`; they are {exact} and {coarse}")
         })?;

@@ -25,17 +25,37 @@ const REFUSALS: &[Refusal] = &[
     Refusal { name: "an unknown protocol", pointer: "/protocol", value: random_word, of: BOTH },
     Refusal { name: "another version of the contract", pointer: "/contract", value: || json!(4_000_000), of: BOTH },
     Refusal { name: "an unknown field", pointer: "/x-unknown-field", value: || json!(1), of: BOTH },
-    Refusal { name: "an unknown transport setting", pointer: "/transport/x-unknown-field", value: || json!(true), of: BOTH },
+    Refusal {
+        name: "an unknown transport setting",
+        pointer: "/transport/x-unknown-field",
+        value: || json!(true),
+        of: BOTH,
+    },
     Refusal { name: "an unknown congestion control", pointer: "/transport/congestion", value: random_word, of: BOTH },
     Refusal { name: "an unknown feature", pointer: "/features", value: || json!([random_word()]), of: &[Role::Server] },
     Refusal { name: "an unknown connection policy", pointer: "/connections/policy", value: random_word, of: CLIENT },
     Refusal { name: "an unknown schedule", pointer: "/schedule/loop", value: random_word, of: CLIENT },
-    Refusal { name: "an unknown pause", pointer: "/schedule/pause", value: || json!({ "kind": random_word() }), of: CLIENT },
+    Refusal {
+        name: "an unknown pause",
+        pointer: "/schedule/pause",
+        value: || json!({ "kind": random_word() }),
+        of: CLIENT,
+    },
     Refusal { name: "an unknown extent", pointer: "/extent", value: || json!({ "x-unknown": 1 }), of: CLIENT },
     Refusal { name: "an unknown resumption policy", pointer: "/resumption", value: random_word, of: CLIENT },
     Refusal { name: "an unknown recording", pointer: "/recording", value: random_word, of: CLIENT },
-    Refusal { name: "an unknown field of the request", pointer: "/request/x-unknown-field", value: || json!(1), of: CLIENT },
-    Refusal { name: "an unknown field of the time-outs", pointer: "/timeouts/x-unknown-field", value: || json!(1), of: CLIENT },
+    Refusal {
+        name: "an unknown field of the request",
+        pointer: "/request/x-unknown-field",
+        value: || json!(1),
+        of: CLIENT,
+    },
+    Refusal {
+        name: "an unknown field of the time-outs",
+        pointer: "/timeouts/x-unknown-field",
+        value: || json!(1),
+        of: CLIENT,
+    },
 ];
 
 /// A word that no endpoint can have on a list of exceptions.
@@ -61,7 +81,11 @@ pub fn cases(role: Role, abilities: &Abilities) -> Vec<Case> {
     });
     let undeclared = Protocol::ALL.into_iter().filter(|other| !abilities.protocols.contains(other)).map(|other| {
         Case::new(role, other, "a protocol that it does not declare is unsupported (127)", move |stage| {
-            let feature = if other.is_http() { feature.unwrap_or(wirelab_model::spec::Feature::Files) } else { wirelab_model::spec::Feature::Echo };
+            let feature = if other.is_http() {
+                feature.unwrap_or(wirelab_model::spec::Feature::Files)
+            } else {
+                wirelab_model::spec::Feature::Echo
+            };
             let pair = Pair::new(stage, role, other, feature, 1_000);
             let spec = if role == Role::Server { as_json(&pair.server) } else { as_json(&pair.client) };
             demand_refusal(stage, role, &spec, "a protocol that it does not declare")

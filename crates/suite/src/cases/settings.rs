@@ -100,7 +100,9 @@ fn others(role: Role, protocol: Protocol) -> Vec<Case> {
     let case = |name: &str, run: fn(Pair, &Stage) -> Finding| {
         Case::new(role, protocol, name, move |stage| run(Pair::simple(stage, role, protocol)?.optional(), stage))
     };
-    let mut cases = vec![case("threads = 2 is honoured or unsupported", |mut pair, stage| {
+    let mut cases = vec![case("threads = 2 is honoured or unsupported", |pair, stage| {
+        // With work for two: a thread without a connection is no thread.
+        let mut pair = pair.persistent(2, 2);
         match pair.subject {
             Role::Server => pair.server.threads = Some(2),
             Role::Client => pair.client.threads = Some(2),
@@ -119,7 +121,9 @@ fn others(role: Role, protocol: Protocol) -> Vec<Case> {
             pair.run(stage)?;
             let text = fs::read_to_string(&path).unwrap_or_default();
             let secrets = text.lines().filter(|line| line.starts_with("CLIENT_TRAFFIC_SECRET_0 ")).count();
-            demand(secrets >= 5, || format!("expected the secrets of at least 5 connections in the key log; {secrets} are there"))
+            demand(secrets >= 5, || {
+                format!("expected the secrets of at least 5 connections in the key log; {secrets} are there")
+            })
         }));
     }
     cases.push(case("qlog files are written or unsupported", |mut pair, stage| {
