@@ -41,7 +41,8 @@ class Job:
         spec.end()  # every field that is left would be ignored: unsupported
 
     def read_request(self, request):
-        self.method, path, self.body_size = request.take("method"), request.take("path"), request.count("body_size", least=0)
+        self.method, path = request.take("method"), request.take("path")
+        self.body_size = request.count("body_size", least=0)
         lines = [f"{self.method} {path} HTTP/1.1", f"host: {self.name}"]
         if self.body_size or self.method in ("POST", "PUT"):
             lines.append(f"content-length: {self.body_size}")
@@ -63,8 +64,9 @@ class Job:
         self.workers = schedule.count("workers")
         pause = contract.Fields(schedule.take("pause", {"kind": "none"}), "schedule.pause")
         kind = pause.choose("kind", ["none", "fixed", "uniform"])
-        fixed = pause.count("ns", least=0) if kind == "fixed" else 0
-        self.pause = (pause.count("min_ns", least=0), pause.count("max_ns", least=0)) if kind == "uniform" else (fixed, fixed)
+        names = {"none": [], "fixed": ["ns", "ns"], "uniform": ["min_ns", "max_ns"]}[kind]
+        lengths = {name: pause.count(name, least=0) for name in dict.fromkeys(names)}
+        self.pause = tuple(lengths[name] for name in names) or (0, 0)
         pause.end()
         schedule.end()
         self.extent = read_extent(spec.inner("extent"))
@@ -144,7 +146,8 @@ class Connection:
                 attempt = "TLS handshake"
                 session = self.client.session if job.resumption == "resume" else None
                 self.sock = job.tls.wrap_socket(
-                    self.sock, server_hostname=job.name, session=session, do_handshake_on_connect=False)
+                    self.sock, server_hostname=job.name, session=session, do_handshake_on_connect=False,
+                    suppress_ragged_eofs=False)  # an end without close-notify is not the end of the response
                 self.wait_until(deadline)
                 self.sock.do_handshake()
                 sample["handshake_ns"] = now()

@@ -37,9 +37,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer_file(rest)
 
     def do_POST(self):
-        length = self.headers.get("content-length", "")
-        if self.path != "/echo" or not length.isdigit():
-            return self.send_error(404 if length else 411)
+        length = self.headers.get("content-length", "0")  # none: no body, RFC 9112 section 6.3
+        if "transfer-encoding" in self.headers or not length.isdigit():
+            return self.send_error(411)
+        if self.path != "/echo":
+            return self.send_error(404)
         self.answer(self.rfile.read(int(length)))
 
     def answer(self, body):

@@ -11,7 +11,7 @@ use tempfile::tempdir;
 fn a_run_ends_in_every_form_of_report() {
     let folder = tempdir().unwrap();
     let said = run(folder.path(), &["run", "quick", "--lab", "fake", "--quiet"]).with_status(0);
-    assert!(said.out.contains("h2") && said.out.contains("report.html"), "{}", said.out);
+    assert!(said.out.contains("HTTP/2") && said.out.contains("report.html"), "{}", said.out);
     let path = only_run(folder.path());
     for file in ["manifest.json", "journal.jsonl", "report.html"] {
         assert!(path.join(file).metadata().unwrap().len() > 100, "{file}");
@@ -27,7 +27,7 @@ fn a_run_ends_in_every_form_of_report() {
 fn the_same_seed_gives_the_same_numbers() {
     let numbers = || {
         let folder = tempdir().unwrap();
-        run(folder.path(), &["run", "null", "--lab", "fake", "--quiet"]).with_status(0);
+        run(folder.path(), &["run", "null", "--preset", "smoke", "--lab", "fake", "--quiet"]).with_status(0);
         run(folder.path(), &["report", "--format", "comparisons"]).with_status(0).out
     };
     assert_eq!(numbers(), numbers());
@@ -36,7 +36,7 @@ fn the_same_seed_gives_the_same_numbers() {
 #[test]
 fn resuming_a_finished_run_changes_nothing() {
     let folder = tempdir().unwrap();
-    run(folder.path(), &["run", "null", "--lab", "fake", "--quiet"]).with_status(0);
+    run(folder.path(), &["run", "null", "--preset", "smoke", "--lab", "fake", "--quiet"]).with_status(0);
     let journal = only_run(folder.path()).join("journal.jsonl");
     let before = fs::read_to_string(&journal).unwrap();
     run(folder.path(), &["resume", "--quiet"]).with_status(0);

@@ -72,7 +72,8 @@ fn try_serve(
     if let Some(threads) = spec.threads {
         builder.worker_threads(threads.into());
     }
-    let runtime = builder.build().map_err(|error| Refusal::failed(format!("starting the server's runtime: {error}")))?;
+    let runtime =
+        builder.build().map_err(|error| Refusal::failed(format!("starting the server's runtime: {error}")))?;
     let site = Arc::new(Site::new(&spec)?);
     let (ask, stop) = Stop::channel();
     let bound = runtime.block_on(server::bind(&spec, Arc::clone(&site), stop))?;
@@ -129,9 +130,8 @@ fn try_request(
 
 /// A panic is an error like others to whoever reads the events; where it happened is on standard error.
 fn unwinding(role: impl FnOnce() -> Result<(), Refusal>) -> Result<(), Refusal> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(role)).unwrap_or_else(|_| {
-        Err(Failure::new(ErrorKind::Other, "the endpoint panicked; its log says where").into())
-    })
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(role))
+        .unwrap_or_else(|_| Err(Failure::new(ErrorKind::Other, "the endpoint panicked; its log says where").into()))
 }
 
 impl From<Ended> for Refusal {
@@ -157,7 +157,10 @@ fn read_spec<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
 
 /// Reads words in a thread of its own, stamped with the moment of their arrival. Anything that is not a word, and the end
 /// of the input, mean `stop`.
-fn read_words(input: impl BufRead + Send + 'static, mut hand_on: impl FnMut(Command, Instant) -> bool + Send + 'static) {
+fn read_words(
+    input: impl BufRead + Send + 'static,
+    mut hand_on: impl FnMut(Command, Instant) -> bool + Send + 'static,
+) {
     std::thread::spawn(move || {
         for line in input.lines() {
             let at = Instant::now();

@@ -8,6 +8,18 @@ use wirelab_model::spec::Feature;
 /// The name of the built-in endpoint.
 pub const NAME: &str = "builtin";
 
+/// The libraries that it measures.
+const LIBRARIES: [&str; 5] = ["hyper", "rustls", "quinn", "h3", "tokio"];
+
+/// The libraries do not say their versions; the lock file that this build was made from does.
+const LOCK: &str = include_str!("../../../Cargo.lock");
+
+fn version(library: &'static str) -> String {
+    let entry = format!("name = \"{library}\"\nversion = \"");
+    let versions: Vec<_> = LOCK.split(entry.as_str()).skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    format!("{library} {}", if versions.is_empty() { "unknown".to_owned() } else { versions.join(" and ") })
+}
+
 /// What `wirelab endpoint describe` prints.
 #[must_use]
 pub fn describe() -> Description {
@@ -18,11 +30,21 @@ pub fn describe() -> Description {
     Description {
         contract: CONTRACT_VERSION,
         name: NAME.to_owned(),
-        library: "hyper, rustls, quinn, h3 on tokio".to_owned(),
-        // The libraries do not report their versions; those of this build are in the lock file.
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        library: LIBRARIES.join(", "),
+        version: LIBRARIES.map(version).join(", "),
         language: "Rust".to_owned(),
         server: Some(role()),
         client: Some(role()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_versions_of_the_libraries_are_those_of_the_lock_file() {
+        let version = describe().version;
+        assert!(version.starts_with("hyper 1.") && !version.contains("unknown"), "{version}");
     }
 }

@@ -25,9 +25,9 @@ impl Windows {
         let window = |field: &str, value: Option<u64>, smallest: u64, default: u32| match value {
             None => Ok(default),
             Some(value) if (smallest..=LARGEST).contains(&value) => Ok(value as u32),
-            Some(value) => {
-                Err(Refusal::unsupported(format!("`{field}` is {value}; HTTP/2 has windows of {smallest} to {LARGEST} bytes")))
-            }
+            Some(value) => Err(Refusal::unsupported(format!(
+                "`{field}` is {value}; HTTP/2 has windows of {smallest} to {LARGEST} bytes"
+            ))),
         };
         Ok(Self {
             stream: window("stream_window", transport.stream_window, 1, default.stream)?,

@@ -53,11 +53,7 @@ pub struct LoadResult {
 ///
 /// [`Refusal::Unsupported`] where the spec asks for what cannot be done here; [`Refusal::Failed`] where the check request
 /// or a persistent connection failed. Failed requests of the window are results, not errors.
-pub fn run(
-    spec: &ClientSpec,
-    mut progress: impl FnMut(Progress),
-    stop: &AtomicBool,
-) -> Result<LoadResult, Refusal> {
+pub fn run(spec: &ClientSpec, mut progress: impl FnMut(Progress), stop: &AtomicBool) -> Result<LoadResult, Refusal> {
     raise_file_limit();
     let began = std::cell::Cell::new(None::<Instant>);
     let watch: Watch<'_> = Box::new(|requests, failed| {

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use hyper::client::conn::http1;
+use hyper::Response;
+use hyper::client::conn::{http1, http2};
 use hyper_util::rt::TokioIo;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::ClientSpec;
 
 use crate::client::transport::Failure;
-use crate::client::{Dialed, Dialer, Recipe, http_failure};
+use crate::client::{Dialed, Dialer, LocalExecutor, Recipe, http_failure};
 use crate::refusal::Refusal;
 
 /// The head of a response.
@@ -20,7 +21,7 @@ pub struct Head {
     pub fields: Vec<(String, String)>,
 }
 
-/// Sends the spec's request once by HTTP/1.1 and reads the head of the response; its body is not waited for.
+/// Sends the spec's request once by HTTP/1.1 or HTTP/2 and reads the head of the response; its body is not waited for.
 ///
 /// # Errors
 ///
@@ -31,7 +32,8 @@ pub fn look(spec: &ClientSpec) -> Result<Head, Refusal> {
         .build()
         .map_err(|error| Refusal::failed(format!("cannot start a runtime: {error}")))?;
     let limit = Duration::from_nanos(spec.timeouts.request_ns);
-    runtime.block_on(async {
+    let local = tokio::task::LocalSet::new();
+    local.block_on(&runtime, async {
         tokio::time::timeout(limit, head(spec)).await.unwrap_or_else(|_| {
             let message = format!("no response within {limit:?}");
             Err(Refusal::Failed(Failure { kind: ErrorKind::Timeout, message }))
@@ -41,22 +43,36 @@ pub fn look(spec: &ClientSpec) -> Result<Head, Refusal> {
 
 async fn head(spec: &ClientSpec) -> Result<Head, Refusal> {
     let Dialed { stream, .. } = Dialer::new(spec)?.dial().await?;
-    let broken = |attempt, error: &hyper::Error| Refusal::Failed(http_failure(attempt, error));
-    let (mut sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken("beginning HTTP/1.1", &error))?;
-    let request = sender.send_request(Recipe::new(spec)?.request());
-    let response = tokio::select! {
-        response = request => response,
-        ended = connection => match ended {
-            Err(error) => Err(error),
-            Ok(()) => return Err(Refusal::Failed(Failure {
+    let io = TokioIo::new(stream);
+    let request = Recipe::new(spec)?.request();
+    let broken = |error: hyper::Error| Refusal::Failed(http_failure("asking for the head of the response", &error));
+    let response = if spec.protocol.multiplexes() {
+        let (mut sender, connection) = http2::handshake(LocalExecutor, io).await.map_err(broken)?;
+        first(connection, sender.send_request(request)).await
+    } else {
+        let (mut sender, connection) = http1::handshake(io).await.map_err(broken)?;
+        first(connection, sender.send_request(request)).await
+    };
+    let response = response?.map_err(broken)?;
+    let fields = response.headers().iter();
+    let text = fields.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+    Ok(Head { status: response.status().as_u16(), fields: text.collect() })
+}
+
+/// The response, while the connection's driver moves its bytes.
+async fn first<B>(
+    driver: impl Future<Output = hyper::Result<()>>,
+    request: impl Future<Output = hyper::Result<Response<B>>>,
+) -> Result<hyper::Result<Response<B>>, Refusal> {
+    tokio::select! {
+        biased;
+        response = request => Ok(response),
+        ended = driver => match ended {
+            Err(error) => Ok(Err(error)),
+            Ok(()) => Err(Refusal::Failed(Failure {
                 kind: ErrorKind::Truncated,
                 message: "the server closed the connection without a response".to_owned(),
             })),
         },
-    };
-    let response = response.map_err(|error| broken("waiting for the response", &error))?;
-    let fields = response.headers().iter();
-    let text = fields.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
-    Ok(Head { status: response.status().as_u16(), fields: text.collect() })
+    }
 }

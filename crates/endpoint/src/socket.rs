@@ -114,7 +114,9 @@ impl TcpOptions {
         };
         listen().map_err(|error: io::Error| {
             let remedy = match error.kind() {
-                io::ErrorKind::AddrInUse => "; another program has that port, choose another or let the kernel choose with port 0",
+                io::ErrorKind::AddrInUse => {
+                    "; another program has that port, choose another or let the kernel choose with port 0"
+                }
                 io::ErrorKind::AddrNotAvailable => "; this host has no such address",
                 io::ErrorKind::PermissionDenied => "; ports below 1024 need privileges",
                 _ => "",
@@ -150,9 +152,8 @@ impl TcpOptions {
 fn set_option(socket: &Socket, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     let length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the option takes a `c_int`, of which the address and the exact size are passed; it lives through the call.
-    let status = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, (&raw const value).cast(), length)
-    };
+    let status =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, (&raw const value).cast(), length) };
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ClientSessionStore, Resumption as RustlsResumption, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::client::{
+    ClientSessionStore, Resumption as RustlsResumption, Tls12ClientSessionValue, Tls13ClientSessionValue,
+};
 use rustls::crypto::ring::cipher_suite::{
     TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
 };

@@ -169,6 +169,22 @@ fn a_failed_request_is_recorded_and_its_connection_opened_again_by_the_next() {
 }
 
 #[test]
+fn a_server_that_closes_after_every_response_costs_a_connection_per_request_and_no_failure() {
+    let place = Place::new();
+    let port = misbehaving(move |mut stream, _| {
+        if read_request(&mut stream) {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 100\r\n\r\n").unwrap();
+            stream.write_all(&pattern::body(100)).unwrap();
+        }
+    });
+    let spec = place.client_spec(Protocol::H1c, port);
+    Endpoint::client(&spec).trial();
+    let samples = place.samples();
+    assert!(samples.iter().all(|sample| sample.error.is_none()), "{samples:?}");
+    assert_eq!(samples.iter().map(|sample| sample.connection).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
+}
+
+#[test]
 fn timed_out_streams_are_cancelled_and_their_connection_is_kept() {
     let place = Place::new();
     let (server, port) = Endpoint::serving(&place.server_spec(Protocol::H2c));
@@ -262,7 +278,7 @@ fn fast_open_works_where_the_kernel_allows_it_and_is_unsupported_where_not() {
 fn unknown_words_are_unsupported_and_broken_specs_are_errors() {
     let place = Place::new();
     let text = serde_json::to_string(&place.client_spec(Protocol::H1c, 1)).unwrap();
-    let client = |text: String| Endpoint::start(text, |spec, words, events| wirelab_endpoint::request_on(spec, words, events));
+    let client = |text: String| Endpoint::start(text, wirelab_endpoint::request_on);
     assert!(client(text.replace("\"h1c\"", "\"h7x\"")).refused().contains("h7x"));
     assert!(client(text.replace("\"seed\"", "\"colour\":1,\"seed\"")).refused().contains("colour"));
     for broken in ["", "{", &text.replace("\"seed\":1,", "")] {

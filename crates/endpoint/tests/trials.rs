@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::net::{Shutdown, TcpListener, TcpStream};
+
 use support::{Endpoint, OVER_TCP, Place, echo, get};
 use wirelab_model::event::Event;
 use wirelab_model::histogram::Histograms;
@@ -17,7 +19,8 @@ fn every_protocol_carries_every_exchange_on_new_and_on_persistent_connections() 
     let place = Place::new();
     place.document(0);
     place.document(300_000);
-    let exchanges = [get("/300000.bin", 300_000), get("/0.bin", 0), get("/bytes/70000", 70_000), echo(1), echo(500_000)];
+    let exchanges =
+        [get("/300000.bin", 300_000), get("/0.bin", 0), get("/bytes/70000", 70_000), echo(1), echo(500_000)];
     for protocol in OVER_TCP {
         let (server, port) = Endpoint::serving(&place.server_spec(protocol));
         let mut answered = 0;
@@ -110,18 +113,49 @@ fn sessions_are_resumed_and_early_data_is_accepted_with_proof() {
 }
 
 #[test]
-fn early_data_that_the_server_does_not_accept_is_sent_again_and_reported_as_rejected() {
+fn early_data_that_the_server_rejects_is_sent_again_and_reported_as_rejected() {
     let place = Place::new();
-    let mut server_spec = place.server_spec(Protocol::H1);
-    server_spec.tls.as_mut().unwrap().resumption = true;
-    let (server, port) = Endpoint::serving(&server_spec);
-    let mut spec = place.client_spec(Protocol::H1, port);
-    spec.resumption = Resumption::ZeroRtt;
-    spec.connections = ConnectionPolicy::PerRequest;
-    Endpoint::client(&spec).trial();
-    // The server's tickets do not allow early data, so that none is sent.
-    assert!(place.samples().iter().all(|sample| sample.handshake == Some(Handshake::Resumed)));
-    server.stop();
+    for protocol in OVER_TCP.into_iter().filter(|protocol| protocol.is_secure()) {
+        let mut server_spec = place.server_spec(protocol);
+        let tls = server_spec.tls.as_mut().unwrap();
+        (tls.resumption, tls.early_data) = (true, true);
+        let (first, first_port) = Endpoint::serving(&server_spec);
+        let (second, second_port) = Endpoint::serving(&server_spec);
+        // The second server does not know the tickets that the first gave in answer to the check request.
+        let port = relay(move |number| if number == 0 { first_port } else { second_port });
+        let mut spec = place.client_spec(protocol, port);
+        spec.resumption = Resumption::ZeroRtt;
+        spec.connections = ConnectionPolicy::PerRequest;
+        Endpoint::client(&spec).trial();
+        let handshakes: Vec<_> = place.samples().iter().map(|sample| sample.handshake.unwrap()).collect();
+        assert_eq!(handshakes[0], Handshake::EarlyRejected, "{protocol}");
+        assert!(handshakes[1..].iter().all(|handshake| *handshake == Handshake::EarlyAccepted), "{protocol}");
+        assert!(place.samples().iter().all(|sample| sample.error.is_none() && sample.bytes_in == 100));
+        first.stop();
+        second.stop();
+    }
+}
+
+/// Passes each connection on to the port that its number, from 0, is given.
+fn relay(port: impl Fn(usize) -> u16 + Send + 'static) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for (number, client) in listener.incoming().enumerate() {
+            let client = client.unwrap();
+            let server = TcpStream::connect(("127.0.0.1", port(number))).unwrap();
+            for (mut from, mut to) in [(&client, &server), (&server, &client)]
+                .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()))
+            {
+                std::thread::spawn(move || {
+                    // A side that is gone ends the relay, and that is all there is to do.
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    own
 }
 
 #[test]

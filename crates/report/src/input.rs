@@ -33,6 +33,13 @@ impl<'a> Input<'a> {
         self.cell(cell)?.estimates.get(metric)
     }
 
+    /// Where only some of a cell's successful trials have a value of a metric: how many, and of how many.
+    pub(crate) fn partly(&self, cell: usize, metric: &str) -> Option<(usize, usize)> {
+        let ok = self.cell(cell)?.ok as usize;
+        let measured = self.estimate(cell, metric)?.values.len();
+        (measured < ok).then_some((measured, ok))
+    }
+
     /// Why a metric has no estimate in a cell.
     pub(crate) fn why_missing(&self, cell: usize, metric: &str) -> String {
         let Some(analysis) = self.cell(cell) else {
@@ -54,6 +61,12 @@ impl<'a> Input<'a> {
             .comparisons
             .iter()
             .find(|compared| compared.cell == cell && compared.metric == metric && !compared.aa)
+    }
+
+    /// Blocks that a verdict needs in this study.
+    pub(crate) fn blocks_needed(&self) -> u32 {
+        let family = self.manifest.plan.comparisons.iter().filter(|comparison| !comparison.aa).count();
+        wirelab_stats::compare::blocks_needed(family)
     }
 
     /// The declaration of a metric.

@@ -62,7 +62,10 @@ fn tables(out: &mut String, input: &Input, layout: &Layout) {
         for cell in &group.rows {
             let mut cells = vec![layout.row_title(*cell)];
             cells.extend(columns.iter().map(|column| match input.estimate(cell.cell, column.metric.name) {
-                Some(estimate) => column.scale.number(estimate.median),
+                Some(estimate) => match input.partly(cell.cell, column.metric.name) {
+                    Some((some, all)) => format!("{} ({some} of {all} trials)", column.scale.number(estimate.median)),
+                    None => column.scale.number(estimate.median),
+                },
                 None => "not measured".to_owned(),
             }));
             let metric = input.first_metric();

@@ -127,7 +127,7 @@ pub(crate) fn ground(input: &Input, layout: &Layout) -> Vec<String> {
         count(input.trials.len(), "trial"),
         plan.cells.len(),
         if blocks == 1 { "block" } else { "blocks" },
-        plan.min_blocks
+        input.blocks_needed()
     )];
     let metric = input.first_metric();
     let floors: Vec<_> =

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
+use indexmap::IndexSet;
 
 use crate::Input;
 use crate::columns::{Column, summary};
@@ -109,7 +110,10 @@ impl Page<'_> {
             let mut cells = vec![Cell::new(title)];
             for column in columns {
                 let shown = match self.input.estimate(row.cell, column.metric.name) {
-                    Some(estimate) => column.scale.number(estimate.median),
+                    Some(estimate) => {
+                        let partly = self.input.partly(row.cell, column.metric.name).is_some();
+                        format!("{}{}", column.scale.number(estimate.median), if partly { "*" } else { "" })
+                    }
                     None => "n/m".to_owned(),
                 };
                 cells.push(Cell::new(shown).set_alignment(CellAlignment::Right));
@@ -126,10 +130,25 @@ impl Page<'_> {
             let _ = writeln!(text, "{}", line.trim_end());
             text
         });
-        if text.contains("n/m") {
-            let _ = writeln!(text, " n/m: not measured");
-        }
+        text.push_str(&self.notes(group, columns, &text));
         text
+    }
+
+    /// What the marks of a table mean.
+    fn notes(&self, group: usize, columns: &[Column], table: &str) -> String {
+        let mut notes = String::new();
+        if table.contains('*') {
+            self.item(&mut notes, "*", "Measured in some of the trials only.");
+        }
+        let mut reasons = IndexSet::new();
+        for row in &self.layout.groups[group].rows {
+            let missing = columns.iter().filter(|column| self.input.estimate(row.cell, column.metric.name).is_none());
+            reasons.extend(missing.map(|column| self.input.why_missing(row.cell, column.metric.name)));
+        }
+        for reason in reasons {
+            self.item(&mut notes, "n/m", &format!("Not measured: {reason}"));
+        }
+        notes
     }
 
     fn verdict(&self, group: usize, row: Row, failures: &[Failure]) -> (String, Option<Tone>) {
@@ -216,9 +235,10 @@ impl Page<'_> {
 
     /// A sentence behind a mark, wrapped below itself.
     fn item(&self, out: &mut String, mark: &str, text: &str) {
-        let text = wrapped(text, self.width.saturating_sub(3));
+        let text = wrapped(text, self.width.saturating_sub(visible_width(mark) + 2));
+        let indent = " ".repeat(visible_width(mark));
         for (number, line) in text.lines().enumerate() {
-            let _ = writeln!(out, " {} {line}", if number == 0 { mark } else { " " });
+            let _ = writeln!(out, " {} {line}", if number == 0 { mark } else { &indent });
         }
     }
 

@@ -71,7 +71,7 @@ pub(crate) fn direction(verdict: &Verdict, metric: Option<&Metric>) -> &'static 
 pub(crate) fn why(input: &Input, compared: &Compared, why: CannotTell) -> String {
     match why {
         CannotTell::TooFewBlocks => {
-            format!("too few blocks: {} of {}", compared.blocks, input.manifest.plan.min_blocks)
+            format!("too few blocks: {} of {}", compared.blocks, input.blocks_needed())
         }
         CannotTell::TooNoisy => "the interval is too wide".to_owned(),
         CannotTell::NoValues => {

@@ -96,6 +96,7 @@ fn a_missing_number_says_why() {
     assert!(page.contains("Not measured: <code>resumption = none</code>"));
     assert!(page.contains("the kernel&#39;s drop counters are not readable in this container"));
     assert!(page.contains("12 of 12 trials unsupported"));
+    assert!(page.contains("10 of 12 trials</small>"), "a number of some trials only is marked");
     assert!(page.contains("unknown: the kernel offers no frequency scaling here"));
 }
 

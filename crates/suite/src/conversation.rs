@@ -49,6 +49,9 @@ macro_rules! went {
     };
 }
 
+/// What `done` says: requests that succeeded, those that failed, and what was in force.
+type Counts = (Option<u64>, IndexMap<ErrorKind, u64>, Configured);
+
 /// A started endpoint that is being talked to.
 struct Talk<'a> {
     stage: &'a Stage,
@@ -112,7 +115,7 @@ impl<'a> Talk<'a> {
         })
     }
 
-    fn done(&mut self) -> Finding<Answer<(Option<u64>, IndexMap<ErrorKind, u64>, Configured)>> {
+    fn done(&mut self) -> Finding<Answer<Counts>> {
         match went!(self.next("`done`")) {
             Event::Done { requests, errors, configured } => {
                 self.ends_with(0, "`done`")?;

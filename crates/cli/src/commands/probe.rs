@@ -15,7 +15,6 @@ use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::{Metric, Quantity, Values};
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
 use wirelab_model::plan::{Plan, Trial};
-use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Pause, Schedule};
 use wirelab_model::study::Study;
 use wirelab_stats::Analysis;
@@ -82,10 +81,10 @@ fn be_polite(args: &ProbeArgs) -> Result {
     Ok(())
 }
 
-/// What the server says of itself before anything is measured.
+/// What the server says of itself before anything is measured. Only asked for over TCP, as a browser does at first.
 #[derive(Debug, serde::Serialize)]
 struct Discovery {
-    status: u16,
+    status: Option<u16>,
     server: Option<String>,
     alt_svc: Vec<String>,
     https_record: std::result::Result<Vec<String>, String>,
@@ -97,7 +96,11 @@ fn trust(args: &ProbeArgs) -> Trust<'_> {
 
 /// One request whose head is looked at: is this the page, or the way to another one?
 fn discover(args: &ProbeArgs, target: &Target) -> Result<Discovery> {
-    let spec = target.spec(Protocol::H1, trust(args), (args.timeout, args.timeout), args.seed);
+    let https_record = https_record(&target.host, target.port);
+    let Some(protocol) = args.protocols.iter().copied().find(|protocol| !protocol.uses_udp()) else {
+        return Ok(Discovery { status: None, server: None, alt_svc: Vec::new(), https_record });
+    };
+    let spec = target.spec(protocol, trust(args), (args.timeout, args.timeout), args.seed);
     let Head { status, fields } = look(&spec).map_err(|refusal| {
         let remedy = match &refusal {
             Refusal::Failed(failure) if failure.kind == ErrorKind::Certificate => "; --ca FILE trusts another authority",
@@ -118,10 +121,10 @@ fn discover(args: &ProbeArgs, target: &Target) -> Result<Discovery> {
         return Err(Failure::failed(format!("{} answers {status}: there is nothing to measure", target.url)));
     }
     Ok(Discovery {
-        status,
+        status: Some(status),
         server: field("server"),
         alt_svc: field("alt-svc").map_or_else(Vec::new, |text| alt_svc(&text)),
-        https_record: https_record(&target.host, target.port),
+        https_record,
     })
 }
 
@@ -253,7 +256,8 @@ fn progress(args: &ProbeArgs, plan: &Plan) -> ProgressBar {
 
 fn text(target: &Target, discovery: &Discovery, study: &Study, plan: &Plan, analysis: &Analysis, metrics: &[&Metric]) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "{} at {}:{}, status {}", target.url, target.address, target.port, discovery.status);
+    let status = discovery.status.map_or_else(String::new, |status| format!(", status {status}"));
+    let _ = writeln!(text, "{} at {}:{}{status}", target.url, target.address, target.port);
     let _ = writeln!(text, "server            {}", discovery.server.as_deref().unwrap_or("does not say"));
     let list = |offers: &[String]| if offers.is_empty() { "offers nothing".to_owned() } else { offers.join(", ") };
     let _ = writeln!(text, "Alt-Svc           {}", list(&discovery.alt_svc));

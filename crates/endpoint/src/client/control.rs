@@ -171,11 +171,7 @@ impl<'a> Control<'a> {
                 }
                 None => return Err(Ended::Stopped),
                 Some(Message::Word(..)) => {
-                    return Err(Failure::new(
-                        ErrorKind::Other,
-                        "a word came while the window was open",
-                    )
-                    .into());
+                    return Err(Failure::new(ErrorKind::Other, "a word came while the window was open").into());
                 }
                 Some(Message::Report(Report::Failed(failure))) => return Err(failure.into()),
                 Some(Message::Report(_)) => return Err(lost().into()),

@@ -28,8 +28,8 @@ impl Recipe {
     pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let request = &spec.request;
         let invalid = |what: &str, text: &str| Refusal::failed(format!("`{text}` is not a valid {what}"));
-        let method = Method::from_bytes(request.method.as_bytes())
-            .map_err(|_| invalid("HTTP method", &request.method))?;
+        let method =
+            Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("HTTP method", &request.method))?;
         let secure = spec.protocol.is_secure();
         let default_port = if secure { 443 } else { 80 };
         let authority = if spec.port == default_port {

@@ -3,10 +3,11 @@
 //! A connection of HTTP/1.1 carries one request at a time, so that its driver needs no task of its own: it is polled by
 //! whoever waits for the response, which saves the wake-ups between two tasks on every request.
 
+use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use hyper::Response;
@@ -33,7 +34,8 @@ pub(crate) struct Http1Transport {
 /// A connection of HTTP/1.1.
 pub(crate) struct Http1Connection {
     sender: SendRequest<PatternBody>,
-    driver: Driver,
+    /// Polled where it is asked whether the connection is open, too.
+    driver: RefCell<Driver>,
     recipe: Rc<Recipe>,
     proof: Rc<Proof>,
     wants_tickets: bool,
@@ -83,11 +85,12 @@ impl Transport for Http1Transport {
     async fn connect(&self) -> Result<Opened<Http1Connection>, Failure> {
         let Dialed { stream, connected, ready } = self.dialer.dial().await?;
         let proof = stream.proof();
-        let (sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|error| failure::http("beginning HTTP/1.1", &error))?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| failure::http("beginning HTTP/1.1", &error))?;
         let connection = Http1Connection {
             sender,
-            driver: Driver { connection: Box::pin(connection), ended: None },
+            driver: RefCell::new(Driver { connection: Box::pin(connection), ended: None }),
             recipe: Rc::clone(&self.recipe),
             proof,
             wants_tickets: self.dialer.wants_tickets(),
@@ -106,20 +109,21 @@ impl Transport for Http1Transport {
 
 impl Connection for Http1Connection {
     async fn request(&mut self, mut sink: Option<Sink<'_>>) -> Result<Answer, Failure> {
-        if let Err(error) = self.driver.until(self.sender.ready()).await {
-            return Err(self.driver.failure("sending the request", &error));
+        let driver = self.driver.get_mut();
+        if let Err(error) = driver.until(self.sender.ready()).await {
+            return Err(driver.failure("sending the request", &error));
         }
         let sent = self.sender.send_request(self.recipe.request());
-        let response: Response<Incoming> = match self.driver.until(sent).await {
+        let response: Response<Incoming> = match driver.until(sent).await {
             Ok(response) => response,
-            Err(error) => return Err(self.driver.failure("waiting for the response", &error)),
+            Err(error) => return Err(driver.failure("waiting for the response", &error)),
         };
         let first_byte = Instant::now();
         let status = response.status().as_u16();
         let mut body = response.into_body();
         let mut bytes_in = 0;
         while !body.is_end_stream() {
-            match self.driver.until(poll_fn(|cx| Pin::new(&mut body).poll_frame(cx))).await {
+            match driver.until(poll_fn(|cx| Pin::new(&mut body).poll_frame(cx))).await {
                 None => break,
                 Some(Ok(frame)) => {
                     if let Some(data) = frame.data_ref() {
@@ -129,14 +133,18 @@ impl Connection for Http1Connection {
                         }
                     }
                 }
-                Some(Err(error)) => return Err(self.driver.failure("receiving the response", &error)),
+                Some(Err(error)) => return Err(driver.failure("receiving the response", &error)),
             }
         }
         Ok(Answer { first_byte, last_byte: Instant::now(), bytes_in, status: Some(status) })
     }
 
     fn is_open(&self) -> bool {
-        self.driver.ended.is_none() && !self.sender.is_closed()
+        // The server may have closed it since the last response, or announced that it will. Whatever this poll would wake is
+        // polled again by the next request.
+        let mut driver = self.driver.borrow_mut();
+        driver.poll(&mut Context::from_waker(Waker::noop()));
+        driver.ended.is_none() && !self.sender.is_closed()
     }
 
     fn another(&self) -> Option<Self> {
@@ -148,7 +156,8 @@ impl Connection for Http1Connection {
     }
 
     async fn close(self) {
-        let Self { sender, mut driver, proof, wants_tickets, .. } = self;
+        let Self { sender, driver, proof, wants_tickets, .. } = self;
+        let mut driver = driver.into_inner();
         if wants_tickets && !proof.has_ticket() {
             let ticket = poll_fn(|cx| {
                 driver.poll(cx);

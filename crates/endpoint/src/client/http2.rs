@@ -54,7 +54,7 @@ struct Shared {
 
 /// Spawns on the thread's own task set.
 #[derive(Debug, Clone, Copy)]
-struct LocalExecutor;
+pub(crate) struct LocalExecutor;
 
 impl<F: Future<Output = ()> + 'static> Executor<F> for LocalExecutor {
     fn execute(&self, future: F) {

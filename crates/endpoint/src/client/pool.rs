@@ -115,7 +115,11 @@ impl<C: Connection> Pool<C> {
 
     /// A thread's lanes, connected where connections are persistent. Successive lanes belong to different connections, so
     /// that requests are spread over all of them.
-    pub async fn open<T: Transport<Connection = C>>(bench: &Bench<T>, policy: ConnectionPolicy, share: Share) -> Result<Self, Failure> {
+    pub async fn open<T: Transport<Connection = C>>(
+        bench: &Bench<T>,
+        policy: ConnectionPolicy,
+        share: Share,
+    ) -> Result<Self, Failure> {
         let ConnectionPolicy::Persistent { connections, streams } = policy else {
             return Ok(Self::unlimited());
         };

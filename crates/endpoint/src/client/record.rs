@@ -377,7 +377,8 @@ mod tests {
         assert_eq!(histograms.failure.max_ns, 7_204_999_995_000);
         assert_eq!(histograms.handshake, Histogram::default());
         let bytes = STANDARD.decode(&response.v2).unwrap();
-        let read: Hdr<u64> = hdrhistogram::serialization::Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
+        let read: Hdr<u64> =
+            hdrhistogram::serialization::Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
         assert_eq!(read.len(), 2000);
         let median = read.value_at_quantile(0.25);
         assert!(median.abs_diff(100_000) <= 100, "{median}");

@@ -111,7 +111,7 @@ pub enum ArrivalTimes {
         /// The last arrival.
         last_ns: f64,
         /// The source of randomness.
-        random: ChaCha8Rng,
+        random: Box<ChaCha8Rng>,
     },
 }
 
@@ -131,7 +131,7 @@ impl ArrivalTimes {
             Arrivals::Poisson => Self::Poisson {
                 interval_ns: Exp::new(rate_per_s / 1e9 / f64::from(share.of)).ok()?,
                 last_ns: 0.0,
-                random,
+                random: Box::new(random),
             },
         })
     }
@@ -146,7 +146,7 @@ impl ArrivalTimes {
                 at as u64
             }
             Self::Poisson { interval_ns, last_ns, random } => {
-                *last_ns += interval_ns.sample(random);
+                *last_ns += interval_ns.sample(&mut **random);
                 *last_ns as u64
             }
         }

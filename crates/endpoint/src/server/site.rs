@@ -51,7 +51,13 @@ impl Site {
             (None, false) => None,
         };
         let answered = AtomicU64::new(0);
-        Ok(Self { documents, echo: has(Feature::Echo), bytes: has(Feature::Bytes), delay: has(Feature::Delay), answered })
+        Ok(Self {
+            documents,
+            echo: has(Feature::Echo),
+            bytes: has(Feature::Bytes),
+            delay: has(Feature::Delay),
+            answered,
+        })
     }
 
     /// Whether raw requests may ask for a delay.

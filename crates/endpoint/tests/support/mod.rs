@@ -151,11 +151,11 @@ pub struct Endpoint {
 
 impl Endpoint {
     pub fn server(spec: &ServerSpec) -> Self {
-        Self::start(serde_json::to_string(spec).unwrap(), |spec, words, events| wirelab_endpoint::serve_on(spec, words, events))
+        Self::start(serde_json::to_string(spec).unwrap(), wirelab_endpoint::serve_on)
     }
 
     pub fn client(spec: &ClientSpec) -> Self {
-        Self::start(serde_json::to_string(spec).unwrap(), |spec, words, events| wirelab_endpoint::request_on(spec, words, events))
+        Self::start(serde_json::to_string(spec).unwrap(), wirelab_endpoint::request_on)
     }
 
     pub fn start(spec: String, role: fn(&str, BufReader<PipeReader>, PipeWriter) -> i32) -> Self {

@@ -47,6 +47,8 @@ pub(super) struct Number {
     pub shown: String,
     pub interval: String,
     pub sort: String,
+    /// Where only some trials have a value: how many.
+    pub partly: Option<String>,
     pub note: Option<usize>,
 }
 
@@ -80,6 +82,7 @@ fn table(input: &Input, layout: &Layout, group: usize, failures: &[Failure]) -> 
                         },
                     ),
                     sort: estimate.median.to_string(),
+                    partly: input.partly(row.cell, column.metric.name).map(partly_words),
                     note: None,
                 },
                 None => {
@@ -88,6 +91,7 @@ fn table(input: &Input, layout: &Layout, group: usize, failures: &[Failure]) -> 
                         shown: "not measured".to_owned(),
                         interval: String::new(),
                         sort: String::new(),
+                        partly: None,
                         note: Some(note + 1),
                     }
                 }
@@ -148,6 +152,10 @@ fn verdict(input: &Input, layout: &Layout, group: usize, row: Row) -> ResultRow 
         ground: ratio.into_iter().chain([noise_floor(compared.noise_floor)]).collect(),
         ..empty
     }
+}
+
+fn partly_words((some, all): (usize, usize)) -> String {
+    format!("{some} of {all} trials")
 }
 
 fn noise_floor(noise: Option<Interval>) -> String {

@@ -133,7 +133,7 @@ fn converse(protocol: Protocol, evil: Option<Evil>, tcp: TcpStream, tls: Option<
     }
     if evil == Some(Evil::Nonsense) {
         (&socket).write_all(b"\x07nonsense, not a response\r\n\r\n")?;
-        (&socket).shutdown(std::net::Shutdown::Write)?;
+        socket.shutdown(std::net::Shutdown::Write)?;
         return wait_for_end(&socket);
     }
     let mut stream: Box<dyn Stream> = match tls {
