@@ -28,7 +28,7 @@ use wirelab_model::study::Study;
 pub use analysis::Analysis;
 pub use metrics::METRICS;
 pub use stop::{enough, is_precise};
-pub use summary::{summarise, summarise_histograms};
+pub use summary::{response_counts, summarise, summarise_histograms};
 
 /// Everything that a report says beside the raw values: the same study, plan and records always give the same analysis.
 ///

@@ -75,6 +75,19 @@ pub fn summarise_histograms(histograms: &Histograms, window_ns: u64) -> Result<V
     Ok(values(&times, &counts))
 }
 
+/// The response times of a histogram with their counts, ascending, for drawing a distribution.
+///
+/// # Errors
+/// As [`summarise_histograms`].
+pub fn response_counts(histograms: &Histograms) -> Result<Vec<(u64, u64)>, String> {
+    Ok(match decode("response", &histograms.response)? {
+        Recorded::Exact(values) => values.into_iter().map(|value| (value, 1)).collect(),
+        Recorded::Quantised(histogram, _) => {
+            histogram.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect()
+        }
+    })
+}
+
 /// A distribution of nanoseconds, in whichever way it was recorded.
 enum Recorded {
     /// Every value, in ascending order.

@@ -1,10 +1,10 @@
 //! `wirelab report`: everything shown is a pure function of the run folder.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::Outcome;
-use wirelab_model::sample::Sample;
 use wirelab_report::{Input, Pooled};
 use wirelab_run::Run;
 
@@ -58,14 +58,18 @@ pub fn render(folder: &Path, format: Format) -> Result<String> {
 /// The response times of all successful requests of a cell, over all its successful trials.
 fn pooled(run: &Run, cell: usize) -> std::result::Result<Pooled, String> {
     let successful = |record: &&TrialRecord| record.trial.cell == cell && record.outcome == Outcome::Ok;
-    let (mut trials, mut times) = (0, Vec::new());
+    let mut trials = 0;
+    let mut counts = BTreeMap::<u64, u64>::new();
     for record in run.trials().iter().filter(successful) {
-        let samples = run.samples(record).map_err(|error| error.to_string())?;
-        if samples.is_empty() && record.results.as_deref().is_some_and(|path| path.ends_with(".json")) {
-            return Err("it was recorded as histograms, which hold no single response times".to_owned());
-        }
         trials += 1;
-        times.extend(samples.iter().filter(|sample| sample.is_ok()).map(Sample::response_ns));
+        for sample in run.samples(record).map_err(|error| error.to_string())?.iter().filter(|sample| sample.is_ok()) {
+            *counts.entry(sample.response_ns()).or_default() += 1;
+        }
+        if let Some(histograms) = run.histograms(record).map_err(|error| error.to_string())? {
+            for (value, count) in wirelab_stats::response_counts(&histograms)? {
+                *counts.entry(value).or_default() += count;
+            }
+        }
     }
-    Pooled::from_values(trials, times).ok_or_else(|| "no request of it succeeded".to_owned())
+    Pooled::from_counts(trials, counts).ok_or_else(|| "no request of it succeeded".to_owned())
 }
