@@ -245,11 +245,11 @@ class Client:
             connection.open({}, now() + self.job.request_ns)
             self.pool.put(connection)
 
-    def run(self, extent):
-        """Runs the closed loop and returns its records, in order of their ends; their times are absolute."""
+    def run(self, extent, zero):
+        """Runs the closed loop from `zero` on and returns its records; their times are absolute."""
         requests, duration = extent
         tickets = iter(range(requests)) if requests is not None else None
-        end = None if duration is None else now() + duration
+        end = None if duration is None else zero + duration
         samples, crashes = [], []
 
         def next_start():
@@ -315,14 +315,14 @@ def run(spec, abilities):
     configured = client.check_request()
     client.open_persistent()
     if job.warm_up:
-        client.run(job.warm_up)
+        client.run(job.warm_up, now())
     if not job.connections:
         client.opened = 0
     contract.emit("warm")
 
     commands.expect("go")
     zero = now()  # time zero of every record
-    samples = client.run(job.extent)
+    samples = client.run(job.extent, zero)
     window = max((s["last_byte_ns"] for s in samples), default=zero) - zero
     contract.emit("end", window_ns=window)
 

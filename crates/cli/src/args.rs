@@ -160,7 +160,7 @@ pub enum Format {
   wirelab load --protocol h1 --new-connections -n 1000 URL
 
 Time starts at the intended start of each request, so a stalled server cannot hide (no coordinated omission).
-Send load only to servers that are yours.")]
+Send load only to servers that are yours. docs/load-and-probe.md says what is measured, and what --json prints.")]
 pub struct LoadArgs {
     /// The URL, http:// or https://
     pub url: String,
@@ -177,7 +177,7 @@ pub struct LoadArgs {
     #[arg(long)]
     pub new_connections: bool,
     /// What new connections may reuse
-    #[arg(long, value_enum, default_value_t = ResumptionArg::None)]
+    #[arg(long, value_enum, default_value_t = ResumptionArg::None, requires = "new_connections")]
     pub resumption: ResumptionArg,
     /// How many requests to send
     #[arg(long, short = 'n', value_parser = clap::value_parser!(u64).range(1..))]
@@ -197,9 +197,9 @@ pub struct LoadArgs {
     /// Threads of the client
     #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: u16,
-    /// The method
-    #[arg(long, default_value = "GET")]
-    pub method: String,
+    /// The method; default: GET, or POST with --body
+    #[arg(long)]
+    pub method: Option<String>,
     /// A header field; repeatable
     #[arg(long, short = 'H', value_name = "NAME: VALUE")]
     pub header: Vec<String>,
@@ -257,18 +257,19 @@ pub enum ArrivalsArg {
   wirelab probe https://example.org/
   wirelab probe https://localhost:8443/ --ca ca.pem --requests 10 --i-own-this-host
 
-Without --i-own-this-host at most 30 requests per protocol are sent, one at a time, at most 2 per second.")]
+Without --i-own-this-host at most 30 requests per protocol are sent, one at a time, at most 2 per second.
+docs/load-and-probe.md says what is measured, and what --json prints.")]
 pub struct ProbeArgs {
     /// The URL, https://
     pub url: String,
     /// The protocols to compare
     #[arg(long, value_delimiter = ',', default_value = "h1,h2,h3")]
     pub protocols: Vec<Protocol>,
-    /// Blocks: each has one new connection per protocol, in random order
+    /// Blocks: in each, every protocol has its turn with a new and with a kept connection, in random order
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub blocks: u32,
-    /// Requests on each connection, one after the other
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// Requests per protocol and block: one on a new connection, the others on another connection that is kept
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub requests: u32,
     /// Lift the limits: you may send load to this host
     #[arg(long)]

@@ -19,6 +19,10 @@ pub fn https_record(host: &str, port: u16) -> Result<Vec<String>, String> {
     if host.parse::<IpAddr>().is_ok() || host.starts_with('[') {
         return Err("an address has no DNS records".to_owned());
     }
+    // RFC 6761, section 6.3: these names are never asked for.
+    if host == "localhost" || host.ends_with(".localhost") {
+        return Err("the name localhost has no DNS records".to_owned());
+    }
     // RFC 9460, section 9.1: other ports than 443 are prefixed to the name.
     let name = if port == 443 { format!("{host}.") } else { format!("_{port}._https.{host}.") };
     let name = Name::from_str(&name).map_err(|error| format!("`{host}` is not a DNS name: {error}"))?;
@@ -99,7 +103,9 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_no_record_and_is_not_asked_for() {
-        assert!(https_record("127.0.0.1", 443).unwrap_err().contains("no DNS records"));
+    fn addresses_and_localhost_have_no_record_and_are_not_asked_for() {
+        for host in ["127.0.0.1", "::1", "localhost", "a.localhost"] {
+            assert!(https_record(host, 443).unwrap_err().contains("no DNS records"), "{host}");
+        }
     }
 }

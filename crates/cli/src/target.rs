@@ -1,10 +1,13 @@
 //! The server that a URL names.
 
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use url::{Host, Url};
+use wirelab_endpoint::Refusal;
+use wirelab_endpoint::look::Head;
 use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{
     ClientSpec, ClientTls, ConnectionPolicy, Extent, Recording, Request, Resumption, Schedule, Timeouts, Transport,
@@ -40,10 +43,17 @@ pub struct Trust<'a> {
 impl Target {
     /// Reads the URL and looks its host up, unless `connect_to` says where it is.
     pub fn find(url: &str, connect_to: Option<IpAddr>) -> Result<Self> {
-        let wrong = |why: String| Failure::input(format!("`{url}` is not a URL that can be measured: {why}. Example: https://localhost:8443/"));
+        let wrong = |why: String| {
+            Failure::input(format!(
+                "`{url}` is not a URL that can be measured: {why}. Example: https://localhost:8443/"
+            ))
+        };
         let parsed = Url::parse(url).map_err(|error| wrong(error.to_string()))?;
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(wrong(format!("its scheme is `{}`; http or https was expected", parsed.scheme())));
+        }
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            return Err(wrong("it has a user name or a password, which would not be sent".to_owned()));
         }
         let (Some(host), Some(port)) = (parsed.host(), parsed.port_or_known_default()) else {
             return Err(wrong("it names no host".to_owned()));
@@ -57,8 +67,58 @@ impl Target {
             Some(address) => address,
             None => look_up(&name, port)?,
         };
-        let path = parsed.query().map_or_else(|| parsed.path().to_owned(), |query| format!("{}?{query}", parsed.path()));
+        let path =
+            parsed.query().map_or_else(|| parsed.path().to_owned(), |query| format!("{}?{query}", parsed.path()));
         Ok(Self { host: name, address, port, path, url: parsed })
+    }
+
+    /// Where to connect to.
+    pub const fn socket(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.port)
+    }
+
+    /// Refuses a server whose first answer shows that there is nothing to measure.
+    pub fn accept(&self, head: &Head) -> Result {
+        match head.status {
+            304 => Ok(()),
+            status @ 300..400 => {
+                let place = head.values("location").next().unwrap_or("nowhere (it sends no Location)");
+                Err(Failure::failed(format!(
+                    "{} answers {status} and sends clients to {place}. A redirect is not followed, because its target may be \
+                     another server: give that URL instead",
+                    self.url
+                )))
+            }
+            status @ 400.. => Err(Failure::failed(format!(
+                "{} answers {status}: there is nothing to measure. Is the path right?",
+                self.url
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What kept the server from answering, with the attempt and the remedy.
+    pub fn unanswered(&self, protocol: Protocol, refusal: &Refusal) -> String {
+        let attempt = format!("{} to {} ({})", protocol.title(), self.url, self.socket());
+        let Refusal::Failed(failure) = refusal else { return format!("{attempt}: {refusal}") };
+        let (carrier, port) = (if protocol.uses_udp() { "UDP" } else { "TCP" }, self.port);
+        let remedy = match failure.kind {
+            ErrorKind::Refused => format!(". Does the server run, and listen on {carrier} port {port}?"),
+            ErrorKind::Unreachable => {
+                ". Is there a route to that address? --connect-to ADDRESS names another".to_owned()
+            }
+            ErrorKind::Certificate => ". --ca FILE trusts another authority, --insecure trusts every server".to_owned(),
+            ErrorKind::Timeout => format!(
+                ". Does something listen on {carrier} port {port}, and does no firewall drop it? A longer --timeout waits for \
+                 a slow server (with `load` also --connect-timeout)"
+            ),
+            ErrorKind::Tls => ". The server has to speak TLS 1.3".to_owned(),
+            ErrorKind::Protocol | ErrorKind::Reset | ErrorKind::Truncated => {
+                format!(". Does the server speak {} on this port?", protocol.title())
+            }
+            _ => String::new(),
+        };
+        format!("{attempt}: {failure}{remedy}", failure = failure.message)
     }
 
     /// Whether the URL asks for TLS.
@@ -73,7 +133,10 @@ impl Target {
         }
         if protocol.is_secure() != self.is_secure() {
             let scheme = if protocol.is_secure() { "https" } else { "http" };
-            return Err(Failure::input(format!("{protocol} needs a URL that begins with {scheme}://, which {} does not", self.url)));
+            return Err(Failure::input(format!(
+                "{protocol} needs a URL that begins with {scheme}://, which {} does not",
+                self.url
+            )));
         }
         Ok(())
     }

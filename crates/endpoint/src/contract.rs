@@ -63,6 +63,10 @@ fn try_serve(
     if spec.tls.is_some() && !spec.protocol.is_secure() {
         return Err(Refusal::unsupported(format!("`tls` is set, and the protocol `{}` has no TLS", spec.protocol)));
     }
+    if spec.qlog_dir.is_some() && !spec.protocol.uses_quic() {
+        let why = format!("`qlog_dir` is set; it concerns QUIC, and the protocol is `{}`", spec.protocol);
+        return Err(Refusal::unsupported(why));
+    }
     if spec.threads == Some(0) {
         return Err(Refusal::unsupported("0 threads"));
     }

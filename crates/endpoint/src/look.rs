@@ -1,16 +1,22 @@
-//! One request whose head is looked at: what `wirelab probe` asks before it measures anything.
+//! One request whose head is looked at: what `wirelab load` and `wirelab probe` ask before they measure anything.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::Response;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::TokioIo;
 use wirelab_model::outcome::ErrorKind;
+use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::ClientSpec;
 
-use crate::client::transport::Failure;
+use crate::client::h3::H3Transport;
+use crate::client::transport::{Connection, Failure, Transport};
 use crate::client::{Dialed, Dialer, LocalExecutor, Recipe, http_failure};
 use crate::refusal::Refusal;
+
+/// How often it is asked whether to stop.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
 
 /// The head of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,28 +27,52 @@ pub struct Head {
     pub fields: Vec<(String, String)>,
 }
 
-/// Sends the spec's request once by HTTP/1.1 or HTTP/2 and reads the head of the response; its body is not waited for.
+impl Head {
+    /// The values of a field, in the order of arrival. `name` is in lower case.
+    pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.fields.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn of<B>(response: &Response<B>) -> Self {
+        let fields = response.headers().iter();
+        let text = fields.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+        Self { status: response.status().as_u16(), fields: text.collect() }
+    }
+}
+
+/// Sends the spec's request once, on a connection of its own, and reads the head of the response; its body is not waited
+/// for. `stop` is looked at about ten times a second; set, it ends the wait.
 ///
 /// # Errors
 ///
 /// [`Refusal`] if the spec cannot be done, or no response came before the spec's deadlines.
-pub fn look(spec: &ClientSpec) -> Result<Head, Refusal> {
+pub fn look(spec: &ClientSpec, stop: &AtomicBool) -> Result<Head, Refusal> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Refusal::failed(format!("cannot start a runtime: {error}")))?;
-    let limit = Duration::from_nanos(spec.timeouts.request_ns);
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
-        tokio::time::timeout(limit, head(spec)).await.unwrap_or_else(|_| {
-            let message = format!("no response within {limit:?}");
-            Err(Refusal::Failed(Failure { kind: ErrorKind::Timeout, message }))
-        })
+        let whole = Duration::from_nanos(spec.timeouts.request_ns);
+        tokio::select! {
+            biased;
+            head = within(whole, "no response came", head(spec)) => head,
+            () = raised(stop) => Err(Refusal::failed("stopped before a response came")),
+        }
     })
 }
 
 async fn head(spec: &ClientSpec) -> Result<Head, Refusal> {
-    let Dialed { stream, .. } = Dialer::new(spec)?.dial().await?;
+    let limit = Duration::from_nanos(spec.timeouts.connect_ns);
+    if spec.protocol == Protocol::H3 {
+        let transport = H3Transport::build(spec)?;
+        let opened = within(limit, CONNECTING, async { Ok(transport.connect().await?) }).await?;
+        let response = opened.connection.head().await?;
+        opened.connection.close().await;
+        return Ok(Head::of(&response));
+    }
+    let dialer = Dialer::new(spec)?;
+    let Dialed { stream, .. } = within(limit, CONNECTING, async { Ok(dialer.dial().await?) }).await?;
     let io = TokioIo::new(stream);
     let request = Recipe::new(spec)?.request();
     let broken = |error: hyper::Error| Refusal::Failed(http_failure("asking for the head of the response", &error));
@@ -53,10 +83,23 @@ async fn head(spec: &ClientSpec) -> Result<Head, Refusal> {
         let (mut sender, connection) = http1::handshake(io).await.map_err(broken)?;
         first(connection, sender.send_request(request)).await
     };
-    let response = response?.map_err(broken)?;
-    let fields = response.headers().iter();
-    let text = fields.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
-    Ok(Head { status: response.status().as_u16(), fields: text.collect() })
+    Ok(Head::of(&response?.map_err(broken)?))
+}
+
+const CONNECTING: &str = "no connection was ready";
+
+async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+        let message = format!("{what} within {limit:?}");
+        Err(Refusal::Failed(Failure { kind: ErrorKind::Timeout, message }))
+    })
+}
+
+/// Ends when the flag is raised.
+async fn raised(flag: &AtomicBool) {
+    while !flag.load(Ordering::Relaxed) {
+        tokio::time::sleep(WATCH_EVERY).await;
+    }
 }
 
 /// The response, while the connection's driver moves its bytes.

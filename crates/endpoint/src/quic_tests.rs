@@ -419,8 +419,9 @@ fn failures_are_told_apart() {
     refused(request::<UdpTransport>(&spec(Protocol::Udp, free)).unwrap_err());
 
     let server = Server::start(&fixture.server_spec(Protocol::H3, Resumption::None));
+    let stranger = Fixture::new();
     let mut untrusted = spec(Protocol::H3, server.port);
-    untrusted.tls.as_mut().unwrap().trust_anchor = Some(Fixture::new().folder.keep().join("certificate.pem"));
+    untrusted.tls.as_mut().unwrap().trust_anchor = Some(stranger.path("certificate.pem"));
     assert_eq!(request::<H3Transport>(&untrusted).unwrap_err().kind, ErrorKind::Certificate);
     let mut misnamed = spec(Protocol::H3, server.port);
     misnamed.server_name = "other.test".to_owned();

@@ -129,7 +129,8 @@ pub struct ClientTls {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The HTTP method. The raw transports ignore method and path: they echo with a wanted size.
+    /// The HTTP method. The raw transports echo with a wanted size and ignore method and path, but for the delay of a path
+    /// `/delay/MICROSECONDS`.
     pub method: String,
     /// The path with its query.
     pub path: String,

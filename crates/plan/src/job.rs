@@ -58,6 +58,8 @@ fn exchange(settings: &Settings, protocol: Protocol) -> (Exchange, Size, Size) {
     let default = if protocol.is_http() { Exchange::Files } else { Exchange::Echo };
     match settings.exchange.unwrap_or(default) {
         Exchange::Echo => (Exchange::Echo, payload, payload),
+        // An empty answer cannot be seen on a stream that has no frames, so raw transports send one byte.
+        Exchange::Delay if !protocol.is_http() => (Exchange::Delay, NOTHING, Size(1)),
         Exchange::Delay => (Exchange::Delay, NOTHING, NOTHING),
         // A raw transport has neither documents nor paths, but can be asked for the same bytes on the wire: its echo
         // takes the wanted size of the response from the request's header, so an empty request gets the payload.

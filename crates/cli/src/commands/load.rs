@@ -1,10 +1,16 @@
 //! `wirelab load`: the load generator on its own.
 
 use std::fmt::Write;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::Ordering;
 
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
-use wirelab_endpoint::load::{LoadResult, Results};
+use wirelab_endpoint::Refusal;
+use wirelab_endpoint::load::{LoadResult, Progress, Results};
+use wirelab_endpoint::look::look;
 use wirelab_model::metric::{Quantity, Unit, Value, Values};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule};
@@ -26,23 +32,22 @@ pub fn load(args: &LoadArgs) -> Result {
     target.admit(protocol)?;
     let spec = spec(args, &target, protocol)?;
     let stop = stop_flag()?;
-    let bar = ProgressBar::with_draw_target(None, if args.show.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() });
-    let result = wirelab_endpoint::load::run(
-        &spec,
-        |progress| {
-            let elapsed = progress.elapsed.map_or_else(|| "connecting".to_owned(), |time| format!("{:.1} s", time.as_secs_f64()));
-            bar.set_message(format!("{elapsed}, {} requests, {} failed", progress.requests, progress.failed));
-            bar.tick();
-        },
-        &stop,
-    );
-    bar.finish_and_clear();
-    let result = result.map_err(|refusal| Failure::failed(format!("{protocol} to {}: {refusal}", target.url)))?;
+    let unanswered = |refusal: Refusal| match stop.load(Ordering::Relaxed) {
+        true => Failure::interrupted("interrupted before anything was measured"),
+        false => Failure::failed(target.unanswered(protocol, &refusal)),
+    };
+    let head = look(&spec, &stop).map_err(unanswered)?;
+    target.accept(&head)?;
     if let Some(path) = &args.samples {
-        result
-            .results
-            .write(path)
-            .map_err(|error| Failure::failed(format!("cannot write the samples to {}: {error}", path.display())))?;
+        // Tried now, because after the measurement it would be too late.
+        File::create(path).map_err(|error| unwritable(path, &error))?;
+    }
+    let bar = Bar::new(&spec, args.show.quiet);
+    let result = wirelab_endpoint::load::run(&spec, |progress| bar.show(progress), &stop);
+    drop(bar);
+    let result = result.map_err(unanswered)?;
+    if let Some(path) = &args.samples {
+        result.results.write(path).map_err(|error| unwritable(path, &error))?;
     }
     let values = match &result.results {
         Results::Samples(samples) => wirelab_stats::summarise(samples, result.window_ns),
@@ -50,33 +55,93 @@ pub fn load(args: &LoadArgs) -> Result {
             wirelab_stats::summarise_histograms(histograms, result.window_ns).map_err(Failure::failed)?
         }
     };
-    if args.show.json { show_json(&result, &values)? } else { print(&text(&target, protocol, &result, &values))? }
+    if args.show.json {
+        show_json(&target, protocol, &result, &values)?;
+    } else {
+        print(&text(args, &target, protocol, &result, &values))?;
+    }
+    if result.stopped {
+        return Err(Failure::interrupted("interrupted; the result is what was measured until then"));
+    }
     if result.requests == 0 {
         let why = result.first_failure.unwrap_or_else(|| "none was sent".to_owned());
-        return Err(Failure::failed(format!("no request succeeded: {why}")));
+        return Err(Failure::failed(format!("no request to {} succeeded: {why}", target.url)));
     }
     Ok(())
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::failed(format!("cannot write the samples to {}: {error}", path.display()))
+}
+
+/// Progress on standard error, where that is a terminal.
+struct Bar {
+    bar: ProgressBar,
+    extent: Extent,
+}
+
+impl Bar {
+    fn new(spec: &ClientSpec, quiet: bool) -> Self {
+        let length = match spec.extent {
+            Extent::Requests(count) => count,
+            Extent::DurationNs(ns) => ns,
+        };
+        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let style = ProgressStyle::with_template("{wide_bar:.cyan/dim} {msg}").expect("the template is right");
+        let bar = ProgressBar::with_draw_target(Some(length), target).with_style(style.progress_chars("━━─"));
+        Self { bar, extent: spec.extent }
+    }
+
+    fn show(&self, progress: Progress) {
+        let Progress { elapsed, requests, failed } = progress;
+        let Some(elapsed) = elapsed else { return self.bar.set_message("connecting and warming up") };
+        self.bar.set_position(match self.extent {
+            Extent::Requests(_) => requests,
+            Extent::DurationNs(_) => u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+        });
+        self.bar.set_message(format!("{:.1} s, {requests} requests, {failed} failed", elapsed.as_secs_f64()));
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 /// The spec that the arguments ask for.
 fn spec(args: &LoadArgs, target: &Target, protocol: Protocol) -> Result<ClientSpec> {
     if args.streams > 1 && !protocol.multiplexes() {
-        return Err(Failure::input(format!("{} carries one request at a time on a connection; use -c instead of -m", protocol.title())));
+        return Err(Failure::input(format!(
+            "{} carries one request at a time on a connection; use -c instead of -m",
+            protocol.title()
+        )));
     }
     if args.streams > 1 && args.new_connections {
         return Err(Failure::input("with --new-connections each connection carries one request; use -c instead of -m"));
     }
-    let workers = args.connections.checked_mul(args.streams).ok_or_else(|| Failure::input("-c times -m is too large"))?;
+    if args.connections > 1 && args.new_connections && args.rate.is_some() {
+        return Err(Failure::input(
+            "with --rate and --new-connections every arrival opens a connection at once; -c would limit nothing",
+        ));
+    }
+    let workers =
+        args.connections.checked_mul(args.streams).ok_or_else(|| Failure::input("-c times -m is too large"))?;
     let trust = Trust { ca: args.ca.as_deref(), insecure: args.insecure };
     let mut spec = target.spec(protocol, trust, (args.connect_timeout, args.timeout), args.seed);
-    spec.request.method.clone_from(&args.method);
+    let method = if args.body.bytes() > 0 { "POST" } else { "GET" };
+    spec.request.method = args.method.clone().unwrap_or_else(|| method.to_owned());
     spec.request.body_size = args.body.bytes();
     for header in &args.header {
         let (name, value) = header
             .split_once(':')
             .ok_or_else(|| Failure::input(format!("`{header}` is not a header field; `NAME: VALUE` was expected")))?;
-        spec.request.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name.trim()));
-        spec.request.headers.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
+        let name = name.trim().to_ascii_lowercase();
+        // The one field that wirelab sends by itself.
+        if name == "user-agent" {
+            spec.request.headers.retain(|(known, _)| known != "user-agent");
+        }
+        spec.request.headers.push((name, value.trim().to_owned()));
     }
     spec.connections = if args.new_connections {
         ConnectionPolicy::PerRequest
@@ -108,12 +173,15 @@ fn spec(args: &LoadArgs, target: &Target, protocol: Protocol) -> Result<ClientSp
     Ok(spec)
 }
 
-fn show_json(result: &LoadResult, values: &Values) -> Result {
+fn show_json(target: &Target, protocol: Protocol, result: &LoadResult, values: &Values) -> Result {
     let histograms = match &result.results {
         Results::Histograms(histograms) => serde_json::to_value(histograms).map_err(Failure::failed)?,
         Results::Samples(_) => serde_json::Value::Null,
     };
     print_json(&json!({
+        "url": target.url.as_str(),
+        "address": target.socket(),
+        "protocol": protocol,
         "requests": result.requests,
         "errors": result.errors,
         "first_failure": result.first_failure,
@@ -126,7 +194,7 @@ fn show_json(result: &LoadResult, values: &Values) -> Result {
 }
 
 /// The values that are printed, in this order.
-const SHOWN: [&str; 14] = [
+const SHOWN: [&str; 16] = [
     "request_rate",
     "goodput",
     "response_min",
@@ -141,13 +209,18 @@ const SHOWN: [&str; 14] = [
     "connected_median",
     "handshake_median",
     "first_byte_median",
+    "resumed_share",
+    "early_share",
 ];
 
-fn text(target: &Target, protocol: Protocol, result: &LoadResult, values: &Values) -> String {
+/// Those that make no sense unless asked for, as sessions that nobody resumes.
+const OF_RESUMPTION: [&str; 2] = ["resumed_share", "early_share"];
+
+fn text(args: &LoadArgs, target: &Target, protocol: Protocol, result: &LoadResult, values: &Values) -> String {
     let mut text = String::new();
     let window = Quantity(result.window_ns as f64, Unit::Nanoseconds);
     let cut = if result.stopped { ", stopped early" } else { "" };
-    let _ = writeln!(text, "{} to {} ({}:{}), {window}{cut}", protocol.title(), target.url, target.address, target.port);
+    let _ = writeln!(text, "{} to {} ({}), {window}{cut}", protocol.title(), target.url, target.socket());
     let failed: u64 = result.errors.values().sum();
     let _ = writeln!(text, "{:<22} {} succeeded, {failed} failed", "requests", result.requests);
     for (kind, count) in &result.errors {
@@ -156,7 +229,8 @@ fn text(target: &Target, protocol: Protocol, result: &LoadResult, values: &Value
     if let Some(failure) = &result.first_failure {
         let _ = writeln!(text, "{:<22} {failure}", "first failure");
     }
-    for name in SHOWN {
+    let resumes = args.resumption != ResumptionArg::None;
+    for name in SHOWN.into_iter().filter(|name| resumes || !OF_RESUMPTION.contains(name)) {
         let metric = wirelab_stats::METRICS.iter().find(|metric| metric.name == name);
         if let (Some(metric), Some(value)) = (metric, values.get(name)) {
             let shown = match value {

@@ -56,7 +56,8 @@ impl Said {
 /// The only run folder below `wirelab-runs`.
 #[track_caller]
 pub fn only_run(folder: &Path) -> PathBuf {
-    let runs: Vec<_> = std::fs::read_dir(folder.join("wirelab-runs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let runs: Vec<_> =
+        std::fs::read_dir(folder.join("wirelab-runs")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(runs.len(), 1, "{runs:?}");
     runs.into_iter().next().unwrap()
 }

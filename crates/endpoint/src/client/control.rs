@@ -140,11 +140,14 @@ impl<'a> Control<'a> {
     }
 
     /// Sends the check request, opens connections, warms up.
+    ///
+    /// Where the spec expects nothing of a response there is nothing to check, and the server is not asked in vain: it may
+    /// be a stranger's.
     pub fn open(&mut self) -> Result<(), Ended> {
-        if let Some(first) = self.orders.first() {
+        if let (Some(first), Some(_)) = (self.orders.first(), &self.spec.request.expect) {
             let _ = first.send(Order::Check);
+            self.all_done(1)?;
         }
-        self.all_done(1)?;
         self.order(Order::Open);
         self.all_done(self.orders.len())
     }

@@ -137,8 +137,12 @@ impl Dialer {
         if !link.socket.segments() {
             configured.insert("gso".to_owned(), json!(false));
         }
-        let size = link.connection.stats().path.current_mtu;
-        configured.insert("udp_payload".to_owned(), json!(size));
+        let stats = link.connection.stats();
+        configured.insert("udp_payload".to_owned(), json!(stats.path.current_mtu));
+        // Requests waited because the server allows fewer streams at a time than the spec wants.
+        if stats.frame_tx.streams_blocked_bidi > 0 {
+            configured.insert("stream_limit_reached".to_owned(), json!(true));
+        }
         Ok(())
     }
 

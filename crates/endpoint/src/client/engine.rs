@@ -106,6 +106,11 @@ impl<T: Transport> Bench<T> {
             (Some((wanted, _)), Some(status)) if status != wanted => {
                 fail(ErrorKind::Status, format!("the server answered with status {status} instead of {wanted}"))
             }
+            // Measuring a redirect instead of what it leads to would be a wrong number that looks right. 304 is no redirect.
+            (None, Some(status @ (300..=303 | 305..=399))) => fail(
+                ErrorKind::Status,
+                format!("the server answered with status {status}, a redirect, which is not followed"),
+            ),
             (None, Some(status)) if status >= 400 => {
                 fail(ErrorKind::Status, format!("the server answered with status {status}"))
             }

@@ -31,6 +31,8 @@ pub(crate) fn http(attempt: &str, error: &hyper::Error) -> Failure {
         Some(class) => class,
         None if error.is_incomplete_message() => ErrorKind::Truncated,
         None if error.is_parse() => ErrorKind::Protocol,
+        // The peer spoke before it was asked; the library says so in its text only.
+        None if message.contains("received unexpected message") => ErrorKind::Protocol,
         None if error.is_canceled() || error.is_closed() => ErrorKind::Reset,
         None => ErrorKind::Other,
     };
@@ -39,7 +41,9 @@ pub(crate) fn http(attempt: &str, error: &hyper::Error) -> Failure {
 
 /// The class of an HTTP/2 error, which the library offers through its text only.
 fn of_stream(text: &str) -> Option<ErrorKind> {
-    if text.contains("broken pipe") {
+    if text.contains("connection reset") {
+        Some(ErrorKind::Reset)
+    } else if text.contains("broken pipe") {
         Some(ErrorKind::Truncated)
     } else if text.contains("received") {
         // A RST_STREAM or GOAWAY of the peer.
@@ -62,6 +66,8 @@ fn kind(error: &io::Error) -> ErrorKind {
         | io::ErrorKind::NetworkDown
         | io::ErrorKind::TimedOut => ErrorKind::Unreachable,
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => ErrorKind::Reset,
+        // From the kernel (write(2)): the peer has reset the connection before.
+        io::ErrorKind::BrokenPipe if error.raw_os_error().is_some() => ErrorKind::Reset,
         // HTTP/2 reports a connection that ended as a broken pipe.
         io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected => ErrorKind::Truncated,
         _ => ErrorKind::Other,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use ::http::header::CONTENT_LENGTH;
-use ::http::{Method, Request};
+use ::http::{Method, Request, Response};
 use bytes::{Buf, Bytes};
 use h3::client::{RequestStream, SendRequest};
 use h3::error::{Code, ConnectionError, LocalError, StreamError};
@@ -168,6 +168,18 @@ impl H3Connection {
         let (mut outward, mut inward) = stream.split();
         let ((), answer) = tokio::try_join!(self.send(&mut outward), self.receive(&mut inward, body))?;
         Ok(answer)
+    }
+
+    /// Sends the request and returns the head of the response; its body is not waited for.
+    pub(crate) async fn head(&self) -> Result<Response<()>, Failure> {
+        let mut sender = self.shared.channel.borrow().sender.clone();
+        let stream = sender.send_request(self.order.head.clone()).await.map_err(|error| self.failure(&error))?;
+        let (mut outward, mut inward) = stream.split();
+        tokio::select! {
+            biased;
+            response = inward.recv_response() => response.map_err(|error| self.failure(&error)),
+            Err(failure) = self.send(&mut outward) => Err(failure),
+        }
     }
 
     async fn send<S: SendStream<Bytes>>(&self, stream: &mut RequestStream<S, Bytes>) -> Result<(), Failure> {

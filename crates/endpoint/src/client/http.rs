@@ -1,6 +1,7 @@
 //! What HTTP/1.1 and HTTP/2 clients have in common: the request, made once and copied cheaply, and its body.
 
 use std::convert::Infallible;
+use std::net::Ipv6Addr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -30,20 +31,15 @@ impl Recipe {
         let invalid = |what: &str, text: &str| Refusal::failed(format!("`{text}` is not a valid {what}"));
         let method =
             Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("HTTP method", &request.method))?;
-        let secure = spec.protocol.is_secure();
-        let default_port = if secure { 443 } else { 80 };
-        let authority = if spec.port == default_port {
-            spec.server_name.clone()
-        } else {
-            format!("{}:{}", spec.server_name, spec.port)
-        };
+        let own_host = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let authority = own_host.map_or_else(|| authority(spec), |(_, host)| host.clone());
         let mut headers = HeaderMap::new();
         let uri = if matches!(spec.protocol, Protocol::H1 | Protocol::H1c) {
             let host = HeaderValue::from_str(&authority).map_err(|_| invalid("server name", &spec.server_name))?;
             headers.insert(HOST, host);
             request.path.parse()
         } else {
-            let scheme = if secure { "https" } else { "http" };
+            let scheme = if spec.protocol.is_secure() { "https" } else { "http" };
             format!("{scheme}://{authority}{}", request.path).parse()
         };
         let uri: Uri = uri.map_err(|_| invalid("path", &request.path))?;
@@ -53,9 +49,8 @@ impl Recipe {
         for (name, value) in &request.headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid("name of a header field", name))?;
             let value = HeaderValue::from_str(value).map_err(|_| invalid("value of a header field", value))?;
-            if name == HOST {
-                headers.insert(name, value);
-            } else {
+            // It is the authority already: two names for one host would contradict each other (RFC 9113, section 8.3.1).
+            if name != HOST {
                 headers.append(name, value);
             }
         }
@@ -72,6 +67,14 @@ impl Recipe {
         }
         request
     }
+}
+
+/// Name and port of the server, as RFC 3986, section 3.2, writes them: IPv6 addresses in brackets, no default port.
+fn authority(spec: &ClientSpec) -> String {
+    let name = &spec.server_name;
+    let name = if name.parse::<Ipv6Addr>().is_ok() { format!("[{name}]") } else { name.clone() };
+    let default_port = if spec.protocol.is_secure() { 443 } else { 80 };
+    if spec.port == default_port { name } else { format!("{name}:{}", spec.port) }
 }
 
 /// The request of a spec without its body.

@@ -100,9 +100,9 @@ impl Dialer {
 
     /// Opens a stream.
     pub async fn dial(&self) -> Result<Dialed, Failure> {
-        let attempt = |what: &str, error: &io::Error| failure::io(&format!("{what} to {}", self.server), error);
+        let attempt = |what: &str, error: &io::Error| failure::io(&format!("{what} {}", self.server), error);
         let tcp = async { self.options.connecting(self.server)?.connect(self.server).await };
-        let tcp = tcp.await.map_err(|error| attempt("connecting", &error))?;
+        let tcp = tcp.await.map_err(|error| attempt("connecting to", &error))?;
         let connected = (!self.options.fast_open()).then(Instant::now);
         let (proof, negotiated) = (Rc::new(Proof::default()), Rc::clone(&self.negotiated));
         let Some(side) = &self.tls else {
@@ -113,7 +113,7 @@ impl Dialer {
             .early_data(self.early_data)
             .connect(side.name.clone(), tcp)
             .await
-            .map_err(|error| attempt("the TLS handshake with the connection", &error))?;
+            .map_err(|error| attempt("the TLS handshake with", &error))?;
         let ready = Some(Instant::now());
         let sent_early = tls.get_mut().1.early_data().is_some();
         let mut stream = Stream { wire: Wire::Tls(Box::new(tls)), proof, sent_early, negotiated };

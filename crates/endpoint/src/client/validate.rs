@@ -15,6 +15,9 @@ pub(crate) fn client(spec: &ClientSpec) -> Result<(), Refusal> {
     if spec.tls.is_some() && !protocol.is_secure() {
         return refuse(format!("`tls` is set, and the protocol `{protocol}` has no TLS"));
     }
+    if spec.qlog_dir.is_some() && !protocol.uses_quic() {
+        return refuse(format!("`qlog_dir` is set; it concerns QUIC, and the protocol is `{protocol}`"));
+    }
     if spec.resumption != Resumption::None && !protocol.is_secure() {
         return refuse(format!("`resumption` is set, and the protocol `{protocol}` has no sessions to resume"));
     }

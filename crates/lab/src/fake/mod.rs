@@ -66,8 +66,14 @@ impl Lab for Fake {
         };
         let seed = self.trial.map(|trial| trial.seed).or(spec.as_ref().map(|spec| spec.seed)).unwrap_or_default();
         let number = self.trial.map_or(self.clients, |trial| trial.number);
-        let case =
-            Case { job: launch.job, role: launch.role, seed, number, block: self.trial.map(|trial| trial.block) };
+        let case = Case {
+            job: launch.job,
+            role: launch.role,
+            seed,
+            number,
+            block: self.trial.map(|trial| trial.block),
+            cell: self.trial.map(|trial| trial.cell),
+        };
         let misbehaviour = self.script.misbehaviour(&case);
         let run = spec.map(|spec| {
             self.clients += 1;

@@ -11,11 +11,13 @@ use wirelab_model::spec::ConnectionPolicy;
 use crate::Role;
 
 type Effect = Box<dyn Fn(&Job, u64) -> f64 + Send>;
+type Planted = Box<dyn Fn(&Case<'_>) -> f64 + Send>;
 type Trouble = Box<dyn Fn(&Case<'_>) -> Option<(Moment, Misbehaviour)> + Send>;
 
 /// What happens in the fake lab.
 pub struct Script {
     effect: Effect,
+    planted: Planted,
     trouble: Trouble,
     /// How measurements scatter.
     pub noise: Noise,
@@ -68,6 +70,8 @@ pub struct Case<'a> {
     pub number: u32,
     /// Its block, if the run announced the trial ([`crate::Lab::begin_trial`]).
     pub block: Option<u32>,
+    /// The number of its cell, if the run announced the trial.
+    pub cell: Option<usize>,
 }
 
 /// When something goes wrong.
@@ -106,6 +110,7 @@ impl Script {
     pub fn new(effect: impl Fn(&Job, u64) -> f64 + Send + 'static) -> Self {
         Self {
             effect: Box::new(effect),
+            planted: Box::new(|_| 1.0),
             trouble: Box::new(|_| None),
             noise: Noise::default(),
             failed_requests: 0.0,
@@ -126,6 +131,14 @@ impl Script {
         self
     }
 
+    /// With medians multiplied by what `planted` says of the case: a difference that no setting makes, for example between
+    /// two arms that set nothing.
+    #[must_use]
+    pub fn with_planted(mut self, planted: impl Fn(&Case<'_>) -> f64 + Send + 'static) -> Self {
+        self.planted = Box::new(planted);
+        self
+    }
+
     /// With things that go wrong, where `trouble` says so.
     #[must_use]
     pub fn with_trouble(
@@ -137,7 +150,7 @@ impl Script {
     }
 
     pub(super) fn median(&self, case: &Case<'_>) -> f64 {
-        (self.effect)(case.job, case.seed)
+        (self.effect)(case.job, case.seed) * (self.planted)(case)
     }
 
     pub(super) fn misbehaviour(&self, case: &Case<'_>) -> Option<(Moment, Misbehaviour)> {

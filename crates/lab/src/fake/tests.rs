@@ -15,7 +15,7 @@ use wirelab_model::spec::{
 };
 use wirelab_model::units::{Size, Span};
 
-use super::{Fake, Misbehaviour, Moment, Noise, Script};
+use super::{Case, Fake, Misbehaviour, Moment, Noise, Script};
 use crate::{ExitStatus, Lab, Launch, Process, Role, Silence};
 
 fn job() -> Job {
@@ -142,6 +142,56 @@ fn trials_of_a_block_share_its_effect_and_others_do_not() {
     };
     assert_eq!(of(0, 0), of(0, 1));
     assert_ne!(of(0, 2), of(1, 3));
+}
+
+#[test]
+fn trials_of_a_block_share_its_seed_and_still_scatter_on_their_own() {
+    // Each kind of noise alone, so that none hides behind another.
+    let kinds = [
+        Noise { trial: 0.1, ..Noise::NONE },
+        Noise { request: 0.1, ..Noise::NONE },
+        Noise { spikes: 0.1, spike_factor: 5.0, ..Noise::NONE },
+    ];
+    for noise in kinds {
+        let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(noise));
+        let mut times = |number, seed| -> Vec<u64> {
+            lab.begin_trial(&Trial { number, block: 0, position: number, cell: 0, seed });
+            samples(&mut lab, &job(), seed).iter().map(Sample::service_ns).collect()
+        };
+        assert_eq!(times(3, 7), times(3, 7), "{noise:?}");
+        assert_ne!(times(3, 7), times(4, 7), "the same noise in two trials of one seed: {noise:?}");
+        assert_ne!(times(3, 7), times(3, 8), "{noise:?}");
+    }
+}
+
+#[test]
+fn the_scatter_of_trials_that_share_a_seed_has_the_size_asked_for_and_no_memory() {
+    let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(Noise { trial: 0.05, ..Noise::NONE }));
+    let job = Job { extent: Extent::Requests(1), ..job() };
+    let logs: Vec<f64> = (0..400)
+        .map(|number| {
+            lab.begin_trial(&Trial { number, block: 0, position: number, cell: 0, seed: 7 });
+            (median(&samples(&mut lab, &job, 7)) / 1e6).ln()
+        })
+        .collect();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let centred: Vec<_> = logs.iter().map(|log| log - mean(&logs)).collect();
+    let variance = mean(&centred.iter().map(|x| x * x).collect::<Vec<_>>());
+    let lag = mean(&centred.windows(2).map(|pair| pair[0] * pair[1]).collect::<Vec<_>>()) / variance;
+    // Three standard errors of 400 draws.
+    assert!((0.0447..0.0553).contains(&variance.sqrt()), "standard deviation {}", variance.sqrt());
+    assert!(mean(&logs).abs() < 0.0075 && lag.abs() < 0.15, "mean {}, correlation {lag}", mean(&logs));
+}
+
+#[test]
+fn a_planted_difference_meets_the_cell_that_it_is_meant_for_and_no_other() {
+    let planted = |case: &Case<'_>| if case.cell == Some(1) { 1.1 } else { 1.0 };
+    let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(Noise::NONE).with_planted(planted));
+    let mut of = |cell| {
+        lab.begin_trial(&Trial { number: 0, block: 0, position: 0, cell, seed: 1 });
+        median(&samples(&mut lab, &job(), 1))
+    };
+    assert_eq!([0, 1, 2].map(&mut of), [1_000_000.0, 1_100_000.0, 1_000_000.0]);
 }
 
 #[test]

@@ -69,6 +69,9 @@ fn sizes(feature: Feature, protocol: Protocol) -> Vec<usize> {
         Feature::Delay if !protocol.is_http() => vec![1_000, 1_000],
         Feature::Delay => vec![0, 0],
         _ if protocol == Protocol::Udp => DOCUMENTS.into_iter().filter(|size| *size <= MOST_BY_DATAGRAM).collect(),
+        _ if matches!(protocol, Protocol::Tcp | Protocol::Tls) => {
+            DOCUMENTS.into_iter().filter(|size| *size > 0).collect()
+        }
         _ => DOCUMENTS.to_vec(),
     }
 }

@@ -132,6 +132,8 @@ fn converse(protocol: Protocol, evil: Option<Evil>, tcp: TcpStream, tls: Option<
         return wait_for_end(&socket);
     }
     if evil == Some(Evil::Nonsense) {
+        // Not before it was spoken to: a client may drop what comes unasked.
+        let _ = (&socket).read(&mut [0; 1024])?;
         (&socket).write_all(b"\x07nonsense, not a response\r\n\r\n")?;
         socket.shutdown(std::net::Shutdown::Write)?;
         return wait_for_end(&socket);

@@ -1,0 +1,167 @@
+//! The trials of a probe: one at a time, and never faster than a stranger may be asked.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indexmap::IndexMap;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use wirelab_endpoint::Refusal;
+use wirelab_endpoint::load::{self, Results};
+use wirelab_model::journal::TrialRecord;
+use wirelab_model::metric::Values;
+use wirelab_model::outcome::{Blame, Outcome};
+use wirelab_model::plan::{Plan, Trial};
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::{ConnectionPolicy, Pause, Schedule};
+
+use super::{POLITE_INTERVAL, trust};
+use crate::args::ProbeArgs;
+use crate::target::Target;
+
+/// What the trials brought.
+pub struct Measured {
+    /// One record per trial.
+    pub records: Vec<TrialRecord>,
+    /// The protocols that had no successful trial in a whole block, and why; they are not asked again.
+    pub silent: IndexMap<Protocol, String>,
+}
+
+/// Runs the blocks of the plan.
+pub fn measure(args: &ProbeArgs, target: &Target, plan: &Plan, stop: &AtomicBool) -> Measured {
+    let bar = progress(args, plan);
+    let interval = if args.i_own_this_host { Duration::ZERO } else { POLITE_INTERVAL };
+    let mut pace = Pace { interval, next: Instant::now() + interval };
+    let mut measured = Measured { records: Vec::new(), silent: IndexMap::new() };
+    for number in 0..plan.max_blocks {
+        for trial in wirelab_plan::block(plan, number) {
+            let cell = &plan.cells[trial.cell];
+            bar.inc(1);
+            if measured.silent.contains_key(&cell.job.protocol) {
+                continue;
+            }
+            bar.set_message(cell.label());
+            pace.wait(stop);
+            if stop.load(Ordering::Relaxed) {
+                bar.finish_and_clear();
+                return measured;
+            }
+            let record = perform(args, target, plan, trial, interval, stop);
+            pace.next = Instant::now() + interval;
+            // What was cut short by Ctrl-C says nothing of the server.
+            if !stop.load(Ordering::Relaxed) {
+                measured.records.push(record);
+            }
+        }
+        measured.give_up(plan);
+    }
+    bar.finish_and_clear();
+    measured
+}
+
+impl Measured {
+    /// Notes the protocols that never had an answer up to the end of a block.
+    fn give_up(&mut self, plan: &Plan) {
+        let mut reasons: IndexMap<Protocol, Option<String>> = IndexMap::new();
+        for record in &self.records {
+            let last = reasons.entry(plan.cells[record.trial.cell].job.protocol).or_insert(Some(String::new()));
+            match &record.outcome {
+                Outcome::Ok => *last = None,
+                Outcome::Failed { reason, .. } | Outcome::Unsupported { reason } => {
+                    if let Some(last) = last {
+                        last.clone_from(reason);
+                    }
+                }
+            }
+        }
+        let silent = reasons.into_iter().filter_map(|(protocol, reason)| Some((protocol, reason?)));
+        self.silent.extend(silent);
+    }
+}
+
+/// The records of those cells that another plan has too, with their numbers there.
+pub fn renumber(records: Vec<TrialRecord>, from: &Plan, to: &Plan) -> Vec<TrialRecord> {
+    let place = |number: usize| {
+        let old = &from.cells[number];
+        to.cells.iter().position(|new| new.levels == old.levels && new.twin_of.is_some() == old.twin_of.is_some())
+    };
+    let moved = records.into_iter().filter_map(|mut record| {
+        record.trial.cell = place(record.trial.cell)?;
+        Some(record)
+    });
+    moved.collect()
+}
+
+/// One trial: one request on a new connection, or a few on one that is kept.
+fn perform(
+    args: &ProbeArgs,
+    target: &Target,
+    plan: &Plan,
+    trial: Trial,
+    interval: Duration,
+    stop: &AtomicBool,
+) -> TrialRecord {
+    let job = &plan.cells[trial.cell].job;
+    let mut spec = target.spec(job.protocol, trust(args), (args.timeout, args.timeout), trial.seed);
+    spec.extent = job.extent;
+    if job.connections == ConnectionPolicy::PerRequest {
+        spec.connections = ConnectionPolicy::PerRequest;
+    }
+    let pause = match u64::try_from(interval.as_nanos()) {
+        Ok(0) | Err(_) => Pause::None,
+        Ok(ns) => Pause::Fixed { ns },
+    };
+    spec.schedule = Schedule::Closed { workers: 1, pause };
+    let began = Instant::now();
+    let result = load::run(&spec, |_| {}, stop);
+    let failed = |reason| Outcome::failed(Blame::Server, reason);
+    let (outcome, values, window_ns, configured) = match result {
+        Ok(result) => match (&result.results, result.first_failure) {
+            (Results::Samples(samples), None) => {
+                (Outcome::Ok, wirelab_stats::summarise(samples, result.window_ns), result.window_ns, result.configured)
+            }
+            (_, why) => (failed(why.unwrap_or_default()), Values::default(), result.window_ns, result.configured),
+        },
+        Err(Refusal::Unsupported(reason)) => {
+            (Outcome::Unsupported { reason }, Values::default(), 0, Default::default())
+        }
+        Err(refusal) => (failed(refusal.to_string()), Values::default(), 0, Default::default()),
+    };
+    TrialRecord {
+        trial,
+        at: String::new(),
+        took_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        outcome,
+        window_ns,
+        values,
+        results: None,
+        server: Default::default(),
+        client: configured,
+        warnings: Vec::new(),
+    }
+}
+
+/// Keeps the distance between requests.
+struct Pace {
+    interval: Duration,
+    next: Instant,
+}
+
+impl Pace {
+    /// Waits for the next request's turn, in steps short enough for Ctrl-C.
+    fn wait(&self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Relaxed) {
+            let left = self.next.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(self.interval / 10));
+        }
+    }
+}
+
+fn progress(args: &ProbeArgs, plan: &Plan) -> ProgressBar {
+    let target = if args.show.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(u64::from(plan.max_blocks) * plan.cells.len() as u64), target);
+    let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar:.cyan/dim} {eta} left {msg}");
+    bar.with_style(style.expect("the template is right").progress_chars("━━─"))
+}
