@@ -15,7 +15,7 @@ use wirelab_model::pattern;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::{
-    ClientSpec, ClientTls, Congestion, ConnectionPolicy, Extent, Feature, Pause, Recording, Request, Resumption,
+    ClientSpec, ClientTls, Congestion, ConnectionPolicy, Expect, Extent, Feature, Pause, Recording, Request, Resumption,
     Schedule, ServerSpec, ServerTls, Timeouts, Transport as Settings,
 };
 
@@ -575,6 +575,8 @@ fn a_response_of_bare_udp_that_does_not_fit_the_receive_buffer_is_lost() {
     let mut spec = fixture.client_spec(Protocol::Udp, server.port, "GET", "/bytes/5000000", 0);
     spec.transport.udp_receive_buffer = Some(5000);
     spec.timeouts.request_ns = 300_000_000;
+    // A check request is sent where something is expected.
+    spec.request.expect = Some(Expect { status: 200, body_size: 5_000_000, sha256: String::new() });
     let mut control = Control::start(spec, None).map_err(|refusal| refusal.to_string()).unwrap();
     let Err(Ended::Failed(failure)) = control.open() else { panic!("the check request must fail") };
     assert_eq!(failure.kind, ErrorKind::Lost, "{}", failure.message);

@@ -190,7 +190,6 @@ fn timed_out_streams_are_cancelled_and_their_connection_is_kept() {
     let (server, port) = Endpoint::serving(&place.server_spec(Protocol::H2c));
     let mut spec = place.client_spec(Protocol::H2c, port);
     spec.request = get("/delay/60000000", 0);
-    spec.request.expect = None;
     spec.timeouts.request_ns = 50_000_000;
     let (kind, _) = Endpoint::client(&spec).failing();
     assert_eq!(kind, ErrorKind::Timeout);

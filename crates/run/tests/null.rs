@@ -253,7 +253,7 @@ fn at_most_five_in_a_hundred_comparisons_of_the_same_are_told_apart() {
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
 fn nor_are_they_where_runs_end_as_soon_as_they_are_precise() {
-    // The study's own 5 % hardly ever end a run before its 30th block where noise is of this size.
+    // The default of 5 % hardly ever ends a run before its 30th block where noise is of this size.
     let sets = &["blocks.min=10", "blocks.precision=8 %"];
     let tallies = tallies(&Variant { ratio: 1.0, sets, runs: 67, looks: &[] });
     assert_eq!(tallies.len(), 2 * 3);
