@@ -6,6 +6,7 @@ mod discovery;
 mod failure;
 mod interrupt;
 mod output;
+mod place;
 mod progress;
 mod target;
 

@@ -6,9 +6,9 @@ use serde_json::json;
 use wirelab_model::endpoint::{Endpoint, Role};
 
 use crate::args::{EndpointsArgs, EndpointsCommand};
-use crate::commands::run::program;
 use crate::failure::{Failure, Result};
 use crate::output::{print, print_json};
+use crate::place::program;
 
 /// Lists or checks endpoints.
 pub fn endpoints(args: &EndpointsArgs) -> Result {

@@ -9,15 +9,16 @@ use wirelab_report::{Input, Pooled};
 use wirelab_run::Run;
 
 use crate::args::{Format, ReportArgs};
-use crate::commands::{run, studies};
+use crate::commands::studies;
 use crate::failure::{Failure, Result};
 use crate::output::{colour, print, width};
+use crate::place::newest;
 
 /// Prints the report of a run.
 pub fn report(args: &ReportArgs) -> Result {
     let folder = match &args.run {
         Some(folder) => folder.clone(),
-        None => run::newest(&args.out)?,
+        None => newest(&args.out)?,
     };
     print(&render(&folder, args.format)?)
 }

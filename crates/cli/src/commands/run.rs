@@ -1,7 +1,6 @@
 //! `wirelab run` and `wirelab resume`.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 
 use wirelab_model::journal::StopReason;
 use wirelab_model::plan::Plan;
@@ -12,6 +11,7 @@ use crate::commands::{report, studies};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
+use crate::place::{newest, program};
 use crate::progress::Bar;
 
 /// Runs a study from its first block.
@@ -75,24 +75,6 @@ fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Re
         ))),
         StopReason::Precise | StopReason::MaxBlocks | StopReason::Budget => Ok(()),
     }
-}
-
-/// The path of this program, which starts itself as endpoints and guard.
-pub fn program() -> Result<PathBuf> {
-    std::env::current_exe().map_err(|error| Failure::failed(format!("cannot find the path of wirelab itself: {error}")))
-}
-
-/// The newest run below `parent`.
-pub fn newest(parent: &Path) -> Result<PathBuf> {
-    let runs = std::fs::read_dir(parent).map_err(|error| {
-        Failure::input(format!("no runs below {}: {error}. Name a run folder, or start with `wirelab run quick`", parent.display()))
-    })?;
-    let created = |path: &PathBuf| std::fs::metadata(path.join("manifest.json")).and_then(|facts| facts.modified()).ok();
-    runs.filter_map(|entry| Some(entry.ok()?.path()))
-        .filter_map(|path| Some((created(&path)?, path)))
-        .max()
-        .map(|(_, path)| path)
-        .ok_or_else(|| Failure::input(format!("no run below {}; start with `wirelab run quick`", parent.display())))
 }
 
 /// Prints the plan.
