@@ -12,9 +12,13 @@ pub fn program() -> Result<PathBuf> {
 /// The newest run below `parent`.
 pub fn newest(parent: &Path) -> Result<PathBuf> {
     let runs = std::fs::read_dir(parent).map_err(|error| {
-        Failure::input(format!("no runs below {}: {error}. Name a run folder, or start with `wirelab run quick`", parent.display()))
+        Failure::input(format!(
+            "no runs below {}: {error}. Name a run folder, or start with `wirelab run quick`",
+            parent.display()
+        ))
     })?;
-    let created = |path: &PathBuf| std::fs::metadata(path.join("manifest.json")).and_then(|facts| facts.modified()).ok();
+    let created =
+        |path: &PathBuf| std::fs::metadata(path.join("manifest.json")).and_then(|facts| facts.modified()).ok();
     runs.filter_map(|entry| Some(entry.ok()?.path()))
         .filter_map(|path| Some((created(&path)?, path)))
         .max()

@@ -11,7 +11,10 @@ pub struct Bar(ProgressBar);
 impl Bar {
     /// A bar; hidden where `quiet`.
     pub fn new(quiet: bool) -> Self {
-        let bar = ProgressBar::with_draw_target(None, if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() });
+        let bar = ProgressBar::with_draw_target(
+            None,
+            if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() },
+        );
         let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar:.cyan/dim} {pos}/{len} {msg}");
         bar.set_style(style.expect("the template is right").progress_chars("━━─"));
         bar.enable_steady_tick(Duration::from_millis(200));
@@ -26,7 +29,8 @@ impl Bar {
             Phase::Preparing => "making certificates and documents".to_owned(),
             Phase::Probing => "checking that the endpoints keep the contract".to_owned(),
             Phase::Measuring => {
-                let left = progress.remaining.map_or_else(String::new, |left| format!("at most {} left, ", clock(left)));
+                let left =
+                    progress.remaining.map_or_else(String::new, |left| format!("at most {} left, ", clock(left)));
                 format!("{left}block {}/{}: {}", progress.block + 1, progress.blocks, progress.cell)
             }
         });

@@ -52,12 +52,16 @@ fn a_killed_run_leaves_no_process_and_can_be_resumed() {
         child.wait().unwrap();
         eventually("the end of every process", || processes(&mark).is_empty());
 
-        let complete = journal().unwrap().lines().filter(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()).count();
+        let complete =
+            journal().unwrap().lines().filter(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()).count();
         run(folder.path(), &["resume", "--quiet"]).with_status(0);
         let text = fs::read_to_string(only_run(folder.path()).join("journal.jsonl")).unwrap();
         let entries: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let mut numbers: Vec<_> =
-            entries.iter().filter(|entry| entry["entry"] == "trial").map(|entry| entry["number"].as_u64().unwrap()).collect();
+        let mut numbers: Vec<_> = entries
+            .iter()
+            .filter(|entry| entry["entry"] == "trial")
+            .map(|entry| entry["number"].as_u64().unwrap())
+            .collect();
         assert!(numbers.len() + 2 > complete, "what was journalled is kept");
         let count = numbers.len();
         numbers.sort_unstable();

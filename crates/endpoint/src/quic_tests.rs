@@ -15,8 +15,8 @@ use wirelab_model::pattern;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::{
-    ClientSpec, ClientTls, Congestion, ConnectionPolicy, Expect, Extent, Feature, Pause, Recording, Request, Resumption,
-    Schedule, ServerSpec, ServerTls, Timeouts, Transport as Settings,
+    ClientSpec, ClientTls, Congestion, ConnectionPolicy, Expect, Extent, Feature, Pause, Recording, Request,
+    Resumption, Schedule, ServerSpec, ServerTls, Timeouts, Transport as Settings,
 };
 
 use crate::client::control::{Control, Ended};

@@ -68,7 +68,9 @@ fn why_not_measured(cell: usize, trials: &Trials<'_>, metric: &str) -> Option<St
     let reason = most_frequent(reasons)?;
     Some(match trials.measured_in(cell, metric) {
         (0, _) => reason,
-        (some, all) => format!("measured in only {some} of {all} trials, which would show them better than they are: {reason}"),
+        (some, all) => {
+            format!("measured in only {some} of {all} trials, which would show them better than they are: {reason}")
+        }
     })
 }
 

@@ -171,6 +171,7 @@ struct Counts {
 }
 
 const NO_SUCCESS: &str = "no request succeeded";
+const NOT_APART: &str = "this transport is not connected at any moment apart from the end of its handshake";
 const NO_CONNECTION: &str = "no successful request opened a connection in the measured window";
 
 fn values(times: &Times, counts: &Counts) -> Values {
@@ -193,6 +194,7 @@ fn value(metric: &str, times: &Times, counts: &Counts) -> Value {
         "service_median" => percentile(&times.service, 0.5, 1, NO_SUCCESS),
         "lag_p99" => percentile(&times.lag, 0.99, 100, "no request was made"),
         "connected_median" => match &times.connected {
+            Ok(connected) if connected.count() == 0 && times.handshake.count() > 0 => Value::missing(NOT_APART),
             Ok(connected) => percentile(connected, 0.5, 1, NO_CONNECTION),
             Err(why) => Value::missing(*why),
         },

@@ -99,7 +99,11 @@ fn cores() -> usize {
 fn processors() -> Finding {
     const WHAT: &str = "processors";
     match cores() {
-        1 => limited(WHAT, "1", "use a machine with at least two: client and server share this one, and each slows the other"),
+        1 => limited(
+            WHAT,
+            "1",
+            "use a machine with at least two: client and server share this one, and each slows the other",
+        ),
         count => good(WHAT, count.to_string()),
     }
 }
@@ -120,8 +124,16 @@ fn governor() -> Finding {
     const WHAT: &str = "processor frequency";
     match read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") {
         Ok(name) if name == "performance" => good(WHAT, "governor performance"),
-        Ok(name) => limited(WHAT, format!("governor {name}"), "cpupower frequency-set -g performance, so that the clock does not change between trials"),
-        Err(_) => limited(WHAT, "no governor visible (a virtual machine?)", "nothing to set here; interleaved blocks and the A/A pair show how steady the machine is"),
+        Ok(name) => limited(
+            WHAT,
+            format!("governor {name}"),
+            "cpupower frequency-set -g performance, so that the clock does not change between trials",
+        ),
+        Err(_) => limited(
+            WHAT,
+            "no governor visible (a virtual machine?)",
+            "nothing to set here; interleaved blocks and the A/A pair show how steady the machine is",
+        ),
     }
 }
 
@@ -130,7 +142,11 @@ fn clock() -> Finding {
     const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     match read(SOURCE) {
         Ok(name) if matches!(name.as_str(), "tsc" | "kvm-clock" | "arch_sys_counter") => good(WHAT, name),
-        Ok(name) => limited(WHAT, name, "a clock source that needs a system call for each reading: prefer tsc (kernel parameter clocksource=tsc)"),
+        Ok(name) => limited(
+            WHAT,
+            name,
+            "a clock source that needs a system call for each reading: prefer tsc (kernel parameter clocksource=tsc)",
+        ),
         Err(error) => limited(WHAT, error, "mount /sys"),
     }
 }
@@ -178,7 +194,9 @@ fn congestion() -> Finding {
     const WHAT: &str = "TCP congestion control";
     let available = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
     match available {
-        Ok(names) if ["cubic", "bbr", "reno"].iter().all(|name| names.split(' ').any(|n| n == *name)) => good(WHAT, names),
+        Ok(names) if ["cubic", "bbr", "reno"].iter().all(|name| names.split(' ').any(|n| n == *name)) => {
+            good(WHAT, names)
+        }
         Ok(names) => limited(WHAT, names, "modprobe tcp_bbr; until then the missing ones are unsupported"),
         Err(error) => missing(WHAT, error, "mount /proc"),
     }
@@ -190,7 +208,9 @@ fn open_files() -> Finding {
         text.lines().find(|line| line.starts_with("Max open files"))?.split_whitespace().nth(3)?.parse::<u64>().ok()
     });
     match limit {
-        Some(limit) if limit < 4096 => limited(WHAT, format!("at most {limit}"), "ulimit -n 65536 for studies with many connections"),
+        Some(limit) if limit < 4096 => {
+            limited(WHAT, format!("at most {limit}"), "ulimit -n 65536 for studies with many connections")
+        }
         Some(limit) => good(WHAT, format!("at most {limit}")),
         None => good(WHAT, "unlimited"),
     }
@@ -200,7 +220,11 @@ fn clear_refs() -> Finding {
     const WHAT: &str = "peak memory of the measured window";
     match fs::write("/proc/self/clear_refs", "5") {
         Ok(()) => good(WHAT, "can be reset at its begin"),
-        Err(error) => limited(WHAT, format!("/proc/PID/clear_refs: {error}"), "a kernel with CONFIG_PROC_PAGE_MONITOR; until then peaks include start-up"),
+        Err(error) => limited(
+            WHAT,
+            format!("/proc/PID/clear_refs: {error}"),
+            "a kernel with CONFIG_PROC_PAGE_MONITOR; until then peaks include start-up",
+        ),
     }
 }
 
@@ -224,7 +248,9 @@ fn disk() -> Finding {
     let writable = tempfile_in(here);
     match (free, writable) {
         (_, Err(error)) => missing(WHAT, format!("this folder is not writable: {error}"), "use --out DIR"),
-        (Some(kib), _) if kib < 1 << 20 => limited(WHAT, format!("{} MiB free here", kib >> 10), "free some, or use --out DIR"),
+        (Some(kib), _) if kib < 1 << 20 => {
+            limited(WHAT, format!("{} MiB free here", kib >> 10), "free some, or use --out DIR")
+        }
         (Some(kib), _) => good(WHAT, format!("{} GiB free here", kib >> 20)),
         (None, _) => limited(WHAT, "the free space is unknown", "none needed"),
     }

@@ -25,7 +25,11 @@ fn list(as_json: bool) -> Result {
         let described = found.endpoint.as_ref().map_err(Clone::clone).and_then(wirelab_lab::endpoints::describe);
         match described {
             Ok(description) => {
-                let _ = writeln!(text, "{}  {} {}, {}", description.name, description.library, description.version, description.language);
+                let _ = writeln!(
+                    text,
+                    "{}  {} {}, {}",
+                    description.name, description.library, description.version, description.language
+                );
                 for (word, role) in [("server", &description.server), ("client", &description.client)] {
                     let _ = writeln!(text, "  {word}: {}", role.as_ref().map_or_else(|| "no".to_owned(), offers));
                 }
@@ -54,7 +58,8 @@ fn check(name: Option<&str>, as_json: bool) -> Result {
         Some(name) => vec![wirelab_lab::endpoints::find(&program, name).map_err(Failure::input)?],
         None => found.into_iter().filter_map(|found| found.endpoint.ok()).collect(),
     };
-    let scratch = tempfile::tempdir().map_err(|error| Failure::failed(format!("cannot make a temporary folder: {error}")))?;
+    let scratch =
+        tempfile::tempdir().map_err(|error| Failure::failed(format!("cannot make a temporary folder: {error}")))?;
     let mut reports = Vec::new();
     for endpoint in &chosen {
         if !as_json {

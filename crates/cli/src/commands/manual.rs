@@ -35,7 +35,8 @@ pub fn man(args: &ManArgs) -> Result {
 }
 
 fn write_all(root: &clap::Command, folder: &Path) -> Result {
-    let attempt = |error: std::io::Error| Failure::failed(format!("cannot write manual pages to {}: {error}", folder.display()));
+    let attempt =
+        |error: std::io::Error| Failure::failed(format!("cannot write manual pages to {}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(attempt)?;
     std::fs::write(folder.join("wirelab.1"), page(root)?).map_err(attempt)?;
     for command in root.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help") {

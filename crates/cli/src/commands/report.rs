@@ -27,7 +27,8 @@ pub fn report(args: &ReportArgs) -> Result {
 pub fn write_html(folder: &Path) -> Result<PathBuf> {
     let path = folder.join("report.html");
     let page = render(folder, Format::Html)?;
-    std::fs::write(&path, page).map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
+    std::fs::write(&path, page)
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
     Ok(path)
 }
 

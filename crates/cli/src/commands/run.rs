@@ -59,7 +59,9 @@ fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Re
     };
     let folder = run.folder().to_owned();
     let again = format!("wirelab resume {}", folder.display());
-    let reason = result.map_err(|error| Failure::failed(format!("{error}\n{} keeps what was measured; go on with: {again}", folder.display())))?;
+    let reason = result.map_err(|error| {
+        Failure::failed(format!("{error}\n{} keeps what was measured; go on with: {again}", folder.display()))
+    })?;
     let page = report::write_html(&folder)?;
     if show.json {
         print(&report::render(&folder, crate::args::Format::Json)?)?;
@@ -68,7 +70,9 @@ fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Re
         print(&format!("\nReport: {}\n", page.display()))?;
     }
     match reason {
-        StopReason::Interrupted => Err(Failure::interrupted(format!("interrupted; what was measured is kept. Go on with: {again}"))),
+        StopReason::Interrupted => {
+            Err(Failure::interrupted(format!("interrupted; what was measured is kept. Go on with: {again}")))
+        }
         StopReason::Hopeless => Err(Failure::failed(format!(
             "every trial of the first block failed, so the run was given up. The logs are in {}",
             folder.join("logs").display()

@@ -52,7 +52,9 @@ fn text(name: &str) -> Result<String> {
     // A directory, a device or a huge file must not hang or fill the memory.
     let facts = std::fs::metadata(name).map_err(wrong)?;
     if !facts.is_file() || facts.len() > wirelab_plan::MAX_TEXT as u64 {
-        return Err(Failure::input(format!("{name} is not a study file: a regular file of at most 1 MiB was expected")));
+        return Err(Failure::input(format!(
+            "{name} is not a study file: a regular file of at most 1 MiB was expected"
+        )));
     }
     std::fs::read_to_string(name).map_err(wrong)
 }
@@ -108,7 +110,9 @@ fn check(name: &str, preset: Option<&str>, as_json: bool) -> Result {
 fn keys(as_json: bool) -> Result {
     let keys = Settings::documented_keys();
     if as_json {
-        return print_json(&keys.iter().map(|(name, about)| json!({ "key": name, "about": about })).collect::<Vec<_>>());
+        return print_json(
+            &keys.iter().map(|(name, about)| json!({ "key": name, "about": about })).collect::<Vec<_>>(),
+        );
     }
     let mut text = String::new();
     for (name, about) in keys {
