@@ -23,6 +23,7 @@ use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::{Job, Trial};
+pub use wirelab_model::usage::Usage;
 use wirelab_model::warning::Warning;
 
 pub use fake::Fake;
@@ -161,25 +162,6 @@ pub enum ExitStatus {
     Signal(i32),
     /// It did not end by itself in time, and was killed.
     Killed,
-}
-
-/// `struct rusage` of a reaped process and its waited-for children (getrusage(2)), in base units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// User CPU time in nanoseconds.
-    pub user_ns: u64,
-    /// System CPU time in nanoseconds.
-    pub system_ns: u64,
-    /// Largest resident set of any one of them, in bytes.
-    pub peak_memory: u64,
-    /// Page faults without input or output.
-    pub minor_faults: u64,
-    /// Page faults with it.
-    pub major_faults: u64,
-    /// Voluntary context switches.
-    pub voluntary_switches: u64,
-    /// Involuntary context switches.
-    pub involuntary_switches: u64,
 }
 
 /// What a lab could not do; the text names the attempt and the remedy.

@@ -21,6 +21,7 @@ pub mod settings;
 pub mod spec;
 pub mod study;
 pub mod units;
+pub mod usage;
 pub mod warning;
 
 /// The version of the endpoint contract that this build speaks. It changes when an endpoint must change.

@@ -249,7 +249,10 @@ mod tests {
 
     #[test]
     fn a_selector_matches_by_word_by_size_and_by_any_of_a_list() {
-        let level = |wanted: Value, level: &str| selects(&wanted, level);
+        let level = |wanted: Value, level: &str| {
+            let levels = IndexMap::from([("factor".to_owned(), level.to_owned())]);
+            Selector(IndexMap::from([("factor".to_owned(), wanted)])).matches_levels(&levels)
+        };
         assert!(level(json!("h2"), "h2") && !level(json!("h2"), "h2c"));
         assert!(level(json!("1024 B"), "1 KiB") && !level(json!("1 KB"), "1 KiB"));
         assert!(level(json!(10), "10") && level(json!(true), "true") && !level(json!(1), "10"));

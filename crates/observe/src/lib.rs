@@ -6,11 +6,13 @@ pub mod drops;
 pub mod faults;
 pub mod memory;
 mod registry;
+pub mod rusage;
 pub mod switches;
 mod tree;
 mod window;
 
 use wirelab_model::metric::{Metric, Values};
+use wirelab_model::usage::Usage;
 
 pub use registry::{OBSERVERS, create, default_set, metrics, unknown};
 
@@ -24,6 +26,9 @@ pub trait Observer: Send {
 
     /// The measured window has just ended: both processes wait.
     fn end(&mut self, targets: &Targets);
+
+    /// Both processes have ended, and this is the kernel's account of each.
+    fn reaped(&mut self, _reaped: &Reaped) {}
 
     /// The values, after both processes were reaped. Every metric that it declares is there: measured, or with the reason why not.
     fn values(&mut self, window: &Window) -> Values;
@@ -51,6 +56,15 @@ pub struct Targets {
     pub server: Option<u32>,
     /// The client's process.
     pub client: Option<u32>,
+}
+
+/// The kernel's accounts of the two processes after their end. A process that the lab does not reap has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reaped {
+    /// That of the server.
+    pub server: Option<Usage>,
+    /// That of the client.
+    pub client: Option<Usage>,
 }
 
 /// What happened in the measured window, for values per request and per byte.

@@ -2,10 +2,11 @@
 
 use wirelab_model::metric::Metric;
 
-use crate::{About, Observer, cpu, drops, faults, memory, switches};
+use crate::{About, Observer, cpu, drops, faults, memory, rusage, switches};
 
 /// Every observer.
-pub const OBSERVERS: &[&About] = &[&cpu::ABOUT, &memory::ABOUT, &switches::ABOUT, &faults::ABOUT, &drops::ABOUT];
+pub const OBSERVERS: &[&About] =
+    &[&cpu::ABOUT, &memory::ABOUT, &switches::ABOUT, &faults::ABOUT, &drops::ABOUT, &rusage::ABOUT];
 
 /// Makes an observer for one trial; absent: there is none of that name, and [`unknown`] says so to the user.
 #[must_use]
@@ -16,6 +17,7 @@ pub fn create(name: &str) -> Option<Box<dyn Observer>> {
         "switches" => Box::<switches::Switches>::default(),
         "faults" => Box::<faults::Faults>::default(),
         "drops" => Box::<drops::Drops>::default(),
+        "rusage" => Box::<rusage::Rusage>::default(),
         _ => return None,
     })
 }
@@ -95,7 +97,8 @@ mod tests {
         assert!(create("memry").is_none());
         assert_eq!(
             unknown("memry"),
-            "there is no observer `memry`, did you mean `memory`; the observers are cpu, memory, switches, faults, drops"
+            "there is no observer `memry`, did you mean `memory`; the observers are cpu, memory, switches, faults, \
+             drops, rusage"
         );
     }
 }

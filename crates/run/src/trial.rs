@@ -16,7 +16,7 @@ use wirelab_model::plan::{Cell, Job, Plan, Trial};
 use wirelab_model::spec::{Extent, Pause, Schedule};
 use wirelab_model::warning::Warning;
 use wirelab_observe::drops::COUNTERS;
-use wirelab_observe::{Observer, Targets, Window};
+use wirelab_observe::{Observer, Reaped, Targets, Window};
 
 use crate::error::RunError;
 use crate::folder::{self, Folder};
@@ -227,7 +227,7 @@ impl Bench<'_> {
             Event::Done { configured, .. } => facts.client.extend(configured),
             other => return Err(client.unexpected(&other, attempt)),
         }
-        client.end("ending after `done`", limits.exit)?;
+        let client = client.end("ending after `done`", limits.exit)?;
 
         server.send(Command::Stop)?;
         let attempt = "stopping";
@@ -235,7 +235,11 @@ impl Bench<'_> {
             Event::Done { configured, .. } => facts.server.extend(configured),
             other => return Err(server.unexpected(&other, attempt)),
         }
-        server.end("ending after `done`", limits.exit)?;
+        let server = server.end("ending after `done`", limits.exit)?;
+        let reaped = Reaped { server: server.usage, client: client.usage };
+        for observer in observers.iter_mut() {
+            observer.reaped(&reaped);
+        }
         Ok(())
     }
 

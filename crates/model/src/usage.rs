@@ -1,0 +1,20 @@
+//! What the kernel says of a process once it has ended.
+
+/// `struct rusage` of a reaped process and its waited-for children (getrusage(2)), in base units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// User CPU time in nanoseconds.
+    pub user_ns: u64,
+    /// System CPU time in nanoseconds.
+    pub system_ns: u64,
+    /// Largest resident set of any one of them, in bytes.
+    pub peak_memory: u64,
+    /// Page faults without input or output.
+    pub minor_faults: u64,
+    /// Page faults with it.
+    pub major_faults: u64,
+    /// Voluntary context switches.
+    pub voluntary_switches: u64,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+}
