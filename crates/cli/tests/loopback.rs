@@ -38,17 +38,3 @@ fn a_run_on_loopback_measures_every_cell_on_both_sides() {
     let work = path.join("work");
     assert!(!work.exists(), "certificates and keys are removed: {work:?}");
 }
-
-#[test]
-fn an_endpoint_that_cannot_do_what_is_asked_is_unsupported_and_not_failed() {
-    let folder = tempdir().unwrap();
-    let args = ["run", "quick", "--set", "protocol=h1,h3", "--set", "udp_receive_buffer=100 GB", "--quiet"];
-    let small = ["--set", "payload=1 KiB", "--set", "duration=30 ms", "--set", "blocks.min=1", "--set", "blocks.max=1"];
-    run(folder.path(), &[&args[..], &small[..]].concat());
-    let journal = fs::read_to_string(only_run(folder.path()).join("journal.jsonl")).unwrap();
-    let outcome = |line: &str| serde_json::from_str::<Value>(line).unwrap()["outcome"].as_str().map(str::to_owned);
-    let outcomes: Vec<_> = journal.lines().filter_map(outcome).collect();
-    assert!(outcomes.iter().any(|outcome| outcome == "unsupported"), "{journal}");
-    assert!(outcomes.iter().any(|outcome| outcome == "ok"), "{journal}");
-    assert!(!outcomes.iter().any(|outcome| outcome == "failed"), "{journal}");
-}
