@@ -30,9 +30,10 @@ unit:
 	@echo "== tests"
 	$(CARGO) test --release --locked --workspace
 
-calibration: build ## every client kind and protocol against known delays of 1, 10 and 100 ms (about ten minutes)
+calibration: build ## every client kind and protocol against known delays of 1, 10 and 100 ms (about five minutes)
 	$(WIRELAB) run tests/calibration/study.toml --out wirelab-runs/calibration
 	$(WIRELAB) report --out wirelab-runs/calibration --format csv | python3 tests/calibration/table.py
+	tests/calibration/floor.py
 
 bench-peers: build ## the load generator beside h2load, wrk and oha (installs them; about twenty minutes the first time)
 	tests/bench-peers.sh

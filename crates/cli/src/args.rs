@@ -206,6 +206,24 @@ pub struct LoadArgs {
     /// Bytes of request body, for example '32 KiB'
     #[arg(long, default_value = "0 B")]
     pub body: Size,
+    #[command(flatten)]
+    pub reach: ReachArgs,
+    /// The deadline of a connection's handshake
+    #[arg(long, default_value = "5 s")]
+    pub connect_timeout: Span,
+    /// Write one record per request to this file, as JSON lines (contract/schema/sample.schema.json)
+    #[arg(long, value_name = "FILE")]
+    pub samples: Option<PathBuf>,
+    /// Seeds arrivals
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
+/// How a server is reached, and whom to trust.
+#[derive(Debug, Args)]
+pub struct ReachArgs {
     /// Trust this certificate authority (PEM) instead of the system's
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
@@ -218,17 +236,6 @@ pub struct LoadArgs {
     /// The deadline of a request, connecting included
     #[arg(long, default_value = "10 s")]
     pub timeout: Span,
-    /// The deadline of a connection's handshake
-    #[arg(long, default_value = "5 s")]
-    pub connect_timeout: Span,
-    /// Write one record per request to this file, as JSON lines (contract/schema/sample.schema.json)
-    #[arg(long, value_name = "FILE")]
-    pub samples: Option<PathBuf>,
-    /// Seeds arrivals
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    #[command(flatten)]
-    pub show: ShowArgs,
 }
 
 /// [`wirelab_model::spec::Resumption`] on the command line.
@@ -274,18 +281,8 @@ pub struct ProbeArgs {
     /// Lift the limits: you may send load to this host
     #[arg(long)]
     pub i_own_this_host: bool,
-    /// Trust this certificate authority (PEM) instead of the system's
-    #[arg(long, value_name = "FILE")]
-    pub ca: Option<PathBuf>,
-    /// Do not verify the server's certificate
-    #[arg(long, conflicts_with = "ca")]
-    pub insecure: bool,
-    /// Connect to this address instead of looking up the URL's host
-    #[arg(long, value_name = "ADDRESS")]
-    pub connect_to: Option<std::net::IpAddr>,
-    /// The deadline of a request, connecting included
-    #[arg(long, default_value = "10 s")]
-    pub timeout: Span,
+    #[command(flatten)]
+    pub reach: ReachArgs,
     /// Seeds the order
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

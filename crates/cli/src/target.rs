@@ -1,7 +1,7 @@
 //! The server that a URL names.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use url::{Host, Url};
 use wirelab_endpoint::Refusal;
@@ -14,6 +14,7 @@ use wirelab_model::spec::{
 };
 use wirelab_model::units::Span;
 
+use crate::args::ReachArgs;
 use crate::failure::{Failure, Result};
 
 /// A server, and what to ask it for.
@@ -29,15 +30,6 @@ pub struct Target {
     pub port: u16,
     /// Path and query.
     pub path: String,
-}
-
-/// Whom to trust.
-#[derive(Debug, Clone, Copy)]
-pub struct Trust<'a> {
-    /// A certificate authority instead of the system's.
-    pub ca: Option<&'a Path>,
-    /// Whether to skip verification.
-    pub insecure: bool,
 }
 
 impl Target {
@@ -142,7 +134,7 @@ impl Target {
     }
 
     /// A spec for one request after the other on one connection; the caller changes what it wants otherwise.
-    pub fn spec(&self, protocol: Protocol, trust: Trust<'_>, timeouts: (Span, Span), seed: u64) -> ClientSpec {
+    pub fn spec(&self, protocol: Protocol, reach: &ReachArgs, connect_timeout: Span, seed: u64) -> ClientSpec {
         ClientSpec {
             contract: CONTRACT_VERSION,
             protocol,
@@ -150,8 +142,8 @@ impl Target {
             port: self.port,
             server_name: self.host.clone(),
             tls: protocol.is_secure().then(|| ClientTls {
-                trust_anchor: trust.ca.map(Path::to_owned),
-                verify: !trust.insecure,
+                trust_anchor: reach.ca.clone(),
+                verify: !reach.insecure,
                 key_log: std::env::var_os("SSLKEYLOGFILE").map(PathBuf::from),
             }),
             request: Request {
@@ -166,7 +158,7 @@ impl Target {
             extent: Extent::Requests(1),
             warm_up: None,
             resumption: Resumption::None,
-            timeouts: Timeouts { connect_ns: timeouts.0.nanos(), request_ns: timeouts.1.nanos() },
+            timeouts: Timeouts { connect_ns: connect_timeout.nanos(), request_ns: reach.timeout.nanos() },
             seed,
             recording: Recording::Samples,
             results: PathBuf::new(),

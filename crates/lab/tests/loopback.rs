@@ -8,6 +8,7 @@ use wirelab_lab::{ExitStatus, Launch, Role, guard};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::plan::Job;
+use wirelab_model::protocol::Protocol;
 use wirelab_model::warning::Warning;
 
 fn main() -> ExitCode {
@@ -50,12 +51,6 @@ fn the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it() {
 }
 
 fn job(placement: &str) -> Job {
-    serde_json::from_value(serde_json::json!({
-        "protocol": "h1", "server": "script", "client": "script", "placement": placement, "exchange": "files",
-        "request_size": "0 B", "response_size": "1 KiB", "delay": "0 ns", "connections": { "policy": "per_request" },
-        "schedule": { "loop": "closed", "workers": 1 }, "extent": { "requests": 1 }, "warm_up": null,
-        "resumption": "none", "timeouts": { "connect_ns": 1, "request_ns": 1 }, "recording": "samples",
-        "transport": {}, "server_threads": null, "client_threads": null
-    }))
-    .unwrap()
+    let script = || "script".to_owned();
+    Job { server: script(), client: script(), placement: placement.to_owned(), ..Job::plain(Protocol::H1) }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::Protocol;
 use crate::settings::Exchange;
-use crate::spec::{ConnectionPolicy, Extent, Recording, Resumption, Schedule, Timeouts, Transport};
+use crate::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport};
 use crate::units::{Size, Span};
 
 /// A resolved study: what `run` executes.
@@ -91,6 +91,33 @@ pub struct Job {
     pub server_threads: Option<u16>,
     /// Threads of the client.
     pub client_threads: Option<u16>,
+}
+
+impl Job {
+    /// The plainest job, to start others from: the built-in endpoint, one worker, one document of 1 KiB over a new connection.
+    #[must_use]
+    pub fn plain(protocol: Protocol) -> Self {
+        Self {
+            protocol,
+            server: "builtin".to_owned(),
+            client: "builtin".to_owned(),
+            placement: "local".to_owned(),
+            exchange: Exchange::Files,
+            request_size: Size(0),
+            response_size: Size(1024),
+            delay: Span(0),
+            connections: ConnectionPolicy::PerRequest,
+            schedule: Schedule::Closed { workers: 1, pause: Pause::None },
+            extent: Extent::Requests(1),
+            warm_up: None,
+            resumption: Resumption::None,
+            timeouts: Timeouts { connect_ns: 1_000_000_000, request_ns: 2_000_000_000 },
+            recording: Recording::Samples,
+            transport: Transport::default(),
+            server_threads: None,
+            client_threads: None,
+        }
+    }
 }
 
 /// Two cells to compare.

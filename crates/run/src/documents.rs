@@ -34,7 +34,7 @@ impl Documents {
         fs::create_dir(&root).map_err(RunError::io("cannot make the folder", &root))?;
         let mut documents = Self { root, digests: HashMap::new() };
         for cell in &plan.cells {
-            let size = response_size(cell);
+            let size = cell.job.response_size.bytes();
             if cell.job.exchange == Exchange::Files {
                 write(&documents.root.join(name(size)), size)?;
             }
@@ -74,11 +74,6 @@ pub fn check(plan: &Plan) -> Result<(), RunError> {
 #[must_use]
 pub fn name(size: u64) -> String {
     format!("{size}.bin")
-}
-
-/// Bytes of a right response: an answer after a delay is empty.
-pub(crate) fn response_size(cell: &wirelab_model::plan::Cell) -> u64 {
-    if cell.job.exchange == Exchange::Delay { 0 } else { cell.job.response_size.bytes() }
 }
 
 /// Whole periods of the pattern, so that one buffer serves every offset.

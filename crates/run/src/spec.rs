@@ -8,7 +8,7 @@ use wirelab_model::plan::{Cell, Job, Trial};
 use wirelab_model::settings::Exchange;
 use wirelab_model::spec::{ClientSpec, ClientTls, Expect, Feature, Request, Resumption, ServerSpec, ServerTls};
 
-use crate::documents::{self, Documents, response_size};
+use crate::documents::{self, Documents};
 use crate::error::RunError;
 use crate::pki::{Pki, SERVER_NAME};
 
@@ -108,7 +108,7 @@ const fn feature(exchange: Exchange) -> Feature {
 /// The request of a cell. The raw transports get the same path; their clients turn its delay into the header's field.
 fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
     let job = &cell.job;
-    let size = response_size(cell);
+    let size = cell.job.response_size.bytes();
     let path = match job.exchange {
         Exchange::Files => format!("/{}", documents::name(size)),
         Exchange::Bytes => format!("/bytes/{size}"),
@@ -131,7 +131,7 @@ fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
 mod tests {
     use wirelab_model::plan::Plan;
     use wirelab_model::protocol::Protocol;
-    use wirelab_model::units::Span;
+    use wirelab_model::units::{Size, Span};
 
     use super::*;
     use crate::fixture::cell;
@@ -169,9 +169,11 @@ mod tests {
             (Exchange::Bytes, "GET", "/bytes/1024", 1024, Feature::Bytes),
             (Exchange::Echo, "POST", "/echo", 1024, Feature::Echo),
             (Exchange::Delay, "GET", "/delay/1500", 0, Feature::Delay),
+            // The answer of a raw transport after a delay.
+            (Exchange::Delay, "GET", "/delay/1500", 1, Feature::Delay),
         ] {
             let mut cell = cell();
-            (cell.job.exchange, cell.job.delay) = (exchange, Span(1_500_000));
+            (cell.job.exchange, cell.job.delay, cell.job.response_size) = (exchange, Span(1_500_000), Size(expected));
             let (server, client) = specs(&cell);
             let expect = client.request.expect.unwrap();
             assert_eq!((client.request.method.as_str(), client.request.path.as_str()), (method, path));

@@ -17,7 +17,6 @@ use wirelab_model::settings::Exchange;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
 use wirelab_model::warning::Warning;
 
-use crate::documents::response_size;
 use crate::results::Results;
 
 /// What happened in the measured window, once it is believed.
@@ -38,7 +37,7 @@ impl Tally {
 
     /// Payload bytes of the requests that succeeded, both directions. Their sizes were checked one by one.
     pub(crate) fn bytes(&self, cell: &Cell) -> u64 {
-        self.ok.saturating_mul(cell.job.request_size.bytes().saturating_add(response_size(cell)))
+        self.ok.saturating_mul(cell.job.request_size.bytes().saturating_add(cell.job.response_size.bytes()))
     }
 
     /// What the report has to say of the trial.
@@ -188,7 +187,7 @@ fn samples(cell: &Cell, window_ns: u64, samples: &[Sample]) -> Checked<Tally> {
 /// What is wrong with a sample that claims success.
 fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
     let job = &cell.job;
-    let (sent, received) = (job.request_size.bytes(), response_size(cell));
+    let (sent, received) = (job.request_size.bytes(), job.response_size.bytes());
     if sample.bytes_in != received {
         return Some((
             Blame::Client,
@@ -229,7 +228,7 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
         handshakes: h.handshakes.iter().filter(|(_, count)| **count > 0).map(|(kind, count)| (*kind, *count)).collect(),
     };
     let failed = tally.failed();
-    let (all, received) = (tally.ok + failed, response_size(cell));
+    let (all, received) = (tally.ok + failed, cell.job.response_size.bytes());
     let must_equal = [
         ("values of `response`", h.response.count, tally.ok),
         ("values of `service`", h.service.count, tally.ok),

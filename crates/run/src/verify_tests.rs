@@ -1,5 +1,5 @@
 use wirelab_model::histogram::Histogram;
-use wirelab_model::units::Span;
+use wirelab_model::units::{Size, Span};
 
 use super::*;
 use crate::fixture::cell;
@@ -85,7 +85,7 @@ fn a_duration_without_any_request_is_no_measurement() {
 fn an_answer_before_its_delay_is_the_servers_fault() {
     let mut cell = cell();
     cell.job.exchange = Exchange::Delay;
-    cell.job.delay = Span(400_000);
+    (cell.job.delay, cell.job.response_size) = (Span(400_000), Size(0));
     let empty = |samples: &mut Vec<Sample>| samples.iter_mut().for_each(|sample| sample.bytes_in = 0);
     assert!(checked(&cell, empty).is_ok());
     cell.job.delay = Span(401_000);

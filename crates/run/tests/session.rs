@@ -14,33 +14,13 @@ use wirelab_model::journal::StopReason;
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
 use wirelab_model::plan::{Cell, Comparison, Job, Plan};
 use wirelab_model::protocol::Protocol;
-use wirelab_model::settings::Exchange;
-use wirelab_model::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport};
+use wirelab_model::spec::{Extent, Recording};
 use wirelab_model::units::{Size, Span};
 use wirelab_model::warning::Warning;
 use wirelab_run::{Create, Limits, Phase, Run, RunError};
 
 fn job(protocol: Protocol) -> Job {
-    Job {
-        protocol,
-        server: "builtin".to_owned(),
-        client: "builtin".to_owned(),
-        placement: "local".to_owned(),
-        exchange: Exchange::Files,
-        request_size: Size(0),
-        response_size: Size(1024),
-        delay: Span(0),
-        connections: ConnectionPolicy::PerRequest,
-        schedule: Schedule::Closed { workers: 1, pause: Pause::None },
-        extent: Extent::Requests(20),
-        warm_up: None,
-        resumption: Resumption::None,
-        timeouts: Timeouts { connect_ns: 1_000_000_000, request_ns: 1_000_000_000 },
-        recording: Recording::Samples,
-        transport: Transport::default(),
-        server_threads: None,
-        client_threads: None,
-    }
+    Job { extent: Extent::Requests(20), ..Job::plain(protocol) }
 }
 
 fn cell(protocol: Protocol) -> Cell {

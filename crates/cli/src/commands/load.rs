@@ -20,14 +20,14 @@ use crate::args::{ArrivalsArg, LoadArgs, ResumptionArg};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
-use crate::target::{Target, Trust};
+use crate::target::Target;
 
 /// How long a load lasts where neither requests nor a duration are given.
 const DEFAULT_DURATION: Span = Span::from_secs(10);
 
 /// Sends load and prints what it cost.
 pub fn load(args: &LoadArgs) -> Result {
-    let target = Target::find(&args.url, args.connect_to)?;
+    let target = Target::find(&args.url, args.reach.connect_to)?;
     let protocol = args.protocol.unwrap_or(if target.is_secure() { Protocol::H2 } else { Protocol::H1c });
     target.admit(protocol)?;
     let spec = spec(args, &target, protocol)?;
@@ -127,8 +127,7 @@ fn spec(args: &LoadArgs, target: &Target, protocol: Protocol) -> Result<ClientSp
     }
     let workers =
         args.connections.checked_mul(args.streams).ok_or_else(|| Failure::input("-c times -m is too large"))?;
-    let trust = Trust { ca: args.ca.as_deref(), insecure: args.insecure };
-    let mut spec = target.spec(protocol, trust, (args.connect_timeout, args.timeout), args.seed);
+    let mut spec = target.spec(protocol, &args.reach, args.connect_timeout, args.seed);
     let method = if args.body.bytes() > 0 { "POST" } else { "GET" };
     spec.request.method = args.method.clone().unwrap_or_else(|| method.to_owned());
     spec.request.body_size = args.body.bytes();

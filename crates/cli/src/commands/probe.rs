@@ -24,7 +24,7 @@ use crate::discovery::{alt_svc, https_record};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
-use crate::target::{Target, Trust};
+use crate::target::Target;
 
 /// Requests per protocol that a stranger may be sent, the one before the measurement included.
 const POLITE_REQUESTS: u32 = 30;
@@ -51,7 +51,7 @@ struct Finding {
 
 /// Compares protocols against one server.
 pub fn probe(args: &ProbeArgs) -> Result {
-    let target = Target::find(&args.url, args.connect_to)?;
+    let target = Target::find(&args.url, args.reach.connect_to)?;
     for protocol in &args.protocols {
         target.admit(*protocol)?;
     }
@@ -148,16 +148,12 @@ enum Offers {
     NotMeasured { not_measured: String },
 }
 
-fn trust(args: &ProbeArgs) -> Trust<'_> {
-    Trust { ca: args.ca.as_deref(), insecure: args.insecure }
-}
-
 /// One request whose head is looked at: is this the page, or the way to another one? A protocol without an answer leaves
 /// the question to the next; there is one answer at most, so that no protocol is sent more than one such request.
 fn discover(args: &ProbeArgs, target: &Target, stop: &AtomicBool) -> Result<Discovery> {
     let mut reasons = Vec::new();
     for protocol in &args.protocols {
-        let spec = target.spec(*protocol, trust(args), (args.timeout, args.timeout), args.seed);
+        let spec = target.spec(*protocol, &args.reach, args.reach.timeout, args.seed);
         match look(&spec, stop) {
             Ok(head) => {
                 target.accept(&head)?;

@@ -5,7 +5,7 @@ use ring::digest::{Context, SHA256};
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::ClientSpec;
 
-use crate::client::engine::{Bench, connect};
+use crate::client::bench::Bench;
 use crate::client::transport::{Connection, Failure, Sink, Transport};
 
 /// Sends the spec's request and compares status, size, digest and negotiated protocol with what the spec expects.
@@ -39,7 +39,7 @@ pub(crate) async fn check<T: Transport>(bench: &Bench<T>, spec: &ClientSpec) -> 
 
 /// Sends the request once, on a connection that is opened and closed for it.
 pub(crate) async fn once<T: Transport>(bench: &Bench<T>, sink: Option<Sink<'_>>) -> Result<(), Failure> {
-    let mut connection = connect(bench).await?;
+    let mut connection = bench.connect().await?;
     match tokio::time::timeout(bench.timeouts.request, connection.request(sink)).await {
         Ok(answer) => bench.judge(&answer?)?,
         Err(_) => return Err(bench.request_timeout()),

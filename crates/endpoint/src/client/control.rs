@@ -10,7 +10,8 @@ use wirelab_model::event::{Command, Configured};
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy};
 
-use crate::client::engine::{Part, Progress};
+use crate::client::bench::Progress;
+use crate::client::engine::Part;
 use crate::client::record::Results;
 use crate::client::schedule::Share;
 use crate::client::threads::{self, Job, Order, Report};

@@ -18,7 +18,8 @@ use wirelab_model::spec::{
     Transport as Settings,
 };
 
-use crate::client::engine::{Clock, Engine};
+use crate::client::bench::Clock;
+use crate::client::engine::Engine;
 use crate::client::record::Results;
 use crate::client::schedule::Share;
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};

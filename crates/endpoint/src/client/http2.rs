@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use wirelab_model::event::Configured;
+use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::ClientSpec;
 
@@ -105,22 +106,29 @@ impl Transport for Http2Transport {
     }
 }
 
+impl Http2Connection {
+    /// The class of an error. Where a reset meets a write, the library says of each stream only that its connection ended.
+    fn failure(&self, attempt: &str, error: &hyper::Error) -> Failure {
+        let failure = failure::http(attempt, error);
+        if failure.kind == ErrorKind::Truncated && self.shared.proof.was_reset() {
+            return Failure::new(ErrorKind::Reset, format!("{}; the server reset the connection", failure.message));
+        }
+        failure
+    }
+}
+
 impl Connection for Http2Connection {
     async fn request(&mut self, mut sink: Option<Sink<'_>>) -> Result<Answer, Failure> {
-        let attempt = |what: &str| {
-            let what = what.to_owned();
-            move |error: hyper::Error| failure::http(&what, &error)
-        };
-        self.sender.ready().await.map_err(attempt("sending the request"))?;
+        self.sender.ready().await.map_err(|error| self.failure("sending the request", &error))?;
         let sent = self.sender.send_request(self.shared.recipe.request());
-        let response = sent.await.map_err(attempt("waiting for the response"))?;
+        let response = sent.await.map_err(|error| self.failure("waiting for the response", &error))?;
         let first_byte = Instant::now();
         let status = response.status().as_u16();
         let mut body: Incoming = response.into_body();
         let mut bytes_in = 0;
         while !body.is_end_stream() {
             let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await else { break };
-            let frame = frame.map_err(attempt("receiving the response"))?;
+            let frame = frame.map_err(|error| self.failure("receiving the response", &error))?;
             if let Some(data) = frame.data_ref() {
                 bytes_in += data.len() as u64;
                 if let Some(sink) = &mut sink {

@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::{Pause, Schedule};
 
+use crate::client::bench::{Bench, Clock};
 use crate::client::deadline::Elapsed;
-use crate::client::engine::{Bench, Clock};
 use crate::client::pool::{Lane, Pool};
 use crate::client::record::Record;
 use crate::client::schedule::{ArrivalTimes, Limit, Phase, Share, pause, random};

@@ -1,5 +1,6 @@
 //! The client: what to send comes from the spec, when from a schedule, how from a transport.
 
+mod bench;
 mod check;
 pub(crate) mod control;
 mod deadline;

@@ -8,8 +8,8 @@ use tokio::sync::{Mutex, Semaphore};
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::ConnectionPolicy;
 
+use crate::client::bench::Bench;
 use crate::client::deadline::{Deadline, Elapsed};
-use crate::client::engine::Bench;
 use crate::client::schedule::Share;
 use crate::client::transport::{Connection, Failure, Opened, Transport};
 

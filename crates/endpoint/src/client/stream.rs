@@ -50,11 +50,12 @@ pub(crate) struct Dialed {
     pub ready: Option<Instant>,
 }
 
-/// What is known of the TLS session of a stream, while the stream is in other hands.
+/// What is known of a stream and its TLS session, while the stream is in other hands.
 #[derive(Debug, Default)]
 pub(crate) struct Proof {
     handshake: Cell<Option<Handshake>>,
     tickets: Cell<u32>,
+    reset: Cell<bool>,
 }
 
 impl Proof {
@@ -66,6 +67,21 @@ impl Proof {
     /// Whether a session ticket arrived.
     pub fn has_ticket(&self) -> bool {
         self.tickets.get() > 0
+    }
+
+    /// Whether the server has reset the connection.
+    pub fn was_reset(&self) -> bool {
+        self.reset.get()
+    }
+
+    /// Notes a reset. The kernel tells of it once, to whatever reads or writes next; after that it speaks of a broken pipe.
+    fn note<R>(&self, polled: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
+        if let Poll::Ready(Err(error)) = &polled
+            && error.kind() == io::ErrorKind::ConnectionReset
+        {
+            self.reset.set(true);
+        }
+        polled
     }
 }
 
@@ -204,23 +220,26 @@ impl Stream {
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        match &mut this.wire {
+        let polled = match &mut this.wire {
             Wire::Plain(tcp) => Pin::new(tcp).poll_read(cx, buffer),
             Wire::Tls(tls) => {
-                let result = Pin::new(&mut **tls).poll_read(cx, buffer);
+                let polled = Pin::new(&mut **tls).poll_read(cx, buffer);
                 this.prove();
-                result
+                polled
             }
-        }
+        };
+        this.proof.note(polled)
     }
 }
 
 impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().wire {
+        let this = self.get_mut();
+        let polled = match &mut this.wire {
             Wire::Plain(tcp) => Pin::new(tcp).poll_write(cx, bytes),
             Wire::Tls(tls) => Pin::new(&mut **tls).poll_write(cx, bytes),
-        }
+        };
+        this.proof.note(polled)
     }
 
     fn poll_write_vectored(
@@ -228,10 +247,12 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().wire {
+        let this = self.get_mut();
+        let polled = match &mut this.wire {
             Wire::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, bytes),
             Wire::Tls(tls) => Pin::new(&mut **tls).poll_write_vectored(cx, bytes),
-        }
+        };
+        this.proof.note(polled)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -239,10 +260,12 @@ impl AsyncWrite for Stream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().wire {
+        let this = self.get_mut();
+        let polled = match &mut this.wire {
             Wire::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
             Wire::Tls(tls) => Pin::new(&mut **tls).poll_flush(cx),
-        }
+        };
+        this.proof.note(polled)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

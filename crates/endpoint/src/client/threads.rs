@@ -13,8 +13,9 @@ use wirelab_model::event::Configured;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::ClientSpec;
 
+use crate::client::bench::Progress;
 use crate::client::control::Message;
-use crate::client::engine::{Engine, Part, Progress};
+use crate::client::engine::{Engine, Part};
 use crate::client::h3::H3Transport;
 use crate::client::http1::Http1Transport;
 use crate::client::http2::Http2Transport;

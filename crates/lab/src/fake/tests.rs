@@ -8,37 +8,13 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::{Handshake, Sample};
-use wirelab_model::settings::Exchange;
-use wirelab_model::spec::{
-    Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Request, Resumption, Schedule, Timeouts,
-    Transport,
-};
-use wirelab_model::units::{Size, Span};
+use wirelab_model::spec::{Arrivals, ClientSpec, Extent, Recording, Request, Schedule, Transport};
 
 use super::{Case, Fake, Misbehaviour, Moment, Noise, Script};
 use crate::{ExitStatus, Lab, Launch, Process, Role, Silence};
 
 fn job() -> Job {
-    Job {
-        protocol: Protocol::H2,
-        server: "builtin".to_owned(),
-        client: "builtin".to_owned(),
-        placement: "local".to_owned(),
-        exchange: Exchange::Files,
-        request_size: Size(0),
-        response_size: Size(1024),
-        delay: Span(0),
-        connections: ConnectionPolicy::PerRequest,
-        schedule: Schedule::Closed { workers: 1, pause: Pause::None },
-        extent: Extent::Requests(200),
-        warm_up: None,
-        resumption: Resumption::None,
-        timeouts: Timeouts { connect_ns: 1_000_000_000, request_ns: 1_000_000_000 },
-        recording: Recording::Samples,
-        transport: Transport::default(),
-        server_threads: None,
-        client_threads: None,
-    }
+    Job { extent: Extent::Requests(200), ..Job::plain(Protocol::H2) }
 }
 
 fn spec(job: &Job, seed: u64, results: &Path) -> ClientSpec {

@@ -14,7 +14,7 @@ use wirelab_model::plan::{Plan, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ConnectionPolicy, Pause, Schedule};
 
-use super::{POLITE_INTERVAL, trust};
+use super::POLITE_INTERVAL;
 use crate::args::ProbeArgs;
 use crate::target::Target;
 
@@ -101,7 +101,7 @@ fn perform(
     stop: &AtomicBool,
 ) -> TrialRecord {
     let job = &plan.cells[trial.cell].job;
-    let mut spec = target.spec(job.protocol, trust(args), (args.timeout, args.timeout), trial.seed);
+    let mut spec = target.spec(job.protocol, &args.reach, args.reach.timeout, trial.seed);
     spec.extent = job.extent;
     if job.connections == ConnectionPolicy::PerRequest {
         spec.connections = ConnectionPolicy::PerRequest;

@@ -1,0 +1,218 @@
+//! What the lanes of one thread share: the transport, its limits, what a right answer is, and what is recorded.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Schedule};
+
+use crate::client::record::{Record, Recorder};
+use crate::client::schedule::Share;
+use crate::client::transport::{Answer, Failure, Transport};
+use crate::refusal::Refusal;
+use crate::wait::Timer;
+
+/// A clock to wait by; tests have one that they turn by hand.
+pub(crate) trait Clock: Default + 'static {
+    /// The moment.
+    fn now() -> Instant;
+    /// Returns at `at`, or at once if that has passed.
+    fn until(&mut self, at: Instant) -> impl Future<Output = ()>;
+}
+
+impl Clock for Timer {
+    fn now() -> Instant {
+        Instant::now()
+    }
+
+    async fn until(&mut self, at: Instant) {
+        // Most waits of a closed loop without pauses are for a moment that has passed.
+        if at > Instant::now() {
+            Self::until(self, at).await;
+        }
+    }
+}
+
+/// Counts of one thread that others may read at any time.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct Progress {
+    /// Requests completed in the measured window, failed ones included.
+    pub requests: AtomicU64,
+    /// Those that failed.
+    pub failed: AtomicU64,
+}
+
+/// Time-outs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timeouts {
+    /// For a connection.
+    pub connect: Duration,
+    /// For a request, connecting included.
+    pub request: Duration,
+}
+
+/// What all lanes of a thread share.
+#[derive(Debug)]
+pub(crate) struct Bench<T> {
+    /// Opens connections.
+    pub transport: T,
+    /// Time-outs.
+    pub timeouts: Timeouts,
+    /// Whether each request has a connection of its own.
+    pub per_request: bool,
+    /// Whether a connection carries several requests at a time.
+    pub multiplexes: bool,
+    /// Bytes of request body.
+    pub body_size: u64,
+    expected: Option<(u16, u64)>,
+    is_http: bool,
+    /// Bare UDP retransmits nothing: what does not come in time is lost.
+    silence: ErrorKind,
+    now: fn() -> Instant,
+    numbers: Arc<AtomicU32>,
+    progress: Arc<Progress>,
+    measuring: Cell<bool>,
+    recorder: RefCell<Recorder>,
+    last_end: Cell<Option<Instant>>,
+    first_failure: RefCell<Option<Failure>>,
+}
+
+impl<T: Transport> Bench<T> {
+    /// The bench of one thread, which measures nothing yet.
+    pub fn build<K: Clock>(
+        spec: &ClientSpec,
+        share: Share,
+        numbers: Arc<AtomicU32>,
+        progress: Arc<Progress>,
+    ) -> Result<Self, Refusal> {
+        let transport = T::build(spec)?;
+        Ok(Self {
+            transport,
+            timeouts: Timeouts {
+                connect: Duration::from_nanos(spec.timeouts.connect_ns),
+                request: Duration::from_nanos(spec.timeouts.request_ns),
+            },
+            per_request: spec.connections == ConnectionPolicy::PerRequest,
+            multiplexes: spec.protocol.multiplexes(),
+            body_size: spec.request.body_size,
+            expected: spec.request.expect.as_ref().map(|expect| (expect.status, expect.body_size)),
+            is_http: spec.protocol.is_http(),
+            silence: if spec.protocol == Protocol::Udp { ErrorKind::Lost } else { ErrorKind::Timeout },
+            now: K::now,
+            numbers,
+            progress,
+            measuring: Cell::new(false),
+            recorder: RefCell::new(Recorder::new(spec.recording, expected_requests(spec, share))),
+            last_end: Cell::new(None),
+            first_failure: RefCell::new(None),
+        })
+    }
+
+    /// Opens a connection under its deadline.
+    pub async fn connect(&self) -> Result<T::Connection, Failure> {
+        match tokio::time::timeout(self.timeouts.connect.min(self.timeouts.request), self.transport.connect()).await {
+            Ok(opened) => Ok(opened?.connection),
+            Err(_) => Err(self.connect_timeout()),
+        }
+    }
+
+    /// From now on, requests that end are recorded.
+    pub fn begin_measuring(&self) {
+        self.measuring.set(true);
+    }
+
+    /// From now on they are not. The end of the last one that was, if there was any.
+    pub fn end_measuring(&self) -> Option<Instant> {
+        self.measuring.set(false);
+        self.last_end.get()
+    }
+
+    /// Hands over what was recorded, and the first failure.
+    pub fn take(&self) -> (Recorder, Option<Failure>) {
+        (self.recorder.replace(Recorder::Samples(Vec::new())), self.first_failure.take())
+    }
+
+    /// The moment.
+    pub fn now(&self) -> Instant {
+        (self.now)()
+    }
+
+    /// The number of a connection that was just opened.
+    pub fn next_number(&self) -> u32 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Whether a complete response is the right one.
+    pub fn judge(&self, answer: &Answer) -> Result<(), Failure> {
+        let fail = |kind, message| Err(Failure::new(kind, message));
+        match (self.expected, answer.status) {
+            (Some((wanted, _)), Some(status)) if status != wanted => {
+                fail(ErrorKind::Status, format!("the server answered with status {status} instead of {wanted}"))
+            }
+            // Measuring a redirect instead of what it leads to would be a wrong number that looks right. 304 is no redirect.
+            (None, Some(status @ (300..=303 | 305..=399))) => fail(
+                ErrorKind::Status,
+                format!("the server answered with status {status}, a redirect, which is not followed"),
+            ),
+            (None, Some(status)) if status >= 400 => {
+                fail(ErrorKind::Status, format!("the server answered with status {status}"))
+            }
+            (Some(_), None) if self.is_http => fail(ErrorKind::Protocol, "the response has no status".to_owned()),
+            (Some((_, size)), _) if answer.bytes_in < size => {
+                let got = answer.bytes_in;
+                fail(ErrorKind::Truncated, format!("the response has {got} bytes instead of {size}"))
+            }
+            (Some((_, size)), _) if answer.bytes_in > size => {
+                let got = answer.bytes_in;
+                fail(ErrorKind::Digest, format!("the response has {got} bytes instead of {size}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Records a request that ended.
+    pub fn keep(&self, mut record: Record, failure: Option<&Failure>) {
+        if !self.measuring.get() {
+            return;
+        }
+        if let Some(failure) = failure {
+            record.error = Some(failure.kind);
+            self.progress.failed.fetch_add(1, Ordering::Relaxed);
+            if self.first_failure.borrow().is_none() {
+                self.first_failure.replace(Some(failure.clone()));
+            }
+        }
+        self.progress.requests.fetch_add(1, Ordering::Relaxed);
+        if self.last_end.get().is_none_or(|last| last < record.end) {
+            self.last_end.set(Some(record.end));
+        }
+        self.recorder.borrow_mut().push(record);
+    }
+
+    /// A connection was not ready in time.
+    pub fn connect_timeout(&self) -> Failure {
+        let limit = self.timeouts.connect.min(self.timeouts.request);
+        Failure::new(ErrorKind::Timeout, format!("connecting took longer than {limit:?}"))
+    }
+
+    /// A response was not complete in time.
+    pub fn request_timeout(&self) -> Failure {
+        Failure::new(self.silence, format!("the response was not complete after {:?}", self.timeouts.request))
+    }
+}
+
+/// How many requests a thread will record, for the memory that they take.
+fn expected_requests(spec: &ClientSpec, share: Share) -> u64 {
+    match (spec.extent, spec.schedule) {
+        (Extent::Requests(count), _) => share.part(count),
+        (Extent::DurationNs(ns), Schedule::Open { rate_per_s, .. }) => {
+            (rate_per_s * ns as f64 / 1e9 / f64::from(share.of) * 1.1) as u64
+        }
+        // A guess: what a fast protocol may do on one core.
+        (Extent::DurationNs(ns), Schedule::Closed { .. }) => ns / 20_000,
+    }
+}
