@@ -26,7 +26,6 @@ mod udp_message;
 mod udp_socket;
 mod wait;
 
-pub use client::transport::Failure;
 pub use contract::{request, request_on, serve, serve_on};
 pub use describe::{NAME, describe};
-pub use refusal::Refusal;
+pub use refusal::{Failure, Refusal};

@@ -1,10 +1,24 @@
-//! Why an endpoint does not begin: it cannot do what the spec asks for, or something went wrong.
+//! Why a request fails, and why an endpoint does not begin: it cannot do what the spec asks for, or something went wrong.
 
 use std::fmt;
 
 use wirelab_model::outcome::ErrorKind;
 
-use crate::client::transport::Failure;
+/// Why a connection or a request failed.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The class.
+    pub kind: ErrorKind,
+    /// What was attempted and what happened.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure of this class.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
 
 /// What keeps an endpoint from doing its spec.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::study::Selector;
+use crate::selector::Selector;
 
 /// A statement, published or the author's own, with the tests that decide it: it holds if all of them hold, does not
 /// hold if any is clearly violated, otherwise the study cannot tell.

@@ -17,6 +17,7 @@ pub mod pattern;
 pub mod plan;
 pub mod protocol;
 pub mod sample;
+pub mod selector;
 pub mod settings;
 pub mod spec;
 pub mod study;

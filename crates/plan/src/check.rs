@@ -7,11 +7,12 @@ use wirelab_model::settings::Settings;
 use wirelab_model::study::{Factor, Study};
 use wirelab_model::units::Share;
 
-use crate::error::{Step, StudyError, steps};
+use crate::error::StudyError;
 use crate::factor::{NOT_SCALAR, is_scalar, keys, keys_of, level_name, level_names, one_setting};
 use crate::limits::{MAX_BLOCKS, MAX_CELLS, MAX_ENTRIES, MAX_FACTORS, MAX_NAME, MAX_PRESETS};
+use crate::locate::{Step, steps};
+use crate::preset::{DEFAULT_PRESET, with_preset};
 use crate::ranges::out_of_range;
-use crate::resolve::{DEFAULT_PRESET, with_preset};
 use crate::selectors;
 use crate::words::{nearest, one_of};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::locate::{self, Place};
+use crate::locate::{self, Part, Place, Step, dotted};
 
 /// Why a study cannot be used: where, what is wrong, what was expected, and the nearest word that would have been right.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,44 +16,6 @@ struct Inner {
     part: Part,
     place: Option<Place>,
 }
-
-/// A step on the way from the root of a study to one of its values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
-    Key(String),
-    Index(usize),
-}
-
-/// Which part of an entry is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    Key,
-    Value,
-}
-
-impl From<&str> for Step {
-    fn from(key: &str) -> Self {
-        Self::Key(key.to_owned())
-    }
-}
-
-impl From<&String> for Step {
-    fn from(key: &String) -> Self {
-        Self::Key(key.clone())
-    }
-}
-
-impl From<usize> for Step {
-    fn from(index: usize) -> Self {
-        Self::Index(index)
-    }
-}
-
-/// A path from its steps: `steps!["factors", name, 2]`.
-macro_rules! steps {
-    ($($step:expr),* $(,)?) => { [$($crate::error::Step::from($step)),*] };
-}
-pub(crate) use steps;
 
 /// Longer messages are cut, because they quote a file that may be anything.
 const MAX_MESSAGE: usize = 800;
@@ -141,16 +103,3 @@ impl fmt::Display for StudyError {
 }
 
 impl std::error::Error for StudyError {}
-
-/// `factors.payload[2]`
-fn dotted(path: &[Step]) -> String {
-    let mut text = String::new();
-    for step in path {
-        match step {
-            Step::Key(key) if text.is_empty() => text.push_str(key),
-            Step::Key(key) => text.extend([".", key]),
-            Step::Index(index) => text.push_str(&format!("[{index}]")),
-        }
-    }
-    text
-}

@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use wirelab_model::study::{Selector, Study};
+use wirelab_model::selector::Selector;
+use wirelab_model::study::Study;
 use wirelab_model::units::{Frequency, Size, Span};
 
 use crate::factor::{level_name, level_names};

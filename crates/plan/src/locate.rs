@@ -6,7 +6,56 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::error::{Part, Step};
+/// A step on the way from the root of a study to one of its values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Which part of an entry is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Key,
+    Value,
+}
+
+impl From<&str> for Step {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
+}
+
+impl From<&String> for Step {
+    fn from(key: &String) -> Self {
+        Self::Key(key.clone())
+    }
+}
+
+impl From<usize> for Step {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+/// A path from its steps: `steps!["factors", name, 2]`.
+macro_rules! steps {
+    ($($step:expr),* $(,)?) => { [$($crate::locate::Step::from($step)),*] };
+}
+pub(crate) use steps;
+
+/// `factors.payload[2]`
+pub(crate) fn dotted(path: &[Step]) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) if text.is_empty() => text.push_str(key),
+            Step::Key(key) => text.extend([".", key]),
+            Step::Index(index) => text.push_str(&format!("[{index}]")),
+        }
+    }
+    text
+}
 
 /// The bytes of `text` that `path` leads to, or those of the nearest thing on the way to it that the file has.
 pub(crate) fn span(text: &str, path: &[Step], part: Part) -> Range<usize> {
@@ -109,7 +158,6 @@ impl fmt::Display for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::steps;
 
     const TEXT: &str = "name = \"x\"\n[factors]\nprotocol = [\"h1\", \"hü2\"]\nkind.new = { workers = 1 }\n[[exclude]]\nkind = \"a\"\n";
 

@@ -9,10 +9,11 @@ use wirelab_model::study::Study;
 use wirelab_model::warning::Warning;
 
 use crate::check;
-use crate::error::{StudyError, steps};
+use crate::error::StudyError;
 use crate::exclude::Exclusions;
 use crate::factor::{self, overlaid};
 use crate::job::job;
+use crate::locate::steps;
 use crate::sample_size;
 
 /// Makes a plan of a study to which preset and command line are applied ([`resolve`](crate::resolve())).

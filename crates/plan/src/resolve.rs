@@ -2,16 +2,14 @@
 
 use serde_json::Value;
 use wirelab_model::settings::Settings;
-use wirelab_model::study::{Factor, Preset, Study};
+use wirelab_model::study::{Factor, Study};
 use wirelab_model::units::{Share, Span};
 
 use crate::check;
 use crate::error::StudyError;
 use crate::factor::{keys_of, level_name, level_names, one_setting, overlaid};
+use crate::preset::{Asked, DEFAULT_PRESET, with_preset};
 use crate::words::{nearest, one_of};
-
-/// The preset that is the study as it is written.
-pub const DEFAULT_PRESET: &str = "default";
 
 /// The keys of `--set` that are neither factors nor settings.
 const KEYS: [&str; 8] = [
@@ -70,40 +68,6 @@ fn unknown_preset(study: &Study, name: &str) -> StudyError {
     let known: Vec<_> = [DEFAULT_PRESET].into_iter().chain(study.presets.keys().map(String::as_str)).collect();
     let message = format!("the study `{}` has no preset `{name}`, only {}", study.name, one_of(&known));
     StudyError::new(message).meant(nearest(name, known))
-}
-
-/// The study with one of its presets applied.
-pub(crate) fn with_preset(mut study: Study, preset: &Preset) -> Study {
-    study.workload = overlaid(&study.workload, &preset.workload);
-    for (name, factor) in &preset.factors {
-        study.factors.insert(name.clone(), factor.clone());
-    }
-    let asked = Asked { min: preset.min_blocks.is_some(), max: preset.max_blocks.is_some(), compared: None };
-    study.blocks.min = preset.min_blocks.unwrap_or(study.blocks.min);
-    study.blocks.max = preset.max_blocks.unwrap_or(study.blocks.max);
-    study.blocks.budget = preset.budget.or(study.blocks.budget);
-    asked.reconcile(&mut study);
-    study
-}
-
-/// What was asked for explicitly.
-#[derive(Default)]
-struct Asked {
-    min: bool,
-    max: bool,
-    /// The `--set` that replaced the levels of the compared factor.
-    compared: Option<String>,
-}
-
-impl Asked {
-    fn reconcile(&self, study: &mut Study) {
-        let blocks = &mut study.blocks;
-        match (self.min, self.max) {
-            (false, true) => blocks.min = blocks.min.min(blocks.max),
-            (true, false) => blocks.max = blocks.max.max(blocks.min),
-            _ => {}
-        }
-    }
 }
 
 fn apply(study: &mut Study, set: &str, asked: &mut Asked) -> Result<(), StudyError> {

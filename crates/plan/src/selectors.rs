@@ -4,10 +4,12 @@ use std::collections::HashSet;
 
 use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
-use wirelab_model::study::{Selector, Study};
+use wirelab_model::selector::Selector;
+use wirelab_model::study::Study;
 
-use crate::error::{Step, StudyError, steps};
+use crate::error::StudyError;
 use crate::factor::{level_name, level_names};
+use crate::locate::{Step, steps};
 use crate::words::{nearest, one_of};
 
 type Checked = Result<(), StudyError>;

@@ -4,9 +4,16 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use jiff::{Timestamp, Unit};
 use wirelab_model::journal::Entry;
 
 use crate::error::RunError;
+
+/// Now, as RFC 3339 in UTC with milliseconds.
+pub(crate) fn timestamp() -> String {
+    let now = Timestamp::now();
+    now.round(Unit::Millisecond).unwrap_or(now).to_string()
+}
 
 /// What a journal holds.
 #[derive(Debug, Clone, Default, PartialEq)]

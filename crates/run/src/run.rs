@@ -19,8 +19,7 @@ use wirelab_model::warning::Warning;
 
 use crate::error::RunError;
 use crate::folder::Folder;
-use crate::journal::{self, Contents};
-use crate::session::timestamp;
+use crate::journal::{self, Contents, timestamp};
 use crate::trial::{Limits, observers};
 use crate::{documents, environment, samples};
 

@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use jiff::{Timestamp, Unit};
 use wirelab_lab::{Lab, LabError, Role, fake, refuses_unknown_protocol};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::{Entry, StopReason, TrialRecord};
@@ -13,18 +12,12 @@ use wirelab_model::plan::Trial;
 
 use crate::documents::Documents;
 use crate::error::RunError;
-use crate::journal::{self, Writer};
+use crate::journal::{self, Writer, timestamp};
 use crate::pki::Pki;
 use crate::progress::{Phase, Progress};
 use crate::run::Run;
 use crate::spec::Files;
 use crate::trial::{Bench, observers};
-
-/// Now, as RFC 3339 in UTC with milliseconds.
-pub(crate) fn timestamp() -> String {
-    let now = Timestamp::now();
-    now.round(Unit::Millisecond).unwrap_or(now).to_string()
-}
 
 impl Run {
     /// Works on the run until the study is done, its budget is spent, or `stop` is raised; tells `progress` before and

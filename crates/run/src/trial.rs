@@ -20,9 +20,9 @@ use wirelab_observe::{Observer, Reaped, Targets, Window};
 
 use crate::error::RunError;
 use crate::folder::{self, Folder};
+use crate::journal::timestamp;
 use crate::player::{Cut, Player};
 use crate::results::{self, Results};
-use crate::session::timestamp;
 use crate::spec::{self, Files};
 use crate::{samples, verify};
 

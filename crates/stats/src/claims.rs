@@ -3,7 +3,8 @@
 use indexmap::IndexMap;
 use wirelab_model::claim::{Bound, Claim, Test};
 use wirelab_model::plan::{Cell, Plan};
-use wirelab_model::study::{Selector, Study};
+use wirelab_model::selector::Selector;
+use wirelab_model::study::Study;
 
 use crate::analysis::{ClaimResult, ClaimVerdict, Effect, Interval};
 use crate::bootstrap::Bootstrap;

@@ -13,7 +13,7 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Sample;
 use wirelab_model::spec::ClientSpec;
 
-use crate::case::{Finding, Stop, demand};
+use crate::finding::{Finding, Stop, demand};
 use crate::stage::{Party, Stage};
 
 /// What an endpoint answered to a spec, in one of the three ways that the contract has.

@@ -7,6 +7,7 @@
 mod case;
 mod cases;
 mod conversation;
+mod finding;
 mod hostile;
 mod material;
 mod pair;
@@ -22,7 +23,7 @@ use wirelab_model::endpoint::Endpoint;
 
 pub use report::{CaseResult, Report, Verdict};
 
-use case::Stop;
+use finding::Stop;
 use stage::Stage;
 
 /// How long an endpoint may take for any one step: to start, to refuse, to answer a word. Long, because the machine may

@@ -13,8 +13,8 @@ use wirelab_model::spec::{
     ServerSpec, ServerTls, Timeouts, Transport,
 };
 
-use crate::case::{Finding, Stop};
 use crate::conversation::{Answer, Run, Server, json as as_json, run_client, samples};
+use crate::finding::{Finding, Stop};
 use crate::material::SERVER_NAME;
 use crate::stage::{Party, Stage};
 use crate::verify;

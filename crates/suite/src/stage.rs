@@ -10,7 +10,7 @@ use wirelab_model::endpoint::{Description, Endpoint, Role as Abilities};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::Feature;
 
-use crate::case::{Finding, Stop};
+use crate::finding::{Finding, Stop};
 use crate::material::Material;
 
 /// Lines of a log in the reason of a failure.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use wirelab_model::sample::{Handshake, Sample};
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Feature, Resumption};
 
-use crate::case::{Finding, demand};
 use crate::conversation::Run;
+use crate::finding::{Finding, demand};
 
 /// Checks counts, sizes, statuses, connections, handshakes and times against the spec.
 pub fn records(spec: &ClientSpec, run: &Run, samples: &[Sample]) -> Finding {
@@ -23,7 +23,7 @@ pub fn records(spec: &ClientSpec, run: &Run, samples: &[Sample]) -> Finding {
     for (number, sample) in samples.iter().enumerate() {
         demand(sample.is_ok(), || format!("expected every request to succeed; record {number} is {sample:?}"))?;
         exchange(spec, run, sample)
-            .map_err(|why| crate::case::Stop::broken(format!("record {number}: {why}; {sample:?}")))?;
+            .map_err(|why| crate::finding::Stop::broken(format!("record {number}: {why}; {sample:?}")))?;
     }
     match spec.connections {
         ConnectionPolicy::PerRequest => one_each(spec, samples),

@@ -14,22 +14,13 @@ use crate::client::bench::Progress;
 use crate::client::engine::Part;
 use crate::client::record::Results;
 use crate::client::schedule::Share;
-use crate::client::threads::{self, Job, Order, Report};
+use crate::client::threads::{self, Job, Message, Order, Report};
 use crate::client::transport::Failure;
 use crate::client::validate;
 use crate::refusal::Refusal;
 
 /// How often the caller of [`Control::watch`] is asked.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
-
-/// What comes in while a client works.
-#[derive(Debug)]
-pub(crate) enum Message {
-    /// A thread says something.
-    Report(Report),
-    /// A word came in, at this moment.
-    Word(Command, Instant),
-}
 
 /// Why a phase did not come to its end.
 #[derive(Debug)]

@@ -25,9 +25,10 @@ pub mod transport;
 pub(crate) mod udp;
 mod validate;
 
-pub(crate) use control::{Control, Ended, Message, Watch};
+pub(crate) use control::{Control, Ended, Watch};
 pub(crate) use failure::http as http_failure;
 pub(crate) use http::Recipe;
 pub(crate) use http2::LocalExecutor;
 pub use record::Results;
 pub(crate) use stream::{Dialed, Dialer};
+pub(crate) use threads::Message;

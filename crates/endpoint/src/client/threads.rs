@@ -9,12 +9,11 @@ use std::time::Instant;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
-use wirelab_model::event::Configured;
+use wirelab_model::event::{Command, Configured};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::ClientSpec;
 
 use crate::client::bench::Progress;
-use crate::client::control::Message;
 use crate::client::engine::{Engine, Part};
 use crate::client::h3::H3Transport;
 use crate::client::http1::Http1Transport;
@@ -59,6 +58,15 @@ pub(crate) enum Report {
     Finished(Box<Part>),
     /// It ended without a word, by a panic.
     Lost,
+}
+
+/// What comes in while a client works.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A thread says something.
+    Report(Report),
+    /// A word came in, at this moment.
+    Word(Command, Instant),
 }
 
 /// What a thread is started with.

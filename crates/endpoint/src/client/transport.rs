@@ -6,10 +6,10 @@
 use std::time::Instant;
 
 use wirelab_model::event::Configured;
-use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::ClientSpec;
 
+pub use crate::refusal::Failure;
 use crate::refusal::Refusal;
 
 /// Opens connections by one protocol to one server. Each of the client's threads has its own.
@@ -88,20 +88,4 @@ pub struct Answer {
     pub bytes_in: u64,
     /// Its HTTP status.
     pub status: Option<u16>,
-}
-
-impl Failure {
-    /// A failure of this class.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
-    }
-}
-
-/// Why a connection or a request failed.
-#[derive(Debug, Clone)]
-pub struct Failure {
-    /// The class.
-    pub kind: ErrorKind,
-    /// What was attempted and what happened.
-    pub message: String,
 }

@@ -6,8 +6,9 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, Feature};
 
-use crate::case::{Case, Finding, Stop};
+use crate::case::Case;
 use crate::conversation::{self, Answer};
+use crate::finding::{Finding, Stop};
 use crate::material::DOCUMENTS;
 use crate::pair::{DELAY_US, Pair, applies, can_both};
 use crate::stage::Stage;

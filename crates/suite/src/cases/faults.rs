@@ -7,8 +7,9 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, Expect, Extent, Feature, Timeouts};
 
-use crate::case::{Case, Finding, Stop, demand};
+use crate::case::Case;
 use crate::conversation::{Answer, run};
+use crate::finding::{Finding, Stop, demand};
 use crate::hostile::{self, Evil, Hostile};
 use crate::pair::{LOCALHOST, Pair, can_both, sha256};
 use crate::stage::Stage;

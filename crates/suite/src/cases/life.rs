@@ -8,8 +8,9 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, ServerSpec};
 
-use crate::case::{Case, Finding, Stop, demand};
+use crate::case::Case;
 use crate::conversation::{Answer, Server, json, warm_client};
+use crate::finding::{Finding, Stop, demand};
 use crate::pair::{LOCALHOST, Pair};
 use crate::stage::Stage;
 

@@ -5,8 +5,9 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::Sample;
 use wirelab_model::spec::{Arrivals, Extent, Pause, Recording, Schedule};
 
-use crate::case::{Case, Finding, Stop, demand};
+use crate::case::Case;
 use crate::conversation::histograms;
+use crate::finding::{Finding, Stop, demand};
 use crate::pair::Pair;
 use crate::stage::Stage;
 

@@ -5,8 +5,9 @@ use wirelab_lab::Role;
 use wirelab_model::endpoint::Role as Abilities;
 use wirelab_model::protocol::Protocol;
 
-use crate::case::{Case, Finding, Stop};
+use crate::case::Case;
 use crate::conversation::{Answer, Server, json as as_json, run_client};
+use crate::finding::{Finding, Stop};
 use crate::pair::Pair;
 use crate::stage::Stage;
 

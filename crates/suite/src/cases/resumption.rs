@@ -5,7 +5,8 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::Resumption;
 
-use crate::case::{Case, Finding, demand};
+use crate::case::Case;
+use crate::finding::{Finding, demand};
 use crate::pair::Pair;
 use crate::stage::Stage;
 

@@ -9,8 +9,9 @@ use wirelab_model::event::Configured;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::Transport;
 
-use crate::case::{Case, Finding, Stop, demand};
+use crate::case::Case;
 use crate::conversation::json as as_json;
+use crate::finding::{Finding, Stop, demand};
 use crate::pair::{Pair, Trial};
 use crate::stage::Stage;
 
