@@ -177,7 +177,7 @@ mod tests {
         assert_eq!((document.exchange, document.request_size), (Exchange::Echo, Size(0)));
         assert_eq!(document.response_size, Size(8192));
         let delay = of("protocol = 'quic'\nexchange = 'delay'\ndelay = '1 ms'");
-        assert_eq!((delay.exchange, delay.response_size, delay.delay), (Exchange::Delay, Size(0), Span(1_000_000)));
+        assert_eq!((delay.exchange, delay.response_size, delay.delay), (Exchange::Delay, Size(1), Span(1_000_000)));
     }
 
     #[test]
