@@ -53,6 +53,9 @@ pub enum Command {
     /// Watch over the processes of a run (internal)
     #[command(hide = true)]
     Guard,
+    /// Hold the network of a run (internal)
+    #[command(hide = true)]
+    Fabric,
 }
 
 /// Arguments of `run`.

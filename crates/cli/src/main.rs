@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Man(args) => commands::manual::man(&args),
         Command::Endpoint(args) => return commands::endpoint::endpoint(&args),
         Command::Guard => return commands::endpoint::guard(),
+        Command::Fabric => return commands::endpoint::fabric(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

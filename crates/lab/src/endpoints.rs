@@ -199,7 +199,7 @@ pub(crate) fn output(
     limit: usize,
     deadline: Instant,
 ) -> Result<(Vec<u8>, Exit), LabError> {
-    let mut process = LocalProcess::spawn(endpoint, arguments, None, Guard::shared())?;
+    let mut process = LocalProcess::spawn(endpoint, arguments, None, Guard::shared(), None)?;
     let silence = match process.read_all(limit, deadline) {
         Ok(answer) => return Ok((answer, process.end(deadline))),
         Err(Silence::Nonsense(why)) => format!("it printed {why}"),

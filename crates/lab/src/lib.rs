@@ -10,6 +10,7 @@ pub mod guard;
 mod lines;
 mod log;
 pub mod loopback;
+pub mod netns;
 mod open;
 pub mod probe;
 pub mod process;
@@ -21,6 +22,7 @@ use std::time::Instant;
 
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
+use wirelab_model::journal::LinkRecord;
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::{Job, Trial};
 pub use wirelab_model::usage::Usage;
@@ -29,6 +31,7 @@ use wirelab_model::warning::Warning;
 pub use fake::Fake;
 pub use guard::Guard;
 pub use loopback::Loopback;
+pub use netns::Netns;
 pub use open::{LABS, LabInfo, open};
 pub use probe::refuses_unknown_protocol;
 pub use process::LocalProcess;
@@ -48,7 +51,29 @@ pub trait Lab: Send {
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError>;
 
     /// A trial is about to begin: what is started from now on belongs to it. Labs that do not care do nothing.
-    fn begin_trial(&mut self, _trial: &Trial) {}
+    ///
+    /// # Errors
+    /// If the network cannot be made what the job says.
+    fn begin_trial(&mut self, _trial: &Trial, _job: &Job) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    /// The measured window of a trial of this cell has ended. What the report has to say of the network in it.
+    ///
+    /// # Errors
+    /// If the network was not what the job says, so that the trial does not count.
+    fn end_trial(&mut self, _cell: &str) -> Result<Vec<Warning>, LabError> {
+        Ok(Vec::new())
+    }
+
+    /// Measures what the links of these jobs really do, each once, while nothing else uses them. Labs without links of their
+    /// own have none to measure.
+    ///
+    /// # Errors
+    /// If measuring fails. A link that misbehaves is no error.
+    fn measure_links(&mut self, _jobs: &[&Job], _seed: u64) -> Result<Vec<LinkRecord>, LabError> {
+        Ok(Vec::new())
+    }
 
     /// Starts an endpoint. To be called from a thread that outlives the trial (see [`LocalProcess`]).
     ///

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::fake::{self, Fake, Script};
 use crate::loopback::{self, Loopback};
+use crate::netns::{self, Netns};
 use crate::{Lab, LabError};
 
 /// What there is to say of a lab.
@@ -18,7 +19,7 @@ pub struct LabInfo {
 }
 
 /// Every lab.
-pub const LABS: &[LabInfo] = &[loopback::INFO, fake::INFO];
+pub const LABS: &[LabInfo] = &[loopback::INFO, netns::INFO, fake::INFO];
 
 /// Opens a lab. `program` is wirelab's own file, which becomes the guard of labs with processes.
 ///
@@ -27,6 +28,8 @@ pub const LABS: &[LabInfo] = &[loopback::INFO, fake::INFO];
 pub fn open(name: &str, program: &Path) -> Result<Box<dyn Lab>, LabError> {
     if name == loopback::INFO.name {
         Ok(Box::new(Loopback::start(program)?))
+    } else if name == netns::INFO.name {
+        Ok(Box::new(Netns::start(program)?))
     } else if name == fake::INFO.name {
         Ok(Box::new(Fake::new(Script::plausible())))
     } else {
@@ -53,8 +56,8 @@ mod tests {
         let refusal = |name| open(name, Path::new("/nowhere")).err().unwrap().to_string();
         assert_eq!(
             refusal("loopbak"),
-            "there is no lab `loopbak`, did you mean `loopback`; the labs are loopback, fake"
+            "there is no lab `loopbak`, did you mean `loopback`; the labs are loopback, netns, fake"
         );
-        assert_eq!(refusal("xyz"), "there is no lab `xyz`; the labs are loopback, fake");
+        assert_eq!(refusal("xyz"), "there is no lab `xyz`; the labs are loopback, netns, fake");
     }
 }

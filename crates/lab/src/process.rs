@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, kill_process_group, pidfd_open, set_parent_process_death_signal,
 };
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 
@@ -62,10 +63,22 @@ impl LocalProcess {
         log: &Path,
         guard: Option<Arc<Guard>>,
     ) -> Result<Self, LabError> {
+        Self::start_in(endpoint, role, spec, log, guard, None)
+    }
+
+    /// The same in another place than that of wirelab.
+    pub(crate) fn start_in(
+        endpoint: &Endpoint,
+        role: Role,
+        spec: &Path,
+        log: &Path,
+        guard: Option<Arc<Guard>>,
+        home: Option<Arc<Home>>,
+    ) -> Result<Self, LabError> {
         let spec = std::path::absolute(spec)
             .map_err(|error| LabError(format!("cannot resolve the spec {}: {error}", spec.display())))?;
         let arguments = [OsStr::new(role.word()), OsStr::new("--spec"), spec.as_os_str()];
-        Self::spawn(endpoint, &arguments, Log::create(Some(log))?, guard)
+        Self::spawn(endpoint, &arguments, Log::create(Some(log))?, guard, home)
     }
 
     /// Starts an endpoint with these arguments.
@@ -74,6 +87,7 @@ impl LocalProcess {
         arguments: &[&OsStr],
         log: Option<std::fs::File>,
         guard: Option<Arc<Guard>>,
+        home: Option<Arc<Home>>,
     ) -> Result<Self, LabError> {
         let who = format!("{} ({})", endpoint.name, arguments[0].display());
         let (mut program, text) = command(endpoint, arguments, &who)?;
@@ -82,7 +96,7 @@ impl LocalProcess {
             program.env(crate::guard::MARK, guard.mark());
         }
         let registration = guard.as_ref().map(|guard| guard.registration()).transpose()?;
-        prepare(&mut program, registration);
+        prepare(&mut program, registration, home);
         let child = program.spawn().map_err(|error| {
             let remedy = match error.kind() {
                 io::ErrorKind::NotFound => "; is it installed, and does its `command` (and folder) exist?",
@@ -293,9 +307,30 @@ fn command(endpoint: &Endpoint, arguments: &[&OsStr], who: &str) -> Result<(Prog
     Ok((program, text.join(" ")))
 }
 
-/// Makes the process its group's leader, ties its life to this thread's, and registers it with the guard before it can do
-/// anything of its own.
-fn prepare(program: &mut Program, registration: Option<OwnedFd>) {
+/// The namespaces that a process lives in; those that are absent are wirelab's own.
+#[derive(Debug, Default)]
+pub(crate) struct Home {
+    /// The user namespace that owns the network namespace; entering that needs its rights.
+    pub owner: Option<OwnedFd>,
+    /// The network namespace.
+    pub network: Option<OwnedFd>,
+}
+
+impl Home {
+    /// Moves the calling process there. It makes two system calls and does not allocate.
+    fn enter(&self) -> io::Result<()> {
+        for (namespace, kind) in [(&self.owner, LinkNameSpaceType::User), (&self.network, LinkNameSpaceType::Network)] {
+            if let Some(namespace) = namespace {
+                move_into_link_name_space(namespace.as_fd(), Some(kind))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes the process its group's leader, ties its life to this thread's, registers it with the guard before it can do anything
+/// of its own, and moves it to its home.
+pub(crate) fn prepare(program: &mut Program, registration: Option<OwnedFd>, home: Option<Arc<Home>>) {
     let parent = getpid();
     program.process_group(0);
     let hook = move || {
@@ -304,9 +339,10 @@ fn prepare(program: &mut Program, registration: Option<OwnedFd>) {
             // wirelab ended before the line above; nobody is there to read this.
             return Err(io::ErrorKind::NotConnected.into());
         }
-        registration.as_ref().map_or(Ok(()), |pipe| Guard::register(pipe, getpid()))
+        registration.as_ref().map_or(Ok(()), |pipe| Guard::register(pipe, getpid()))?;
+        home.as_ref().map_or(Ok(()), |home| home.enter())
     };
     // SAFETY: between fork and exec only async-signal-safe functions may be called (signal-safety(7)). The closure makes
-    // four system calls, formats an integer on the stack, and neither allocates nor takes a lock.
+    // at most six system calls, formats an integer on the stack, and neither allocates nor takes a lock.
     unsafe { program.pre_exec(hook) };
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::Configured;
+use crate::link::{Link, Reading};
 use crate::metric::Values;
 use crate::outcome::Outcome;
 use crate::plan::Trial;
@@ -20,6 +21,8 @@ pub enum Entry {
         /// When, RFC 3339.
         at: String,
     },
+    /// The links of the lab were measured.
+    Links(LinkCheck),
     /// No further block will start, and why.
     Stopped {
         /// Why.
@@ -27,6 +30,41 @@ pub enum Entry {
         /// When, RFC 3339.
         at: String,
     },
+}
+
+/// What the links of the lab were measured to do, between two blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinkCheck {
+    /// The block that follows; the measurement counts for it and for the one before.
+    pub block: u32,
+    /// When, RFC 3339.
+    pub at: String,
+    /// Each link of the plan.
+    pub links: Vec<LinkRecord>,
+}
+
+impl LinkCheck {
+    /// Why a trial of this block over this link does not count; absent: it does.
+    #[must_use]
+    pub fn spoils(&self, block: u32, link: &Link) -> Option<&str> {
+        let concerns = block == self.block || block + 1 == self.block;
+        let record = self.links.iter().find(|record| concerns && record.link == *link)?;
+        record.miss.as_deref()
+    }
+}
+
+/// What a link was measured to do, beside what it was told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinkRecord {
+    /// The placement whose link it is.
+    pub placement: String,
+    /// What it was told.
+    pub link: Link,
+    /// What it does.
+    pub reading: Reading,
+    /// How it misbehaves; absent: it is within its tolerances.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub miss: Option<String>,
 }
 
 /// Why a run ended.

@@ -10,6 +10,7 @@ pub mod environment;
 pub mod event;
 pub mod histogram;
 pub mod journal;
+pub mod link;
 pub mod manifest;
 pub mod metric;
 pub mod outcome;

@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::link::Link;
 use crate::protocol::Protocol;
 use crate::settings::Exchange;
 use crate::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport};
@@ -63,6 +64,9 @@ pub struct Job {
     pub client: String,
     /// Where they run, in the lab's words.
     pub placement: String,
+    /// The network between them, where the placement has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
     /// What is asked for.
     pub exchange: Exchange,
     /// Bytes of request body.
@@ -102,6 +106,7 @@ impl Job {
             server: "builtin".to_owned(),
             client: "builtin".to_owned(),
             placement: "local".to_owned(),
+            link: None,
             exchange: Exchange::Files,
             request_size: Size(0),
             response_size: Size(1024),

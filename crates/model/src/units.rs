@@ -190,6 +190,29 @@ impl fmt::Display for Size {
 
 textual!(Size, "Size", r"^[0-9][0-9_.]* *(B|kB|KB|MB|GB|KiB|MiB|GiB)$", "32 KiB");
 
+/// Bits per second (0 to 2^63), written `"100 Mbit/s"`; prefixes are decimal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BitRate(pub u64);
+
+const BIT_RATES: [(&str, u64); 4] = [("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1000), ("bit/s", 1)];
+
+impl FromStr for BitRate {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let units = BIT_RATES.map(|(name, factor)| (name, factor as f64));
+        parse(text, &units, "a bit rate such as `100 Mbit/s`").map(|bits| Self(bits.round() as u64))
+    }
+}
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(f, self.0, &BIT_RATES)
+    }
+}
+
+textual!(BitRate, "BitRate", r"^[0-9][0-9_.]* *(bit|kbit|Mbit|Gbit)/s$", "100 Mbit/s");
+
 /// How often something happens, per second, written `"500/s"`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Frequency(pub f64);
@@ -249,6 +272,7 @@ mod tests {
         assert_eq!("32 KiB".parse(), Ok(Size(32_768)));
         assert_eq!("100 KB".parse(), Ok(Size(100_000)));
         assert_eq!("2k/s".parse(), Ok(Frequency(2000.0)));
+        assert_eq!("1.6 Mbit/s".parse(), Ok(BitRate(1_600_000)));
         assert_eq!("5 %".parse(), Ok(Share(0.05)));
     }
 
@@ -270,6 +294,10 @@ mod tests {
         for bytes in [0, 1, 1000, 1024, 1500, 65_536, 100_000, 524_288] {
             let size = Size(bytes);
             assert_eq!(size.to_string().parse(), Ok(size), "{size}");
+        }
+        for bits in [0, 1, 768_000, 1_600_000, 1_500_000_000] {
+            let rate = BitRate(bits);
+            assert_eq!(rate.to_string().parse(), Ok(rate), "{rate}");
         }
         assert_eq!(Share(0.07).to_string(), "7 %");
     }

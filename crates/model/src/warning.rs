@@ -107,6 +107,13 @@ pub enum Warning {
         /// What changed, each as a phrase with both values.
         what: Vec<String>,
     },
+    /// The process that emulates the link used nearly a whole processor.
+    EmulatorBusy {
+        /// The cell's label.
+        cell: String,
+        /// Its processor time as a share of the trial's length.
+        share: f64,
+    },
     /// Open loop: requests started late, so the client could not keep the schedule.
     ScheduleLag {
         /// The cell's label.
@@ -171,6 +178,10 @@ impl Warning {
                 "The run was continued under other conditions than it was begun under: {}. Trials before and after are not comparable.",
                 what.join("; ")
             ),
+            Self::EmulatorBusy { cell, share } => format!(
+                "In `{cell}` the emulated link took up to {:.0} % of a processor: it may have delayed packets, and what it took was missing elsewhere.",
+                share * 100.0
+            ),
             Self::ScheduleLag { cell, p99_ns } => format!(
                 "In `{cell}` one request in a hundred started more than {:.2} ms late: the client could not keep its schedule.",
                 p99_ns / 1e6
@@ -209,6 +220,9 @@ impl Warning {
             }
             Self::BusyMachine { .. } => "Stop other work and run again.",
             Self::ConditionsChanged { .. } => "Measure again from the start before you rely on a comparison.",
+            Self::EmulatorBusy { .. } => {
+                "Lower the rate of the link or the load, or use a machine with more processors."
+            }
             Self::ScheduleLag { .. } => "Lower the rate, give the client more threads, or use a faster machine.",
         }
     }

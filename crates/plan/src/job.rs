@@ -8,6 +8,7 @@ use wirelab_model::spec::{
 };
 use wirelab_model::units::{Size, Span};
 
+use crate::link::link;
 use crate::ranges::out_of_range;
 
 /// Resolves every default. A setting that the protocol does not have does not apply, even where it is set: the window
@@ -25,11 +26,13 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     let (exchange, request_size, response_size) = exchange(settings, protocol);
     let schedule = schedule(settings)?;
     let extent = extent(settings);
+    let placement = settings.placement.clone().unwrap_or_else(|| "local".to_owned());
     Ok(Job {
         protocol,
         server: settings.server.clone().unwrap_or_else(|| endpoint.clone()),
         client: settings.client.clone().unwrap_or(endpoint),
-        placement: settings.placement.clone().unwrap_or_else(|| "local".to_owned()),
+        link: link(settings, &placement)?,
+        placement,
         exchange,
         request_size,
         response_size,

@@ -36,6 +36,7 @@ mod exclude;
 mod factor;
 mod job;
 mod limits;
+mod link;
 mod locate;
 mod matrix;
 mod order;

@@ -4,10 +4,11 @@
 use std::ops::RangeInclusive;
 
 use wirelab_model::settings::Settings;
-use wirelab_model::units::{Size, Span};
+use wirelab_model::units::{BitRate, Share, Size, Span};
 
 const LARGEST_PAYLOAD: u64 = 1 << 30;
 const DAY: u64 = 86_400_000_000_000;
+const SECOND: u64 = 1_000_000_000;
 
 /// The first key whose value is out of range, with what is wrong.
 pub(crate) fn out_of_range(settings: &Settings) -> Option<(&'static str, String)> {
@@ -25,6 +26,11 @@ pub(crate) fn out_of_range(settings: &Settings) -> Option<(&'static str, String)
     };
     let s = settings;
     let found = [
+        span("round_trip", s.round_trip, 0..=10 * SECOND),
+        span("jitter", s.jitter, 0..=SECOND),
+        size("queue", s.queue, 1500..=LARGEST_PAYLOAD),
+        // The least that a QUIC path carries (RFC 9000, section 14) with its headers, and the most that IP has.
+        whole("mtu", s.mtu.map(u64::from), 1280..=65_535),
         size("payload", s.payload, 0..=LARGEST_PAYLOAD),
         span("delay", s.delay, 0..=DAY),
         whole("streams", s.streams.map(u64::from), 1..=100_000),
@@ -45,11 +51,29 @@ pub(crate) fn out_of_range(settings: &Settings) -> Option<(&'static str, String)
         whole("server_threads", s.server_threads.map(u64::from), 1..=1024),
         whole("client_threads", s.client_threads.map(u64::from), 1..=1024),
     ];
+    let share = |key, value: Option<Share>| {
+        let value = value.filter(|value| !(0.0..=1.0).contains(&value.0))?;
+        Some((key, format!("`{key}` is {value}, but must be from 0 % to 100 %")))
+    };
+    let bits = |key, value: Option<BitRate>| {
+        let value = value.filter(|value| !(1000..=100_000_000_000).contains(&value.0))?;
+        Some((key, format!("`{key}` is {value}, but must be from 1 kbit/s to 100 Gbit/s")))
+    };
+    let link = [
+        bits("bandwidth", s.bandwidth),
+        bits("bandwidth_up", s.bandwidth_up),
+        share("loss", s.loss),
+        share("reorder", s.reorder),
+        share("duplicate", s.duplicate),
+        s.loss_burst
+            .filter(|burst| !(1.0..=10_000.0).contains(burst))
+            .map(|burst| ("loss_burst", format!("`loss_burst` is {burst}, but must be from 1 to 10000"))),
+    ];
     let rate = s
         .rate
         .filter(|rate| rate.0 > 1e7)
         .map(|rate| ("rate", format!("`rate` is {rate}, but must be at most 10000000/s")));
-    found.into_iter().flatten().next().or(rate).or_else(|| contradiction(s))
+    found.into_iter().chain(link).flatten().next().or(rate).or_else(|| contradiction(s))
 }
 
 /// Settings that cannot be meant together.

@@ -1,6 +1,6 @@
 //! What a report is made of.
 
-use wirelab_model::journal::{StopReason, TrialRecord};
+use wirelab_model::journal::{LinkCheck, StopReason, TrialRecord};
 use wirelab_model::manifest::Manifest;
 use wirelab_model::metric::Metric;
 use wirelab_stats::analysis::{Analysis, CellAnalysis, Compared, Estimate};
@@ -12,6 +12,8 @@ pub struct Input<'a> {
     pub manifest: &'a Manifest,
     /// The trials of the journal, in its order.
     pub trials: &'a [TrialRecord],
+    /// What the lab's links were measured to do, in the order of the journal.
+    pub links: &'a [LinkCheck],
     /// Why no further block started; absent while the run can go on, or where it was killed.
     pub stopped: Option<StopReason>,
     /// What the statistics say of them.

@@ -12,6 +12,7 @@ mod html;
 mod input;
 mod json;
 mod layout;
+mod links;
 mod markdown;
 mod numbers;
 mod published;

@@ -10,7 +10,7 @@ use crate::layout::Layout;
 use crate::numbers::NBSP;
 use crate::summary::{ground, verdicts};
 use crate::words;
-use crate::{Input, claims, published};
+use crate::{Input, claims, links, published};
 
 /// The report as Markdown with tables in the style of GitHub.
 #[must_use]
@@ -30,6 +30,7 @@ pub fn markdown(input: &Input) -> String {
     failed(&mut out, input);
     claims_table(&mut out, input);
     published_table(&mut out, input);
+    link_table(&mut out, input);
     warnings(&mut out, input);
     let manifest = input.manifest;
     let _ = writeln!(
@@ -164,6 +165,19 @@ fn published_table(out: &mut String, input: &Input) {
     let _ = writeln!(out, "| --- | --- | ---: | ---: | ---: | --- |");
     for p in pairs {
         row(out, &[p.cell, p.metric, p.published, p.measured, p.ratio, p.note]);
+    }
+}
+
+fn link_table(out: &mut String, input: &Input) {
+    let rows = links::rows(input.links);
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n### Links\n\n{}\n", links::NOTE);
+    row(out, &links::HEADER.map(str::to_owned));
+    let _ = writeln!(out, "| --- | --- | --- | --- | --- | --- | --- |");
+    for cells in rows {
+        row(out, &cells);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::layout::{Layout, Row};
 use crate::numbers::NBSP;
 use crate::summary::{ground, verdicts};
 use crate::words::{self, Tone};
-use crate::{claims, published, warnings};
+use crate::{claims, links, published, warnings};
 
 /// Lines narrower than this cannot hold a table of any use; the text is then laid out for this width.
 const NARROWEST: usize = 40;
@@ -27,6 +27,7 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
     page.tables(&mut out);
     page.claims(&mut out);
     page.published(&mut out);
+    page.links(&mut out);
     page.warnings(&mut out);
     out.replace(NBSP, " ")
 }
@@ -206,6 +207,19 @@ impl Page<'_> {
         for pair in pairs {
             let text = format!("{}, {}: published {}, here {}", pair.cell, pair.metric, pair.published, pair.measured);
             self.item(out, "·", &text);
+        }
+    }
+
+    fn links(&self, out: &mut String) {
+        let rows = links::rows(self.input.links);
+        if rows.is_empty() {
+            return;
+        }
+        self.heading(out, "Links: configured → measured");
+        for row in rows {
+            let facts: Vec<_> =
+                links::HEADER.iter().zip(&row).skip(1).map(|(name, fact)| format!("{name} {fact}")).collect();
+            self.item(out, "·", &format!("{}: {}", row[0], facts.join("; ")));
         }
     }
 

@@ -10,8 +10,9 @@ use wirelab_lab::{Lab, LabError, fake};
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Description, Endpoint};
 use wirelab_model::histogram::Histograms;
-use wirelab_model::journal::{Entry, StopReason, TrialRecord};
+use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::manifest::{EndpointRecord, FORMAT, Manifest};
+use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::Plan;
 use wirelab_model::sample::Sample;
 use wirelab_model::study::Study;
@@ -49,6 +50,7 @@ pub struct Run {
     pub(crate) folder: Folder,
     pub(crate) manifest: Manifest,
     pub(crate) trials: Vec<TrialRecord>,
+    links: Vec<LinkCheck>,
     stopped: Option<StopReason>,
     torn: u64,
     /// A warning that the manifest gets once the run is locked.
@@ -126,6 +128,7 @@ impl Run {
             folder,
             manifest,
             trials: Vec::new(),
+            links: Vec::new(),
             stopped: None,
             torn: 0,
             unwritten: None,
@@ -149,6 +152,12 @@ impl Run {
     #[must_use]
     pub fn trials(&self) -> &[TrialRecord] {
         &self.trials
+    }
+
+    /// What the lab's links were measured to do, in the order of the journal.
+    #[must_use]
+    pub fn links(&self) -> &[LinkCheck] {
+        &self.links
     }
 
     /// Why no further block started; absent while somebody works on the run, or where it was killed.
@@ -201,6 +210,7 @@ impl Run {
     /// Replaces what is known of the journal.
     pub(crate) fn take(&mut self, contents: Contents) {
         self.trials.clear();
+        self.links.clear();
         self.stopped = None;
         self.torn = contents.torn;
         for entry in contents.entries {
@@ -211,9 +221,33 @@ impl Run {
     /// Adds what was appended to the journal.
     pub(crate) fn add(&mut self, entry: Entry) {
         match entry {
-            Entry::Trial(record) => self.trials.push(record),
+            Entry::Trial(record) => {
+                self.trials.push(record);
+                let last = self.trials.len() - 1;
+                for check in 0..self.links.len() {
+                    self.spoil(check, last);
+                }
+            }
+            Entry::Links(check) => {
+                self.links.push(check);
+                let last = self.links.len() - 1;
+                for trial in 0..self.trials.len() {
+                    self.spoil(last, trial);
+                }
+            }
             Entry::Started { .. } => self.stopped = None,
             Entry::Stopped { reason, .. } => self.stopped = Some(reason),
+        }
+    }
+
+    /// A trial over a link that was found misbehaving before or after its block does not count: the lab's fault.
+    fn spoil(&mut self, check: usize, trial: usize) {
+        let (check, record) = (&self.links[check], &mut self.trials[trial]);
+        let link = self.manifest.plan.cells.get(record.trial.cell).and_then(|cell| cell.job.link.as_ref());
+        if let Some(why) = link.and_then(|link| check.spoils(record.trial.block, link))
+            && record.outcome == Outcome::Ok
+        {
+            record.outcome = Outcome::failed(Blame::Lab, format!("the link was not what it was told to be: {why}"));
         }
     }
 

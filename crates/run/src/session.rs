@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use wirelab_lab::{Lab, LabError, Role, fake, refuses_unknown_protocol};
 use wirelab_model::endpoint::Endpoint;
-use wirelab_model::journal::{Entry, StopReason, TrialRecord};
+use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::Trial;
 
@@ -135,6 +135,7 @@ impl Session<'_> {
         self.probe(lab)?;
         let first = self.run.complete_blocks();
         for number in first..self.run.manifest.plan.max_blocks {
+            self.measure_links(lab, number)?;
             let recorded: HashSet<u32> = self.run.trials.iter().map(|record| record.trial.number).collect();
             for trial in block(self.run, number).into_iter().filter(|trial| !recorded.contains(&trial.number)) {
                 if self.stop.load(Ordering::Relaxed) {
@@ -150,10 +151,26 @@ impl Session<'_> {
                 return Ok(StopReason::Hopeless);
             }
             if let Some(reason) = self.run.enough() {
+                self.measure_links(lab, number + 1)?;
                 return Ok(reason);
             }
         }
         Ok(StopReason::MaxBlocks)
+    }
+
+    /// Measures the lab's links between two blocks.
+    fn measure_links(&mut self, lab: &mut dyn Lab, block: u32) -> Result<(), RunError> {
+        let plan = &self.run.manifest.plan;
+        let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.link.is_some()).collect();
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        let measured = lab.measure_links(&jobs, plan.seed.wrapping_add(u64::from(block)));
+        let links = measured.map_err(|LabError(why)| RunError::Refused { why })?;
+        if links.is_empty() {
+            return Ok(());
+        }
+        self.append(Entry::Links(LinkCheck { block, at: timestamp(), links }))
     }
 
     /// Certificates and documents, made anew: nothing secret outlives a session.
@@ -201,7 +218,6 @@ impl Session<'_> {
     }
 
     fn trial(&self, lab: &mut dyn Lab, files: &Files, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {
-        lab.begin_trial(trial);
         let run = &*self.run;
         Bench {
             lab,

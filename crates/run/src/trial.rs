@@ -156,6 +156,8 @@ impl Bench<'_> {
     ) -> Result<(), Cut> {
         let (limits, stop, job) = (self.limits, self.stop, &cell.job);
         let LabOf { addresses, server, client } = self.lab_of(job)?;
+        let of_lab = |LabError(why)| Cut::failed(Blame::Lab, why);
+        self.lab.begin_trial(trial, job).map_err(of_lab)?;
 
         let server_spec = self.files.folder.join("server.json");
         spec::write(&server_spec, &spec::server(job, addresses, self.files))?;
@@ -220,6 +222,8 @@ impl Bench<'_> {
         if client.pid().is_some() {
             verify::window(facts.window_ns, passed).map_err(Cut::Outcome)?;
         }
+
+        facts.warnings.extend(self.lab.end_trial(&cell.label()).map_err(of_lab)?);
 
         client.send(Command::Finish)?;
         let attempt = "closing its connections and writing its results";

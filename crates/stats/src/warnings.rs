@@ -142,6 +142,8 @@ struct OfTrials {
     kinds: IndexMap<String, Vec<String>>,
     /// The client's share of its processor time, by cell label.
     client_shares: IndexMap<String, Vec<f64>>,
+    /// The greatest share of a processor that the emulated link took, by cell label.
+    emulator: IndexMap<String, f64>,
     /// Drops by cell label and counter.
     drops: IndexMap<(String, String), u64>,
     /// Whatever has nothing to add up, each once.
@@ -165,6 +167,10 @@ impl OfTrials {
                 self.kinds.entry(cell.clone()).or_default().push(kind.clone());
             }
             Warning::ClientBound { cell, share } => self.client_shares.entry(cell.clone()).or_default().push(*share),
+            Warning::EmulatorBusy { cell, share } => {
+                let greatest = self.emulator.entry(cell.clone()).or_default();
+                *greatest = greatest.max(*share);
+            }
             Warning::Drops { cell, counter, count } => {
                 *self.drops.entry((cell.clone(), counter.clone())).or_default() += count;
             }
@@ -177,7 +183,8 @@ impl OfTrials {
 
     fn rest(self) -> impl Iterator<Item = Warning> {
         let drops = self.drops.into_iter().map(|((cell, counter), count)| Warning::Drops { cell, counter, count });
-        drops.chain(self.others)
+        let emulator = self.emulator.into_iter().map(|(cell, share)| Warning::EmulatorBusy { cell, share });
+        drops.chain(emulator).chain(self.others)
     }
 }
 

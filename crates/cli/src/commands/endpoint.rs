@@ -1,4 +1,4 @@
-//! `wirelab endpoint` and `wirelab guard`: the processes that wirelab starts of itself.
+//! `wirelab endpoint`, `wirelab guard` and `wirelab fabric`: the processes that wirelab starts of itself.
 
 use std::process::ExitCode;
 
@@ -27,4 +27,9 @@ pub fn endpoint(args: &EndpointArgs) -> ExitCode {
 /// Watches over the processes of a run.
 pub fn guard() -> ExitCode {
     wirelab_lab::guard::main()
+}
+
+/// Holds the network of a run.
+pub fn fabric() -> ExitCode {
+    wirelab_lab::netns::fabric::main()
 }

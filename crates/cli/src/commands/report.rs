@@ -42,6 +42,7 @@ pub fn render(folder: &Path, format: Format) -> Result<String> {
     let input = Input {
         manifest,
         trials: run.trials(),
+        links: run.links(),
         stopped: run.stopped(),
         analysis: &analysis,
         metrics: &metrics,

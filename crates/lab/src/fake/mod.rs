@@ -55,8 +55,9 @@ impl Lab for Fake {
         only_local(INFO.name, job)
     }
 
-    fn begin_trial(&mut self, trial: &Trial) {
+    fn begin_trial(&mut self, trial: &Trial, _job: &Job) -> Result<(), LabError> {
         self.trial = Some(*trial);
+        Ok(())
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {

@@ -113,7 +113,7 @@ fn trials_of_a_block_share_its_effect_and_others_do_not() {
     let noise = Noise { block: 0.2, ..Noise::NONE };
     let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(noise));
     let mut of = |block, number| {
-        lab.begin_trial(&Trial { number, block, position: 0, cell: 0, seed: u64::from(number) });
+        lab.begin_trial(&Trial { number, block, position: 0, cell: 0, seed: u64::from(number) }, &job()).unwrap();
         median(&samples(&mut lab, &job(), 1))
     };
     assert_eq!(of(0, 0), of(0, 1));
@@ -131,7 +131,7 @@ fn trials_of_a_block_share_its_seed_and_still_scatter_on_their_own() {
     for noise in kinds {
         let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(noise));
         let mut times = |number, seed| -> Vec<u64> {
-            lab.begin_trial(&Trial { number, block: 0, position: number, cell: 0, seed });
+            lab.begin_trial(&Trial { number, block: 0, position: number, cell: 0, seed }, &job()).unwrap();
             samples(&mut lab, &job(), seed).iter().map(Sample::service_ns).collect()
         };
         assert_eq!(times(3, 7), times(3, 7), "{noise:?}");
@@ -146,7 +146,7 @@ fn the_scatter_of_trials_that_share_a_seed_has_the_size_asked_for_and_no_memory(
     let job = Job { extent: Extent::Requests(1), ..job() };
     let logs: Vec<f64> = (0..400)
         .map(|number| {
-            lab.begin_trial(&Trial { number, block: 0, position: number, cell: 0, seed: 7 });
+            lab.begin_trial(&Trial { number, block: 0, position: number, cell: 0, seed: 7 }, &job).unwrap();
             (median(&samples(&mut lab, &job, 7)) / 1e6).ln()
         })
         .collect();
@@ -164,7 +164,7 @@ fn a_planted_difference_meets_the_cell_that_it_is_meant_for_and_no_other() {
     let planted = |case: &Case<'_>| if case.cell == Some(1) { 1.1 } else { 1.0 };
     let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(Noise::NONE).with_planted(planted));
     let mut of = |cell| {
-        lab.begin_trial(&Trial { number: 0, block: 0, position: 0, cell, seed: 1 });
+        lab.begin_trial(&Trial { number: 0, block: 0, position: 0, cell, seed: 1 }, &job()).unwrap();
         median(&samples(&mut lab, &job(), 1))
     };
     assert_eq!([0, 1, 2].map(&mut of), [1_000_000.0, 1_100_000.0, 1_000_000.0]);

@@ -18,7 +18,7 @@ use crate::html::results::ResultTable;
 use crate::layout::Layout;
 use crate::published::{self, Pair};
 use crate::summary::{self, Sentence};
-use crate::{claims, warnings, words};
+use crate::{claims, links, warnings, words};
 
 /// With more groups than this, their tables are folded and a matrix gives the overview.
 const MANY: usize = 6;
@@ -67,6 +67,9 @@ pub fn html(input: &Input) -> String {
         definitions: detail::definitions(input),
         force: detail::force(input, &layout),
         method: method::steps(input),
+        link_header: links::HEADER,
+        links: links::rows(input.links),
+        link_note: links::NOTE,
         environment: method::environment(input),
         sysctls: method::sysctls(input),
         endpoints: method::endpoints(input),
@@ -103,6 +106,9 @@ struct Page<'a> {
     definitions: Vec<Fact>,
     force: Option<Force>,
     method: Vec<Step>,
+    link_header: [&'static str; 7],
+    links: Vec<[String; 7]>,
+    link_note: &'static str,
     environment: Vec<Fact>,
     sysctls: Vec<Fact>,
     endpoints: Vec<method::EndpointRow>,

@@ -1,0 +1,291 @@
+//! What a link really does, measured from its two ends by datagrams of our own: round trip, rate in each direction, loss, MTU.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use wirelab_model::link::{Link, Loss, Reading};
+use wirelab_model::units::BitRate;
+
+use crate::netns::emulator::Tallies;
+use crate::netns::namespace::Namespace;
+
+/// Bytes of Ethernet, IPv4 and UDP headers.
+const HEADERS: usize = 14 + 20 + 8;
+
+/// Bytes of a ping's payload: its number, and nothing.
+const PING: usize = 16;
+
+/// Pings, and the time from one to the next, so that they do not wait for each other.
+const PINGS: u64 = 25;
+const PING_EVERY: Duration = Duration::from_millis(4);
+
+/// How long a direction is kept busy to measure its rate.
+const FLOOD: Duration = Duration::from_millis(400);
+
+/// Numbered datagrams for the loss: at most so many, for at most so long.
+const NUMBERED: u64 = 4000;
+const NUMBERED_TIME: Duration = Duration::from_millis(500);
+const NUMBERED_RATE: f64 = 10_000.0;
+
+/// How much longer than its round trip a datagram may take before it counts as lost.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Measures the link between two hosts; `tally` tells what the emulator dropped by accident.
+pub(crate) fn measure(
+    hosts: &[Namespace; 2],
+    addresses: [Ipv4Addr; 2],
+    link: &Link,
+    tally: impl Fn() -> Result<Tallies, String>,
+) -> Result<Reading, String> {
+    let attempt = |what: &'static str| move |error: io::Error| format!("measuring the link's {what}: {error}");
+    let [client, server] = [0, 1].map(|side| open(&hosts[side], addresses[side]));
+    let (client, server) = (client.map_err(attempt("ends"))?, server.map_err(attempt("ends"))?);
+    join(&client, &server).map_err(attempt("ends"))?;
+    let mtu = mtu(&client, &server, link).map_err(attempt("MTU"))?;
+    let mut round_trips = round_trips(&client, &server, link).map_err(attempt("round trip"))?;
+    round_trips.sort_unstable();
+    let up = link.rate_up.or(link.rate);
+    let rate_up = up.map(|rate| flood(&client, &server, rate, link)).transpose().map_err(attempt("rate"))?;
+    let rate = link.rate.map(|rate| flood(&server, &client, rate, link)).transpose().map_err(attempt("rate"))?;
+    let loss = [(&client, &server, up), (&server, &client, link.rate)]
+        .map(|(from, to, rate)| losses(from, to, rate, link))
+        .into_iter()
+        .collect::<io::Result<Vec<_>>>()
+        .map_err(attempt("loss"))?;
+    Ok(Reading {
+        round_trip_ns: round_trips.get(round_trips.len() / 2).copied(),
+        round_trip_min_ns: round_trips.first().copied(),
+        rate_up,
+        rate,
+        loss_up: loss[0],
+        loss: loss[1],
+        mtu,
+        missed: tally()?.missed,
+    })
+}
+
+fn open(host: &Namespace, address: Ipv4Addr) -> io::Result<UdpSocket> {
+    host.within(|| {
+        let socket = UdpSocket::bind(SocketAddrV4::new(address, 0))?;
+        // The kernel is not to split what is too long, nor to remember what it learnt about the path.
+        let (option, value) = (libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE);
+        set(&socket, libc::IPPROTO_IP, option, value)?;
+        // A flood is fetched by one thread; what does not fit would be taken for loss.
+        set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 8 << 20)
+            .or_else(|_| set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, 8 << 20))?;
+        Ok(socket)
+    })
+}
+
+fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    // SAFETY: the value lives through the call, and its exact size is passed.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn join(client: &UdpSocket, server: &UdpSocket) -> io::Result<()> {
+    client.connect(server.local_addr()?)?;
+    server.connect(client.local_addr()?)
+}
+
+/// The largest IP packet that arrives.
+fn mtu(client: &UdpSocket, server: &UdpSocket, link: &Link) -> io::Result<u32> {
+    let mut largest = 0;
+    let patience = Duration::from_nanos(link.round_trip.nanos()) + PATIENCE;
+    let mut buffer = vec![0; 65_536];
+    for size in [link.mtu - 1, link.mtu, link.mtu + 1] {
+        let payload = vec![0; size as usize - 28];
+        // Several times, because the link may lose some.
+        for _ in 0..8 {
+            match client.send(&payload) {
+                Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => break,
+                other => other?,
+            };
+            let deadline = Instant::now() + patience;
+            if receive(server, &mut buffer, deadline)?.is_some_and(|length| length == payload.len()) {
+                largest = size;
+                break;
+            }
+        }
+    }
+    // Duplicates of the last one are not to be taken for what comes next.
+    while receive(server, &mut buffer, Instant::now() + Duration::from_millis(20))?.is_some() {}
+    Ok(largest)
+}
+
+/// Nanoseconds of each ping that came back.
+fn round_trips(client: &UdpSocket, server: &UdpSocket, link: &Link) -> io::Result<Vec<u64>> {
+    let length = PING_EVERY * PINGS as u32 + Duration::from_nanos(link.round_trip.nanos()) + PATIENCE;
+    let deadline = Instant::now() + length;
+    std::thread::scope(|scope| {
+        let echo = scope.spawn(|| -> io::Result<()> {
+            let mut buffer = [0; PING];
+            while let Some(length) = receive(server, &mut buffer, deadline)? {
+                server.send(&buffer[..length])?;
+            }
+            Ok(())
+        });
+        let zero = Instant::now();
+        let sender = scope.spawn(move || -> io::Result<()> {
+            for number in 0..PINGS {
+                sleep_until(zero + PING_EVERY * number as u32);
+                let mut ping = [0; PING];
+                ping[..8].copy_from_slice(&number.to_be_bytes());
+                ping[8..].copy_from_slice(&(zero.elapsed().as_nanos() as u64).to_be_bytes());
+                client.send(&ping)?;
+            }
+            Ok(())
+        });
+        let mut times: Vec<Option<u64>> = vec![None; PINGS as usize];
+        let mut buffer = [0; PING];
+        while times.iter().any(Option::is_none) {
+            let Some(PING) = receive(client, &mut buffer, deadline)? else { break };
+            let field = |at: usize| u64::from_be_bytes(buffer[at..at + 8].try_into().expect("8 bytes"));
+            let sent = field(8);
+            if let Some(time) = times.get_mut(field(0) as usize) {
+                time.get_or_insert((zero.elapsed().as_nanos() as u64).saturating_sub(sent));
+            }
+        }
+        for thread in [echo, sender] {
+            thread.join().map_err(|_| io::Error::other("a thread panicked"))??;
+        }
+        Ok(times.into_iter().flatten().collect())
+    })
+}
+
+/// Bits per second that arrive, whole frames counted, while more is sent than the line takes.
+fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Result<f64> {
+    let payload = link.mtu as usize - 28;
+    let frame_bits = ((payload + HEADERS) * 8) as f64;
+    // The kernel cuts what is sent at once into datagrams: the fewer calls, the less the sender itself is the limit.
+    let at_once = (SENT_AT_ONCE / payload).clamp(1, 32).min((rate.0 as f64 / frame_bits / 100.0).ceil() as usize);
+    let piece = vec![0; payload * at_once];
+    set(from, libc::SOL_UDP, libc::UDP_SEGMENT, payload as libc::c_int)?;
+    // A fifth more than the line takes, after what it loses before.
+    let surplus = 1.2 / (1.0 - link.loss.0).max(0.1);
+    let every = Duration::from_secs_f64(frame_bits * at_once as f64 / (rate.0 as f64 * surplus));
+    // A slow line needs some frames for an interval to be measured.
+    let length = FLOOD.max(every * 40);
+    let queued = Duration::from_secs_f64(link.queue.bytes() as f64 * 8.0 / rate.0 as f64);
+    let received = std::thread::scope(|scope| {
+        let zero = Instant::now();
+        let sender = scope.spawn(move || {
+            let mut sent = 0;
+            while zero.elapsed() < length {
+                sleep_until(zero + every * sent);
+                // What the kernel has no room for is lost, as at a queue that is full.
+                let _ = from.send(&piece);
+                sent += 1;
+            }
+        });
+        let mut buffer = vec![0; 65_536];
+        let mut arrivals = Arrivals::default();
+        let deadline = zero + length + Duration::from_nanos(link.round_trip.nanos()) + queued + PATIENCE;
+        // In one call for all, because one per datagram would be a good part of what this thread does.
+        to.set_read_timeout(Some(PATIENCE))?;
+        while Instant::now() < deadline {
+            match to.recv(&mut buffer) {
+                Ok(bytes) => arrivals.add(zero.elapsed(), ((bytes + HEADERS) * 8) as f64),
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                    if sender.is_finished() && arrivals.bits > 0.0 {
+                        break;
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        sender.join().map_err(|_| io::Error::other("a thread panicked"))?;
+        Ok(arrivals.rate())
+    });
+    set(from, libc::SOL_UDP, libc::UDP_SEGMENT, 0)?;
+    received
+}
+
+/// The most bytes that are handed to the kernel at once (it takes 65535 with headers).
+const SENT_AT_ONCE: usize = 60_000;
+
+/// What came in, from the first arrival to the last.
+#[derive(Default)]
+struct Arrivals {
+    first: Option<(Duration, f64)>,
+    last: Duration,
+    bits: f64,
+}
+
+impl Arrivals {
+    fn add(&mut self, at: Duration, bits: f64) {
+        self.first.get_or_insert((at, bits));
+        self.last = at;
+        self.bits += bits;
+    }
+
+    /// Within that time came all but the first.
+    fn rate(&self) -> f64 {
+        match self.first {
+            Some((first, bits)) if self.last > first => (self.bits - bits) / (self.last - first).as_secs_f64(),
+            _ => 0.0,
+        }
+    }
+}
+
+/// Numbered datagrams that did not arrive.
+fn losses(from: &UdpSocket, to: &UdpSocket, rate: Option<BitRate>, link: &Link) -> io::Result<Loss> {
+    let bits = ((PING + HEADERS) * 8) as f64;
+    // At most half of what the line takes, so that nothing overflows.
+    let per_second = rate.map_or(NUMBERED_RATE, |rate| (rate.0 as f64 / bits / 2.0).min(NUMBERED_RATE));
+    let sent = ((per_second * NUMBERED_TIME.as_secs_f64()) as u64).clamp(20, NUMBERED);
+    std::thread::scope(|scope| {
+        let zero = Instant::now();
+        let sender = scope.spawn(move || -> io::Result<()> {
+            for number in 0..sent {
+                sleep_until(zero + Duration::from_secs_f64(number as f64 / per_second));
+                let mut datagram = [0; PING];
+                datagram[..8].copy_from_slice(&number.to_be_bytes());
+                from.send(&datagram)?;
+            }
+            Ok(())
+        });
+        let mut came = vec![false; sent as usize];
+        let mut buffer = [0; PING];
+        let length = Duration::from_secs_f64(sent as f64 / per_second) + Duration::from_nanos(link.round_trip.nanos());
+        let deadline = zero + length + PATIENCE;
+        while !came.iter().all(|came| *came) {
+            let Some(length) = receive(to, &mut buffer, deadline)? else { break };
+            let number = u64::from_be_bytes(buffer[..8].try_into().expect("8 bytes"));
+            if let (PING, Some(came)) = (length, came.get_mut(number as usize)) {
+                *came = true;
+            }
+        }
+        sender.join().map_err(|_| io::Error::other("a thread panicked"))??;
+        Ok(Loss { lost: came.iter().filter(|came| !**came).count() as u64, of: sent })
+    })
+}
+
+/// The next datagram; none: it did not come before the deadline.
+fn receive(socket: &UdpSocket, buffer: &mut [u8], deadline: Instant) -> io::Result<Option<usize>> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Ok(None);
+    }
+    socket.set_read_timeout(Some(left))?;
+    match socket.recv(buffer) {
+        Ok(length) => Ok(Some(length)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Some(0)),
+        Err(error) => Err(error),
+    }
+}
+
+fn sleep_until(at: Instant) {
+    std::thread::sleep(at.saturating_duration_since(Instant::now()));
+}

@@ -1,0 +1,147 @@
+//! wirelab's side of the process that holds the network.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use wirelab_model::link::{Link, Reading};
+
+use crate::LabError;
+use crate::deadline::readable;
+use crate::guard::Guard;
+use crate::netns::emulator::Tallies;
+use crate::netns::fabric::{Answer, Ask, SUBCOMMAND};
+use crate::process::{Home, prepare};
+
+/// How long it may take to make the network, and to obey an order that does not wait for the link.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a measurement of a link may take, beyond ten of its round trips: a queue has to drain, over and over.
+const MEASURING: Duration = Duration::from_secs(60);
+
+/// The network of a run. Dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct Network {
+    child: Child,
+    /// Absent only while it is dropped.
+    orders: Option<ChildStdin>,
+    answers: ChildStdout,
+    guard: Arc<Guard>,
+    unread: Vec<u8>,
+    homes: [Arc<Home>; 2],
+}
+
+impl Network {
+    /// Makes the network.
+    pub(crate) fn start(program: &Path, guard: Arc<Guard>) -> Result<Self, LabError> {
+        let attempt =
+            |error: std::io::Error| LabError(format!("cannot start the process that holds the network: {error}"));
+        let mut command = Command::new(program);
+        command.arg(SUBCOMMAND).current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        prepare(&mut command, Some(guard.registration()?), None);
+        let mut child = command.spawn().map_err(attempt)?;
+        let (orders, answers) = (child.stdin.take(), child.stdout.take().expect("standard output is piped"));
+        let nowhere = || Arc::new(Home::default());
+        let mut network = Self { child, orders, answers, guard, unread: Vec::new(), homes: [nowhere(), nowhere()] };
+        match network.answer(Instant::now() + PATIENCE)? {
+            Answer::Ready { hosts, owner } => {
+                let open = |path: &Path| {
+                    File::open(path).map_err(|error| {
+                        LabError(format!("cannot enter the network: opening {}: {error}", path.display()))
+                    })
+                };
+                let homes = hosts.iter().map(|host| {
+                    let owner = owner.as_deref().map(open).transpose()?;
+                    Ok(Arc::new(Home { owner: owner.map(Into::into), network: Some(open(host)?.into()) }))
+                });
+                let homes = homes.collect::<Result<Vec<_>, LabError>>()?;
+                network.homes = homes.try_into().expect("two hosts");
+                Ok(network)
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Where the processes of the client and of the server live.
+    pub(crate) fn home(&self, side: usize) -> Arc<Home> {
+        Arc::clone(&self.homes[side])
+    }
+
+    /// Shapes the emulated link.
+    pub(crate) fn shape(&mut self, link: &Link, seed: u64) -> Result<(), LabError> {
+        match self.ask(&Ask::Shape { link: *link, seed }, PATIENCE)? {
+            Answer::Shaped => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// What the link did since it was shaped, and the processor time of the process in nanoseconds.
+    pub(crate) fn tally(&mut self) -> Result<(Tallies, u64), LabError> {
+        match self.ask(&Ask::Tally, PATIENCE)? {
+            Answer::Tallied { lines, cpu_ns } => Ok((lines, cpu_ns)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Shapes the emulated link and measures it.
+    pub(crate) fn measure(&mut self, link: &Link, seed: u64) -> Result<Reading, LabError> {
+        let patience = MEASURING + link.round_trip.to_std() * 10;
+        match self.ask(&Ask::Measure { link: *link, seed }, patience)? {
+            Answer::Measured(reading) => Ok(reading),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn ask(&mut self, ask: &Ask, patience: Duration) -> Result<Answer, LabError> {
+        let mut line = serde_json::to_vec(ask).expect("an order always serialises");
+        line.push(b'\n');
+        let orders = self.orders.as_mut().expect("the pipe is there until the network is dropped");
+        orders.write_all(&line).map_err(|error| LabError(format!("{GONE}: {error}")))?;
+        self.answer(Instant::now() + patience)
+    }
+
+    fn answer(&mut self, deadline: Instant) -> Result<Answer, LabError> {
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.unread.drain(..=end).collect();
+                return match serde_json::from_slice(&line) {
+                    Ok(Answer::Failed { why }) => Err(LabError(why)),
+                    Ok(answer) => Ok(answer),
+                    Err(error) => Err(LabError(format!("the process that holds the network speaks nonsense: {error}"))),
+                };
+            }
+            let waited = readable([Some(self.answers.as_fd())], deadline)
+                .map_err(|error| LabError(format!("cannot wait for the network: {error}")))?;
+            if waited == [false] {
+                return Err(LabError("the process that holds the network does not answer in time".to_owned()));
+            }
+            let mut buffer = [0; 4096];
+            match self.answers.read(&mut buffer) {
+                Ok(count @ 1..) => self.unread.extend(&buffer[..count]),
+                Ok(0) => return Err(LabError(GONE.to_owned())),
+                Err(error) => return Err(LabError(format!("{GONE}: {error}"))),
+            }
+        }
+    }
+}
+
+const GONE: &str = "the process that holds the network has ended; did someone kill it? Start wirelab again";
+
+fn unexpected(answer: &Answer) -> LabError {
+    LabError(format!("the process that holds the network answered something else than it was asked: {answer:?}"))
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        // Its end is all that the network needs: nothing else holds the namespaces.
+        drop(self.orders.take());
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _ = self.child.kill();
+        self.guard.forget(pid);
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,33 @@
+//! The kernel's settings of a host's network namespace.
+
+use std::io;
+
+use crate::netns::interface;
+use crate::netns::namespace::Namespace;
+
+/// What differs from the kernel's defaults, and why.
+const SYSCTLS: [(&str, &str); 4] = [
+    // A trial must not know the path from an earlier one (tcp_metrics).
+    ("net/ipv4/tcp_no_metrics_save", "1"),
+    // For clients and servers; each socket still has to ask for it.
+    ("net/ipv4/tcp_fastopen", "3"),
+    // Nothing but the endpoints' packets on the link: no router solicitations, no multicast reports.
+    ("net/ipv6/conf/all/disable_ipv6", "1"),
+    ("net/ipv6/conf/default/disable_ipv6", "1"),
+];
+
+/// Applies them, and brings the loopback interface up.
+pub(crate) fn apply(host: &Namespace) -> io::Result<()> {
+    interface::loopback_up(host)?;
+    host.within(|| {
+        for (name, value) in SYSCTLS {
+            match std::fs::write(format!("/proc/sys/{name}"), value) {
+                // A kernel without IPv6 sends nothing of it either.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && name.contains("ipv6") => {}
+                Err(error) => return Err(io::Error::new(error.kind(), format!("sysctl {name}={value}: {error}"))),
+                Ok(()) => {}
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,208 @@
+//! The emulated network between client and server: what a packet goes through, and the conditions known by name.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{BitRate, Share, Size, Span};
+
+/// What a link does to packets, the same in both directions but for the rate. Everything is counted in whole frames: 14 bytes
+/// of Ethernet header, then the IP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// The time that packets are under way, there and back together, without queueing and transmission.
+    pub round_trip: Span,
+    /// Each packet's delay in one direction differs by up to this, uniformly, either way. Packets stay in order.
+    pub jitter: Span,
+    /// How fast the server's side sends towards the client; absent: not limited.
+    pub rate: Option<BitRate>,
+    /// How fast the client's side sends towards the server; absent: as `rate`.
+    pub rate_up: Option<BitRate>,
+    /// Bytes that wait for transmission in each direction before packets are dropped (drop-tail).
+    pub queue: Size,
+    /// The share of packets that are lost.
+    pub loss: Share,
+    /// The mean number of packets that are lost in a row. 1: independently of each other. Above: by the simple model of Gilbert
+    /// (Bell System Technical Journal 39, 1960), with a bad state in which every packet is lost.
+    pub loss_burst: f64,
+    /// The share of packets that overtake the others by skipping the delay.
+    pub reorder: Share,
+    /// The share of packets that arrive twice.
+    pub duplicate: Share,
+    /// The largest IP packet in bytes.
+    pub mtu: u32,
+}
+
+impl Link {
+    /// A wire: no delay, no limit, no loss, an MTU of 1500.
+    #[must_use]
+    pub const fn wire() -> Self {
+        Self {
+            round_trip: Span(0),
+            jitter: Span(0),
+            rate: None,
+            rate_up: None,
+            queue: Size(256 * 1024),
+            loss: Share(0.0),
+            loss_burst: 1.0,
+            reorder: Share(0.0),
+            duplicate: Share(0.0),
+            mtu: 1500,
+        }
+    }
+
+    /// Whether nothing but the MTU makes it differ from a wire, so that no emulator is needed.
+    #[must_use]
+    pub fn is_wire(&self) -> bool {
+        *self == Self { mtu: self.mtu, queue: self.queue, loss_burst: self.loss_burst, ..Self::wire() }
+    }
+}
+
+/// Datagrams that were sent over a link, and those that did not arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// How many did not arrive.
+    pub lost: u64,
+    /// Of how many.
+    pub of: u64,
+}
+
+/// What a link was measured to do.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The median round trip of a small datagram on the idle link, in nanoseconds; absent: none came back.
+    pub round_trip_ns: Option<u64>,
+    /// The shortest.
+    pub round_trip_min_ns: Option<u64>,
+    /// Bits per second from client to server, whole frames counted; absent where the link has no limit.
+    pub rate_up: Option<f64>,
+    /// Bits per second from server to client.
+    pub rate: Option<f64>,
+    /// Losses from client to server.
+    pub loss_up: Loss,
+    /// Losses from server to client.
+    pub loss: Loss,
+    /// The largest IP packet that arrived whole, among those of one byte less than, of just, and of one byte more than the MTU.
+    pub mtu: u32,
+    /// Frames that the emulator lost by accident.
+    pub missed: u64,
+}
+
+/// Bytes of the frame that measures the round trip.
+const PING_FRAME: f64 = 58.0;
+
+impl Link {
+    /// How a link misbehaves, by what was measured; absent: it does what it was told. Tolerances: 0.2 ms and 2 % of the round
+    /// trip (jitter besides), 2 % of the rate, and a loss that chance explains (a deviation of four standard errors, which
+    /// it exceeds once in 16,000 measurements).
+    #[must_use]
+    pub fn misses(&self, reading: &Reading) -> Option<String> {
+        let transmission = |rate: Option<BitRate>| rate.map_or(0.0, |rate| PING_FRAME * 8.0 * 1e9 / rate.0 as f64);
+        let up = self.rate_up.or(self.rate);
+        let round_trip = self.round_trip.nanos() as f64 + transmission(self.rate) + transmission(up);
+        let tolerance = 200_000.0 + 0.02 * round_trip + 2.0 * self.jitter.nanos() as f64;
+        match reading.round_trip_ns {
+            None if self.loss.0 < 0.9 => return Some("nothing came back over the link".to_owned()),
+            Some(measured) if (measured as f64 - round_trip).abs() > tolerance => {
+                let [measured, wanted] = [measured as f64, round_trip].map(|ns| ns / 1e6);
+                return Some(format!("the round trip is {measured:.3} ms where {wanted:.3} ms were configured"));
+            }
+            _ => {}
+        }
+        for (wanted, measured) in [(up, reading.rate_up), (self.rate, reading.rate)] {
+            if let (Some(wanted), Some(measured)) = (wanted, measured)
+                && (measured / wanted.0 as f64 - 1.0).abs() > 0.02
+            {
+                return Some(format!("the rate is {:.3} Mbit/s where {wanted} was configured", measured / 1e6));
+            }
+        }
+        for Loss { lost, of } in [reading.loss_up, reading.loss] {
+            let (share, of) = (self.loss.0, of as f64);
+            // Runs of losses make the share vary as that many fewer datagrams would.
+            let error = (share * (1.0 - share) * 2.0 * self.loss_burst.max(1.0) / of).sqrt();
+            if (lost as f64 / of - share).abs() > 4.0 * error {
+                return Some(format!("{lost} of {of} datagrams were lost where {} was configured", self.loss));
+            }
+        }
+        if reading.mtu != self.mtu {
+            return Some(format!("packets of up to {} bytes arrive where the MTU is {}", reading.mtu, self.mtu));
+        }
+        (reading.missed > 0).then(|| format!("the emulator could not keep up and lost {} frames", reading.missed))
+    }
+}
+
+/// Conditions known by name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Preset {
+    /// The name, as a placement in study files.
+    pub name: &'static str,
+    /// The link.
+    pub link: Link,
+    /// Where the numbers are from.
+    pub source: &'static str,
+}
+
+const WEBPAGETEST: &str = "WebPageTest's connectivity profiles (connectivity.ini.sample)";
+
+/// Every preset, from near to far.
+pub const PRESETS: [Preset; 10] = [
+    Preset {
+        name: "same-node",
+        link: Link::wire(),
+        source: "two network namespaces joined by a veth pair, as pods of one node are",
+    },
+    Preset {
+        name: "lan",
+        link: link(500_000, None, None),
+        source: "own choice: half a millisecond, as through a switch or two",
+    },
+    Preset {
+        name: "single-az",
+        link: link(500_000, None, None),
+        source: "own choice, to be replaced by a measurement of one's own cloud: half a millisecond within a zone",
+    },
+    Preset {
+        name: "multi-az",
+        link: link(1_500_000, None, None),
+        source: "own choice within what cloud providers state for zones of a region (single-digit milliseconds)",
+    },
+    Preset { name: "home", link: link(28_000_000, Some(5_000_000), Some(1_000_000)), source: CABLE },
+    Preset {
+        name: "wifi",
+        link: Link {
+            loss: Share(0.01),
+            loss_burst: 3.0,
+            jitter: Span(2_000_000),
+            ..link(28_000_000, Some(5_000_000), Some(1_000_000))
+        },
+        source: "`home` behind a radio: 1 % loss in bursts of 3 and 2 ms of jitter are own choices",
+    },
+    Preset { name: "4g", link: link(170_000_000, Some(9_000_000), None), source: WEBPAGETEST },
+    Preset { name: "3g", link: link(300_000_000, Some(1_600_000), Some(768_000)), source: WEBPAGETEST },
+    Preset {
+        name: "satellite",
+        link: link(560_000_000, Some(20_000_000), Some(2_000_000)),
+        source: "a geostationary hop takes about 280 ms one way (RFC 2488, section 2); the rates are own choices",
+    },
+    Preset {
+        name: "transatlantic",
+        link: link(75_000_000, Some(100_000_000), None),
+        source: "own choice near what carriers publish for London to New York; the rate is that of one well-connected user",
+    },
+];
+
+const CABLE: &str = "WebPageTest's connectivity profile `Cable` (connectivity.ini.sample)";
+
+const fn link(round_trip_ns: u64, rate: Option<u64>, rate_up: Option<u64>) -> Link {
+    const fn bits(rate: Option<u64>) -> Option<BitRate> {
+        match rate {
+            Some(rate) => Some(BitRate(rate)),
+            None => None,
+        }
+    }
+    Link { round_trip: Span(round_trip_ns), rate: bits(rate), rate_up: bits(rate_up), ..Link::wire() }
+}
+
+/// The preset of that name.
+#[must_use]
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}

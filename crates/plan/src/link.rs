@@ -1,0 +1,83 @@
+//! The link of a cell: that of its placement, with what the settings change.
+
+use wirelab_model::link::{Link, PRESETS, preset};
+use wirelab_model::settings::Settings;
+
+use crate::words::nearest;
+
+/// The link between client and server; absent where the placement has none.
+///
+/// # Errors
+/// If the settings shape a link that is not there.
+pub(crate) fn link(settings: &Settings, placement: &str) -> Result<Option<Link>, String> {
+    let Some(preset) = preset(placement) else {
+        let Some(key) = shaping(settings) else { return Ok(None) };
+        let names = PRESETS.map(|preset| preset.name);
+        let meant = nearest(placement, names).map_or_else(String::new, |name| format!(", did you mean `{name}`"));
+        return Err(format!(
+            "`{key}` shapes a link, but the placement `{placement}` has none{meant}; `placement` is to be one of {}",
+            names.join(", ")
+        ));
+    };
+    let base = preset.link;
+    Ok(Some(Link {
+        round_trip: settings.round_trip.unwrap_or(base.round_trip),
+        jitter: settings.jitter.unwrap_or(base.jitter),
+        rate: settings.bandwidth.or(base.rate),
+        // A rate that is set is that of both directions, unless the other is set as well.
+        rate_up: settings.bandwidth_up.or(if settings.bandwidth.is_some() { None } else { base.rate_up }),
+        queue: settings.queue.unwrap_or(base.queue),
+        loss: settings.loss.unwrap_or(base.loss),
+        loss_burst: settings.loss_burst.unwrap_or(base.loss_burst),
+        reorder: settings.reorder.unwrap_or(base.reorder),
+        duplicate: settings.duplicate.unwrap_or(base.duplicate),
+        mtu: settings.mtu.unwrap_or(base.mtu),
+    }))
+}
+
+/// A key that shapes the link, if one is set.
+fn shaping(s: &Settings) -> Option<&'static str> {
+    let set = [
+        ("round_trip", s.round_trip.is_some()),
+        ("jitter", s.jitter.is_some()),
+        ("bandwidth", s.bandwidth.is_some()),
+        ("bandwidth_up", s.bandwidth_up.is_some()),
+        ("queue", s.queue.is_some()),
+        ("loss", s.loss.is_some()),
+        ("loss_burst", s.loss_burst.is_some()),
+        ("reorder", s.reorder.is_some()),
+        ("duplicate", s.duplicate.is_some()),
+        ("mtu", s.mtu.is_some()),
+    ];
+    set.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::units::{BitRate, Share, Span};
+
+    use super::*;
+
+    #[test]
+    fn a_placement_gives_the_link_and_settings_change_it() {
+        let mut settings = Settings::default();
+        assert_eq!(link(&settings, "local"), Ok(None));
+        let threeg = link(&settings, "3g").unwrap().unwrap();
+        assert_eq!((threeg.rate, threeg.rate_up), (Some(BitRate(1_600_000)), Some(BitRate(768_000))));
+        settings.loss = Some(Share(0.01));
+        settings.bandwidth = Some(BitRate(5_000_000));
+        let changed = link(&settings, "3g").unwrap().unwrap();
+        assert_eq!((changed.loss, changed.rate, changed.rate_up), (Share(0.01), settings.bandwidth, None));
+        assert_eq!(changed.round_trip, Span::from_millis(300));
+    }
+
+    #[test]
+    fn a_link_that_is_not_there_cannot_be_shaped() {
+        let settings = Settings { loss: Some(Share(0.01)), ..Settings::default() };
+        let why = link(&settings, "multi-a").unwrap_err();
+        assert!(
+            why.starts_with("`loss` shapes a link, but the placement `multi-a` has none, did you mean `multi-az`;"),
+            "{why}"
+        );
+    }
+}
