@@ -1,19 +1,41 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond a Rust toolchain: a C compiler (for ring) and python3 (for endpoints/_template).
-# With root it installs Debian packages; without, it names what is missing.
+# Installs what the tests need beyond a Rust toolchain: a C compiler (for ring), python3 (for endpoints/_template), the web
+# servers that are endpoints, and strace (to count the same system calls in another way). With root it installs Debian packages; without, it names what is missing.
 set -euo pipefail
+
+# Debian starts a service when it is installed, and at every boot. The tests start their own servers; none may stay.
+policy=/usr/sbin/policy-rc.d
+install_packages() {
+  if [ ! -e "$policy" ]; then
+    trap 'rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+  fi
+  apt-get update -q
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+  if [[ " $* " == *" nginx "* ]] && [ -d /run/systemd/system ]; then
+    systemctl disable --now nginx
+  fi
+}
+
+# Servers are in a folder that is not on every user's path.
+has_server() {
+  PATH="$PATH:/usr/sbin" command -v "$1" >/dev/null
+}
 
 packages=()
 command -v cc >/dev/null || packages+=(gcc libc6-dev)
 command -v python3 >/dev/null || packages+=(python3-minimal)
+command -v strace >/dev/null || packages+=(strace)
+has_server nginx || packages+=(nginx)
+has_server apache2 || packages+=(apache2-bin) # the program and its modules, without the service
 if [ ${#packages[@]} -gt 0 ]; then
   if [ "$(id -u)" -ne 0 ]; then
     echo "missing: ${packages[*]}. Remedy: sudo apt-get install ${packages[*]}" >&2
     exit 1
   fi
   echo "installing ${packages[*]}"
-  apt-get update -q
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}"
+  install_packages "${packages[@]}"
 fi
 
 if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then

@@ -1,4 +1,5 @@
-//! The endpoints that come with wirelab keep the contract: the built-in one, and the template that newcomers copy.
+//! The endpoints that come with wirelab keep the contract: the built-in one, the template that newcomers copy, and the web
+//! servers.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,18 +28,45 @@ fn the_built_in_endpoint_keeps_the_contract() {
 
 #[test]
 fn the_template_keeps_the_contract() {
-    let version = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if !version.is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: the template was NOT checked, because there is no python3 here; install it to check it");
-        return;
+    if is_there("python3", "--version") {
+        assert_keeps_the_contract(&endpoint("_template"));
     }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../endpoints/_template");
-    let folder = folder.canonicalize().expect("the template is part of the project");
-    let template = Endpoint {
-        name: "_template".to_owned(),
+}
+
+#[test]
+fn nginx_keeps_the_contract() {
+    if is_there("python3", "--version") && is_there("nginx", "-v") {
+        assert_keeps_the_contract(&endpoint("nginx"));
+    }
+}
+
+#[test]
+fn apache_httpd_keeps_the_contract() {
+    if is_there("python3", "--version") && is_there("apache2", "-v") {
+        assert_keeps_the_contract(&endpoint("apache-httpd"));
+    }
+}
+
+/// An endpoint of the project, by the name of its folder.
+fn endpoint(name: &str) -> Endpoint {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../endpoints").join(name);
+    Endpoint {
+        name: name.to_owned(),
         command: ["python3", "-B", "endpoint.py"].map(str::to_owned).to_vec(),
         environment: Default::default(),
-        folder: Some(folder),
-    };
-    assert_keeps_the_contract(&template);
+        folder: Some(folder.canonicalize().expect("the endpoint is part of the project")),
+    }
+}
+
+/// Whether a program can be run; where it cannot, it says so on standard error. `tests/setup.sh` installs it.
+fn is_there(program: &str, argument: &str) -> bool {
+    // Debian's servers are in a folder that is not on every user's path.
+    let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new("env");
+    command.arg(format!("PATH={path}")).args([program, argument]).stdout(Stdio::null()).stderr(Stdio::null());
+    let found = command.status().is_ok_and(|status| status.success());
+    if !found {
+        eprintln!("SKIPPED: there is no {program} here, so its endpoint was NOT checked; tests/setup.sh installs it");
+    }
+    found
 }

@@ -1,7 +1,7 @@
 //! The physics of the emulated network: a link does what it was told, and leaves nothing behind. This program is its own
 //! guard and holds its own network; so it has a `main` of its own.
 //!
-//! Other work on the machine can delay what is measured here, so each link has three tries; a link that is wrong stays so.
+//! Other work on the machine can delay what is measured here, so each link has six tries; a link that is wrong stays so.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,9 @@ use wirelab_lab::{Netns, guard};
 use wirelab_model::link::{Link, Reading};
 use wirelab_model::units::{BitRate, Share, Span};
 
-const TESTS: [(&str, fn(&mut Netns)); 5] = [
+type Test = (&'static str, fn(&mut Netns));
+
+const TESTS: [Test; 5] = [
     ("the_round_trip_is_the_configured_one_from_1_to_600_ms", the_round_trip_is_the_configured_one_from_1_to_600_ms),
     (
         "the_rate_is_the_configured_one_from_1_to_500_mbit_per_s",
@@ -44,10 +46,10 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Measures a link until it does what it was told, three times at most.
+/// Measures a link until it does what it was told, six times at most.
 fn obeys(lab: &mut Netns, link: Link) -> Reading {
     let mut why = String::new();
-    for seed in 0..3 {
+    for seed in 0..6 {
         let reading = lab.measure(&link, seed).unwrap();
         println!("  {link:?}\n    {reading:?}");
         match link.misses(&reading) {

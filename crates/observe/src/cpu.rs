@@ -18,6 +18,7 @@ pub const ABOUT: About = About {
     summary: "CPU time of client and server in the measured window.",
     cost: "A read of two clocks and a search of /proc before and after the window, nothing in it.",
     needs: None,
+    by_default: true,
     metrics: &[
         per_request_metric("cpu_client_per_request", "CPU time per request, client", Side::Client),
         per_request_metric("cpu_server_per_request", "CPU time per request, server", Side::Server),

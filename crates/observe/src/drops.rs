@@ -1,12 +1,16 @@
 //! Drops and retransmissions inside the machine, from the kernel's protocol counters before and after the window.
 //!
-//! The counters are those of a network namespace, so everything else that uses the network of this machine is in them too.
+//! The counters are those of the network namespaces of client and server, added where they have one each. Everything else that
+//! uses the network of these namespaces is in them too: where a lab has none of its own, the whole machine's.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
 
+use crate::tree::Pid;
 use crate::window::{NO_WINDOW, Reading, values};
 use crate::{About, Observer, Targets, Window};
 
@@ -14,8 +18,9 @@ use crate::{About, Observer, Targets, Window};
 pub const ABOUT: About = About {
     name: "drops",
     summary: "UDP datagrams and TCP segments that the kernel dropped, and TCP retransmissions.",
-    cost: "A read of three files before and after the window; the kernel counts anyway.",
+    cost: "A read of three files per network namespace before and after the window; the kernel counts anyway.",
     needs: None,
+    by_default: true,
     metrics: &[
         COUNTERS[0].metric,
         COUNTERS[1].metric,
@@ -98,7 +103,8 @@ const fn counter(
     title: &'static str,
     meaning: &'static str,
 ) -> Counter {
-    let vantage = "the kernel's counters of the whole network namespace, other programs included";
+    let vantage =
+        "the kernel's counters of the network namespaces of client and server, other programs in them included";
     let metric = Metric { name, title, unit: Unit::Count, side: Side::Link, vantage, better: Better::Lower, meaning };
     Counter { kernel, ipv6, metric }
 }
@@ -106,9 +112,12 @@ const fn counter(
 /// The observer.
 #[derive(Debug, Default)]
 pub struct Drops {
-    begin: Option<Result<Counts, String>>,
-    end: Option<Result<Counts, String>>,
+    begin: Option<Result<Namespaces, String>>,
+    end: Option<Result<Namespaces, String>>,
 }
+
+/// The counters of each network namespace, by its number.
+type Namespaces = BTreeMap<u64, Counts>;
 
 /// Counters by heading and name; those of IPv6 have the heading `""`.
 type Counts = BTreeMap<(String, String), u64>;
@@ -136,10 +145,21 @@ impl Drops {
         let (Some(begin), Some(end)) = (&self.begin, &self.end) else {
             return Err(NO_WINDOW.to_owned());
         };
-        let begin = total(counter, begin.as_ref().map_err(Clone::clone)?)?;
-        let end = total(counter, end.as_ref().map_err(Clone::clone)?)?;
-        end.checked_sub(begin).map(|count| count as f64).ok_or_else(|| "the kernel's counter went backwards".to_owned())
+        grown(counter, begin.as_ref().map_err(Clone::clone)?, end.as_ref().map_err(Clone::clone)?)
     }
+}
+
+/// The growth of a counter, over all namespaces.
+fn grown(counter: &Counter, begin: &Namespaces, end: &Namespaces) -> Reading {
+    if !begin.keys().eq(end.keys()) {
+        return Err("a process went to another network namespace in the window".to_owned());
+    }
+    let mut sum = 0;
+    for (before, after) in begin.values().zip(end.values()) {
+        let grown = total(counter, after)?.checked_sub(total(counter, before)?);
+        sum += grown.ok_or_else(|| "the kernel's counter went backwards".to_owned())?;
+    }
+    Ok(sum as f64)
 }
 
 fn total(counter: &Counter, counts: &Counts) -> Result<u64, String> {
@@ -150,11 +170,24 @@ fn total(counter: &Counter, counts: &Counts) -> Result<u64, String> {
     Ok(count + counter.ipv6.and_then(|name| of("", name)).unwrap_or_default())
 }
 
-/// Reads the counters of the server's network namespace, or of ours where the lab shows no server.
-fn read(targets: &Targets) -> Result<Counts, String> {
-    let Some(pid) = targets.server.or(targets.client) else {
+/// Reads the counters of the network namespaces of the processes that the lab shows; one that both share, once.
+fn read(targets: &Targets) -> Result<Namespaces, String> {
+    let mut namespaces = Namespaces::new();
+    for pid in [targets.server, targets.client].into_iter().flatten() {
+        let path = format!("/proc/{pid}/ns/net");
+        let about = fs::metadata(&path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+        if let Entry::Vacant(new) = namespaces.entry(about.ino()) {
+            new.insert(counts(pid)?);
+        }
+    }
+    if namespaces.is_empty() {
         return Err("the lab shows no process, so its network is not known".to_owned());
-    };
+    }
+    Ok(namespaces)
+}
+
+/// The counters of a process's network namespace.
+fn counts(pid: Pid) -> Result<Counts, String> {
     let file = |name: &str| {
         let path = format!("/proc/{pid}/net/{name}");
         fs::read_to_string(&path).map_err(|error| format!("{path} cannot be read: {error}"))
@@ -208,6 +241,27 @@ mod tests {
         let counts = counts(snmp, "Udp6InErrors                    \t5\nUdp6RcvbufErrors 1\n");
         let total = |number: usize| total(&COUNTERS[number], &counts);
         assert_eq!((total(0), total(1), total(3)), (Ok(3), Ok(8), Ok(12)));
+    }
+
+    #[test]
+    fn namespaces_are_added_and_a_move_between_them_is_a_reason() {
+        let namespaces = |dropped: [u64; 2]| {
+            let counted = |number: u64| counts(&format!("Udp: RcvbufErrors\nUdp: {number}\n"), "");
+            Namespaces::from([(7, counted(dropped[0])), (9, counted(dropped[1]))])
+        };
+        assert_eq!(grown(&COUNTERS[0], &namespaces([3, 40]), &namespaces([5, 50])), Ok(12.0));
+        assert!(grown(&COUNTERS[0], &namespaces([3, 40]), &namespaces([3, 39])).unwrap_err().contains("backwards"));
+        let mut moved = namespaces([3, 40]);
+        moved.remove(&7);
+        assert!(grown(&COUNTERS[0], &namespaces([3, 40]), &moved).unwrap_err().contains("another network namespace"));
+    }
+
+    #[test]
+    fn a_namespace_that_both_processes_share_counts_once() {
+        let own = std::process::id();
+        let read = |targets| read(&targets).map(|namespaces| namespaces.len());
+        assert_eq!(read(Targets { server: Some(own), client: Some(own) }), Ok(1));
+        assert!(read(Targets { server: None, client: None }).is_err());
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub const ABOUT: About = About {
     summary: "Page faults of client and server in the measured window.",
     cost: "A search of /proc before and after the window; the kernel counts anyway.",
     needs: None,
+    by_default: true,
     metrics: &[
         minor("faults_client_per_request", "Page faults per request, client", Side::Client),
         minor("faults_server_per_request", "Page faults per request, server", Side::Server),

@@ -8,6 +8,7 @@ pub mod memory;
 mod registry;
 pub mod rusage;
 pub mod switches;
+pub mod syscalls;
 mod tree;
 mod window;
 
@@ -45,6 +46,8 @@ pub struct About {
     pub cost: &'static str,
     /// The privilege or kernel feature that it needs; absent: none.
     pub needs: Option<&'static str>,
+    /// Whether studies that name no observers have it: it needs no privilege for what it mainly gives, and hardly costs anything.
+    pub by_default: bool,
     /// The metrics that it produces.
     pub metrics: &'static [Metric],
 }

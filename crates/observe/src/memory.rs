@@ -15,6 +15,7 @@ pub const ABOUT: About = About {
     summary: "Peak memory of client and server.",
     cost: "A reset of the kernel's peak before the window and a read after it; the kernel counts anyway.",
     needs: Some("a kernel with /proc/PID/clear_refs (CONFIG_PROC_PAGE_MONITOR), for the peak in the window only"),
+    by_default: true,
     metrics: &[
         window_metric("memory_client_peak", "Peak memory, client", Side::Client),
         window_metric("memory_server_peak", "Peak memory, server", Side::Server),

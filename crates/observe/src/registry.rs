@@ -2,11 +2,19 @@
 
 use wirelab_model::metric::Metric;
 
-use crate::{About, Observer, cpu, drops, faults, memory, rusage, switches};
+use crate::{About, Observer, cpu, drops, faults, memory, rusage, switches, syscalls};
 
 /// Every observer.
-pub const OBSERVERS: &[&About] =
-    &[&cpu::ABOUT, &memory::ABOUT, &switches::ABOUT, &faults::ABOUT, &drops::ABOUT, &rusage::ABOUT];
+pub const OBSERVERS: &[&About] = &[
+    &cpu::ABOUT,
+    &memory::ABOUT,
+    &switches::ABOUT,
+    &faults::ABOUT,
+    &drops::ABOUT,
+    &rusage::ABOUT,
+    &syscalls::TOTAL,
+    &syscalls::BY_NAME,
+];
 
 /// Makes an observer for one trial; absent: there is none of that name, and [`unknown`] says so to the user.
 #[must_use]
@@ -18,14 +26,16 @@ pub fn create(name: &str) -> Option<Box<dyn Observer>> {
         "faults" => Box::<faults::Faults>::default(),
         "drops" => Box::<drops::Drops>::default(),
         "rusage" => Box::<rusage::Rusage>::default(),
+        "syscalls" => Box::<syscalls::Total>::default(),
+        "syscalls_by_name" => Box::<syscalls::ByName>::default(),
         _ => return None,
     })
 }
 
-/// The observers of a study that names none: every one that needs no privileges.
+/// The observers of a study that names none: every one that needs no privileges and hardly costs anything.
 #[must_use]
 pub fn default_set() -> Vec<&'static str> {
-    OBSERVERS.iter().map(|about| about.name).collect()
+    OBSERVERS.iter().filter(|about| about.by_default).map(|about| about.name).collect()
 }
 
 /// Every metric of every observer, in the order of their declaration.
@@ -37,7 +47,7 @@ pub fn metrics() -> Vec<&'static Metric> {
 /// The message for a name that no observer has, with the nearest one and all of them.
 #[must_use]
 pub fn unknown(name: &str) -> String {
-    let names = default_set();
+    let names: Vec<_> = OBSERVERS.iter().map(|about| about.name).collect();
     let score = |candidate: &&&str| (strsim::jaro_winkler(name, candidate) * 1000.0) as u32;
     let meant = match names.iter().max_by_key(score) {
         Some(best) if score(&best) >= 700 => format!(", did you mean `{best}`"),
@@ -93,12 +103,17 @@ mod tests {
     }
 
     #[test]
+    fn a_study_that_names_no_observers_has_those_that_need_no_privileges() {
+        assert_eq!(default_set(), ["cpu", "memory", "switches", "faults", "drops", "rusage"]);
+    }
+
+    #[test]
     fn an_unknown_observer_is_refused_with_the_nearest_name() {
         assert!(create("memry").is_none());
         assert_eq!(
             unknown("memry"),
             "there is no observer `memry`, did you mean `memory`; the observers are cpu, memory, switches, faults, \
-             drops, rusage"
+             drops, rusage, syscalls, syscalls_by_name"
         );
     }
 }

@@ -13,6 +13,7 @@ pub const ABOUT: About = About {
     summary: "CPU time, memory, context switches and page faults of client and server over their whole life.",
     cost: "Nothing: the kernel hands it over with the exit status.",
     needs: None,
+    by_default: true,
     metrics: &[
         life("life_cpu_client_user", "User CPU time over its life, client", Unit::Nanoseconds, Side::Client),
         life("life_cpu_client_system", "System CPU time over its life, client", Unit::Nanoseconds, Side::Client),

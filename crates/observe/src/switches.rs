@@ -5,7 +5,7 @@ use std::fs;
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
 
-use crate::tree::{Pid, tree};
+use crate::tree::{self, Pid};
 use crate::window::{Reading, Sides, per_request, values};
 use crate::{About, Observer, Targets, Window};
 
@@ -15,6 +15,7 @@ pub const ABOUT: About = About {
     summary: "Context switches of client and server in the measured window.",
     cost: "A read of one file per thread before and after the window; the kernel counts anyway.",
     needs: None,
+    by_default: true,
     metrics: &[
         all("switches_client_per_request", "Context switches per request, client", Side::Client),
         all("switches_server_per_request", "Context switches per request, server", Side::Server),
@@ -91,14 +92,11 @@ fn growth(begin: &Threads, end: &Threads, of: fn(Count) -> u64) -> Reading {
 
 fn threads(root: Pid) -> Result<Threads, String> {
     let mut threads = Threads::new();
-    for pid in tree(root)?.into_keys() {
-        let path = format!("/proc/{pid}/task");
-        let folder = fs::read_dir(&path).map_err(|error| format!("{path} cannot be read: {error}"))?;
-        for thread in folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
-            // It may have ended since the folder was read; then the end of the window will not show it either.
-            if let Some(count) = fs::read_to_string(format!("{path}/{thread}/status")).ok().as_deref().and_then(parse) {
-                threads.insert(thread, count);
-            }
+    for (thread, pid) in tree::threads(root)? {
+        // It may have ended since it was listed; then the end of the window will not show it either.
+        let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status"));
+        if let Some(count) = status.ok().as_deref().and_then(parse) {
+            threads.insert(thread, count);
         }
     }
     if threads.is_empty() { Err("the kernel shows no context switches of its threads".to_owned()) } else { Ok(threads) }

@@ -55,6 +55,21 @@ pub fn tree(root: Pid) -> Result<Tree, String> {
     below(root, &all)
 }
 
+/// The threads of the tree below `root`, each with its process.
+///
+/// # Errors
+/// If the process is not there any more; the text is the reason for a report.
+pub fn threads(root: Pid) -> Result<BTreeMap<Pid, Pid>, String> {
+    let mut threads = BTreeMap::new();
+    for pid in tree(root)?.into_keys() {
+        let path = format!("/proc/{pid}/task");
+        let folder = fs::read_dir(&path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+        let listed = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        threads.extend(listed.map(|thread: Pid| (thread, pid)));
+    }
+    Ok(threads)
+}
+
 fn below(root: Pid, all: &Tree) -> Result<Tree, String> {
     let own = *all.get(&root).ok_or_else(|| format!("process {root} had ended"))?;
     let mut tree = Tree::from([(root, own)]);

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
 use wirelab_model::metric::Values;
@@ -16,7 +17,7 @@ fn main() -> ExitCode {
         work(&arguments.next().expect("a kind of work"));
         return ExitCode::SUCCESS;
     }
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 9] = [
         ("cpu_time_is_what_the_process_itself_reports", cpu_time_is_what_the_process_itself_reports),
         ("cpu_time_of_threads_that_ended_is_counted", cpu_time_of_threads_that_ended_is_counted),
         ("cpu_time_of_a_living_child_is_counted", cpu_time_of_a_living_child_is_counted),
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         ("a_fault_is_counted_for_each_page_that_was_touched", a_fault_is_counted_for_each_page_that_was_touched),
         ("each_wait_is_a_voluntary_switch", each_wait_is_a_voluntary_switch),
         ("datagrams_that_overflow_a_buffer_are_counted", datagrams_that_overflow_a_buffer_are_counted),
+        ("drops_in_the_networks_of_both_sides_are_added", drops_in_the_networks_of_both_sides_are_added),
     ];
     for (name, test) in tests {
         println!("test {name} ...");
@@ -44,6 +46,9 @@ const PAGES: usize = 16 * 1024;
 
 const WAITS: usize = 500;
 
+/// Datagrams that a worker sends.
+const SENT: u64 = 2000;
+
 // --- The worker ---
 
 fn work(kind: &str) {
@@ -56,7 +61,8 @@ fn work(kind: &str) {
     }
     let mut child = (kind == "child").then(|| Worker::start("burn"));
     burn(1000);
-    say(0);
+    let private = if kind == "drops" { private_network() } else { Ok(()) };
+    say(private.map_or_else(|error| error.raw_os_error().unwrap_or(libc::EINVAL).unsigned_abs().into(), |()| 0));
     while wait() {
         let before = own_cpu_ns();
         let mut others = 0;
@@ -68,6 +74,10 @@ fn work(kind: &str) {
             "child" => others = child.as_mut().map_or(0, Worker::work),
             "memory" => kept.push(touched(PAGES)),
             "waits" => (0..WAITS).for_each(|_| std::thread::sleep(std::time::Duration::from_micros(50))),
+            "drops" => {
+                say(overflow());
+                continue;
+            }
             other => panic!("no such work: {other}"),
         }
         say(own_cpu_ns() - before + others);
@@ -94,6 +104,38 @@ fn touched(pages: usize) -> Vec<u8> {
     std::hint::black_box(bytes)
 }
 
+/// Gives this process a network namespace of its own, with a loopback interface that is up.
+fn private_network() -> std::io::Result<()> {
+    // SAFETY: it takes no pointer, and no other thread of this process exists that would stay behind.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    // SAFETY: zero bytes are a valid `struct ifreq`.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(*b"lo") {
+        *place = byte as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
+    // SAFETY: the request is valid for the call and names an interface and its flags, as this call expects.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Sends far more than the default buffer takes, and nobody reads before all are sent; gives the number of lost datagrams.
+fn overflow() -> u64 {
+    let (receiver, sender) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    sender.connect(receiver.local_addr().unwrap()).unwrap();
+    for _ in 0..SENT {
+        sender.send(&[0; 8000]).unwrap();
+    }
+    receiver.set_nonblocking(true).unwrap();
+    let received = std::iter::from_fn(|| receiver.recv(&mut [0; 8000]).ok()).count() as u64;
+    SENT - received
+}
+
 /// The CPU time of this process by its own account, getrusage(2).
 fn own_cpu_ns() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
@@ -111,6 +153,8 @@ fn own_cpu_ns() -> u64 {
 struct Worker {
     child: Child,
     answers: BufReader<ChildStdout>,
+    /// What it said when it began to wait.
+    ready: u64,
 }
 
 impl Worker {
@@ -123,8 +167,8 @@ impl Worker {
             .spawn()
             .unwrap();
         let answers = BufReader::new(child.stdout.take().unwrap());
-        let mut worker = Self { child, answers };
-        worker.answer();
+        let mut worker = Self { child, answers, ready: 0 };
+        worker.ready = worker.answer();
         worker
     }
 
@@ -134,7 +178,7 @@ impl Worker {
         line.trim().parse().unwrap()
     }
 
-    /// Lets it work once; returns what it spent by its own account.
+    /// Lets it work once; returns what it spent (or lost) by its own account.
     fn work(&mut self) -> u64 {
         self.child.stdin.as_mut().unwrap().write_all(b"work\n").unwrap();
         self.answer()
@@ -246,25 +290,28 @@ fn each_wait_is_a_voluntary_switch() {
 }
 
 fn datagrams_that_overflow_a_buffer_are_counted() {
-    const SENT: u32 = 2000;
-    let (receiver, sender) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
-    sender.connect(receiver.local_addr().unwrap()).unwrap();
-    let mut received = 0;
+    let mut lost = 0;
     let own = Targets { client: None, server: Some(std::process::id()) };
-    let values = observed("drops", &own, || {
-        // Far more than the default buffer takes, and nobody reads before all are sent.
-        for _ in 0..SENT {
-            sender.send(&[0; 8000]).unwrap();
-        }
-        receiver.set_nonblocking(true).unwrap();
-        while receiver.recv(&mut [0; 8000]).is_ok() {
-            received += 1;
-        }
-    });
+    let values = observed("drops", &own, || lost = overflow());
     let dropped = number(&values, "udp_receive_buffer_errors");
     // Other programs on this machine may drop datagrams too.
-    assert!(received < SENT && dropped >= f64::from(SENT - received), "{received} received, {dropped} dropped");
+    assert!(lost > 0 && dropped >= lost as f64, "{lost} lost, {dropped} dropped");
     assert!(number(&values, "tcp_retransmitted") >= 0.0);
+}
+
+fn drops_in_the_networks_of_both_sides_are_added() {
+    let (mut client, mut server) = (Worker::start("drops"), Worker::start("drops"));
+    if client.ready != 0 {
+        let error = std::io::Error::from_raw_os_error(i32::try_from(client.ready).unwrap());
+        println!("SKIPPED: the kernel gives us no network namespace: {error}");
+        return;
+    }
+    let targets = Targets { client: Some(client.child.id()), server: Some(server.child.id()) };
+    let mut lost = 0;
+    let values = observed("drops", &targets, || lost = client.work() + server.work() + server.work());
+    // Nobody else uses these networks.
+    assert!(lost > 0);
+    assert_eq!(number(&values, "udp_receive_buffer_errors"), lost as f64);
 }
 
 fn ended_processes_give_reasons_and_no_request_gives_no_value_per_request() {

@@ -101,6 +101,23 @@ fn a_missing_number_says_why() {
 }
 
 #[test]
+fn what_is_zero_everywhere_or_missing_everywhere_is_a_line_and_not_a_row() {
+    let row = "<tr><th scope=\"row\">Peak memory, client</th>";
+    let mut fixture = Fixture::tiny();
+    assert!(fixture.report(html).contains(row));
+    for cell in &mut fixture.analysis.cells {
+        let estimate = cell.estimates.get_mut("memory_client_peak").expect("the fixture measures it");
+        (estimate.median, estimate.quartiles, estimate.range) = (0.0, (0.0, 0.0), (0.0, 0.0));
+    }
+    let page = fixture.report(html);
+    assert!(page.contains("<p>0 in every trial: Peak memory, client.</p>") && !page.contains(row));
+    assert!(page.contains("not readable in this container): Dropped datagrams.</p>"));
+    // One trial of one cell that has it, and every cell shows what it has.
+    fixture.analysis.cells[0].estimates["memory_client_peak"].range.1 = 4096.0;
+    assert!(fixture.report(html).contains(row));
+}
+
+#[test]
 fn text_of_a_study_is_never_markup() {
     let page = Fixture::quick().report(html);
     assert!(!page.contains("<b>thesis</b>"));

@@ -49,6 +49,8 @@ pub fn doctor(args: &DoctorArgs) -> Result {
         congestion(),
         open_files(),
         clear_refs(),
+        namespaces(),
+        system_calls(),
         python(),
         disk(),
     ];
@@ -225,6 +227,25 @@ fn clear_refs() -> Finding {
             format!("/proc/PID/clear_refs: {error}"),
             "a kernel with CONFIG_PROC_PAGE_MONITOR; until then peaks include start-up",
         ),
+    }
+}
+
+fn namespaces() -> Finding {
+    const WHAT: &str = "network namespaces (lab netns)";
+    let tried = std::env::current_exe()
+        .map_err(|error| error.to_string())
+        .and_then(|program| wirelab_lab::Netns::start(&program).map(drop).map_err(|error| error.to_string()));
+    match tried {
+        Ok(()) => good(WHAT, "can be made, joined and entered"),
+        Err(error) => missing(WHAT, error, "as the message says; until then use the lab loopback"),
+    }
+}
+
+fn system_calls() -> Finding {
+    const WHAT: &str = "counting system calls (observers syscalls, syscalls_by_name)";
+    match wirelab_observe::syscalls::available() {
+        Ok(()) => good(WHAT, "kernel tracepoints can be counted"),
+        Err(error) => missing(WHAT, error, "run as root, or with CAP_PERFMON and a readable /sys/kernel/tracing"),
     }
 }
 

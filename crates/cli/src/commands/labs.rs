@@ -44,18 +44,23 @@ pub fn labs(args: &LabsArgs) -> Result {
     }
     let mut text = String::from("Labs\n");
     for lab in labs {
-        let _ = writeln!(text, "  {:<12} {} Needs: {}.", lab.name, lab.summary, lab.needs.unwrap_or("nothing"));
+        let _ = writeln!(text, "  {:<16} {} Needs: {}.", lab.name, lab.summary, lab.needs.unwrap_or("nothing"));
     }
     text.push_str("\nLinks of the lab netns, as `placement`\n");
     for preset in &PRESETS {
-        let _ = writeln!(text, "  {:<14} {}. Source: {}.", preset.name, described(&preset.link), preset.source);
+        let _ = writeln!(text, "  {:<16} {}. Source: {}.", preset.name, described(&preset.link), preset.source);
     }
     text.push_str("\nObservers\n");
     for observer in observers {
         let needs = observer.needs.unwrap_or("nothing");
-        let _ = writeln!(text, "  {:<12} {} Cost: {} Needs: {needs}.", observer.name, observer.summary, observer.cost);
-        for metric in observer.metrics {
-            let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);
+        let _ = writeln!(text, "  {:<16} {} Cost: {} Needs: {needs}.", observer.name, observer.summary, observer.cost);
+        // Many metrics of one meaning, such as a count per name, are one line.
+        for alike in observer.metrics.chunk_by(|a, b| a.meaning == b.meaning) {
+            let name = match alike {
+                [first, .., last] => format!("{} to {} ({})", first.name, last.name, alike.len()),
+                _ => alike[0].name.to_owned(),
+            };
+            let _ = writeln!(text, "    {name:<36} {}", alike[0].meaning);
         }
     }
     text.push_str("\nFrom the client's own records\n");

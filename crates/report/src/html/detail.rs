@@ -2,13 +2,13 @@
 
 use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
-use wirelab_model::metric::Side;
+use wirelab_model::metric::{Metric, Side};
 use wirelab_model::outcome::Outcome;
 
 use crate::Input;
 use crate::columns::{group_scale, known};
 use crate::html::method::Fact;
-use crate::layout::Layout;
+use crate::layout::{Layout, Row};
 use crate::numbers::{p_value, percent_interval, plain_interval, significant};
 use crate::words::{self, Tone};
 
@@ -71,6 +71,10 @@ pub(super) struct MetricTable {
     pub title: String,
     pub header: Vec<String>,
     pub rows: Vec<MetricRow>,
+    /// Titles of metrics that were 0 in every trial: a row of noughts for each would bury the others.
+    pub zero: Vec<&'static str>,
+    /// Titles of metrics that no cell has, by the reason that all cells share.
+    pub missing: IndexMap<String, Vec<&'static str>>,
 }
 
 pub(super) struct MetricRow {
@@ -84,30 +88,58 @@ pub(super) struct MetricRow {
 /// A table per group with every metric that the run knows of.
 pub(super) fn metric_tables(input: &Input, layout: &Layout) -> Vec<MetricTable> {
     let known = known(input);
-    let tables = layout.groups.iter().enumerate().map(|(number, group)| MetricTable {
-        title: group.title(),
-        header: group.rows.iter().map(|row| layout.row_title(*row)).collect(),
-        rows: known
-            .iter()
-            .map(|metric| {
-                let scale = group_scale(input, layout, number, metric);
-                let numbers = group.rows.iter().map(|row| match input.estimate(row.cell, metric.name) {
-                    Some(estimate) => (
-                        scale.number(estimate.median),
-                        format!("{} – {}", scale.number(estimate.quartiles.0), scale.number(estimate.quartiles.1)),
-                    ),
-                    None => ("not measured".to_owned(), input.why_missing(row.cell, metric.name)),
-                });
-                MetricRow {
-                    metric: metric.title,
-                    side: side(metric.side),
-                    unit: scale.name,
-                    numbers: numbers.collect(),
-                }
-            })
-            .collect(),
+    let tables = layout.groups.iter().enumerate().map(|(number, group)| {
+        let mut table = MetricTable {
+            title: group.title(),
+            header: group.rows.iter().map(|row| layout.row_title(*row)).collect(),
+            rows: Vec::new(),
+            zero: Vec::new(),
+            missing: IndexMap::new(),
+        };
+        for metric in &known {
+            match alike(input, &group.rows, metric) {
+                Some(Alike::Zero) => table.zero.push(metric.title),
+                Some(Alike::Missing(reason)) => table.missing.entry(reason).or_default().push(metric.title),
+                None => table.rows.push(metric_row(input, layout, number, metric)),
+            }
+        }
+        table
     });
     tables.collect()
+}
+
+/// What all cells of a group have in common in a metric.
+enum Alike {
+    Zero,
+    Missing(String),
+}
+
+fn alike(input: &Input, rows: &[Row], metric: &Metric) -> Option<Alike> {
+    // A trial without a value is not one with 0.
+    let all = |row: &Row, values: usize| input.cell(row.cell).is_some_and(|cell| values == cell.ok as usize);
+    let zero = |row: &Row| {
+        let estimate = input.estimate(row.cell, metric.name);
+        estimate.is_some_and(|estimate| estimate.range == (0.0, 0.0) && all(row, estimate.values.len()))
+    };
+    if rows.iter().all(zero) {
+        return Some(Alike::Zero);
+    }
+    let missing =
+        |row: &Row| input.estimate(row.cell, metric.name).is_none().then(|| input.why_missing(row.cell, metric.name));
+    let reason = missing(rows.first()?)?;
+    rows.iter().all(|row| missing(row).as_ref() == Some(&reason)).then_some(Alike::Missing(reason))
+}
+
+fn metric_row(input: &Input, layout: &Layout, group: usize, metric: &Metric) -> MetricRow {
+    let scale = group_scale(input, layout, group, metric);
+    let numbers = layout.groups[group].rows.iter().map(|row| match input.estimate(row.cell, metric.name) {
+        Some(estimate) => (
+            scale.number(estimate.median),
+            format!("{} – {}", scale.number(estimate.quartiles.0), scale.number(estimate.quartiles.1)),
+        ),
+        None => ("not measured".to_owned(), input.why_missing(row.cell, metric.name)),
+    });
+    MetricRow { metric: metric.title, side: side(metric.side), unit: scale.name, numbers: numbers.collect() }
 }
 
 const fn side(side: Side) -> &'static str {
@@ -118,15 +150,17 @@ const fn side(side: Side) -> &'static str {
     }
 }
 
-/// What each metric means.
+/// What each metric means; metrics with the same meaning, such as those of client and server, together.
 pub(super) fn definitions(input: &Input) -> Vec<Fact> {
-    known(input)
-        .into_iter()
-        .map(|metric| Fact {
-            name: metric.title.to_owned(),
-            value: format!("{} Seen from {}.", metric.meaning, metric.vantage),
-        })
-        .collect()
+    let mut titles: IndexMap<(&str, &str), Vec<&str>> = IndexMap::new();
+    for metric in known(input) {
+        titles.entry((metric.meaning, metric.vantage)).or_default().push(metric.title);
+    }
+    let facts = titles.into_iter().map(|((meaning, vantage), titles)| Fact {
+        name: titles.join("; "),
+        value: format!("{meaning} Seen from {vantage}."),
+    });
+    facts.collect()
 }
 
 /// What the endpoints said was in force, by series.

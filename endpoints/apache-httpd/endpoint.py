@@ -1,0 +1,147 @@
+"""Apache httpd as an endpoint of wirelab: files by HTTP/1.1 and HTTP/2, in clear text and with TLS. See README.md."""
+
+import os
+
+import life
+import program
+import sockets
+from contract import Failure, Unsupported
+
+HTTPD = program.Program("Apache httpd", "apache2", "apache2-bin", r"Apache/([\d.]+)")
+MODULES = "/usr/lib/apache2/modules"  # of the Debian package
+
+PROTOCOLS = {"h1c": "http/1.1", "h1": "http/1.1", "h2c": "h2c", "h2": "h2"}  # httpd's names
+OTHER_THREADS = 2  # in a child, beside those that serve requests: the main one, and the one that listens
+MOST_THREADS = 20_000  # httpd's MAX_THREAD_LIMIT
+CONNECTIONS = 4096  # to hold at least, as many as an nginx worker here
+
+CONFIGURATION = """\
+{modules}
+{user}
+Listen {listen}
+ListenBackLog {backlog}
+ServerName localhost
+Protocols {protocol}
+PidFile httpd.pid
+DefaultRuntimeDir .
+ErrorLog /dev/stderr
+LogLevel error
+{threads}
+KeepAliveTimeout 86400
+MaxKeepAliveRequests 0
+EnableSendfile On
+DocumentRoot documents
+<Directory />
+    Options FollowSymLinks
+    AllowOverride None
+    Require all granted
+    ForceType application/octet-stream
+</Directory>
+# A path that leads outside is as good as not there.
+ErrorDocument 400 /wirelab-not-there
+Alias /wirelab-not-there "{folder}/not-there.asis"
+<Location /wirelab-not-there>
+    SetHandler send-as-is
+</Location>
+{tls}
+{window}
+"""
+
+# As Debian configures it, but for the limits that would end a process or refuse a connection amid a trial.
+AT_START = 50  # threads: the first two lines, multiplied
+DEFAULT_THREADS = """\
+StartServers 2
+ThreadsPerChild 25
+MinSpareThreads 25
+MaxSpareThreads 150
+ThreadLimit 64
+MaxRequestWorkers 150
+AsyncRequestWorkerFactor 100
+"""
+
+SET_THREADS = """\
+StartServers 1
+ServerLimit 1
+ThreadLimit {threads}
+ThreadsPerChild {threads}
+MaxRequestWorkers {threads}
+AsyncRequestWorkerFactor {factor}
+"""
+
+TLS = """\
+SSLEngine on
+SSLProtocol -all +TLSv1.3
+SSLCertificateFile certificate.pem
+SSLCertificateKeyFile key.pem
+{tickets}
+"""
+
+NO_TICKETS = "SSLSessionTickets off\nSSLOpenSSLConfCmd NumTickets 0"
+
+NOT_THERE = "Status: 404 Not Found\nContent-Type: text/plain\n\n"
+
+
+def run(site, path, folder):
+    refuse(site)
+    with open(os.path.join(folder, "not-there.asis"), "w", encoding="ascii") as file:
+        file.write(NOT_THERE)
+    held = sockets.bind(site)  # until httpd has the port
+    port = held.getsockname()[1]
+    with open(os.path.join(folder, "httpd.conf"), "w", encoding="utf-8") as file:
+        file.write(configuration(site, port, folder))
+    server = life.Server(
+        "Apache httpd", [path, "-D", "FOREGROUND", "-d", folder, "-f", os.path.join(folder, "httpd.conf")], folder,
+        # Children give up the user root, as httpd demands, but not the right to read what belongs to root.
+        privileges=["--securebits", "+no_setuid_fixup"] if os.geteuid() == 0 else [],
+        environment={"SSLKEYLOGFILE": os.path.abspath(site.key_log)} if site.key_log else {})
+
+    def is_up(pid):
+        """It writes the file after it has bound the port."""
+        return os.path.exists(os.path.join(folder, "httpd.pid")) and workers(pid) >= (site.threads or AT_START)
+
+    def configured():
+        held.close()
+        listener = sockets.borrow(server.child.pid, port)
+        sockets.apply(listener, site)
+        facts = sockets.in_force(listener)
+        listener.close()
+        return facts if site.is_http2 else {**facts, "threads": workers(server.child.pid)}
+
+    life.serve(server, site, port, is_up, configured)
+
+
+def workers(pid):
+    """How many threads of the children serve requests."""
+    return sum(life.threads(child) - OTHER_THREADS for child in life.children(pid))
+
+
+def refuse(site):
+    if not os.path.isdir(MODULES):
+        raise Failure("other", f"there is no folder {MODULES}; install Apache httpd with `apt-get install apache2-bin`")
+    if site.early_data:
+        raise Unsupported("tls: Apache httpd has no 0-RTT (`early_data`)")
+    if not site.no_delay:
+        raise Unsupported("transport: Apache httpd sets TCP_NODELAY on every connection (`no_delay` = false)")
+    if site.threads and site.is_http2:
+        raise Unsupported("Apache httpd serves HTTP/2 by two pools of threads; no one number is true of both (`threads`)")
+    if site.threads and site.threads > MOST_THREADS:
+        raise Unsupported(f"Apache httpd has at most {MOST_THREADS} threads in a process (`threads`)")
+
+
+def configuration(site, port, folder):
+    modules = ["mpm_event", "authz_core", "alias", "asis"] + ["ssl"] * site.is_secure + ["http2"] * site.is_http2
+    host = f"[{site.address}]" if site.address.version == 6 else site.address
+    tickets = "SSLSessionTickets on" if site.resumption else NO_TICKETS
+    threads = DEFAULT_THREADS
+    if site.threads:
+        threads = SET_THREADS.format(threads=site.threads, factor=max(2, CONNECTIONS // site.threads))
+    return CONFIGURATION.format(
+        modules="\n".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in modules),
+        user="User www-data\nGroup www-data" if os.geteuid() == 0 else "", listen=f"{host}:{port}",
+        backlog=sockets.BACKLOG, protocol=PROTOCOLS[site.protocol], folder=folder, threads=threads,
+        tls=TLS.format(tickets=tickets) if site.is_secure else "",
+        window=f"H2WindowSize {site.stream_window}" if site.stream_window else "")
+
+
+if __name__ == "__main__":
+    program.main(HTTPD, run)
