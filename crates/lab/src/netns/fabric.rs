@@ -12,6 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use wirelab_model::link::{Link, Reading};
@@ -118,6 +119,8 @@ struct Fabric {
     owner: Option<PathBuf>,
     orders: Sender<Order>,
     bell: OwnedFd,
+    /// Why the emulator ended, once it has.
+    ended: Arc<OnceLock<String>>,
 }
 
 impl Fabric {
@@ -142,18 +145,17 @@ impl Fabric {
             .map_err(|error| format!("making a pipe: {error}"))?;
         let (orders, inbox) = channel();
         let emulator = Emulator { ports, orders: inbox, bell: reader };
+        let ended = Arc::new(OnceLock::new());
+        let why = Arc::clone(&ended);
         std::thread::Builder::new()
             .name("emulator".to_owned())
             .spawn(move || {
                 privilege::be_prompt();
-                if let Err(error) = emulator.run() {
-                    // Without it the network is dead, and measuring on would measure that.
-                    eprintln!("the link emulator failed: {error}");
-                    std::process::exit(1);
-                }
+                // Without it the network is dead, and every further order says so.
+                why.get_or_init(|| emulator.run().err().map_or_else(String::new, |error| error.to_string()));
             })
             .map_err(attempt("starting the emulator"))?;
-        Ok(Self { hosts, owner, orders, bell })
+        Ok(Self { hosts, owner, orders, bell, ended })
     }
 
     fn obey(&self, ask: Ask) -> Result<Answer, String> {
@@ -185,17 +187,19 @@ impl Fabric {
         self.order(Order::Tally(answer))?;
         inbox
             .recv()
-            .map_err(|_| GONE.to_owned())?
+            .map_err(|_| self.gone())?
             .map_err(|error| format!("asking the emulator's sockets for their counters: {error}"))
     }
 
+    fn gone(&self) -> String {
+        format!("the link emulator has ended: {}", self.ended.get().map_or("it is not known why", String::as_str))
+    }
+
     fn order(&self, order: Order) -> Result<(), String> {
-        self.orders.send(order).map_err(|_| GONE.to_owned())?;
+        self.orders.send(order).map_err(|_| self.gone())?;
         rustix::io::write(&self.bell, b"!").map(|_| ()).map_err(|error| format!("waking the emulator: {error}"))
     }
 }
-
-const GONE: &str = "the link emulator has ended";
 
 /// The hosts' end of the emulated way.
 const INNER: &str = "eth0";
