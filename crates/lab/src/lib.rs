@@ -23,6 +23,7 @@ use std::time::Instant;
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::journal::LinkRecord;
+use wirelab_model::network::Vantage;
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::{Job, Trial};
 pub use wirelab_model::usage::Usage;
@@ -73,6 +74,12 @@ pub trait Lab: Send {
     /// If measuring fails. A link that misbehaves is no error.
     fn measure_links(&mut self, _jobs: &[&Job], _seed: u64) -> Result<Vec<LinkRecord>, LabError> {
         Ok(Vec::new())
+    }
+
+    /// The interfaces at which the packets of a job can be looked at, and no others' packets pass. Labs that share their
+    /// interfaces with other programs have none.
+    fn vantages(&self, _job: &Job) -> Vec<Vantage> {
+        Vec::new()
     }
 
     /// Starts an endpoint. To be called from a thread that outlives the trial (see [`LocalProcess`]).

@@ -13,6 +13,7 @@ pub mod journal;
 pub mod link;
 pub mod manifest;
 pub mod metric;
+pub mod network;
 pub mod outcome;
 pub mod pattern;
 pub mod plan;

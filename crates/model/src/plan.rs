@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::link::Link;
+use crate::network::{Address, Network, Servers};
 use crate::protocol::Protocol;
 use crate::settings::Exchange;
 use crate::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport};
@@ -67,6 +68,15 @@ pub struct Job {
     /// The network between them, where the placement has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
+    /// How the hosts are joined.
+    #[serde(default)]
+    pub network: Network,
+    /// How many servers there are, and where.
+    #[serde(default)]
+    pub servers: Servers,
+    /// What the client connects to.
+    #[serde(default)]
+    pub address: Address,
     /// What is asked for.
     pub exchange: Exchange,
     /// Bytes of request body.
@@ -107,6 +117,9 @@ impl Job {
             client: "builtin".to_owned(),
             placement: "local".to_owned(),
             link: None,
+            network: Network::Direct,
+            servers: Servers::ONE,
+            address: Address::Server,
             exchange: Exchange::Files,
             request_size: Size(0),
             response_size: Size(1024),

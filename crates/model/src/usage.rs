@@ -18,3 +18,19 @@ pub struct Usage {
     /// Involuntary context switches.
     pub involuntary_switches: u64,
 }
+
+impl Usage {
+    /// That of both processes together.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            peak_memory: self.peak_memory.max(other.peak_memory),
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+        }
+    }
+}

@@ -114,8 +114,8 @@ impl Observer for Cpu {
     }
 }
 
-fn times(pid: Pid) -> Result<Times, String> {
-    let tree = tree(pid)?;
+fn times(roots: &[Pid]) -> Result<Times, String> {
+    let tree = tree(roots)?;
     let mut clocks = 0;
     for pid in tree.keys() {
         clocks += cpu_clock(*pid).map_err(|error| format!("the CPU-time clock of process {pid}: {error}"))?;

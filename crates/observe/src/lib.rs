@@ -13,6 +13,7 @@ mod tree;
 mod window;
 
 use wirelab_model::metric::{Metric, Values};
+use wirelab_model::network::Vantage;
 use wirelab_model::usage::Usage;
 
 pub use registry::{OBSERVERS, create, default_set, metrics, unknown};
@@ -52,19 +53,21 @@ pub struct About {
     pub metrics: &'static [Metric],
 }
 
-/// The processes to look at. A process that the lab cannot show is absent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What to look at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Targets {
-    /// The server's process.
-    pub server: Option<u32>,
-    /// The client's process.
+    /// The servers' processes; absent where the lab cannot show them.
+    pub servers: Option<Vec<u32>>,
+    /// The client's process; absent where the lab cannot show it.
     pub client: Option<u32>,
+    /// The interfaces at which packets can be looked at.
+    pub vantages: Vec<Vantage>,
 }
 
-/// The kernel's accounts of the two processes after their end. A process that the lab does not reap has none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The kernel's accounts of the processes after their end. A process that the lab does not reap has none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reaped {
-    /// That of the server.
+    /// That of the servers together.
     pub server: Option<Usage>,
     /// That of the client.
     pub client: Option<Usage>,

@@ -62,8 +62,8 @@ impl Observer for Memory {
     }
 
     fn begin(&mut self, targets: &Targets) {
-        self.begin = Some(Sides::read(targets, |pid| {
-            let peaks = peaks(pid)?;
+        self.begin = Some(Sides::read(targets, |roots| {
+            let peaks = peaks(roots)?;
             let not_reset = peaks.keys().find_map(|pid| reset(*pid).err());
             Ok(Before { peaks, not_reset })
         }));
@@ -101,8 +101,8 @@ fn sum(before: &Before, after: &Peaks, of: fn(u64, u64) -> u64) -> Reading {
     Ok(after.iter().map(peak).sum::<u64>() as f64)
 }
 
-fn peaks(root: Pid) -> Result<Peaks, String> {
-    tree(root)?.into_keys().map(|pid| Ok((pid, peak(pid)?))).collect()
+fn peaks(roots: &[Pid]) -> Result<Peaks, String> {
+    tree(roots)?.into_keys().map(|pid| Ok((pid, peak(pid)?))).collect()
 }
 
 /// `VmHWM` of /proc/PID/status in bytes; the kernel writes KiB (proc_pid_status(5)).

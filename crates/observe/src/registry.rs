@@ -75,7 +75,7 @@ mod tests {
                 let values = observer.values(&WINDOW);
                 assert_eq!(values.keys().map(String::as_str).collect::<Vec<_>>(), declared);
                 assert!(values.values().all(|value| value.number().is_none()), "{round}: {values:?}");
-                let hidden = Targets { server: None, client: None };
+                let hidden = Targets::default();
                 observer.begin(&hidden);
                 observer.end(&hidden);
             }

@@ -80,7 +80,7 @@ mod tests {
     fn the_accounts_of_both_sides_are_kept_apart() {
         let usage = |n: u64| Usage { user_ns: n, system_ns: 2 * n, voluntary_switches: n, ..Usage::default() };
         let mut observer = Rusage::default();
-        observer.reaped(&Reaped { client: Some(usage(5)), server: None });
+        observer.reaped(&Reaped { client: Some(usage(5)), ..Reaped::default() });
         let values = observer.values(&Window { ns: 1, requests: 1, bytes: 1 });
         assert_eq!(values["life_cpu_client_system"].number(), Some(10.0));
         assert_eq!(values["life_switches_client"].number(), Some(5.0));

@@ -90,9 +90,9 @@ fn growth(begin: &Threads, end: &Threads, of: fn(Count) -> u64) -> Reading {
     sum(end).checked_sub(sum(begin)).map(|count| count as f64).ok_or_else(lost)
 }
 
-fn threads(root: Pid) -> Result<Threads, String> {
+fn threads(roots: &[Pid]) -> Result<Threads, String> {
     let mut threads = Threads::new();
-    for (thread, pid) in tree::threads(root)? {
+    for (thread, pid) in tree::threads(roots)? {
         // It may have ended since it was listed; then the end of the window will not show it either.
         let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status"));
         if let Some(count) = status.ok().as_deref().and_then(parse) {

@@ -35,14 +35,14 @@ pub struct Stat {
 /// The processes of an endpoint: the one that the lab started, its descendants, and orphans in its process group.
 pub type Tree = BTreeMap<Pid, Stat>;
 
-/// Reads the tree below `root`.
+/// Reads the trees below `roots`, as one.
 ///
 /// `/proc` is searched because the kernel's own list of children is an option that many kernels are built without, and
 /// because it misses orphans. Takes tens of microseconds per process of the machine.
 ///
 /// # Errors
-/// If the process is not there any more; the text is the reason for a report.
-pub fn tree(root: Pid) -> Result<Tree, String> {
+/// If one of the processes is not there any more; the text is the reason for a report.
+pub fn tree(roots: &[Pid]) -> Result<Tree, String> {
     let mut all = Tree::new();
     let folder = fs::read_dir("/proc").map_err(|error| format!("/proc cannot be read: {error}"))?;
     for entry in folder.flatten() {
@@ -52,16 +52,19 @@ pub fn tree(root: Pid) -> Result<Tree, String> {
             all.insert(pid, stat);
         }
     }
-    below(root, &all)
+    roots.iter().try_fold(Tree::new(), |mut trees, root| {
+        trees.extend(below(*root, &all)?);
+        Ok(trees)
+    })
 }
 
-/// The threads of the tree below `root`, each with its process.
+/// The threads of the trees below `roots`, each with its process.
 ///
 /// # Errors
-/// If the process is not there any more; the text is the reason for a report.
-pub fn threads(root: Pid) -> Result<BTreeMap<Pid, Pid>, String> {
+/// If one of the processes is not there any more; the text is the reason for a report.
+pub fn threads(roots: &[Pid]) -> Result<BTreeMap<Pid, Pid>, String> {
     let mut threads = BTreeMap::new();
-    for pid in tree(root)?.into_keys() {
+    for pid in tree(roots)?.into_keys() {
         let path = format!("/proc/{pid}/task");
         let folder = fs::read_dir(&path).map_err(|error| format!("{path} cannot be read: {error}"))?;
         let listed = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -5,22 +5,25 @@ use wirelab_model::metric::{Metric, Value, Values};
 use crate::tree::Pid;
 use crate::{Targets, Window};
 
-/// Something for each of the two processes.
+/// Something for each of the two sides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sides<T> {
     /// That of the client.
     pub client: T,
-    /// That of the server.
+    /// That of the servers.
     pub server: T,
 }
 
 impl<T> Sides<T> {
-    /// Applies `read` to the process of each side; a lab that does not show a process is the reason for its absence.
-    pub fn read(targets: &Targets, read: impl Fn(Pid) -> Result<T, String>) -> Sides<Result<T, String>> {
-        let side = |pid: Option<Pid>, who| {
-            pid.ok_or_else(|| format!("the lab does not show the process of the {who}")).and_then(&read)
+    /// Applies `read` to the processes of each side; a lab that does not show a process is the reason for its absence.
+    pub fn read(targets: &Targets, read: impl Fn(&[Pid]) -> Result<T, String>) -> Sides<Result<T, String>> {
+        let side = |pids: Option<&[Pid]>, who| {
+            pids.ok_or_else(|| format!("the lab does not show the process of the {who}")).and_then(&read)
         };
-        Sides { client: side(targets.client, "client"), server: side(targets.server, "server") }
+        Sides {
+            client: side(targets.client.as_ref().map(std::slice::from_ref), "client"),
+            server: side(targets.servers.as_deref(), "server"),
+        }
     }
 
     /// The reading of each side at the begin and the end of the window, as one.

@@ -185,7 +185,7 @@ impl Worker {
     }
 
     fn targets(&self) -> Targets {
-        Targets { client: None, server: Some(self.child.id()) }
+        Targets { servers: Some(vec![self.child.id()]), ..Targets::default() }
     }
 }
 
@@ -291,7 +291,7 @@ fn each_wait_is_a_voluntary_switch() {
 
 fn datagrams_that_overflow_a_buffer_are_counted() {
     let mut lost = 0;
-    let own = Targets { client: None, server: Some(std::process::id()) };
+    let own = Targets { servers: Some(vec![std::process::id()]), ..Targets::default() };
     let values = observed("drops", &own, || lost = overflow());
     let dropped = number(&values, "udp_receive_buffer_errors");
     // Other programs on this machine may drop datagrams too.
@@ -306,7 +306,8 @@ fn drops_in_the_networks_of_both_sides_are_added() {
         println!("SKIPPED: the kernel gives us no network namespace: {error}");
         return;
     }
-    let targets = Targets { client: Some(client.child.id()), server: Some(server.child.id()) };
+    let targets =
+        Targets { client: Some(client.child.id()), servers: Some(vec![server.child.id()]), ..Targets::default() };
     let mut lost = 0;
     let values = observed("drops", &targets, || lost = client.work() + server.work() + server.work());
     // Nobody else uses these networks.

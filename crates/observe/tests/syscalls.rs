@@ -152,7 +152,7 @@ impl Worker {
     }
 
     fn targets(&self) -> Targets {
-        Targets { client: None, server: Some(self.child.id()) }
+        Targets { servers: Some(vec![self.child.id()]), ..Targets::default() }
     }
 
     /// Waits until every thread waits for something to read: an answer is heard before its sender waits again.
@@ -285,7 +285,7 @@ fn calls_of_a_thread_that_ended_in_the_window_count() {
 fn a_process_that_ended_before_is_a_reason_and_not_zero() {
     let mut child = Command::new(std::env::current_exe().unwrap()).arg("play-child").spawn().unwrap();
     child.wait().unwrap();
-    let targets = Targets { client: None, server: Some(child.id()) };
+    let targets = Targets { servers: Some(vec![child.id()]), ..Targets::default() };
     let mut observer = create("syscalls_by_name").unwrap();
     observer.begin(&targets);
     observer.end(&targets);

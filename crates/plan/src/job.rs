@@ -8,6 +8,7 @@ use wirelab_model::spec::{
 };
 use wirelab_model::units::{Size, Span};
 
+use crate::hosts::{Hosts, hosts};
 use crate::link::link;
 use crate::ranges::out_of_range;
 
@@ -27,12 +28,16 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     let schedule = schedule(settings)?;
     let extent = extent(settings);
     let placement = settings.placement.clone().unwrap_or_else(|| "local".to_owned());
+    let Hosts { network, servers, address } = hosts(settings, &placement)?;
     Ok(Job {
         protocol,
         server: settings.server.clone().unwrap_or_else(|| endpoint.clone()),
         client: settings.client.clone().unwrap_or(endpoint),
         link: link(settings, &placement)?,
         placement,
+        network,
+        servers,
+        address,
         exchange,
         request_size,
         response_size,

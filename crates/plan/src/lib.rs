@@ -34,6 +34,7 @@ mod check;
 mod error;
 mod exclude;
 mod factor;
+mod hosts;
 mod job;
 mod limits;
 mod link;

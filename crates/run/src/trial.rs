@@ -200,7 +200,11 @@ impl Bench<'_> {
             other => return Err(client.unexpected(&other, attempt)),
         }
 
-        let targets = Targets { server: server.pid(), client: client.pid() };
+        let targets = Targets {
+            servers: server.pid().map(|pid| vec![pid]),
+            client: client.pid(),
+            vantages: self.lab.vantages(job),
+        };
         for observer in observers.iter_mut() {
             observer.begin(&targets);
         }

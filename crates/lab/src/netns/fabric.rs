@@ -174,7 +174,7 @@ impl Fabric {
 
     fn shape(&self, link: &Link, seed: u64) -> Result<(), String> {
         for host in &self.hosts {
-            interface::set_mtu(host, INNER, link.mtu)
+            interface::set_mtu(host, EMULATED_NAME, link.mtu)
                 .map_err(|error| format!("setting an MTU of {}: {error}", link.mtu))?;
         }
         self.order(Order::Shape(*link, seed))?;
@@ -202,7 +202,10 @@ impl Fabric {
 }
 
 /// The hosts' end of the emulated way.
-const INNER: &str = "eth0";
+pub(crate) const EMULATED_NAME: &str = "eth0";
+
+/// The hosts' ends of the veth pair.
+pub(crate) const WIRED_NAME: &str = "eth1";
 
 /// The emulator's ends, of the client and of the server.
 const OUTER: [&str; 2] = ["client", "server"];
@@ -217,10 +220,10 @@ fn mac(way: u8, side: usize, outer: bool) -> [u8; 6] {
 
 fn emulated(hosts: &[Namespace; 2], middle: &Namespace) -> io::Result<()> {
     for side in [0, 1] {
-        let inner = End { namespace: &hosts[side], name: INNER, mac: mac(0, side, false) };
+        let inner = End { namespace: &hosts[side], name: EMULATED_NAME, mac: mac(0, side, false) };
         let outer = End { namespace: middle, name: OUTER[side], mac: mac(0, side, true) };
         interface::pair(outer, inner)?;
-        interface::finish_packets(&hosts[side], INNER)?;
+        interface::finish_packets(&hosts[side], EMULATED_NAME)?;
         interface::bring_up(outer, None, WIDEST)?;
         interface::bring_up(inner, Some(EMULATED[side]), Link::wire().mtu)?;
         interface::introduce(inner, EMULATED[1 - side], mac(0, 1 - side, false))?;
@@ -229,7 +232,7 @@ fn emulated(hosts: &[Namespace; 2], middle: &Namespace) -> io::Result<()> {
 }
 
 fn wired(hosts: &[Namespace; 2]) -> io::Result<()> {
-    let ends = [0, 1].map(|side| End { namespace: &hosts[side], name: "eth1", mac: mac(1, side, false) });
+    let ends = [0, 1].map(|side| End { namespace: &hosts[side], name: WIRED_NAME, mac: mac(1, side, false) });
     interface::pair(ends[0], ends[1])?;
     for side in [0, 1] {
         interface::bring_up(ends[side], Some(WIRED[side]), Link::wire().mtu)?;

@@ -19,11 +19,13 @@ use std::time::Instant;
 
 use wirelab_model::journal::LinkRecord;
 use wirelab_model::link::{Link, Reading};
+use wirelab_model::network::{Place, Vantage};
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
 use crate::netns::emulator::Tallies;
+use crate::netns::fabric::{EMULATED_NAME, WIRED_NAME};
 use crate::netns::network::Network;
 use crate::process::LocalProcess;
 use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process, Role};
@@ -166,6 +168,24 @@ impl Lab for Netns {
             });
         }
         Ok(records)
+    }
+
+    fn vantages(&self, job: &Job) -> Vec<Vantage> {
+        let Some(link) = &job.link else { return Vec::new() };
+        let interface = if link.is_wire() { WIRED_NAME } else { EMULATED_NAME };
+        let (namespaces, owner) = &self.network.namespaces;
+        [Place::Client, Place::ServerNode]
+            .into_iter()
+            .zip(namespaces)
+            .map(|(place, namespace)| Vantage {
+                place,
+                namespace: namespace.clone(),
+                owner: owner.clone(),
+                interface: interface.to_owned(),
+                mtu: link.mtu,
+                is_encapsulated: false,
+            })
+            .collect()
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {

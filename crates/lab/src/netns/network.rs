@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +32,8 @@ pub(crate) struct Network {
     answers: ChildStdout,
     guard: Arc<Guard>,
     unread: Vec<u8>,
+    /// The network namespaces of client and server, and the user namespace that owns them.
+    pub(crate) namespaces: ([PathBuf; 2], Option<PathBuf>),
     homes: [Arc<Home>; 2],
 }
 
@@ -46,7 +48,9 @@ impl Network {
         let mut child = command.spawn().map_err(attempt)?;
         let (orders, answers) = (child.stdin.take(), child.stdout.take().expect("standard output is piped"));
         let nowhere = || Arc::new(Home::default());
-        let mut network = Self { child, orders, answers, guard, unread: Vec::new(), homes: [nowhere(), nowhere()] };
+        let homes = [nowhere(), nowhere()];
+        let mut network =
+            Self { child, orders, answers, guard, unread: Vec::new(), namespaces: Default::default(), homes };
         match network.answer(Instant::now() + PATIENCE)? {
             Answer::Ready { hosts, owner } => {
                 let open = |path: &Path| {
@@ -60,6 +64,7 @@ impl Network {
                 });
                 let homes = homes.collect::<Result<Vec<_>, LabError>>()?;
                 network.homes = homes.try_into().expect("two hosts");
+                network.namespaces = (hosts, owner);
                 Ok(network)
             }
             other => Err(unexpected(&other)),

@@ -29,7 +29,7 @@ use room::Room;
 /// # Errors
 /// If they cannot; says why.
 pub fn available() -> Result<(), String> {
-    Counters::open(std::process::id(), &[]).map(drop)
+    Counters::open(&[std::process::id()], &[]).map(drop)
 }
 
 /// The observer of totals.
@@ -93,7 +93,7 @@ impl Syscalls {
     fn begin(&mut self, targets: &Targets, calls: &[(&'static str, &str)]) {
         // Without, the error of the counter that found no room explains itself.
         self.room = Room::make().ok();
-        let mut counters = Sides::read(targets, |pid| Counters::open(pid, calls));
+        let mut counters = Sides::read(targets, |roots| Counters::open(roots, calls));
         for side in [&mut counters.client, &mut counters.server] {
             if let Err(reason) = side.as_ref().map_err(Clone::clone).and_then(Counters::enable) {
                 *side = Err(reason);
@@ -141,7 +141,7 @@ impl Counters {
     ///
     /// A thread that starts after the threads were listed is counted if its parent had its counters already and is not if it
     /// had none yet, and nothing shows which it was. So the list has to be the same before and after.
-    fn open(root: Pid, calls: &[(&'static str, &str)]) -> Result<Self, String> {
+    fn open(roots: &[Pid], calls: &[(&'static str, &str)]) -> Result<Self, String> {
         let events = tracefs::events()?;
         let every = tracefs::number(&events, EVERY)?
             .ok_or_else(|| format!("the kernel has no tracepoint {EVERY} (CONFIG_FTRACE_SYSCALLS)"))?;
@@ -150,7 +150,7 @@ impl Counters {
             named.push((*name, tracefs::number(&events, tracepoint)?));
         }
         for _ in 0..TRIES {
-            let listed = threads(root)?;
+            let listed = threads(roots)?;
             let threads: Vec<_> = listed.keys().copied().collect();
             let opened = on_all(every, &threads).and_then(|total| {
                 let one = |(name, number): &(_, Option<u64>)| {
@@ -159,7 +159,7 @@ impl Counters {
                 Ok(Self { total, named: named.iter().map(one).collect::<io::Result<_>>()? })
             });
             match opened {
-                Ok(counters) if self::threads(root)? == listed => return Ok(counters),
+                Ok(counters) if self::threads(roots)? == listed => return Ok(counters),
                 Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
                     return Err(refused(&error, threads.len(), named.len() + 1));
                 }

@@ -1,0 +1,77 @@
+//! Which hosts a trial has, and how they are joined.
+
+use wirelab_model::link::preset;
+use wirelab_model::network::{Address, Network, Servers};
+use wirelab_model::settings::Settings;
+
+/// The hosts of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hosts {
+    pub network: Network,
+    pub servers: Servers,
+    pub address: Address,
+}
+
+/// Resolves the defaults.
+///
+/// # Errors
+/// If the settings contradict each other; says what to change.
+pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, String> {
+    let network = settings.network.unwrap_or_default();
+    let near = Servers { near: 1, far: 0 };
+    let servers = settings.servers.unwrap_or(match network {
+        Network::Overlay if placement == "same-node" => near,
+        _ => Servers::ONE,
+    });
+    let several = servers.count() > 1;
+    let address = settings.address.unwrap_or(if several { Address::Service } else { Address::Server });
+    if network == Network::Direct && (servers != Servers::ONE || address != Address::Server) {
+        let key = if servers == Servers::ONE { "address" } else { "servers" };
+        return Err(format!("`{key}` needs nodes and pods; set `network = \"overlay\"` as well"));
+    }
+    if several && address == Address::Server {
+        return Err(format!("`address` is `server`, but there are {}; set it to `service`", servers.count()));
+    }
+    if network == Network::Overlay && preset(placement).is_none() {
+        return Err(format!(
+            "`network = \"overlay\"` needs a placement with a link between the nodes, which `{placement}` is not; set it to \
+             `same-node` or `lan`, for example"
+        ));
+    }
+    Ok(Hosts { network, servers, address })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(toml: &str) -> Result<Hosts, String> {
+        let settings: Settings = toml::from_str(toml).unwrap();
+        hosts(&settings, settings.placement.as_deref().unwrap_or("local"))
+    }
+
+    #[test]
+    fn one_server_far_away_is_the_default_and_several_are_a_service() {
+        let direct = Hosts { network: Network::Direct, servers: Servers::ONE, address: Address::Server };
+        assert_eq!(of(""), Ok(direct));
+        let overlay = Hosts { network: Network::Overlay, ..direct };
+        assert_eq!(of("network = 'overlay'\nplacement = 'lan'"), Ok(overlay));
+        let near = Servers { near: 1, far: 0 };
+        assert_eq!(of("network = 'overlay'\nplacement = 'same-node'"), Ok(Hosts { servers: near, ..overlay }));
+        let both = Hosts { servers: Servers { near: 1, far: 1 }, address: Address::Service, ..overlay };
+        assert_eq!(of("network = 'overlay'\nplacement = 'lan'\nservers = 'near + far'"), Ok(both));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_together_is_refused_with_the_remedy() {
+        for (toml, remedy) in [
+            ("servers = '2 far'\nplacement = 'lan'", "`network = \"overlay\"`"),
+            ("address = 'service'\nplacement = 'lan'", "`network = \"overlay\"`"),
+            ("network = 'overlay'\nplacement = 'lan'\nservers = '2 far'\naddress = 'server'", "`service`"),
+            ("network = 'overlay'", "`lan`"),
+        ] {
+            let why = of(toml).unwrap_err();
+            assert!(why.contains(remedy), "{toml}: {why}");
+        }
+    }
+}
