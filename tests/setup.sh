@@ -27,6 +27,7 @@ packages=()
 command -v cc >/dev/null || packages+=(gcc libc6-dev)
 command -v python3 >/dev/null || packages+=(python3-minimal)
 command -v strace >/dev/null || packages+=(strace)
+has_server nft || packages+=(nftables)
 has_server nginx || packages+=(nginx)
 has_server apache2 || packages+=(apache2-bin) # the program and its modules, without the service
 if [ ${#packages[@]} -gt 0 ]; then

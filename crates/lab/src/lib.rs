@@ -23,6 +23,7 @@ use std::time::Instant;
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::journal::LinkRecord;
+use wirelab_model::metric::Values;
 use wirelab_model::network::Vantage;
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::{Job, Trial};
@@ -33,6 +34,7 @@ pub use fake::Fake;
 pub use guard::Guard;
 pub use loopback::Loopback;
 pub use netns::Netns;
+pub use netns::metrics::METRICS;
 pub use open::{LABS, LabInfo, open};
 pub use probe::refuses_unknown_protocol;
 pub use process::LocalProcess;
@@ -45,7 +47,7 @@ pub trait Lab: Send {
     /// What a report must say of every run in this lab.
     fn warnings(&self) -> Vec<Warning>;
 
-    /// The addresses of a trial: the one that the server binds and the one that the client connects to.
+    /// The addresses of a trial: those that the servers bind and the one that the client connects to.
     ///
     /// # Errors
     /// If the lab has no such placement; the message names those that it has.
@@ -59,12 +61,20 @@ pub trait Lab: Send {
         Ok(())
     }
 
-    /// The measured window of a trial of this cell has ended. What the report has to say of the network in it.
+    /// The servers of the trial listen at these ports, in their order. Gives the port that the client connects to.
+    ///
+    /// # Errors
+    /// If there is to be a service, and it cannot be made.
+    fn publish(&mut self, _job: &Job, ports: &[u16]) -> Result<u16, LabError> {
+        Ok(ports[0])
+    }
+
+    /// The measured window of a trial of this cell has ended. What there is to say of the network in it.
     ///
     /// # Errors
     /// If the network was not what the job says, so that the trial does not count.
-    fn end_trial(&mut self, _cell: &str) -> Result<Vec<Warning>, LabError> {
-        Ok(Vec::new())
+    fn end_trial(&mut self, _cell: &str) -> Result<Aftermath, LabError> {
+        Ok(Aftermath::default())
     }
 
     /// Measures what the links of these jobs really do, each once, while nothing else uses them. Labs without links of their
@@ -90,12 +100,21 @@ pub trait Lab: Send {
 }
 
 /// The addresses of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses {
-    /// What the server binds.
-    pub bind: IpAddr,
+    /// What each server binds.
+    pub servers: Vec<IpAddr>,
     /// What the client connects to.
     pub connect: IpAddr,
+}
+
+/// What a lab has to say of the network in a trial.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Aftermath {
+    /// The values of its metrics.
+    pub values: Values,
+    /// What the report has to say.
+    pub warnings: Vec<Warning>,
 }
 
 /// An endpoint to start in a role.
@@ -103,6 +122,8 @@ pub struct Addresses {
 pub struct Launch<'a> {
     /// Server or client.
     pub role: Role,
+    /// Which of the servers, from 0.
+    pub number: u32,
     /// What to start.
     pub endpoint: &'a Endpoint,
     /// What the trial does; says where to start it.

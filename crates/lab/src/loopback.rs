@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::Arc;
 
+use wirelab_model::network::Network;
 use wirelab_model::plan::Job;
 use wirelab_model::warning::Warning;
 
@@ -60,9 +61,12 @@ impl Lab for Loopback {
 
 /// The addresses of a lab whose only placement is `local`.
 pub(crate) fn only_local(lab: &str, job: &Job) -> Result<Addresses, LabError> {
-    if job.placement == PLACEMENT {
+    if job.network != Network::Direct {
+        let why = "has no nodes and pods; set `network = \"direct\"`, or use the lab `netns`";
+        Err(LabError(format!("the lab `{lab}` {why}")))
+    } else if job.placement == PLACEMENT {
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        Ok(Addresses { bind: loopback, connect: loopback })
+        Ok(Addresses { servers: vec![loopback], connect: loopback })
     } else {
         Err(LabError(format!(
             "the lab `{lab}` has no placement `{}`: its only one is `{PLACEMENT}`; change `placement`, or use another lab",

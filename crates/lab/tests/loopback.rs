@@ -26,7 +26,7 @@ fn the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it() {
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
     assert_eq!(lab.warnings(), [Warning::LoopbackMtu { mtu }]);
     let addresses = lab.addresses(&job("local")).unwrap();
-    assert!(addresses.bind.is_loopback() && addresses.connect == addresses.bind);
+    assert!(addresses.connect.is_loopback() && addresses.servers == [addresses.connect]);
     let error = lab.addresses(&job("other-node")).unwrap_err().to_string();
     assert!(error.contains("no placement `other-node`: its only one is `local`"), "{error}");
 
@@ -39,7 +39,7 @@ fn the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it() {
         folder: None,
     };
     let (job, spec, log) = (job("local"), folder.path().join("spec"), folder.path().join("log"));
-    let launch = Launch { role: Role::Server, endpoint: &endpoint, job: &job, spec: &spec, log: &log };
+    let launch = Launch { role: Role::Server, number: 0, endpoint: &endpoint, job: &job, spec: &spec, log: &log };
     let mut server = lab.start(&launch).unwrap();
     // The lab may go first; its guard stays for as long as there are processes.
     drop(lab);

@@ -77,12 +77,12 @@ impl Player {
         Err(self.ended(&exit, &format!("`{}` was sent to it ({why})", command.word())))
     }
 
-    /// Waits for its next event, and meanwhile watches the other side, which has nothing to say.
+    /// Waits for its next event, and meanwhile watches the others, which have nothing to say.
     pub(crate) fn wait(
         &mut self,
         attempt: &str,
         limit: Duration,
-        mut other: Option<&mut Self>,
+        others: &mut [Self],
         stop: &AtomicBool,
     ) -> Result<Event, Cut> {
         let deadline = Instant::now() + limit.min(LONGEST_WAIT);
@@ -93,7 +93,7 @@ impl Player {
             let slice = deadline.min(Instant::now() + SLICE);
             let silence = match self.process.next_event(slice) {
                 Ok(Event::Error { kind, message }) => {
-                    return Err(self.reported(kind, &message, attempt, other));
+                    return Err(self.reported(kind, &message, attempt, others));
                 }
                 Ok(Event::Unsupported { message }) => return Err(self.refused(&message)),
                 Ok(event) => return Ok(event),
@@ -114,7 +114,7 @@ impl Player {
                     return Err(Cut::failed(self.role.blame(), reason));
                 }
             }
-            if let Some(other) = other.as_deref_mut() {
+            for other in others.iter_mut() {
                 other.stays_silent(attempt, Duration::ZERO)?;
             }
         }
@@ -129,7 +129,7 @@ impl Player {
                 let reason = format!("{self} printed what is no event while {attempt}: {line}");
                 Err(Cut::failed(self.role.blame(), reason))
             }
-            Ok(Event::Error { kind, message }) => Err(self.reported(kind, &message, attempt, None)),
+            Ok(Event::Error { kind, message }) => Err(self.reported(kind, &message, attempt, &mut [])),
             Ok(event) => Err(self.unexpected(&event, attempt)),
         }
     }
@@ -175,12 +175,14 @@ impl Player {
         }
     }
 
-    /// It reports an error. A client's error is the server's fault if the server has died or answered wrongly.
-    fn reported(&mut self, kind: ErrorKind, message: &str, attempt: &str, other: Option<&mut Self>) -> Cut {
-        if let Some(other) = other
-            && let Err(cut) = other.stays_silent(attempt, POST_MORTEM)
-        {
-            return cut;
+    /// It reports an error. A client's error is the server's fault if a server has died or answered wrongly.
+    fn reported(&mut self, kind: ErrorKind, message: &str, attempt: &str, others: &mut [Self]) -> Cut {
+        // All of them had the time that the first one got.
+        for (number, other) in others.iter_mut().enumerate() {
+            let patience = if number == 0 { POST_MORTEM } else { Duration::ZERO };
+            if let Err(cut) = other.stays_silent(attempt, patience) {
+                return cut;
+            }
         }
         let exit = self.process.end(Instant::now() + ENDING);
         let words = last_words(&exit);

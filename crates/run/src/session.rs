@@ -179,8 +179,9 @@ impl Session<'_> {
         let mut addresses = BTreeSet::new();
         for cell in &plan.cells {
             let LabError(why) = match lab.addresses(&cell.job) {
-                Ok(pair) => {
-                    addresses.extend([pair.bind, pair.connect]);
+                Ok(found) => {
+                    addresses.extend(found.servers);
+                    addresses.insert(found.connect);
                     continue;
                 }
                 Err(error) => error,

@@ -1,8 +1,8 @@
 //! A cell's job, with addresses, ports and files added, as the specs that endpoints are given.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use wirelab_lab::Addresses;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::plan::{Cell, Job, Trial};
 use wirelab_model::settings::Exchange;
@@ -27,11 +27,11 @@ pub struct Files {
 
 /// The server's spec. The kernel chooses its port, so a port in use is never in the way.
 #[must_use]
-pub fn server(job: &Job, addresses: Addresses, files: &Files) -> ServerSpec {
+pub fn server(job: &Job, address: IpAddr, files: &Files) -> ServerSpec {
     ServerSpec {
         contract: CONTRACT_VERSION,
         protocol: job.protocol,
-        address: addresses.bind,
+        address,
         port: 0,
         server_name: SERVER_NAME.to_owned(),
         tls: job.protocol.is_secure().then(|| ServerTls {
@@ -49,22 +49,16 @@ pub fn server(job: &Job, addresses: Addresses, files: &Files) -> ServerSpec {
     }
 }
 
-/// The client's spec, for a server that listens at `port`.
+/// The client's spec, for a server or service at this address and port.
 ///
 /// # Errors
 /// If the cell is not one of the plan that the documents were made for.
-pub fn client(
-    trial: &Trial,
-    cell: &Cell,
-    addresses: Addresses,
-    port: u16,
-    files: &Files,
-) -> Result<ClientSpec, RunError> {
+pub fn client(trial: &Trial, cell: &Cell, address: IpAddr, port: u16, files: &Files) -> Result<ClientSpec, RunError> {
     let job = &cell.job;
     Ok(ClientSpec {
         contract: CONTRACT_VERSION,
         protocol: job.protocol,
-        address: addresses.connect,
+        address,
         port,
         server_name: SERVER_NAME.to_owned(),
         tls: job.protocol.is_secure().then(|| ClientTls {
@@ -136,10 +130,7 @@ mod tests {
     use super::*;
     use crate::fixture::cell;
 
-    const ADDRESSES: Addresses = Addresses {
-        bind: std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
-        connect: std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
-    };
+    const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     fn specs(cell: &Cell) -> (ServerSpec, ClientSpec) {
         let folder = tempfile::tempdir().unwrap();
@@ -153,13 +144,13 @@ mod tests {
             precision: 0.05,
         };
         let files = Files {
-            pki: Pki::create(folder.path(), &[ADDRESSES.bind]).unwrap(),
+            pki: Pki::create(folder.path(), &[ADDRESS]).unwrap(),
             documents: Documents::create(folder.path().join("documents"), &plan).unwrap(),
             results: folder.path().join("results"),
             folder: folder.path().to_owned(),
         };
         let trial = Trial { number: 0, block: 0, position: 0, cell: 0, seed: 9 };
-        (server(&cell.job, ADDRESSES, &files), client(&trial, cell, ADDRESSES, 4433, &files).unwrap())
+        (server(&cell.job, ADDRESS, &files), client(&trial, cell, ADDRESS, 4433, &files).unwrap())
     }
 
     #[test]

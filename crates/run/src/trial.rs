@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use wirelab_lab::{Lab, LabError, Launch, Role};
+use wirelab_lab::{Aftermath, Lab, LabError, Launch, Role, Usage};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Configured, Event};
 use wirelab_model::journal::TrialRecord;
@@ -70,6 +70,7 @@ struct Facts {
     window_ns: u64,
     values: Values,
     results: Option<String>,
+    network: Aftermath,
     warnings: Vec<Warning>,
 }
 
@@ -80,7 +81,9 @@ impl Bench<'_> {
         let begun = Instant::now();
         let mut facts = Facts::default();
         let measured = self.measure(trial, &mut facts);
-        let logs = [self.folder.log(trial, SERVER_LOG), self.folder.log(trial, CLIENT_LOG)];
+        let servers = cell(self.plan, trial)?.job.servers.count();
+        let logs = (0..servers).map(server_log).chain([CLIENT_LOG.to_owned()]);
+        let logs: Vec<_> = logs.map(|name| self.folder.log(trial, &name)).collect();
         let outcome = match measured {
             Ok(()) => Outcome::Ok,
             Err(Cut::Outcome(outcome)) => {
@@ -139,14 +142,17 @@ impl Bench<'_> {
         for observer in &mut observers {
             values.extend(observer.values(&window));
         }
-        facts.warnings = tally.warnings(cell);
+        let network = std::mem::take(&mut facts.network);
+        values.extend(network.values);
+        facts.warnings = network.warnings;
+        facts.warnings.extend(tally.warnings(cell));
         facts.warnings.extend(drops(cell, &values));
         facts.values = values;
         facts.results = Some(self.keep(trial, &results)?);
         Ok(())
     }
 
-    /// Starts, synchronises and ends both processes.
+    /// Starts, synchronises and ends all processes.
     fn conduct(
         &mut self,
         trial: &Trial,
@@ -159,29 +165,36 @@ impl Bench<'_> {
         let of_lab = |LabError(why)| Cut::failed(Blame::Lab, why);
         self.lab.begin_trial(trial, job).map_err(of_lab)?;
 
-        let server_spec = self.files.folder.join("server.json");
-        spec::write(&server_spec, &spec::server(job, addresses, self.files))?;
-        let log = self.folder.log(trial, SERVER_LOG);
-        let launch = Launch { role: Role::Server, endpoint: &server, job, spec: &server_spec, log: &log };
-        let mut server = Player::start(self.lab, &launch)?;
         let attempt = "starting";
-        let port = match server.wait(attempt, limits.startup, None, stop)? {
-            Event::Ready { port: Some(port), configured } => {
-                facts.server.extend(configured);
-                port
+        let mut servers = Vec::new();
+        for (number, address) in (0..).zip(&addresses.servers) {
+            let path = self.files.folder.join(format!("server{number}.json"));
+            spec::write(&path, &spec::server(job, *address, self.files))?;
+            let log = self.folder.log(trial, &server_log(number));
+            let launch = Launch { role: Role::Server, number, endpoint: &server, job, spec: &path, log: &log };
+            servers.push(Player::start(self.lab, &launch)?);
+        }
+        let mut ports = Vec::new();
+        for server in &mut servers {
+            match server.wait(attempt, limits.startup, &mut [], stop)? {
+                Event::Ready { port: Some(port), configured } => {
+                    facts.server.extend(configured);
+                    ports.push(port);
+                }
+                Event::Ready { port: None, .. } => {
+                    return Err(Cut::failed(Blame::Server, format!("{server} printed `ready` without its port")));
+                }
+                other => return Err(server.unexpected(&other, attempt)),
             }
-            Event::Ready { port: None, .. } => {
-                return Err(Cut::failed(Blame::Server, format!("{server} printed `ready` without its port")));
-            }
-            other => return Err(server.unexpected(&other, attempt)),
-        };
+        }
+        let port = self.lab.publish(job, &ports).map_err(of_lab)?;
 
         let client_spec = self.files.folder.join("client.json");
-        spec::write(&client_spec, &spec::client(trial, cell, addresses, port, self.files)?)?;
+        spec::write(&client_spec, &spec::client(trial, cell, addresses.connect, port, self.files)?)?;
         let log = self.folder.log(trial, CLIENT_LOG);
-        let launch = Launch { role: Role::Client, endpoint: &client, job, spec: &client_spec, log: &log };
+        let launch = Launch { role: Role::Client, number: 0, endpoint: &client, job, spec: &client_spec, log: &log };
         let mut client = Player::start(self.lab, &launch)?;
-        match client.wait(attempt, limits.startup, Some(&mut server), stop)? {
+        match client.wait(attempt, limits.startup, &mut servers, stop)? {
             Event::Ready { configured, .. } => facts.client.extend(configured),
             other => return Err(client.unexpected(&other, attempt)),
         }
@@ -190,18 +203,13 @@ impl Bench<'_> {
         let attempt = "making the check request and warming up";
         let request = Duration::from_nanos(job.timeouts.connect_ns.saturating_add(job.timeouts.request_ns));
         let warm_up = job.warm_up.map_or(Duration::ZERO, |extent| longest(job, extent));
-        match client.wait(
-            attempt,
-            limits.slack.saturating_add(request).saturating_add(warm_up),
-            Some(&mut server),
-            stop,
-        )? {
+        match client.wait(attempt, limits.slack.saturating_add(request).saturating_add(warm_up), &mut servers, stop)? {
             Event::Warm => {}
             other => return Err(client.unexpected(&other, attempt)),
         }
 
         let targets = Targets {
-            servers: server.pid().map(|pid| vec![pid]),
+            servers: servers.iter().map(Player::pid).collect(),
             client: client.pid(),
             vantages: self.lab.vantages(job),
         };
@@ -211,8 +219,7 @@ impl Bench<'_> {
         let begun = Instant::now();
         client.send(Command::Go)?;
         let attempt = "measuring";
-        let ended =
-            client.wait(attempt, limits.slack.saturating_add(longest(job, job.extent)), Some(&mut server), stop);
+        let ended = client.wait(attempt, limits.slack.saturating_add(longest(job, job.extent)), &mut servers, stop);
         let passed = begun.elapsed();
         // In reverse, so that the first observer encloses the others.
         for observer in observers.iter_mut().rev() {
@@ -227,24 +234,29 @@ impl Bench<'_> {
             verify::window(facts.window_ns, passed).map_err(Cut::Outcome)?;
         }
 
-        facts.warnings.extend(self.lab.end_trial(&cell.label()).map_err(of_lab)?);
+        facts.network = self.lab.end_trial(&cell.label()).map_err(of_lab)?;
 
         client.send(Command::Finish)?;
         let attempt = "closing its connections and writing its results";
-        match client.wait(attempt, limits.finish, Some(&mut server), stop)? {
+        match client.wait(attempt, limits.finish, &mut servers, stop)? {
             Event::Done { configured, .. } => facts.client.extend(configured),
             other => return Err(client.unexpected(&other, attempt)),
         }
         let client = client.end("ending after `done`", limits.exit)?;
 
-        server.send(Command::Stop)?;
         let attempt = "stopping";
-        match server.wait(attempt, limits.exit, None, stop)? {
-            Event::Done { configured, .. } => facts.server.extend(configured),
-            other => return Err(server.unexpected(&other, attempt)),
+        let mut usages = Vec::new();
+        for server in &mut servers {
+            server.send(Command::Stop)?;
+            match server.wait(attempt, limits.exit, &mut [], stop)? {
+                Event::Done { configured, .. } => facts.server.extend(configured),
+                other => return Err(server.unexpected(&other, attempt)),
+            }
+            usages.push(server.end("ending after `done`", limits.exit)?.usage);
         }
-        let server = server.end("ending after `done`", limits.exit)?;
-        let reaped = Reaped { server: server.usage, client: client.usage };
+        let together = |sum: Option<Usage>, one: Option<Usage>| Some(sum?.with(one?));
+        let usage = usages.into_iter().reduce(together).flatten();
+        let reaped = Reaped { server: usage, client: client.usage };
         for observer in observers.iter_mut() {
             observer.reaped(&reaped);
         }
@@ -302,7 +314,11 @@ struct LabOf {
     client: Endpoint,
 }
 
-const SERVER_LOG: &str = "server.log";
+/// The first server's log has the name that it has where there is only one.
+fn server_log(number: u32) -> String {
+    if number == 0 { "server.log".to_owned() } else { format!("server{number}.log") }
+}
+
 const CLIENT_LOG: &str = "client.log";
 
 fn cell<'a>(plan: &'a Plan, trial: &Trial) -> Result<&'a Cell, RunError> {

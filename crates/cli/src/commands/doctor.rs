@@ -50,6 +50,7 @@ pub fn doctor(args: &DoctorArgs) -> Result {
         open_files(),
         clear_refs(),
         namespaces(),
+        services(),
         system_calls(),
         python(),
         disk(),
@@ -238,6 +239,14 @@ fn namespaces() -> Finding {
     match tried {
         Ok(()) => good(WHAT, "can be made, joined and entered"),
         Err(error) => missing(WHAT, error, "as the message says; until then use the lab loopback"),
+    }
+}
+
+fn services() -> Finding {
+    const WHAT: &str = "services with several servers (lab netns)";
+    match wirelab_lab::netns::service::available() {
+        Ok(()) => good(WHAT, "`nft` is there to translate their address"),
+        Err(error) => missing(WHAT, error, "apt-get install nftables, or the like"),
     }
 }
 

@@ -61,7 +61,7 @@ fn text(name: &str) -> Result<String> {
 
 /// Every metric that a study may compare.
 pub fn metrics() -> Vec<&'static Metric> {
-    wirelab_stats::METRICS.iter().chain(wirelab_observe::metrics()).collect()
+    wirelab_stats::METRICS.iter().chain(wirelab_observe::metrics()).chain(&wirelab_lab::METRICS).collect()
 }
 
 impl Source {

@@ -56,7 +56,7 @@ fn start(lab: &mut Fake, role: Role, job: &Job, seed: u64, folder: &Path) -> Box
         environment: Default::default(),
         folder: None,
     };
-    let launch = Launch { role, endpoint: &endpoint, job, spec: &path, log: &folder.join("log") };
+    let launch = Launch { role, number: 0, endpoint: &endpoint, job, spec: &path, log: &folder.join("log") };
     lab.start(&launch).unwrap()
 }
 

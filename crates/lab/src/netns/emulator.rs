@@ -35,7 +35,7 @@ pub(crate) enum Order {
 
 /// What both lines did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Tallies {
+pub(crate) struct Tallies {
     /// From the client to the server.
     pub up: Tally,
     /// From the server to the client.

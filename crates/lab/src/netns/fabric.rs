@@ -2,49 +2,48 @@
 //! measures that link. A process of its own, so that its processor time is known apart, and so that the whole network goes with
 //! it.
 //!
-//! Between the namespaces of client and server there are two ways: `eth0`, through the emulator, and `eth1`, a veth pair
-//! without anything between. It is told what to do by JSON lines on standard input, and answers each by one on standard
-//! output; the end of its input ends it.
+//! It is told what to do by JSON lines on standard input, and answers each by one on standard output; the end of its input
+//! ends it.
 
 use std::io::{self, BufRead, Write};
-use std::net::Ipv4Addr;
-use std::os::fd::OwnedFd;
+use std::net::SocketAddrV4;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use wirelab_model::link::{Link, Reading};
+use wirelab_model::network::{Network, Servers};
 
-use crate::netns::emulator::{Emulator, Order, Tallies};
-use crate::netns::interface::{self, End};
-use crate::netns::measure;
+use crate::netns::emulator::Tallies;
 use crate::netns::namespace::Namespace;
-use crate::netns::port::Port;
-use crate::netns::{privilege, settings};
+use crate::netns::overlay::{self, Overlay};
+use crate::netns::pair::{Pair, Way};
+use crate::netns::{measure, privilege, service};
 
 /// The word on wirelab's command line that makes it this process.
 pub const SUBCOMMAND: &str = "fabric";
-
-/// The addresses of the emulated way: of the client and of the server.
-pub(crate) const EMULATED: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
-
-/// Those of the veth pair.
-pub(crate) const WIRED: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
 
 /// What it is told.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub(crate) enum Ask {
-    /// Shape the emulated link anew.
-    Shape {
-        /// What it is to do.
+    /// Make the network of a trial.
+    Prepare {
+        /// What the link is to do.
         link: Link,
         /// Seeds its random choices.
         seed: u64,
+        /// How the hosts are joined.
+        network: Network,
+        /// The servers.
+        servers: Servers,
     },
-    /// What did the link do since?
+    /// Let the service stand for these servers; its port is that of the first.
+    Publish {
+        /// Where they listen.
+        servers: Vec<SocketAddrV4>,
+    },
+    /// What happened since the network was prepared?
     Tally,
     /// Shape the link and measure what it does.
     Measure {
@@ -59,22 +58,17 @@ pub(crate) enum Ask {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub(crate) enum Answer {
-    /// The network is there.
+    /// It is there, and can make networks.
     Ready {
-        /// The network namespaces of client and server.
-        hosts: [PathBuf; 2],
-        /// The user namespace that owns them, where it is not that of wirelab.
+        /// The user namespace that owns the network namespaces, where it is not that of wirelab.
         owner: Option<PathBuf>,
     },
-    /// It is shaped.
-    Shaped,
-    /// What the link did.
-    Tallied {
-        /// The lines.
-        lines: Tallies,
-        /// Processor time of this process so far, in nanoseconds.
-        cpu_ns: u64,
-    },
+    /// The network of the trial is there.
+    Prepared(Hosts),
+    /// The service is there.
+    Published,
+    /// What happened.
+    Tallied(Tallied),
     /// What the link does.
     Measured(Reading),
     /// It could not be done.
@@ -84,17 +78,40 @@ pub(crate) enum Answer {
     },
 }
 
+/// The network namespaces of a trial, as paths.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Hosts {
+    /// That of the client.
+    pub client: PathBuf,
+    /// Those of the servers.
+    pub servers: Vec<PathBuf>,
+    /// That of the other node, which the link leads to.
+    pub far_node: PathBuf,
+}
+
+/// What happened in the network since it was prepared.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Tallied {
+    /// What the emulated link did.
+    pub lines: Tallies,
+    /// Processor time of this process so far, in nanoseconds.
+    pub cpu_ns: u64,
+    /// How many connections the service led to each server; empty: there is no service.
+    pub chosen: Vec<u64>,
+}
+
 /// The whole process: `wirelab fabric`.
 #[must_use]
 pub fn main() -> ExitCode {
-    let fabric = match Fabric::build() {
-        Ok(fabric) => fabric,
+    let built = privilege::obtain().and_then(|owner| Ok((owner, Fabric::build()?)));
+    let (owner, mut fabric) = match built {
+        Ok(built) => built,
         Err(why) => {
             say(&Answer::Failed { why });
             return ExitCode::FAILURE;
         }
     };
-    say(&Answer::Ready { hosts: [fabric.hosts[0].path(), fabric.hosts[1].path()], owner: fabric.owner.clone() });
+    say(&Answer::Ready { owner });
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let answer = serde_json::from_str(&line)
@@ -114,129 +131,74 @@ fn say(answer: &Answer) {
 }
 
 struct Fabric {
-    /// Those of client and server.
-    hosts: [Namespace; 2],
-    owner: Option<PathBuf>,
-    orders: Sender<Order>,
-    bell: OwnedFd,
-    /// Why the emulator ended, once it has.
-    ended: Arc<OnceLock<String>>,
+    pair: Pair,
+    /// Made when a trial first needs it.
+    overlay: Option<Overlay>,
+    /// How many servers the service stands for; 0: there is none.
+    published: usize,
 }
 
 impl Fabric {
     fn build() -> Result<Self, String> {
-        let owner = privilege::obtain()?;
-        let attempt = |what: &str| {
-            let what = what.to_owned();
-            move |error: io::Error| format!("{what}: {error}")
-        };
-        let create = || Namespace::create().map_err(attempt("making a network namespace"));
-        let (hosts, middle) = ([create()?, create()?], create()?);
-        for host in &hosts {
-            settings::apply(host).map_err(attempt("setting up a network namespace"))?;
-        }
-        emulated(&hosts, &middle).map_err(attempt("making the emulated link"))?;
-        wired(&hosts).map_err(attempt("making the veth pair"))?;
-        let ports = [0, 1].map(|side| middle.within(|| Port::open(OUTER[side])));
-        let [client, server] = ports;
-        let listening = attempt("opening the emulator's interfaces");
-        let ports = [client.map_err(&listening)?, server.map_err(&listening)?];
-        let (reader, bell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-            .map_err(|error| format!("making a pipe: {error}"))?;
-        let (orders, inbox) = channel();
-        let emulator = Emulator { ports, orders: inbox, bell: reader };
-        let ended = Arc::new(OnceLock::new());
-        let why = Arc::clone(&ended);
-        std::thread::Builder::new()
-            .name("emulator".to_owned())
-            .spawn(move || {
-                privilege::be_prompt();
-                // Without it the network is dead, and every further order says so.
-                why.get_or_init(|| emulator.run().err().map_or_else(String::new, |error| error.to_string()));
-            })
-            .map_err(attempt("starting the emulator"))?;
-        Ok(Self { hosts, owner, orders, bell, ended })
+        Ok(Self { pair: Pair::build()?, overlay: None, published: 0 })
     }
 
-    fn obey(&self, ask: Ask) -> Result<Answer, String> {
+    fn obey(&mut self, ask: Ask) -> Result<Answer, String> {
         match ask {
-            Ask::Shape { link, seed } => self.shape(&link, seed).map(|()| Answer::Shaped),
+            Ask::Prepare { link, seed, network, servers } => {
+                // Without a service the nodes translate nothing, and remember no connections.
+                if self.published > 0 {
+                    service::withdraw(&self.pair.nodes[0])?;
+                    self.published = 0;
+                }
+                self.pair.shape(&link, seed)?;
+                match network {
+                    Network::Direct => Ok(Answer::Prepared(self.direct())),
+                    Network::Overlay => {
+                        self.overlay(&link, servers).map_err(|error| format!("making the overlay network: {error}"))
+                    }
+                }
+            }
+            Ask::Publish { servers } => {
+                let port = servers.first().ok_or("a service needs a server")?.port();
+                service::publish(&self.pair.nodes[0], port, &servers)?;
+                self.published = servers.len();
+                Ok(Answer::Published)
+            }
             Ask::Tally => {
-                let lines = self.tally()?;
-                Ok(Answer::Tallied { lines, cpu_ns: privilege::cpu_ns() })
+                let chosen = match self.published {
+                    0 => Vec::new(),
+                    servers => service::chosen(&self.pair.nodes[0], servers)?,
+                };
+                Ok(Answer::Tallied(Tallied { lines: self.pair.tally()?, cpu_ns: privilege::cpu_ns(), chosen }))
             }
             Ask::Measure { link, seed } => {
-                self.shape(&link, seed)?;
-                measure::measure(&self.hosts, EMULATED, &link, || self.tally()).map(Answer::Measured)
+                self.pair.shape(&link, seed)?;
+                let addresses = Way::of(&link).addresses;
+                measure::measure(&self.pair.nodes, addresses, &link, || self.pair.tally()).map(Answer::Measured)
             }
         }
     }
 
-    fn shape(&self, link: &Link, seed: u64) -> Result<(), String> {
-        for host in &self.hosts {
-            interface::set_mtu(host, EMULATED_NAME, link.mtu)
-                .map_err(|error| format!("setting an MTU of {}: {error}", link.mtu))?;
+    fn direct(&self) -> Hosts {
+        let [client, server] = self.pair.nodes.each_ref().map(Namespace::path);
+        Hosts { client, servers: vec![server.clone()], far_node: server }
+    }
+
+    fn overlay(&mut self, link: &Link, servers: Servers) -> io::Result<Answer> {
+        let nodes = &self.pair.nodes;
+        if self.overlay.is_none() {
+            self.overlay = Some(Overlay::build(nodes)?);
         }
-        self.order(Order::Shape(*link, seed))?;
-        // Orders are done one after the other, so this waits for that.
-        self.tally().map(|_| ())
+        let overlay = self.overlay.as_mut().expect("it was just made");
+        overlay.populate(nodes, servers)?;
+        overlay.lead(nodes, Way::of(link).addresses)?;
+        overlay.set_mtu(nodes, link.mtu)?;
+        let servers = (0..servers.count()).map(|number| overlay.pod(overlay::server(servers, number)).path());
+        Ok(Answer::Prepared(Hosts {
+            client: overlay.pod(overlay::CLIENT).path(),
+            servers: servers.collect(),
+            far_node: nodes[1].path(),
+        }))
     }
-
-    fn tally(&self) -> Result<Tallies, String> {
-        let (answer, inbox) = channel();
-        self.order(Order::Tally(answer))?;
-        inbox
-            .recv()
-            .map_err(|_| self.gone())?
-            .map_err(|error| format!("asking the emulator's sockets for their counters: {error}"))
-    }
-
-    fn gone(&self) -> String {
-        format!("the link emulator has ended: {}", self.ended.get().map_or("it is not known why", String::as_str))
-    }
-
-    fn order(&self, order: Order) -> Result<(), String> {
-        self.orders.send(order).map_err(|_| self.gone())?;
-        rustix::io::write(&self.bell, b"!").map(|_| ()).map_err(|error| format!("waking the emulator: {error}"))
-    }
-}
-
-/// The hosts' end of the emulated way.
-pub(crate) const EMULATED_NAME: &str = "eth0";
-
-/// The hosts' ends of the veth pair.
-pub(crate) const WIRED_NAME: &str = "eth1";
-
-/// The emulator's ends, of the client and of the server.
-const OUTER: [&str; 2] = ["client", "server"];
-
-/// Frames may be as long as the link's MTU, which is set later; the emulator's ends take whatever comes.
-const WIDEST: u32 = 65_535;
-
-fn mac(way: u8, side: usize, outer: bool) -> [u8; 6] {
-    // Locally administered, so that it is nobody's.
-    [0x02, 0x77, way, 0, u8::from(outer), side as u8 + 1]
-}
-
-fn emulated(hosts: &[Namespace; 2], middle: &Namespace) -> io::Result<()> {
-    for side in [0, 1] {
-        let inner = End { namespace: &hosts[side], name: EMULATED_NAME, mac: mac(0, side, false) };
-        let outer = End { namespace: middle, name: OUTER[side], mac: mac(0, side, true) };
-        interface::pair(outer, inner)?;
-        interface::finish_packets(&hosts[side], EMULATED_NAME)?;
-        interface::bring_up(outer, None, WIDEST)?;
-        interface::bring_up(inner, Some(EMULATED[side]), Link::wire().mtu)?;
-        interface::introduce(inner, EMULATED[1 - side], mac(0, 1 - side, false))?;
-    }
-    Ok(())
-}
-
-fn wired(hosts: &[Namespace; 2]) -> io::Result<()> {
-    let ends = [0, 1].map(|side| End { namespace: &hosts[side], name: WIRED_NAME, mac: mac(1, side, false) });
-    interface::pair(ends[0], ends[1])?;
-    for side in [0, 1] {
-        interface::bring_up(ends[side], Some(WIRED[side]), Link::wire().mtu)?;
-        interface::introduce(ends[side], WIRED[1 - side], mac(1, 1 - side, false))?;
-    }
-    Ok(())
 }

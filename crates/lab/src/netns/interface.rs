@@ -4,12 +4,13 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, AsRawFd};
 
-use rtnetlink::packet_route::neighbour::NeighbourState;
-use rtnetlink::{Handle, LinkUnspec, LinkVeth};
+use rtnetlink::packet_route::neighbour::{NeighbourFlags, NeighbourState};
+use rtnetlink::packet_route::route::RouteScope;
+use rtnetlink::{Handle, LinkUnspec, LinkVeth, LinkVxlan, RouteMessageBuilder};
 
 use crate::netns::namespace::Namespace;
 
-/// An end of a veth pair.
+/// An end of a veth pair or of a tunnel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End<'a> {
     /// The namespace that it is in.
@@ -43,49 +44,93 @@ pub(crate) fn pair(near: End<'_>, far: End<'_>) -> io::Result<()> {
     })
 }
 
-/// Gives an interface an address in a network of 24 bits and an MTU, and brings it up.
-pub(crate) fn bring_up(end: End<'_>, address: Option<Ipv4Addr>, mtu: u32) -> io::Result<()> {
-    let index = end.namespace.within(|| index(end.name))?;
-    end.namespace.within(|| {
+/// Makes a VXLAN device that learns nothing by itself and keeps to IPv4, and brings it up.
+pub(crate) fn tunnel(end: End<'_>, identifier: u32, port: u16) -> io::Result<()> {
+    let done = end.namespace.within(|| {
         talk(async |handle| {
-            handle.link().set(LinkUnspec::new_with_index(index).mtu(mtu).up().build()).execute().await?;
-            match address {
-                Some(address) => handle.address().add(index, IpAddr::V4(address), 24).execute().await,
-                None => Ok(()),
-            }
+            let device = LinkVxlan::new(end.name, identifier).port(port).learning(false);
+            handle.link().add(device.address(end.mac.into()).up().build()).execute().await
         })
-    })
+    });
+    done.map_err(attempt("making the tunnel", end.name))
+}
+
+/// Tells a VXLAN device at which address of the outer network a hardware address of the inner one is.
+pub(crate) fn lead(namespace: &Namespace, name: &str, mac: [u8; 6], through: Ipv4Addr) -> io::Result<()> {
+    let done = namespace.within(|| {
+        let index = index(name)?;
+        talk(async |handle| {
+            let entry = handle.neighbours().add_bridge(index, &mac).destination(IpAddr::V4(through));
+            entry.flags(NeighbourFlags::Own).replace().execute().await
+        })
+    });
+    done.map_err(attempt("leading the tunnel", name))
+}
+
+/// Brings an interface up.
+pub(crate) fn bring_up(namespace: &Namespace, name: &str) -> io::Result<()> {
+    let done = namespace.within(|| {
+        talk(async |handle| handle.link().set(LinkUnspec::new_with_name(name).up().build()).execute().await)
+    });
+    done.map_err(attempt("bringing up", name))
+}
+
+/// Gives an interface an address in a network of that many bits.
+pub(crate) fn assign(namespace: &Namespace, name: &str, address: Ipv4Addr, bits: u8) -> io::Result<()> {
+    let done = namespace.within(|| {
+        let index = index(name)?;
+        talk(async |handle| handle.address().add(index, IpAddr::V4(address), bits).execute().await)
+    });
+    done.map_err(attempt("giving an address to", name))
+}
+
+/// Sends what is for a network of that many bits through an interface, to that neighbour, or to the one whose address it is.
+pub(crate) fn route(
+    namespace: &Namespace,
+    (network, bits): (Ipv4Addr, u8),
+    name: &str,
+    neighbour: Option<Ipv4Addr>,
+) -> io::Result<()> {
+    let done = namespace.within(|| {
+        let index = index(name)?;
+        talk(async |handle| {
+            let route =
+                RouteMessageBuilder::<Ipv4Addr>::new().destination_prefix(network, bits).output_interface(index);
+            let route = match neighbour {
+                Some(neighbour) => route.gateway(neighbour).onlink(),
+                None => route.scope(RouteScope::Link),
+            };
+            handle.route().add(route.build()).execute().await
+        })
+    });
+    done.map_err(attempt("routing through", name))
 }
 
 /// Changes the MTU of an interface.
 pub(crate) fn set_mtu(namespace: &Namespace, name: &str, mtu: u32) -> io::Result<()> {
-    namespace.within(|| {
+    let done = namespace.within(|| {
         talk(async |handle| handle.link().set(LinkUnspec::new_with_name(name).mtu(mtu).build()).execute().await)
-    })
+    });
+    done.map_err(attempt("setting the MTU of", name))
 }
 
-/// Tells an interface who its neighbour is, once and for all: a question that an emulated link loses or delays would be
+/// Tells an interface who a neighbour is, once and for all: a question that an emulated link loses or delays would be
 /// measured as if it were the protocol's.
-pub(crate) fn introduce(end: End<'_>, address: Ipv4Addr, mac: [u8; 6]) -> io::Result<()> {
-    let index = end.namespace.within(|| index(end.name))?;
-    end.namespace.within(|| {
+pub(crate) fn introduce(namespace: &Namespace, name: &str, address: Ipv4Addr, mac: [u8; 6]) -> io::Result<()> {
+    let done = namespace.within(|| {
+        let index = index(name)?;
         talk(async |handle| {
             let neighbour = handle.neighbours().add(index, IpAddr::V4(address));
             neighbour.link_layer_address(&mac).state(NeighbourState::Permanent).execute().await
         })
-    })
-}
-
-/// Brings the loopback interface of a namespace up.
-pub(crate) fn loopback_up(namespace: &Namespace) -> io::Result<()> {
-    namespace
-        .within(|| talk(async |handle| handle.link().set(LinkUnspec::new_with_name("lo").up().build()).execute().await))
+    });
+    done.map_err(attempt("introducing a neighbour to", name))
 }
 
 /// Makes the kernel finish packets before they reach the interface: with full checksums, none larger than the MTU. It does what
 /// `ethtool -K NAME tx off` does, on which segmentation offload depends.
 pub(crate) fn finish_packets(namespace: &Namespace, name: &str) -> io::Result<()> {
-    namespace.within(|| {
+    let done = namespace.within(|| {
         let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
         // linux/ethtool.h: struct ethtool_value, and the command that sets the transmission of checksums.
         #[repr(C)]
@@ -106,7 +151,14 @@ pub(crate) fn finish_packets(namespace: &Namespace, name: &str) -> io::Result<()
         // type that the command asks for; both outlive the call.
         let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
         if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-    })
+    });
+    done.map_err(attempt("turning off the offloads of", name))
+}
+
+/// The same error with what was attempted, on which interface.
+fn attempt(what: &str, name: &str) -> impl FnOnce(io::Error) -> io::Error {
+    let what = format!("{what} {name}");
+    move |error| io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
 /// The number of an interface in the namespace of this thread.

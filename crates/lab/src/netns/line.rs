@@ -23,7 +23,7 @@ pub(crate) enum Direction {
 
 /// What a line did with the frames that came.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Frames that came in.
     pub came: u64,
     /// Frames delivered, duplicates included.

@@ -1,39 +1,44 @@
-//! The lab on an emulated network: client and server in network namespaces of their own, joined by a link that delays,
-//! limits, loses. No packet leaves the machine, and nothing of the machine's own network is touched.
+//! The lab on an emulated network: client and servers in network namespaces of their own, joined by a link that delays,
+//! limits, loses, directly or as pods of a small cluster. No packet leaves the machine, and nothing of the machine's own
+//! network is touched.
 
-pub mod emulator;
+mod emulator;
 pub mod fabric;
 mod interface;
 mod line;
 mod measure;
+pub mod metrics;
 mod namespace;
 mod network;
+mod overlay;
+mod pair;
 mod port;
 mod privilege;
+pub mod service;
 mod settings;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddrV4};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use wirelab_model::journal::LinkRecord;
 use wirelab_model::link::{Link, Reading};
-use wirelab_model::network::{Place, Vantage};
+use wirelab_model::network::{Address, Network as Joined, Place, Vantage};
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
-use crate::netns::emulator::Tallies;
-use crate::netns::fabric::{EMULATED_NAME, WIRED_NAME};
+use crate::netns::fabric::{Hosts, Tallied};
 use crate::netns::network::Network;
+use crate::netns::pair::Way;
 use crate::process::LocalProcess;
-use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process, Role};
+use crate::{Addresses, Aftermath, Lab, LabError, LabInfo, Launch, Process, Role};
 
 /// What `wirelab labs` says of it.
 pub const INFO: LabInfo = LabInfo {
     name: "netns",
-    summary: "Client and server in network namespaces of this machine, joined by an emulated link.",
+    summary: "Client and servers in network namespaces of this machine, joined by an emulated link or as pods of a cluster.",
     needs: Some("Linux with network namespaces, and root or user namespaces"),
 };
 
@@ -57,15 +62,8 @@ pub struct Netns {
 struct Begun {
     at: Instant,
     cpu_ns: u64,
-}
-
-/// What the emulated link did in a trial.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Carried {
-    /// Frames by fate.
-    pub lines: Tallies,
-    /// Processor time of the emulator as a share of the trial's length.
-    pub cpu_share: f64,
+    is_emulated: bool,
+    hosts: Hosts,
 }
 
 impl Netns {
@@ -90,16 +88,21 @@ impl Netns {
         self.network.measure(link, seed)
     }
 
-    /// What the link did since the trial began.
-    ///
-    /// # Errors
-    /// If the process that holds the network is gone.
-    pub fn carried(&mut self) -> Result<Option<Carried>, LabError> {
-        let Some(Begun { at, cpu_ns }) = self.trial else { return Ok(None) };
-        let (lines, now_ns) = self.network.tally()?;
-        let cpu_share = (now_ns - cpu_ns) as f64 / at.elapsed().as_nanos() as f64;
-        Ok(Some(Carried { lines, cpu_share }))
+    fn begun(&self) -> Result<&Begun, LabError> {
+        self.trial.as_ref().ok_or_else(|| LabError("no trial has begun, so there is no network".to_owned()))
     }
+}
+
+/// The link of a job.
+fn link(job: &Job) -> Result<&Link, LabError> {
+    job.link.as_ref().ok_or_else(|| {
+        LabError(format!(
+            "the placement `{}` has no link; in the lab `{}` a placement is one of {}",
+            job.placement,
+            INFO.name,
+            wirelab_model::link::PRESETS.map(|preset| preset.name).join(", ")
+        ))
+    })
 }
 
 impl Lab for Netns {
@@ -112,33 +115,46 @@ impl Lab for Netns {
     }
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
-        let Some(link) = &job.link else {
-            return Err(LabError(format!(
-                "the placement `{}` has no link; in the lab `{}` a placement is one of {}",
-                job.placement,
-                INFO.name,
-                wirelab_model::link::PRESETS.map(|preset| preset.name).join(", ")
-            )));
+        let link = link(job)?;
+        let servers: Vec<IpAddr> = match job.network {
+            Joined::Direct => vec![Way::of(link).addresses[1].into()],
+            Joined::Overlay => (0..job.servers.count())
+                .map(|number| {
+                    let (node, pod) = overlay::server(job.servers, number);
+                    overlay::address(node, pod).into()
+                })
+                .collect(),
         };
-        let server = IpAddr::V4(if link.is_wire() { fabric::WIRED } else { fabric::EMULATED }[1]);
-        Ok(Addresses { bind: server, connect: server })
+        let connect = match job.address {
+            Address::Server => servers[0],
+            Address::Service => service::ADDRESS.into(),
+        };
+        Ok(Addresses { servers, connect })
     }
 
     fn begin_trial(&mut self, trial: &Trial, job: &Job) -> Result<(), LabError> {
-        let link = job.link.as_ref().filter(|link| !link.is_wire());
-        self.trial = match link {
-            None => None,
-            Some(link) => {
-                self.network.shape(link, trial.seed)?;
-                let (_, cpu_ns) = self.network.tally()?;
-                Some(Begun { at: Instant::now(), cpu_ns })
-            }
-        };
+        let link = link(job)?;
+        let hosts = self.network.prepare(job, link, trial.seed)?;
+        let Tallied { cpu_ns, .. } = self.network.tally()?;
+        self.trial = Some(Begun { at: Instant::now(), cpu_ns, is_emulated: !link.is_wire(), hosts });
         Ok(())
     }
 
-    fn end_trial(&mut self, cell: &str) -> Result<Vec<Warning>, LabError> {
-        let Some(Carried { lines, cpu_share }) = self.carried()? else { return Ok(Vec::new()) };
+    fn publish(&mut self, job: &Job, ports: &[u16]) -> Result<u16, LabError> {
+        if job.address == Address::Service {
+            let addresses = self.addresses(job)?.servers;
+            let servers = addresses.into_iter().zip(ports).filter_map(|(address, port)| match address {
+                IpAddr::V4(address) => Some(SocketAddrV4::new(address, *port)),
+                IpAddr::V6(_) => None,
+            });
+            self.network.publish(servers.collect())?;
+        }
+        Ok(ports[0])
+    }
+
+    fn end_trial(&mut self, cell: &str) -> Result<Aftermath, LabError> {
+        let Tallied { lines, cpu_ns, chosen } = self.network.tally()?;
+        let begun = self.begun()?;
         if lines.missed > 0 {
             return Err(LabError(format!(
                 "the link emulator could not keep up and lost {} frames that no model of loss took; lower the rate of the \
@@ -146,14 +162,17 @@ impl Lab for Netns {
                 lines.missed
             )));
         }
-        let busy = Warning::EmulatorBusy { cell: cell.to_owned(), share: cpu_share };
-        Ok((cpu_share > BUSY).then_some(busy).into_iter().collect())
+        let cpu_share = (cpu_ns - begun.cpu_ns) as f64 / begun.at.elapsed().as_nanos() as f64;
+        let emulated = begun.is_emulated.then_some((&lines, cpu_share));
+        let is_busy = begun.is_emulated && cpu_share > BUSY;
+        let busy = is_busy.then(|| Warning::EmulatorBusy { cell: cell.to_owned(), share: cpu_share });
+        Ok(Aftermath { values: metrics::values(emulated, &chosen), warnings: busy.into_iter().collect() })
     }
 
     fn measure_links(&mut self, jobs: &[&Job], seed: u64) -> Result<Vec<LinkRecord>, LabError> {
         let mut records: Vec<LinkRecord> = Vec::new();
         for job in jobs {
-            let Some(link) = job.link.filter(|link| !link.is_wire()) else { continue };
+            let Some(link) = job.link else { continue };
             if records.iter().any(|record| record.link == link) {
                 continue;
             }
@@ -171,30 +190,40 @@ impl Lab for Netns {
     }
 
     fn vantages(&self, job: &Job) -> Vec<Vantage> {
-        let Some(link) = &job.link else { return Vec::new() };
-        let interface = if link.is_wire() { WIRED_NAME } else { EMULATED_NAME };
-        let (namespaces, owner) = &self.network.namespaces;
-        [Place::Client, Place::ServerNode]
-            .into_iter()
-            .zip(namespaces)
-            .map(|(place, namespace)| Vantage {
-                place,
-                namespace: namespace.clone(),
-                owner: owner.clone(),
-                interface: interface.to_owned(),
-                mtu: link.mtu,
-                is_encapsulated: false,
-            })
-            .collect()
+        let (Ok(link), Ok(Begun { hosts, .. })) = (link(job), self.begun()) else { return Vec::new() };
+        let owner = self.network.owner.clone();
+        let way = Way::of(link).interface;
+        let is_overlay = job.network == Joined::Overlay;
+        let client = Vantage {
+            place: Place::Client,
+            namespace: hosts.client.clone(),
+            owner: owner.clone(),
+            interface: if is_overlay { overlay::POD_INTERFACE } else { way }.to_owned(),
+            mtu: if is_overlay { link.mtu - overlay::ENCAPSULATION } else { link.mtu },
+            is_encapsulated: false,
+        };
+        let server_node = Vantage {
+            place: Place::ServerNode,
+            namespace: hosts.far_node.clone(),
+            owner,
+            interface: way.to_owned(),
+            mtu: link.mtu,
+            is_encapsulated: is_overlay,
+        };
+        // What stays on the client's node passes no other node's interface.
+        if job.servers.far > 0 { vec![client, server_node] } else { vec![client] }
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
-        let Launch { role, endpoint, spec, log, .. } = *launch;
-        let side = match role {
-            Role::Client => 0,
-            Role::Server => 1,
+        let Launch { role, number, endpoint, spec, log, .. } = *launch;
+        let Begun { hosts, .. } = self.begun()?;
+        let host = match role {
+            Role::Client => Some(&hosts.client),
+            Role::Server => hosts.servers.get(number as usize),
         };
-        let (guard, home) = (Arc::clone(&self.guard), self.network.home(side));
+        let host = host.ok_or_else(|| LabError(format!("there is no host for the server of number {number}")))?;
+        let home = self.network.home(host)?;
+        let guard = Arc::clone(&self.guard);
         Ok(Box::new(LocalProcess::start_in(endpoint, role, spec, log, Some(guard), Some(home))?))
     }
 }

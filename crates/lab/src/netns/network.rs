@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -9,12 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use wirelab_model::link::{Link, Reading};
+use wirelab_model::plan::Job;
 
 use crate::LabError;
 use crate::deadline::readable;
 use crate::guard::Guard;
-use crate::netns::emulator::Tallies;
-use crate::netns::fabric::{Answer, Ask, SUBCOMMAND};
+use crate::netns::fabric::{Answer, Ask, Hosts, SUBCOMMAND, Tallied};
 use crate::process::{Home, prepare};
 
 /// How long it may take to make the network, and to obey an order that does not wait for the link.
@@ -32,13 +33,12 @@ pub(crate) struct Network {
     answers: ChildStdout,
     guard: Arc<Guard>,
     unread: Vec<u8>,
-    /// The network namespaces of client and server, and the user namespace that owns them.
-    pub(crate) namespaces: ([PathBuf; 2], Option<PathBuf>),
-    homes: [Arc<Home>; 2],
+    /// The user namespace that owns the network namespaces, where it is not that of wirelab.
+    pub(crate) owner: Option<PathBuf>,
 }
 
 impl Network {
-    /// Makes the network.
+    /// Starts the process that holds it.
     pub(crate) fn start(program: &Path, guard: Arc<Guard>) -> Result<Self, LabError> {
         let attempt =
             |error: std::io::Error| LabError(format!("cannot start the process that holds the network: {error}"));
@@ -47,52 +47,49 @@ impl Network {
         prepare(&mut command, Some(guard.registration()?), None);
         let mut child = command.spawn().map_err(attempt)?;
         let (orders, answers) = (child.stdin.take(), child.stdout.take().expect("standard output is piped"));
-        let nowhere = || Arc::new(Home::default());
-        let homes = [nowhere(), nowhere()];
-        let mut network =
-            Self { child, orders, answers, guard, unread: Vec::new(), namespaces: Default::default(), homes };
+        let mut network = Self { child, orders, answers, guard, unread: Vec::new(), owner: None };
         match network.answer(Instant::now() + PATIENCE)? {
-            Answer::Ready { hosts, owner } => {
-                let open = |path: &Path| {
-                    File::open(path).map_err(|error| {
-                        LabError(format!("cannot enter the network: opening {}: {error}", path.display()))
-                    })
-                };
-                let homes = hosts.iter().map(|host| {
-                    let owner = owner.as_deref().map(open).transpose()?;
-                    Ok(Arc::new(Home { owner: owner.map(Into::into), network: Some(open(host)?.into()) }))
-                });
-                let homes = homes.collect::<Result<Vec<_>, LabError>>()?;
-                network.homes = homes.try_into().expect("two hosts");
-                network.namespaces = (hosts, owner);
-                Ok(network)
-            }
+            Answer::Ready { owner } => network.owner = owner,
+            other => return Err(unexpected(&other)),
+        }
+        Ok(network)
+    }
+
+    /// Where the processes of a host live.
+    pub(crate) fn home(&self, host: &Path) -> Result<Arc<Home>, LabError> {
+        let open = |path: &Path| match File::open(path) {
+            Ok(file) => Ok(file.into()),
+            Err(error) => Err(LabError(format!("cannot enter the network: opening {}: {error}", path.display()))),
+        };
+        Ok(Arc::new(Home { owner: self.owner.as_deref().map(open).transpose()?, network: Some(open(host)?) }))
+    }
+
+    /// Makes the network of a trial.
+    pub(crate) fn prepare(&mut self, job: &Job, link: &Link, seed: u64) -> Result<Hosts, LabError> {
+        let ask = Ask::Prepare { link: *link, seed, network: job.network, servers: job.servers };
+        match self.ask(&ask, PATIENCE)? {
+            Answer::Prepared(hosts) => Ok(hosts),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// Where the processes of the client and of the server live.
-    pub(crate) fn home(&self, side: usize) -> Arc<Home> {
-        Arc::clone(&self.homes[side])
-    }
-
-    /// Shapes the emulated link.
-    pub(crate) fn shape(&mut self, link: &Link, seed: u64) -> Result<(), LabError> {
-        match self.ask(&Ask::Shape { link: *link, seed }, PATIENCE)? {
-            Answer::Shaped => Ok(()),
+    /// Lets the service stand for these servers.
+    pub(crate) fn publish(&mut self, servers: Vec<SocketAddrV4>) -> Result<(), LabError> {
+        match self.ask(&Ask::Publish { servers }, PATIENCE)? {
+            Answer::Published => Ok(()),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// What the link did since it was shaped, and the processor time of the process in nanoseconds.
-    pub(crate) fn tally(&mut self) -> Result<(Tallies, u64), LabError> {
+    /// What happened since the network was prepared.
+    pub(crate) fn tally(&mut self) -> Result<Tallied, LabError> {
         match self.ask(&Ask::Tally, PATIENCE)? {
-            Answer::Tallied { lines, cpu_ns } => Ok((lines, cpu_ns)),
+            Answer::Tallied(tallied) => Ok(tallied),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// Shapes the emulated link and measures it.
+    /// Shapes a link and measures it.
     pub(crate) fn measure(&mut self, link: &Link, seed: u64) -> Result<Reading, LabError> {
         let patience = MEASURING + link.round_trip.to_std() * 10;
         match self.ask(&Ask::Measure { link: *link, seed }, patience)? {

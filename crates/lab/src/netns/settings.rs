@@ -16,11 +16,27 @@ const SYSCTLS: [(&str, &str); 4] = [
     ("net/ipv6/conf/default/disable_ipv6", "1"),
 ];
 
-/// Applies them, and brings the loopback interface up.
+/// What a node needs besides to pass packets on between its pods and the other node.
+const ROUTING: [(&str, &str); 2] = [
+    ("net/ipv4/ip_forward", "1"),
+    // Answers may come from where the node would not send to (through the tunnel, for a service).
+    ("net/ipv4/conf/all/rp_filter", "0"),
+];
+
+/// Applies the settings of a host, and brings the loopback interface up.
 pub(crate) fn apply(host: &Namespace) -> io::Result<()> {
-    interface::loopback_up(host)?;
+    interface::bring_up(host, "lo")?;
+    set(host, &SYSCTLS)
+}
+
+/// Makes a host pass packets on.
+pub(crate) fn route(node: &Namespace) -> io::Result<()> {
+    set(node, &ROUTING)
+}
+
+fn set(host: &Namespace, settings: &[(&str, &str)]) -> io::Result<()> {
     host.within(|| {
-        for (name, value) in SYSCTLS {
+        for (name, value) in settings {
             match std::fs::write(format!("/proc/sys/{name}"), value) {
                 // A kernel without IPv6 sends nothing of it either.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && name.contains("ipv6") => {}

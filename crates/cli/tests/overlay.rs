@@ -1,0 +1,95 @@
+//! Runs in the overlay network of the lab `netns`: pods on two nodes, and services. Where network namespaces cannot be made,
+//! the tests say so and test nothing.
+
+#[path = "support/lab.rs"]
+mod lab;
+mod support;
+
+use std::fs;
+
+use lab::{manifest, namespaces_are_allowed, trials};
+use serde_json::Value;
+use support::run;
+use tempfile::tempdir;
+
+const STUDY: &str = r#"
+name = "overlay"
+title = "An overlay network"
+question = "Does a cluster's network do what it is said to do?"
+lab = "netns"
+
+[workload]
+placement = "multi-az"
+network = "overlay"
+round_trip = "100 ms"
+connections = "per-request"
+
+[factors]
+protocol = ["h1", "h3"]
+
+[factors.scenario]
+pod = { requests = 3 }
+two = { servers = "2 far", requests = 300, round_trip = "0 ms" }
+spread = { servers = "near + far", requests = 300, round_trip = "0 ms" }
+one = { address = "service", requests = 3 }
+near = { placement = "same-node", round_trip = "0 ms", requests = 3 }
+
+[compare]
+factor = "protocol"
+baseline = "h1"
+
+[blocks]
+min = 1
+max = 1
+"#;
+
+#[test]
+fn pods_are_a_link_apart_and_a_service_spreads_connections_by_chance() {
+    let folder = tempdir().unwrap();
+    if !namespaces_are_allowed(folder.path()) {
+        return;
+    }
+    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
+    let cells = manifest(folder.path())["plan"]["cells"].clone();
+    for trial in trials(folder.path()) {
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+        let cell = &cells[trial["cell"].as_u64().unwrap() as usize];
+        let share = &trial["values"]["service_largest_share"];
+        let trips = trial["values"]["response_min"].as_f64().unwrap() / 100e6;
+        let handshake = if cell["levels"]["protocol"] == "h1" { 3.0 } else { 2.0 };
+        match cell["levels"]["scenario"].as_str().unwrap() {
+            // A request on a new connection takes the round trips of its handshake, through the tunnel as without it.
+            "pod" => {
+                assert!((handshake..handshake + 0.5).contains(&trips), "{trips} round trips: {cell}");
+                assert!(share["not_measured"].is_string(), "{share}");
+            }
+            "one" => {
+                assert!((handshake..handshake + 0.5).contains(&trips), "{trips} round trips: {cell}");
+                assert_eq!(share, &Value::from(1.0));
+            }
+            // Half each, give or take four standard errors of a fair coin.
+            "two" | "spread" => {
+                let error = (0.25_f64 / 301.0).sqrt();
+                let share = share.as_f64().unwrap();
+                assert!((0.5..0.5 + 4.0 * error).contains(&share), "{share}: {cell}");
+            }
+            _ => assert!(share["not_measured"].is_string(), "{share}"),
+        }
+    }
+}
+
+#[test]
+fn what_an_overlay_cannot_be_is_refused_with_the_remedy() {
+    let folder = tempdir().unwrap();
+    let refused = |from: &str, to: &str, remedy: &str| {
+        assert!(STUDY.contains(from));
+        fs::write(folder.path().join("study.toml"), STUDY.replace(from, to)).unwrap();
+        let said = run(folder.path(), &["run", "study.toml", "--plan"]).with_status(2).err;
+        assert!(said.contains(remedy), "{said}");
+    };
+    refused("network = \"overlay\"", "network = \"direct\"", "`network = \"overlay\"`");
+    refused("network = \"overlay\"", "network = \"overlays\"", "overlay");
+    refused("\"2 far\"", "\"2 fat\"", "`far`, `2 far`, `near + far`");
+    refused("servers = \"2 far\"", "servers = \"2 far\", address = \"server\"", "`service`");
+}

@@ -1,0 +1,152 @@
+//! Two nodes and the two ways between them: `eth0`, through the emulator, and `eth1`, a veth pair without anything between.
+//! Without an overlay the nodes are the hosts of client and server themselves.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, OnceLock};
+
+use wirelab_model::link::Link;
+
+use crate::netns::emulator::{Emulator, Order, Tallies};
+use crate::netns::interface::{self, End};
+use crate::netns::namespace::Namespace;
+use crate::netns::port::Port;
+use crate::netns::{privilege, settings};
+
+/// A way between the nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// The interface of either node.
+    pub interface: &'static str,
+    /// The addresses: of the client's node, and of the other.
+    pub addresses: [Ipv4Addr; 2],
+}
+
+/// Through the emulator.
+const EMULATED: Way = Way { interface: "eth0", addresses: [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)] };
+
+/// The veth pair.
+const WIRED: Way = Way { interface: "eth1", addresses: [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)] };
+
+impl Way {
+    /// The one that a link takes.
+    pub(crate) fn of(link: &Link) -> Self {
+        if link.is_wire() { WIRED } else { EMULATED }
+    }
+}
+
+/// The nodes, with what joins them.
+pub(crate) struct Pair {
+    pub nodes: [Namespace; 2],
+    orders: Sender<Order>,
+    bell: OwnedFd,
+    /// Why the emulator ended, once it has.
+    ended: Arc<OnceLock<String>>,
+}
+
+impl Pair {
+    pub(crate) fn build() -> Result<Self, String> {
+        let attempt = |what: &str| {
+            let what = what.to_owned();
+            move |error: io::Error| format!("{what}: {error}")
+        };
+        let create = || Namespace::create().map_err(attempt("making a network namespace"));
+        let (nodes, middle) = ([create()?, create()?], create()?);
+        for node in &nodes {
+            settings::apply(node).map_err(attempt("setting up a network namespace"))?;
+        }
+        emulated(&nodes, &middle).map_err(attempt("making the emulated link"))?;
+        wired(&nodes).map_err(attempt("making the veth pair"))?;
+        let ports = [0, 1].map(|side| middle.within(|| Port::open(OUTER[side])));
+        let [client, server] = ports;
+        let listening = attempt("opening the emulator's interfaces");
+        let ports = [client.map_err(&listening)?, server.map_err(&listening)?];
+        let (reader, bell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+            .map_err(|error| format!("making a pipe: {error}"))?;
+        let (orders, inbox) = channel();
+        let emulator = Emulator { ports, orders: inbox, bell: reader };
+        let ended = Arc::new(OnceLock::new());
+        let why = Arc::clone(&ended);
+        std::thread::Builder::new()
+            .name("emulator".to_owned())
+            .spawn(move || {
+                privilege::be_prompt();
+                // Without it the network is dead, and every further order says so.
+                why.get_or_init(|| emulator.run().err().map_or_else(String::new, |error| error.to_string()));
+            })
+            .map_err(attempt("starting the emulator"))?;
+        Ok(Self { nodes, orders, bell, ended })
+    }
+
+    /// Makes the way of this link do what the link says.
+    pub(crate) fn shape(&self, link: &Link, seed: u64) -> Result<(), String> {
+        for node in &self.nodes {
+            interface::set_mtu(node, Way::of(link).interface, link.mtu)
+                .map_err(|error| format!("{error} (of {} bytes)", link.mtu))?;
+        }
+        self.order(Order::Shape(*link, seed))?;
+        // Orders are done one after the other, so this waits for that.
+        self.tally().map(|_| ())
+    }
+
+    /// What the emulated link did since it was shaped.
+    pub(crate) fn tally(&self) -> Result<Tallies, String> {
+        let (answer, inbox) = channel();
+        self.order(Order::Tally(answer))?;
+        inbox
+            .recv()
+            .map_err(|_| self.gone())?
+            .map_err(|error| format!("asking the emulator's sockets for their counters: {error}"))
+    }
+
+    fn gone(&self) -> String {
+        format!("the link emulator has ended: {}", self.ended.get().map_or("it is not known why", String::as_str))
+    }
+
+    fn order(&self, order: Order) -> Result<(), String> {
+        self.orders.send(order).map_err(|_| self.gone())?;
+        rustix::io::write(&self.bell, b"!").map(|_| ()).map_err(|error| format!("waking the emulator: {error}"))
+    }
+}
+
+/// The emulator's ends, of the client and of the server.
+const OUTER: [&str; 2] = ["client", "server"];
+
+/// Frames may be as long as the link's MTU, which is set later; the emulator's ends take whatever comes.
+const WIDEST: u32 = 65_535;
+
+fn emulated(nodes: &[Namespace; 2], middle: &Namespace) -> io::Result<()> {
+    for side in [0, 1] {
+        let inner = End { namespace: &nodes[side], name: EMULATED.interface, mac: mac(0, side, false) };
+        let outer = End { namespace: middle, name: OUTER[side], mac: mac(0, side, true) };
+        interface::pair(outer, inner)?;
+        interface::finish_packets(&nodes[side], EMULATED.interface)?;
+        interface::set_mtu(middle, OUTER[side], WIDEST)?;
+        interface::bring_up(middle, OUTER[side])?;
+        join(&nodes[side], EMULATED, side, mac(0, 1 - side, false))?;
+    }
+    Ok(())
+}
+
+fn wired(nodes: &[Namespace; 2]) -> io::Result<()> {
+    let ends = [0, 1].map(|side| End { namespace: &nodes[side], name: WIRED.interface, mac: mac(1, side, false) });
+    interface::pair(ends[0], ends[1])?;
+    for side in [0, 1] {
+        join(&nodes[side], WIRED, side, mac(1, 1 - side, false))?;
+    }
+    Ok(())
+}
+
+/// Brings a node's end of a way up, where the other node has this hardware address.
+fn join(node: &Namespace, way: Way, side: usize, other: [u8; 6]) -> io::Result<()> {
+    interface::bring_up(node, way.interface)?;
+    interface::assign(node, way.interface, way.addresses[side], 24)?;
+    interface::introduce(node, way.interface, way.addresses[1 - side], other)
+}
+
+fn mac(way: u8, side: usize, outer: bool) -> [u8; 6] {
+    // Locally administered, so that it is nobody's.
+    [0x02, 0x77, way, 0, u8::from(outer), side as u8 + 1]
+}

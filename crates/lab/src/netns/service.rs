@@ -1,0 +1,111 @@
+//! A service: an address that stands for several servers. The client's node translates it, for each new connection, to the
+//! address of one of them, chosen at random, as kube-proxy does with nftables.
+//!
+//! The rules are written by the program `nft`, as kube-proxy's are: it is what defines the language, and what a user has at
+//! hand to look at them.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::netns::namespace::Namespace;
+
+/// The address of the service.
+pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 1);
+
+const TABLE: &str = "wirelab";
+
+/// Lets the service at this port stand for these servers, on a node that has the client's pod.
+pub(crate) fn publish(node: &Namespace, port: u16, servers: &[SocketAddrV4]) -> Result<(), String> {
+    nft(node, &["-f", "-"], &rules(port, servers)).map(drop)
+}
+
+/// Removes it, where there is one.
+pub(crate) fn withdraw(node: &Namespace) -> Result<(), String> {
+    // Deleting what is not there is an error, adding what is there is none.
+    nft(node, &["-f", "-"], &format!("add table ip {TABLE}\ndelete table ip {TABLE}\n")).map(drop)
+}
+
+/// How many connections each server was chosen for.
+pub(crate) fn chosen(node: &Namespace, servers: usize) -> Result<Vec<u64>, String> {
+    let text = nft(node, &["-j", "list", "counters", "table", "ip", TABLE], "")?;
+    let unreadable = || format!("`nft` says of its counters what is not understood: {text}");
+    let all: Value = serde_json::from_str(&text).map_err(|_| unreadable())?;
+    let counter = |number: usize| {
+        let is_it = |one: &&Value| one["counter"]["name"] == counter_name(number);
+        all["nftables"].as_array()?.iter().find(is_it)?["counter"]["packets"].as_u64()
+    };
+    (0..servers).map(|number| counter(number).ok_or_else(unreadable)).collect()
+}
+
+/// The rules: only the first packet of a connection passes a chain for address translation; the kernel remembers the rest.
+fn rules(port: u16, servers: &[SocketAddrV4]) -> String {
+    let mut text = format!("table ip {TABLE} {{\n");
+    let mut choices = Vec::new();
+    for (number, server) in servers.iter().enumerate() {
+        let (counter, address, own) = (counter_name(number), server.ip(), server.port());
+        let _ = write!(
+            text,
+            "  counter {counter} {{}}\n  chain {counter} {{\n    counter name {counter}\n    \
+             meta l4proto {{ tcp, udp }} dnat to {address}:{own}\n  }}\n"
+        );
+        choices.push(format!("{number} : goto {counter}"));
+    }
+    let (count, choices) = (servers.len(), choices.join(", "));
+    let _ = write!(
+        text,
+        "  chain services {{\n    type nat hook prerouting priority dstnat\n    ip daddr {ADDRESS} meta l4proto {{ tcp, udp }} \
+         th dport {port} numgen random mod {count} vmap {{ {choices} }}\n  }}\n}}\n"
+    );
+    text
+}
+
+fn counter_name(server: usize) -> String {
+    format!("server{server}")
+}
+
+/// Runs `nft` in a node; gives what it prints.
+fn nft(node: &Namespace, arguments: &[&str], input: &str) -> Result<String, String> {
+    let output = node.within(|| {
+        let mut child =
+            program().args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        child.stdin.take().expect("standard input is piped").write_all(input.as_bytes())?;
+        child.wait_with_output()
+    });
+    let output = output.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => format!("running `nft`: {error}. {REMEDY}"),
+        _ => format!("running `nft`: {error}"),
+    })?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        let words = String::from_utf8_lossy(&output.stderr);
+        Err(format!("making a service with `nft {}`: {}", arguments.join(" "), words.trim()))
+    }
+}
+
+/// The program, which is in a folder that is not on every user's path.
+fn program() -> Command {
+    let mut program = Command::new("nft");
+    let path = std::env::var("PATH").unwrap_or_default();
+    program.env("PATH", format!("{path}:/usr/sbin:/sbin"));
+    program
+}
+
+/// What helps where there is no `nft`.
+const REMEDY: &str = "It translates the address of a service; install it (package nftables), and have it on the PATH";
+
+/// Tries whether services can be made, without making one.
+///
+/// # Errors
+/// If they cannot; says why, and what would help.
+pub fn available() -> Result<(), String> {
+    match program().arg("--version").stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(format!("`nft --version` ended with {}. {REMEDY}", output.status)),
+        Err(error) => Err(format!("running `nft`: {error}. {REMEDY}")),
+    }
+}
