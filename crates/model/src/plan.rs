@@ -71,6 +71,9 @@ pub struct Job {
     /// How the hosts are joined.
     #[serde(default)]
     pub network: Network,
+    /// Whether the hosts' interfaces cut, merge and checksum packets; absent: as the kernel has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offloads: Option<bool>,
     /// How many servers there are, and where.
     #[serde(default)]
     pub servers: Servers,
@@ -118,6 +121,7 @@ impl Job {
             placement: "local".to_owned(),
             link: None,
             network: Network::Direct,
+            offloads: None,
             servers: Servers::ONE,
             address: Address::Server,
             exchange: Exchange::Files,

@@ -68,6 +68,11 @@ pub struct Settings {
     /// Kubernetes cluster, with the link between the nodes and VXLAN on it. Default: `direct`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// Whether the hosts' interfaces cut and merge packets and compute checksums themselves (TSO, GSO, GRO, checksum offload).
+    /// On an emulated link without an overlay that cannot be on, because the emulator takes packets as a wire carries them.
+    /// Default: the kernel's, all of it on but GRO.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offloads: Option<bool>,
     /// How many servers there are, and where: `near`, on the client's node, or `far`, on the other one; `2 far`,
     /// `near + far`. Default: `far`, but `near` with `network = "overlay"` and `placement = "same-node"`.
     #[serde(skip_serializing_if = "Option::is_none")]

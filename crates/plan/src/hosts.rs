@@ -1,6 +1,6 @@
 //! Which hosts a trial has, and how they are joined.
 
-use wirelab_model::link::preset;
+use wirelab_model::link::{Link, preset};
 use wirelab_model::network::{Address, Network, Servers};
 use wirelab_model::settings::Settings;
 
@@ -41,6 +41,26 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Strin
     Ok(Hosts { network, servers, address })
 }
 
+/// Whether the hosts' interfaces offload.
+///
+/// # Errors
+/// If they cannot.
+pub(crate) fn offloads(settings: &Settings, network: Network, link: Option<&Link>) -> Result<Option<bool>, String> {
+    let Some(on) = settings.offloads else { return Ok(None) };
+    let Some(link) = link else {
+        return Err("`offloads` needs hosts of their own; set `placement` to one with a link, `same-node` for example"
+            .to_owned());
+    };
+    if on && network == Network::Direct && !link.is_wire() {
+        return Err(
+            "`offloads` is true, but the emulator of a link takes packets as a wire carries them; leave it out, or \
+                    use `network = \"overlay\"`, whose pods have interfaces of their own"
+                .to_owned(),
+        );
+    }
+    Ok(Some(on))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +80,22 @@ mod tests {
         assert_eq!(of("network = 'overlay'\nplacement = 'same-node'"), Ok(Hosts { servers: near, ..overlay }));
         let both = Hosts { servers: Servers { near: 1, far: 1 }, address: Address::Service, ..overlay };
         assert_eq!(of("network = 'overlay'\nplacement = 'lan'\nservers = 'near + far'"), Ok(both));
+    }
+
+    #[test]
+    fn offloads_are_refused_where_there_is_nothing_that_could_have_them() {
+        let wire = Link::wire();
+        let emulated = Link { mtu: 1280, round_trip: wirelab_model::units::Span::from_millis(1), ..wire };
+        let of = |on, network, link| {
+            let settings = Settings { offloads: Some(on), ..Settings::default() };
+            offloads(&settings, network, link)
+        };
+        assert_eq!(of(true, Network::Direct, Some(&wire)), Ok(Some(true)));
+        assert_eq!(of(true, Network::Overlay, Some(&emulated)), Ok(Some(true)));
+        assert_eq!(of(false, Network::Direct, Some(&emulated)), Ok(Some(false)));
+        assert!(of(true, Network::Direct, Some(&emulated)).unwrap_err().contains("`network = \"overlay\"`"));
+        assert!(of(false, Network::Direct, None).unwrap_err().contains("`same-node`"));
+        assert_eq!(offloads(&Settings::default(), Network::Direct, None), Ok(None));
     }
 
     #[test]

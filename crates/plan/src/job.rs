@@ -8,7 +8,7 @@ use wirelab_model::spec::{
 };
 use wirelab_model::units::{Size, Span};
 
-use crate::hosts::{Hosts, hosts};
+use crate::hosts::{Hosts, hosts, offloads};
 use crate::link::link;
 use crate::ranges::out_of_range;
 
@@ -29,11 +29,13 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     let extent = extent(settings);
     let placement = settings.placement.clone().unwrap_or_else(|| "local".to_owned());
     let Hosts { network, servers, address } = hosts(settings, &placement)?;
+    let link = link(settings, &placement)?;
     Ok(Job {
         protocol,
         server: settings.server.clone().unwrap_or_else(|| endpoint.clone()),
         client: settings.client.clone().unwrap_or(endpoint),
-        link: link(settings, &placement)?,
+        offloads: offloads(settings, network, link.as_ref())?,
+        link,
         placement,
         network,
         servers,

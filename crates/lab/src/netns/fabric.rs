@@ -12,13 +12,15 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use wirelab_model::link::{Link, Reading};
-use wirelab_model::network::{Network, Servers};
+use wirelab_model::network::Network;
+use wirelab_model::plan::Job;
 
 use crate::netns::emulator::Tallies;
+use crate::netns::interface::{self, Offloads};
 use crate::netns::namespace::Namespace;
 use crate::netns::overlay::{self, Overlay};
 use crate::netns::pair::{Pair, Way};
-use crate::netns::{measure, privilege, service};
+use crate::netns::{measure, privilege, service, settings};
 
 /// The word on wirelab's command line that makes it this process.
 pub const SUBCOMMAND: &str = "fabric";
@@ -29,14 +31,10 @@ pub const SUBCOMMAND: &str = "fabric";
 pub(crate) enum Ask {
     /// Make the network of a trial.
     Prepare {
-        /// What the link is to do.
-        link: Link,
-        /// Seeds its random choices.
+        /// What the trial does.
+        job: Box<Job>,
+        /// Seeds the link's random choices.
         seed: u64,
-        /// How the hosts are joined.
-        network: Network,
-        /// The servers.
-        servers: Servers,
     },
     /// Let the service stand for these servers; its port is that of the first.
     Publish {
@@ -145,19 +143,19 @@ impl Fabric {
 
     fn obey(&mut self, ask: Ask) -> Result<Answer, String> {
         match ask {
-            Ask::Prepare { link, seed, network, servers } => {
+            Ask::Prepare { job, seed } => {
                 // Without a service the nodes translate nothing, and remember no connections.
                 if self.published > 0 {
                     service::withdraw(&self.pair.nodes[0])?;
                     self.published = 0;
                 }
-                self.pair.shape(&link, seed)?;
-                match network {
-                    Network::Direct => Ok(Answer::Prepared(self.direct())),
-                    Network::Overlay => {
-                        self.overlay(&link, servers).map_err(|error| format!("making the overlay network: {error}"))
-                    }
-                }
+                let link = job.link.as_ref().ok_or("a network needs a link")?;
+                self.pair.shape(link, seed)?;
+                let hosts = match job.network {
+                    Network::Direct => self.direct(&job, link),
+                    Network::Overlay => self.overlay(&job, link),
+                };
+                hosts.map(Answer::Prepared).map_err(|error| format!("making the network of the trial: {error}"))
             }
             Ask::Publish { servers } => {
                 let port = servers.first().ok_or("a service needs a server")?.port();
@@ -180,25 +178,37 @@ impl Fabric {
         }
     }
 
-    fn direct(&self) -> Hosts {
+    fn direct(&self, job: &Job, link: &Link) -> io::Result<Hosts> {
+        for node in &self.pair.nodes {
+            settings::adapt(node, job)?;
+            // An emulated link has none, ever.
+            if link.is_wire() {
+                interface::offload(node, Way::of(link).interface, Offloads::of(job))?;
+            }
+        }
         let [client, server] = self.pair.nodes.each_ref().map(Namespace::path);
-        Hosts { client, servers: vec![server.clone()], far_node: server }
+        Ok(Hosts { client, servers: vec![server.clone()], far_node: server })
     }
 
-    fn overlay(&mut self, link: &Link, servers: Servers) -> io::Result<Answer> {
+    fn overlay(&mut self, job: &Job, link: &Link) -> io::Result<Hosts> {
         let nodes = &self.pair.nodes;
         if self.overlay.is_none() {
             self.overlay = Some(Overlay::build(nodes)?);
         }
         let overlay = self.overlay.as_mut().expect("it was just made");
-        overlay.populate(nodes, servers)?;
+        overlay.populate(nodes, job.servers)?;
         overlay.lead(nodes, Way::of(link).addresses)?;
         overlay.set_mtu(nodes, link.mtu)?;
-        let servers = (0..servers.count()).map(|number| overlay.pod(overlay::server(servers, number)).path());
-        Ok(Answer::Prepared(Hosts {
-            client: overlay.pod(overlay::CLIENT).path(),
-            servers: servers.collect(),
+        let servers = (0..job.servers.count()).map(|number| overlay.pod(overlay::server(job.servers, number)));
+        let (client, servers) = (overlay.pod(overlay::CLIENT), servers.collect::<Vec<_>>());
+        for pod in servers.iter().chain([&client]) {
+            settings::adapt(pod, job)?;
+            interface::offload(pod, overlay::POD_INTERFACE, Offloads::of(job))?;
+        }
+        Ok(Hosts {
+            client: client.path(),
+            servers: servers.into_iter().map(Namespace::path).collect(),
             far_node: nodes[1].path(),
-        }))
+        })
     }
 }

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rtnetlink::packet_route::neighbour::{NeighbourFlags, NeighbourState};
 use rtnetlink::packet_route::route::RouteScope;
 use rtnetlink::{Handle, LinkUnspec, LinkVeth, LinkVxlan, RouteMessageBuilder};
+use wirelab_model::plan::Job;
 
 use crate::netns::namespace::Namespace;
 
@@ -127,32 +128,68 @@ pub(crate) fn introduce(namespace: &Namespace, name: &str, address: Ipv4Addr, ma
     done.map_err(attempt("introducing a neighbour to", name))
 }
 
-/// Makes the kernel finish packets before they reach the interface: with full checksums, none larger than the MTU. It does what
-/// `ethtool -K NAME tx off` does, on which segmentation offload depends.
-pub(crate) fn finish_packets(namespace: &Namespace, name: &str) -> io::Result<()> {
+/// What an interface does for the kernel (ethtool(8), `-k`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Offloads {
+    /// It is given packets without checksums and longer than the MTU, and finishes them itself.
+    finishing: bool,
+    /// The kernel cuts packets just before the interface (GSO), and not where they are made.
+    cutting_late: bool,
+    /// Packets that came are merged (GRO).
+    merging: bool,
+}
+
+impl Offloads {
+    /// Packets reach the interface finished: with full checksums, none larger than the MTU.
+    pub(crate) const FINISHED: Self = Self { finishing: false, cutting_late: true, merging: false };
+
+    /// Those of a job's hosts.
+    pub(crate) const fn of(job: &Job) -> Self {
+        match job.offloads {
+            // As the kernel has it for veth.
+            None => Self { finishing: true, cutting_late: true, merging: false },
+            Some(on) => Self { finishing: on, cutting_late: on, merging: on },
+        }
+    }
+}
+
+/// Sets what an interface does for the kernel. Segmentation in hardware depends on checksums, and follows them.
+pub(crate) fn offload(namespace: &Namespace, name: &str, offloads: Offloads) -> io::Result<()> {
+    // linux/ethtool.h
+    const ETHTOOL_STXCSUM: u32 = 0x17;
+    const ETHTOOL_STSO: u32 = 0x1f;
+    const ETHTOOL_SGSO: u32 = 0x24;
+    const ETHTOOL_SGRO: u32 = 0x2c;
+    let Offloads { finishing, cutting_late, merging } = offloads;
     let done = namespace.within(|| {
         let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
-        // linux/ethtool.h: struct ethtool_value, and the command that sets the transmission of checksums.
-        #[repr(C)]
-        struct EthtoolValue {
-            cmd: u32,
-            data: u32,
-        }
-        const ETHTOOL_STXCSUM: u32 = 0x17;
-        let mut value = EthtoolValue { cmd: ETHTOOL_STXCSUM, data: 0 };
-        // SAFETY: `ifreq` is plain data, for which all zeroes is a value.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        let characters = name.bytes().take(libc::IFNAMSIZ - 1);
-        for (to, from) in request.ifr_name.iter_mut().zip(characters) {
-            *to = from.cast_signed();
-        }
-        request.ifr_ifru.ifru_data = (&raw mut value).cast();
-        // SAFETY: the name is terminated, because its last byte is still zero; the data pointer is to a live value of the
-        // type that the command asks for; both outlive the call.
-        let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
-        if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        let [checksums, tso] = [ETHTOOL_STXCSUM, ETHTOOL_STSO].map(|cmd| (cmd, finishing));
+        let order = [checksums, tso, (ETHTOOL_SGSO, cutting_late), (ETHTOOL_SGRO, merging)];
+        order.into_iter().try_for_each(|(cmd, on)| ethtool(&socket, name, cmd, on))
     });
-    done.map_err(attempt("turning off the offloads of", name))
+    done.map_err(attempt("setting the offloads of", name))
+}
+
+/// Turns something on or off, as ethtool(8) does.
+fn ethtool(socket: &OwnedFd, name: &str, cmd: u32, on: bool) -> io::Result<()> {
+    // linux/ethtool.h: struct ethtool_value.
+    #[repr(C)]
+    struct EthtoolValue {
+        cmd: u32,
+        data: u32,
+    }
+    let mut value = EthtoolValue { cmd, data: u32::from(on) };
+    // SAFETY: `ifreq` is plain data, for which all zeroes is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let characters = name.bytes().take(libc::IFNAMSIZ - 1);
+    for (to, from) in request.ifr_name.iter_mut().zip(characters) {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: the name is terminated, because its last byte is still zero; the data pointer is to a live value of the
+    // type that the command asks for; both outlive the call.
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// The same error with what was attempted, on which interface.

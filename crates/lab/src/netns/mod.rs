@@ -134,7 +134,7 @@ impl Lab for Netns {
 
     fn begin_trial(&mut self, trial: &Trial, job: &Job) -> Result<(), LabError> {
         let link = link(job)?;
-        let hosts = self.network.prepare(job, link, trial.seed)?;
+        let hosts = self.network.prepare(job, trial.seed)?;
         let Tallied { cpu_ns, .. } = self.network.tally()?;
         self.trial = Some(Begun { at: Instant::now(), cpu_ns, is_emulated: !link.is_wire(), hosts });
         Ok(())

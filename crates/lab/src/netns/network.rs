@@ -65,9 +65,8 @@ impl Network {
     }
 
     /// Makes the network of a trial.
-    pub(crate) fn prepare(&mut self, job: &Job, link: &Link, seed: u64) -> Result<Hosts, LabError> {
-        let ask = Ask::Prepare { link: *link, seed, network: job.network, servers: job.servers };
-        match self.ask(&ask, PATIENCE)? {
+    pub(crate) fn prepare(&mut self, job: &Job, seed: u64) -> Result<Hosts, LabError> {
+        match self.ask(&Ask::Prepare { job: Box::new(job.clone()), seed }, PATIENCE)? {
             Answer::Prepared(hosts) => Ok(hosts),
             other => Err(unexpected(&other)),
         }

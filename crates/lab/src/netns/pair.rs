@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use wirelab_model::link::Link;
 
 use crate::netns::emulator::{Emulator, Order, Tallies};
-use crate::netns::interface::{self, End};
+use crate::netns::interface::{self, End, Offloads};
 use crate::netns::namespace::Namespace;
 use crate::netns::port::Port;
 use crate::netns::{privilege, settings};
@@ -122,7 +122,7 @@ fn emulated(nodes: &[Namespace; 2], middle: &Namespace) -> io::Result<()> {
         let inner = End { namespace: &nodes[side], name: EMULATED.interface, mac: mac(0, side, false) };
         let outer = End { namespace: middle, name: OUTER[side], mac: mac(0, side, true) };
         interface::pair(outer, inner)?;
-        interface::finish_packets(&nodes[side], EMULATED.interface)?;
+        interface::offload(&nodes[side], EMULATED.interface, Offloads::FINISHED)?;
         interface::set_mtu(middle, OUTER[side], WIDEST)?;
         interface::bring_up(middle, OUTER[side])?;
         join(&nodes[side], EMULATED, side, mac(0, 1 - side, false))?;

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use wirelab_model::plan::Job;
+
 use crate::netns::interface;
 use crate::netns::namespace::Namespace;
 
@@ -32,6 +34,18 @@ pub(crate) fn apply(host: &Namespace) -> io::Result<()> {
 /// Makes a host pass packets on.
 pub(crate) fn route(node: &Namespace) -> io::Result<()> {
     set(node, &ROUTING)
+}
+
+/// What a trial wants of the hosts of its endpoints: the congestion control that its sockets have, so that those libraries
+/// have it too that cannot ask for it.
+pub(crate) fn adapt(host: &Namespace, job: &Job) -> io::Result<()> {
+    let Some(congestion) = job.transport.congestion else { return Ok(()) };
+    match set(host, &[("net/ipv4/tcp_congestion_control", congestion.token())]) {
+        // The machine does not let namespaces have it as their default (net.ipv4.tcp_allowed_congestion_control). Endpoints ask
+        // for it by socket, and say what they got.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        done => done,
+    }
 }
 
 fn set(host: &Namespace, settings: &[(&str, &str)]) -> io::Result<()> {
