@@ -72,6 +72,10 @@ pub struct Reading {
     pub round_trip_ns: Option<u64>,
     /// The shortest.
     pub round_trip_min_ns: Option<u64>,
+    /// The median round trip while the direction from server to client carries more than it can, so that its queue is full;
+    /// absent where the link has no limit, or none came back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_loaded_ns: Option<u64>,
     /// Bits per second from client to server, whole frames counted; absent where the link has no limit.
     pub rate_up: Option<f64>,
     /// Bits per second from server to client.
@@ -89,9 +93,18 @@ pub struct Reading {
 /// Bytes of the frame that measures the round trip.
 const PING_FRAME: f64 = 58.0;
 
+/// Bytes of an Ethernet header.
+const ETHERNET: f64 = 14.0;
+
 impl Link {
+    /// How long a frame waits in a full queue, in nanoseconds.
+    #[must_use]
+    pub fn queue_ns(&self, rate: BitRate) -> f64 {
+        self.queue.bytes() as f64 * 8.0 * 1e9 / rate.0 as f64
+    }
+
     /// How a link misbehaves, by what was measured; absent: it does what it was told. Tolerances: 0.2 ms and 2 % of the round
-    /// trip (jitter besides), 2 % of the rate, and a loss that chance explains (a deviation of four standard errors, which
+    /// trip (jitter besides), the same above what a full queue can add under load, 2 % of the rate, and a loss that chance explains (a deviation of four standard errors, which
     /// it exceeds once in 16,000 measurements).
     #[must_use]
     pub fn misses(&self, reading: &Reading) -> Option<String> {
@@ -106,6 +119,18 @@ impl Link {
                 return Some(format!("the round trip is {measured:.3} ms where {wanted:.3} ms were configured"));
             }
             _ => {}
+        }
+        if let (Some(loaded), Some(rate)) = (reading.round_trip_loaded_ns, self.rate) {
+            let full = round_trip + self.queue_ns(rate);
+            // The probe finds a frame in transmission, and queues behind what comes with it.
+            let frames = 2.0 * (f64::from(self.mtu) + ETHERNET) * 8.0 * 1e9 / rate.0 as f64;
+            let most = full + tolerance + 0.02 * full + frames;
+            if loaded as f64 > most {
+                let [loaded, full] = [loaded as f64, full].map(|ns| ns / 1e6);
+                return Some(format!(
+                    "the round trip under load is {loaded:.3} ms where a full queue makes it {full:.3} ms"
+                ));
+            }
         }
         for (wanted, measured) in [(up, reading.rate_up), (self.rate, reading.rate)] {
             if let (Some(wanted), Some(measured)) = (wanted, measured)

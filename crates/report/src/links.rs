@@ -7,15 +7,24 @@ use wirelab_model::units::BitRate;
 use crate::numbers::significant;
 
 /// The heading of the table.
-pub(crate) const HEADER: [&str; 7] =
-    ["link", "round trip, ms", "rate down, Mbit/s", "rate up, Mbit/s", "loss", "MTU", "measured"];
+pub(crate) const HEADER: [&str; 8] = [
+    "link",
+    "round trip, ms",
+    "round trip under load, ms",
+    "rate down, Mbit/s",
+    "rate up, Mbit/s",
+    "loss",
+    "MTU",
+    "measured",
+];
 
 /// How the table reads.
-pub(crate) const NOTE: &str = "Configured → measured before, between and after the blocks: medians, with the whole range. Packets are \
-     carried by an emulator in user space; rates count whole Ethernet frames.";
+pub(crate) const NOTE: &str = "Configured → measured before, between and after the blocks: medians, with the whole range. Under load: \
+     with the queue from server to client full. A link without any condition is a bare veth pair; packets on the others are \
+     carried by an emulator in user space. Rates count whole Ethernet frames.";
 
 /// A row for each link that was measured.
-pub(crate) fn rows(checks: &[LinkCheck]) -> Vec<[String; 7]> {
+pub(crate) fn rows(checks: &[LinkCheck]) -> Vec<[String; 8]> {
     let records: Vec<&LinkRecord> = checks.iter().flat_map(|check| &check.links).collect();
     let mut rows = Vec::new();
     let mut seen: Vec<&Link> = Vec::new();
@@ -30,7 +39,7 @@ pub(crate) fn rows(checks: &[LinkCheck]) -> Vec<[String; 7]> {
     rows
 }
 
-fn row(placement: &str, link: &Link, records: &[&LinkRecord]) -> [String; 7] {
+fn row(placement: &str, link: &Link, records: &[&LinkRecord]) -> [String; 8] {
     let readings = || records.iter().map(|record| record.reading);
     let mbit = |rate: Option<BitRate>| rate.map(|rate| rate.0 as f64 / 1e6);
     let (down, up) = (mbit(link.rate), mbit(link.rate_up.or(link.rate)));
@@ -47,6 +56,10 @@ fn row(placement: &str, link: &Link, records: &[&LinkRecord]) -> [String; 7] {
         measured(
             Some(link.round_trip.nanos() as f64 / 1e6),
             readings().map(|reading| reading.round_trip_ns.map(|ns| ns as f64 / 1e6)).collect(),
+        ),
+        measured(
+            link.rate.map(|rate| (link.round_trip.nanos() as f64 + link.queue_ns(rate)) / 1e6),
+            readings().map(|reading| reading.round_trip_loaded_ns.map(|ns| ns as f64 / 1e6)).collect(),
         ),
         measured(down, readings().map(|reading| reading.rate.map(|rate| rate / 1e6)).collect()),
         measured(up, readings().map(|reading| reading.rate_up.map(|rate| rate / 1e6)).collect()),
@@ -83,6 +96,7 @@ mod tests {
         let reading = |round_trip_ns| Reading {
             round_trip_ns: Some(round_trip_ns),
             round_trip_min_ns: Some(round_trip_ns),
+            round_trip_loaded_ns: Some(1_610_000_000),
             rate_up: Some(768_100.0),
             rate: Some(1_600_200.0),
             loss_up: Loss { lost: 0, of: 200 },
@@ -107,6 +121,7 @@ mod tests {
             [
                 "3g",
                 "300 → 300.200 [300.100, 310.000]",
+                "1611 → 1610.000 [1610.000, 1610.000]",
                 "1.60 → 1.600 [1.600, 1.600]",
                 "0.768 → 0.768 [0.768, 0.768]",
                 "0 % → 3 of 1800",

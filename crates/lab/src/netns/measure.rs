@@ -14,12 +14,15 @@ use crate::netns::namespace::Namespace;
 /// Bytes of Ethernet, IPv4 and UDP headers.
 const HEADERS: usize = 14 + 20 + 8;
 
-/// Bytes of a ping's payload: its number, and nothing.
+/// Bytes of a ping's payload: its number, and when it was sent.
 const PING: usize = 16;
 
 /// Pings, and the time from one to the next, so that they do not wait for each other.
 const PINGS: u64 = 25;
 const PING_EVERY: Duration = Duration::from_millis(4);
+
+/// Pings while a direction is kept busy.
+const LOADED_PINGS: u32 = 20;
 
 /// How long a direction is kept busy to measure its rate.
 const FLOOD: Duration = Duration::from_millis(400);
@@ -45,20 +48,21 @@ pub(crate) fn measure(
     join(&client, &server).map_err(attempt("ends"))?;
     let mtu = mtu(&client, &server, link).map_err(attempt("MTU"))?;
     let mut round_trips = round_trips(&client, &server, link).map_err(attempt("round trip"))?;
-    round_trips.sort_unstable();
     let up = link.rate_up.or(link.rate);
-    let rate_up = up.map(|rate| flood(&client, &server, rate, link)).transpose().map_err(attempt("rate"))?;
-    let rate = link.rate.map(|rate| flood(&server, &client, rate, link)).transpose().map_err(attempt("rate"))?;
+    let flood = |from, to, rate: Option<BitRate>| rate.map(|rate| flood(from, to, rate, link)).transpose();
+    let loaded_up = flood(&client, &server, up).map_err(attempt("rate"))?;
+    let loaded = flood(&server, &client, link.rate).map_err(attempt("rate"))?;
     let loss = [(&client, &server, up), (&server, &client, link.rate)]
         .map(|(from, to, rate)| losses(from, to, rate, link))
         .into_iter()
         .collect::<io::Result<Vec<_>>>()
         .map_err(attempt("loss"))?;
     Ok(Reading {
-        round_trip_ns: round_trips.get(round_trips.len() / 2).copied(),
-        round_trip_min_ns: round_trips.first().copied(),
-        rate_up,
-        rate,
+        round_trip_min_ns: round_trips.iter().min().copied(),
+        round_trip_ns: median(&mut round_trips),
+        round_trip_loaded_ns: loaded.as_ref().and_then(|loaded| loaded.round_trip_ns),
+        rate_up: loaded_up.map(|loaded| loaded.rate),
+        rate: loaded.map(|loaded| loaded.rate),
         loss_up: loss[0],
         loss: loss[1],
         mtu,
@@ -123,26 +127,42 @@ fn mtu(client: &UdpSocket, server: &UdpSocket, link: &Link) -> io::Result<u32> {
     Ok(largest)
 }
 
+fn ping(number: u64, zero: Instant) -> [u8; PING] {
+    let mut ping = [0; PING];
+    ping[..8].copy_from_slice(&number.to_be_bytes());
+    ping[8..].copy_from_slice(&(zero.elapsed().as_nanos() as u64).to_be_bytes());
+    ping
+}
+
+fn field(ping: &[u8], at: usize) -> u64 {
+    u64::from_be_bytes(ping[at..at + 8].try_into().expect("8 bytes"))
+}
+
+/// Sends back what comes.
+fn echo(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
+    let mut buffer = [0; PING];
+    while let Some(length) = receive(socket, &mut buffer, deadline)? {
+        socket.send(&buffer[..length])?;
+    }
+    Ok(())
+}
+
+fn median(values: &mut [u64]) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}
+
 /// Nanoseconds of each ping that came back.
 fn round_trips(client: &UdpSocket, server: &UdpSocket, link: &Link) -> io::Result<Vec<u64>> {
     let length = PING_EVERY * PINGS as u32 + Duration::from_nanos(link.round_trip.nanos()) + PATIENCE;
     let deadline = Instant::now() + length;
     std::thread::scope(|scope| {
-        let echo = scope.spawn(|| -> io::Result<()> {
-            let mut buffer = [0; PING];
-            while let Some(length) = receive(server, &mut buffer, deadline)? {
-                server.send(&buffer[..length])?;
-            }
-            Ok(())
-        });
+        let echo = scope.spawn(move || echo(server, deadline));
         let zero = Instant::now();
         let sender = scope.spawn(move || -> io::Result<()> {
             for number in 0..PINGS {
                 sleep_until(zero + PING_EVERY * number as u32);
-                let mut ping = [0; PING];
-                ping[..8].copy_from_slice(&number.to_be_bytes());
-                ping[8..].copy_from_slice(&(zero.elapsed().as_nanos() as u64).to_be_bytes());
-                client.send(&ping)?;
+                client.send(&ping(number, zero))?;
             }
             Ok(())
         });
@@ -150,9 +170,8 @@ fn round_trips(client: &UdpSocket, server: &UdpSocket, link: &Link) -> io::Resul
         let mut buffer = [0; PING];
         while times.iter().any(Option::is_none) {
             let Some(PING) = receive(client, &mut buffer, deadline)? else { break };
-            let field = |at: usize| u64::from_be_bytes(buffer[at..at + 8].try_into().expect("8 bytes"));
-            let sent = field(8);
-            if let Some(time) = times.get_mut(field(0) as usize) {
+            let sent = field(&buffer, 8);
+            if let Some(time) = times.get_mut(field(&buffer, 0) as usize) {
                 time.get_or_insert((zero.elapsed().as_nanos() as u64).saturating_sub(sent));
             }
         }
@@ -163,8 +182,16 @@ fn round_trips(client: &UdpSocket, server: &UdpSocket, link: &Link) -> io::Resul
     })
 }
 
-/// Bits per second that arrive, whole frames counted, while more is sent than the line takes.
-fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Result<f64> {
+/// What a direction does while more is sent than it takes.
+struct Loaded {
+    /// Bits per second that arrive, whole frames counted.
+    rate: f64,
+    /// The median round trip; none: no ping came back.
+    round_trip_ns: Option<u64>,
+}
+
+/// Floods a direction, and pings through it from its far end.
+fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Result<Loaded> {
     let payload = link.mtu as usize - 28;
     let frame_bits = ((payload + HEADERS) * 8) as f64;
     // The kernel cuts what is sent at once into datagrams: the fewer calls, the less the sender itself is the limit.
@@ -176,26 +203,48 @@ fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Re
     let every = Duration::from_secs_f64(frame_bits * at_once as f64 / (rate.0 as f64 * surplus));
     // A slow line needs some frames for an interval to be measured.
     let length = FLOOD.max(every * 40);
-    let queued = Duration::from_secs_f64(link.queue.bytes() as f64 * 8.0 / rate.0 as f64);
+    let queued = Duration::from_nanos(link.queue_ns(rate) as u64);
+    // Fills the queue at once; the surplus keeps it full.
+    let burst = link.queue.bytes() as usize / piece.len() + 1;
     let received = std::thread::scope(|scope| {
         let zero = Instant::now();
         let sender = scope.spawn(move || {
+            // What the kernel has no room for is lost, as at a queue that is full.
+            for _ in 0..burst {
+                let _ = from.send(&piece);
+            }
             let mut sent = 0;
             while zero.elapsed() < length {
                 sleep_until(zero + every * sent);
-                // What the kernel has no room for is lost, as at a queue that is full.
                 let _ = from.send(&piece);
                 sent += 1;
             }
         });
+        let deadline = zero + length + Duration::from_nanos(link.round_trip.nanos()) + queued + PATIENCE;
+        let echo = scope.spawn(move || echo(from, deadline));
+        let pinger = scope.spawn(move || -> io::Result<()> {
+            // Not before the queue is full.
+            let first = zero + length / 4;
+            for number in 0..LOADED_PINGS {
+                sleep_until(first + length / 2 * number / LOADED_PINGS);
+                to.send(&ping(u64::from(number), zero))?;
+            }
+            Ok(())
+        });
+        let mut round_trips = Vec::new();
         let mut buffer = vec![0; 65_536];
         let mut arrivals = Arrivals::default();
-        let deadline = zero + length + Duration::from_nanos(link.round_trip.nanos()) + queued + PATIENCE;
         // In one call for all, because one per datagram would be a good part of what this thread does.
         to.set_read_timeout(Some(PATIENCE))?;
         while Instant::now() < deadline {
             match to.recv(&mut buffer) {
-                Ok(bytes) => arrivals.add(zero.elapsed(), ((bytes + HEADERS) * 8) as f64),
+                Ok(bytes) => {
+                    let at = zero.elapsed();
+                    arrivals.add(at, ((bytes + HEADERS) * 8) as f64);
+                    if bytes == PING {
+                        round_trips.push((at.as_nanos() as u64).saturating_sub(field(&buffer, 8)));
+                    }
+                }
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                     if sender.is_finished() && arrivals.bits > 0.0 {
                         break;
@@ -205,7 +254,10 @@ fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Re
             }
         }
         sender.join().map_err(|_| io::Error::other("a thread panicked"))?;
-        Ok(arrivals.rate())
+        for thread in [echo, pinger] {
+            thread.join().map_err(|_| io::Error::other("a thread panicked"))??;
+        }
+        Ok(Loaded { rate: arrivals.rate(), round_trip_ns: median(&mut round_trips) })
     });
     set(from, libc::SOL_UDP, libc::UDP_SEGMENT, 0)?;
     received
