@@ -104,6 +104,9 @@ pub struct Job {
     pub recording: Recording,
     /// Transport settings of both sides. A setting that the protocol does not have is absent.
     pub transport: Transport,
+    /// Observers besides those of the study.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more_observers: Vec<String>,
     /// Threads of the server.
     pub server_threads: Option<u16>,
     /// Threads of the client.
@@ -136,6 +139,7 @@ impl Job {
             timeouts: Timeouts { connect_ns: 1_000_000_000, request_ns: 2_000_000_000 },
             recording: Recording::Samples,
             transport: Transport::default(),
+            more_observers: Vec::new(),
             server_threads: None,
             client_threads: None,
         }

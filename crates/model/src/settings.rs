@@ -171,6 +171,9 @@ pub struct Settings {
     /// The deadline of a request, connecting included. Default: `10 s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_timeout: Option<Span>,
+    /// Observers of these cells besides those of the study, by name: to measure what an observer costs. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more_observers: Option<Vec<String>>,
     /// Threads of the server. Default: the library's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_threads: Option<u16>,

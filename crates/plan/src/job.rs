@@ -56,6 +56,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         },
         recording: settings.recording.unwrap_or_else(|| recording(schedule, extent)),
         transport: transport(settings, protocol),
+        more_observers: settings.more_observers.clone().unwrap_or_default(),
         server_threads: settings.server_threads,
         client_threads: settings.client_threads,
     })

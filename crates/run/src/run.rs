@@ -71,6 +71,7 @@ impl Run {
             None => wirelab_observe::default_set().into_iter().map(str::to_owned).collect(),
         };
         self::observers(&observers)?;
+        create.plan.cells.iter().try_for_each(|cell| self::observers(&cell.job.more_observers).map(drop))?;
         let environment = environment::read();
         let mut warnings = create.warnings;
         warnings.extend(create.lab.warnings());

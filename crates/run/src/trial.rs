@@ -121,7 +121,9 @@ impl Bench<'_> {
 
     fn measure(&mut self, trial: &Trial, facts: &mut Facts) -> Result<(), Cut> {
         let cell = cell(self.plan, trial)?;
-        let mut observers = observers(self.observers)?;
+        let more = cell.job.more_observers.iter().filter(|name| !self.observers.contains(name));
+        let names: Vec<_> = self.observers.iter().chain(more).cloned().collect();
+        let mut observers = observers(&names)?;
         remove(&self.files.results)?;
         self.conduct(trial, cell, &mut observers, facts)?;
 
