@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build test setup lint unit calibration bench-peers power clean
+.PHONY: help quick build test setup lint unit calibration bench-peers chart power clean
 
 CARGO ?= cargo
 WIRELAB := target/release/wirelab
@@ -30,13 +30,17 @@ unit:
 	@echo "== tests"
 	$(CARGO) test --release --locked --workspace
 
-calibration: build ## every client kind and protocol against known delays of 1, 10 and 100 ms (about five minutes)
+calibration: build ## every client kind and protocol against known delays of 1, 10 and 100 ms (about seven minutes)
 	$(WIRELAB) run tests/calibration/study.toml --out wirelab-runs/calibration
 	$(WIRELAB) report --out wirelab-runs/calibration --format csv | python3 tests/calibration/table.py
 	tests/calibration/floor.py
 
 bench-peers: build ## the load generator beside h2load, wrk and oha (installs them; about twenty minutes the first time)
 	tests/bench-peers.sh
+
+chart: quick ## the chart of the README, from a new quick run (figures and date in README.md are to be changed by hand)
+	docs/chart.py "$$(ls -t wirelab-runs/quick-*/report.html | head -1)" > docs/quick.svg.new
+	mv docs/quick.svg.new docs/quick.svg
 
 power: ## the error rate and the power of the verdicts, by simulation (docs/statistics.md)
 	$(CARGO) run --release --locked -p wirelab-stats --example power

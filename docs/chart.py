@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The chart of the README, from the report of a `quick` run: `docs/chart.py REPORT.html > docs/quick.svg`.
+"""The chart of the README, from the report of a `quick` run: `make chart`, or `docs/chart.py REPORT.html > docs/quick.svg`.
 
 Takes the facets of the first forest chart out of the report and puts them side by side in one SVG, with the report's colours.
 """

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond a Rust toolchain: a C compiler (for ring), python3 (for endpoints/_template), the web
-# servers that are endpoints, and strace (to count the same system calls in another way). With root it installs Debian packages; without, it names what is missing.
+# Installs what the tests need beyond a Rust toolchain: a C compiler (for ring), python3 (for the endpoints in Python), the web
+# servers that are endpoints, and strace (to count the same system calls in another way). On Debian and Ubuntu, with root, it
+# installs packages; otherwise it names what is missing.
 set -euo pipefail
 
-# Debian starts a service when it is installed, and at every boot. The tests start their own servers; none may stay.
+# Debian starts a service when it is installed, unless this program forbids it, and at every boot. The tests start their own
+# servers; none may stay.
 policy=/usr/sbin/policy-rc.d
 install_packages() {
   if [ ! -e "$policy" ]; then
@@ -14,7 +16,7 @@ install_packages() {
   apt-get update -q
   DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
   if [[ " $* " == *" nginx "* ]] && [ -d /run/systemd/system ]; then
-    systemctl disable --now nginx
+    systemctl disable nginx
   fi
 }
 
@@ -25,13 +27,14 @@ has_server() {
 
 packages=()
 command -v cc >/dev/null || packages+=(gcc libc6-dev)
-command -v python3 >/dev/null || packages+=(python3-minimal)
+# Debian's python3-minimal has no json.
+python3 -c 'import ctypes, http.server, json, ssl' 2>/dev/null || packages+=(python3)
 command -v strace >/dev/null || packages+=(strace)
 has_server nft || packages+=(nftables)
 has_server nginx || packages+=(nginx)
 has_server apache2 || packages+=(apache2-bin) # the program and its modules, without the service
 if [ ${#packages[@]} -gt 0 ]; then
-  if [ "$(id -u)" -ne 0 ]; then
+  if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
     echo "missing: ${packages[*]}. Remedy: sudo apt-get install ${packages[*]}" >&2
     exit 1
   fi

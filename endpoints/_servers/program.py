@@ -63,13 +63,15 @@ def main(program, run):
 
 def serve(program, run, spec):
     site = site_spec.Site(contract.read_spec(spec))
-    with tempfile.TemporaryDirectory(prefix=f"wirelab-{program.program}-") as folder:
+    # Beside the spec: what is left behind when this process is killed goes with the rest of the run.
+    beside = os.path.dirname(os.path.abspath(spec))
+    with tempfile.TemporaryDirectory(prefix=f"{program.program}-", dir=beside) as folder:
         link(site, folder)
         run(site, program.path(), folder)
 
 
 def link(site, folder):
-    """Links with fixed names, so that no path, whatever its characters, has to be quoted in a configuration."""
+    """Links with fixed names: configurations name what is in the folder, relative to it, and so have no path to quote."""
     documents = os.path.join(folder, "documents")
     if site.document_root is None:
         os.mkdir(documents)

@@ -39,7 +39,7 @@ DocumentRoot documents
 </Directory>
 # A path that leads outside is as good as not there.
 ErrorDocument 400 /wirelab-not-there
-Alias /wirelab-not-there "{folder}/not-there.asis"
+Alias /wirelab-not-there not-there.asis
 <Location /wirelab-not-there>
     SetHandler send-as-is
 </Location>
@@ -88,7 +88,7 @@ def run(site, path, folder):
     held = sockets.bind(site)  # until httpd has the port
     port = held.getsockname()[1]
     with open(os.path.join(folder, "httpd.conf"), "w", encoding="utf-8") as file:
-        file.write(configuration(site, port, folder))
+        file.write(configuration(site, port))
     server = life.Server(
         "Apache httpd", [path, "-D", "FOREGROUND", "-d", folder, "-f", os.path.join(folder, "httpd.conf")], folder,
         # Children give up the user root, as httpd demands, but not the right to read what belongs to root.
@@ -128,7 +128,7 @@ def refuse(site):
         raise Unsupported(f"Apache httpd has at most {MOST_THREADS} threads in a process (`threads`)")
 
 
-def configuration(site, port, folder):
+def configuration(site, port):
     modules = ["mpm_event", "authz_core", "alias", "asis"] + ["ssl"] * site.is_secure + ["http2"] * site.is_http2
     host = f"[{site.address}]" if site.address.version == 6 else site.address
     tickets = "SSLSessionTickets on" if site.resumption else NO_TICKETS
@@ -138,7 +138,7 @@ def configuration(site, port, folder):
     return CONFIGURATION.format(
         modules="\n".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in modules),
         user="User www-data\nGroup www-data" if os.geteuid() == 0 else "", listen=f"{host}:{port}",
-        backlog=sockets.BACKLOG, protocol=PROTOCOLS[site.protocol], folder=folder, threads=threads,
+        backlog=sockets.BACKLOG, protocol=PROTOCOLS[site.protocol], threads=threads,
         tls=TLS.format(tickets=tickets) if site.is_secure else "",
         window=f"H2WindowSize {site.stream_window}" if site.stream_window else "")
 

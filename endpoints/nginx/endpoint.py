@@ -71,9 +71,10 @@ def run(site, path, folder):
     workers = site.threads or len(os.sched_getaffinity(0))
     with open(os.path.join(folder, "nginx.conf"), "w", encoding="ascii") as file:
         file.write(configuration(site, port, workers))
-    # The variable is that by which an nginx hands its sockets to its successor.
+    # The prefix is relative, because nginx takes a `$` in the path of a document root for a variable of its own. The variable
+    # in the environment is that by which an nginx hands its sockets to its successor.
     server = life.Server(
-        "nginx", [path, "-p", folder + "/", "-c", "nginx.conf"], folder,
+        "nginx", [path, "-p", "./", "-c", "nginx.conf"], folder,
         environment={"NGINX": f"{listener.fileno()};"}, descriptors=[listener.fileno()])
 
     def configured():

@@ -28,6 +28,7 @@ impl Bar {
         self.0.set_message(match progress.phase {
             Phase::Preparing => "making certificates and documents".to_owned(),
             Phase::Probing => "checking that the endpoints keep the contract".to_owned(),
+            Phase::Links => "measuring what the links do".to_owned(),
             Phase::Measuring => {
                 let left =
                     progress.remaining.map_or_else(String::new, |left| format!("at most {} left, ", clock(left)));

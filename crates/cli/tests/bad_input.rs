@@ -65,6 +65,20 @@ fn a_misspelt_factor_protocol_unit_key_and_metric_are_located() {
 }
 
 #[test]
+fn a_misspelt_lab_observer_and_bit_rate_of_a_study_file_are_located() {
+    let with = |line: &str| RIGHT.replace("[workload]", &format!("{line}\n[workload]"));
+    check_study(&with("lab = \"loopbak\""), &["my.toml:4:7", "loopbak", "`loopback`?"]);
+    check_study(&with("observers = [\"cpuu\"]"), &["my.toml:4:14", "cpuu", "`cpu`?"]);
+    let rate = RIGHT.replace("payload = \"1 KiB\"", "placement = \"home\"\nbandwidth = \"20 Mbits\"");
+    check_study(&rate, &["my.toml:6:13", "20 Mbits", "`20 Mbit/s`?"]);
+}
+
+#[test]
+fn a_placement_that_the_lab_does_not_have_is_refused_before_a_run_is_made() {
+    check(&["run", "quick", "--set", "placement=home"], &["home", "loopback", "`local`"]);
+}
+
+#[test]
 fn empty_broken_and_huge_study_files_are_refused_at_once() {
     check_study("", &["my.toml"]);
     check_study("name = ", &["my.toml:1"]);
@@ -76,10 +90,8 @@ fn empty_broken_and_huge_study_files_are_refused_at_once() {
 
 #[test]
 fn an_endpoint_that_is_not_there_is_named() {
-    let folder = tempdir().unwrap();
-    let said = run(folder.path(), &["run", "quick", "--set", "endpoint=go-nethttp", "--quiet"]);
-    assert_ne!(said.status, 0);
-    said.complains(&["go-nethttp"]);
+    check(&["run", "quick", "--set", "endpoint=go-nethttp", "--quiet"], &["go-nethttp"]);
+    check(&["run", "quick", "--set", "endpoint=biultin", "--quiet"], &["biultin", "did you mean `builtin`"]);
 }
 
 #[test]

@@ -4,9 +4,8 @@ mod support;
 
 use std::fs;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
-use support::{only_run, processes, run, wirelab};
+use support::{eventually, only_run, processes, run, wirelab};
 use tempfile::tempdir;
 
 const RUN: &[&str] = &[
@@ -24,16 +23,6 @@ const RUN: &[&str] = &[
     "blocks.max=3",
     "--quiet",
 ];
-
-/// Waits, bounded, until `holds`.
-#[track_caller]
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
 
 #[test]
 fn a_killed_run_leaves_no_process_and_can_be_resumed() {

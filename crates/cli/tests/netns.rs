@@ -1,17 +1,17 @@
 //! Runs in the lab `netns`: protocols need the round trips that their specifications say, and nothing is left behind.
 //! Where network namespaces cannot be made, the tests say so and test nothing.
 
+#[path = "support/lab.rs"]
+mod lab;
 mod support;
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
-use serde_json::Value;
-use support::{only_run, run, wirelab};
-use tempfile::tempdir;
+use lab::{manifest, namespaces_are_allowed, trials};
+use support::{eventually, run, wirelab};
+use tempfile::{TempDir, tempdir};
 
 const STUDY: &str = r#"
 name = "round-trips"
@@ -38,36 +38,21 @@ min = 1
 max = 1
 "#;
 
-fn namespaces_are_allowed(folder: &Path) -> bool {
-    let said =
-        run(folder, &["run", "quick", "--lab", "netns", "--set", "placement=same-node", "--plan"]).with_status(0);
-    drop(said);
-    let text = run(folder, &["doctor", "--json"]).with_status(0).out;
-    let findings: Vec<Value> = serde_json::from_str(&text).unwrap();
-    let allowed =
-        findings.iter().any(|one| one["what"] == "network namespaces (lab netns)" && one["state"] != "missing");
-    if !allowed {
-        eprintln!("NOT tested: network namespaces cannot be made here");
+/// A folder with the study; none where network namespaces cannot be made.
+fn folder_with_study() -> Option<TempDir> {
+    let folder = tempdir().unwrap();
+    if !namespaces_are_allowed(folder.path()) {
+        return None;
     }
-    allowed
-}
-
-fn trials(folder: &Path) -> Vec<Value> {
-    let journal = fs::read_to_string(only_run(folder).join("journal.jsonl")).unwrap();
-    let entries = journal.lines().map(|line| serde_json::from_str(line).unwrap());
-    entries.filter(|entry: &Value| entry["entry"] == "trial").collect()
+    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    Some(folder)
 }
 
 #[test]
 fn each_protocol_needs_the_round_trips_of_its_handshake() {
-    let folder = tempdir().unwrap();
-    if !namespaces_are_allowed(folder.path()) {
-        return;
-    }
-    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    let Some(folder) = folder_with_study() else { return };
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
-    let manifest = fs::read_to_string(only_run(folder.path()).join("manifest.json")).unwrap();
-    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let manifest = manifest(folder.path());
     for trial in trials(folder.path()) {
         assert_eq!(trial["outcome"], "ok", "{trial}");
         let job = &manifest["plan"]["cells"][trial["cell"].as_u64().unwrap() as usize]["job"];
@@ -85,11 +70,7 @@ fn each_protocol_needs_the_round_trips_of_its_handshake() {
 
 #[test]
 fn a_killed_run_leaves_neither_process_nor_namespace() {
-    let folder = tempdir().unwrap();
-    if !namespaces_are_allowed(folder.path()) {
-        return;
-    }
-    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    let Some(folder) = folder_with_study() else { return };
     // Killed as soon as the network is there, and in the middle of a trial.
     for words in ["fabric", "endpoint server"] {
         let mut child = wirelab(folder.path(), &["run", "study.toml", "--quiet"])
@@ -110,16 +91,6 @@ fn a_killed_run_leaves_neither_process_nor_namespace() {
         eventually("the end of every namespace", || {
             every_process().into_iter().flat_map(namespaces).all(|namespace| !theirs.contains(&namespace))
         });
-    }
-}
-
-/// Waits, bounded, until `holds`.
-#[track_caller]
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -73,12 +73,18 @@ pub fn find(program: &Path, name: &str) -> Result<Endpoint, LabError> {
     if let Some(found) = all.iter().find(|found| found.name == name) {
         return found.endpoint.clone();
     }
+    Err(LabError(unknown(name, &all)))
+}
+
+/// The message for a name that no endpoint has, with the nearest one and all of them.
+#[must_use]
+pub fn unknown(name: &str, all: &[Found]) -> String {
     let names: Vec<_> = all.iter().map(|found| found.name.as_str()).collect();
-    Err(LabError(format!(
+    format!(
         "there is no endpoint `{name}`{}; there are {}. A folder with an {MANIFEST} in ./endpoints or in ${SEARCH_PATH} adds one",
         nearest(name, &names),
         names.join(", ")
-    )))
+    )
 }
 
 /// The endpoint that is part of wirelab. `program` is wirelab's own file.

@@ -59,5 +59,5 @@ pub use parse::parse;
 pub use preset::DEFAULT_PRESET;
 pub use resolve::resolve;
 pub use sample_size::blocks_for_significance;
-pub use selectors::check_metrics;
+pub use selectors::{Names, check_names};
 pub use words::nearest;

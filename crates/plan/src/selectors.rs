@@ -1,4 +1,4 @@
-//! Checks of the places that name levels and metrics: exclusions, claims and published numbers.
+//! Checks of the places that name levels (exclusions, claims, published numbers), metrics, observers and labs.
 
 use std::collections::HashSet;
 
@@ -109,12 +109,26 @@ fn level(factor: &str, value: &Value, levels: &IndexSet<String>, place: Vec<Step
     Err(StudyError::new(message).meant(meant).at(place))
 }
 
-/// Checks that every metric which the study names is in `known`: those of the statistics and of the observers, which
-/// this crate does not know.
+/// The names that a study may use and that this crate does not know.
+#[derive(Debug, Clone, Copy)]
+pub struct Names<'a> {
+    /// Of labs.
+    pub labs: &'a [&'a str],
+    /// Of observers.
+    pub observers: &'a [&'a str],
+    /// Of metrics: those of the statistics and of the observers.
+    pub metrics: &'a [&'a str],
+}
+
+/// Checks that the study uses no other names.
 ///
 /// # Errors
 /// With the nearest known name. [`StudyError::located`] adds file, line and column.
-pub fn check_metrics(study: &Study, known: &[&str]) -> Result<(), StudyError> {
+pub fn check_names(study: &Study, names: &Names<'_>) -> Result<(), StudyError> {
+    known_name("lab", &study.lab, names.labs, steps!["lab"].to_vec())?;
+    for (index, observer) in study.observers.iter().flatten().enumerate() {
+        known_name("observer", observer, names.observers, steps!["observers", index].to_vec())?;
+    }
     let compared =
         study.compare.metrics.iter().enumerate().map(|(i, name)| (name, steps!["compare", "metrics", i].to_vec()));
     let claimed = study.claims.iter().enumerate().flat_map(|(claim, c)| {
@@ -126,14 +140,19 @@ pub fn check_metrics(study: &Study, known: &[&str]) -> Result<(), StudyError> {
     let published =
         study.published.iter().enumerate().map(|(i, p)| (&p.metric, steps!["published", i, "metric"].to_vec()));
     for (name, place) in compared.chain(claimed).chain(published) {
-        if !known.contains(&name.as_str()) {
-            let meant = nearest(name, known.iter().copied());
-            let message = match meant {
-                Some(_) => format!("unknown metric `{name}`"),
-                None => format!("unknown metric `{name}`, expected {}", one_of(known)),
-            };
-            return Err(StudyError::new(message).meant(meant).at(place));
-        }
+        known_name("metric", name, names.metrics, place)?;
     }
     Ok(())
+}
+
+fn known_name(what: &str, name: &str, known: &[&str], place: Vec<Step>) -> Checked {
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let meant = nearest(name, known.iter().copied());
+    let message = match meant {
+        Some(_) => format!("unknown {what} `{name}`"),
+        None => format!("unknown {what} `{name}`, expected {}", one_of(known)),
+    };
+    Err(StudyError::new(message).meant(meant).at(place))
 }

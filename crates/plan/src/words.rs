@@ -1,7 +1,7 @@
 //! The word that was probably meant, and errors of `serde` in the words of a study's author.
 
 use wirelab_model::settings::Settings;
-use wirelab_model::units::{Frequency, Share, Size, Span};
+use wirelab_model::units::{BitRate, Frequency, Share, Size, Span};
 
 /// The word of `known` that is nearest to `word`, if one is near enough to be what was meant.
 ///
@@ -112,6 +112,8 @@ fn nearest_quantity(text: &str, expected: &str) -> Option<String> {
     } else if expected.starts_with("a length of time") {
         candidate(&["ms", "us", "ns", "s", "min", "h"], |q| q.parse::<Span>().is_ok())
             .or_else(|| unit.to_lowercase().starts_with("sec").then(|| format!("{number} s")))
+    } else if expected.starts_with("a bit rate") {
+        candidate(&["bit/s", "kbit/s", "Mbit/s", "Gbit/s"], |q| q.parse::<BitRate>().is_ok())
     } else if expected.starts_with("a rate") {
         candidate(&["/s", "/min"], |q| q.parse::<Frequency>().is_ok())
     } else {
@@ -161,6 +163,7 @@ mod tests {
             ("time", "`10 msec` is not a length of time such as `10 ms`", None),
             ("time", "`10 mss` is not a length of time such as `10 ms`", Some("10 ms")),
             ("time", "`10 seconds` is not a length of time such as `10 ms`", Some("10 s")),
+            ("bits", "`20 Mbits` is not a bit rate such as `100 Mbit/s`", Some("20 Mbit/s")),
             ("number", "`10` is not a length of time such as `10 ms`", None),
         ] {
             assert_eq!(explain(raw).1.as_deref(), meant, "{text}");

@@ -1,6 +1,6 @@
 //! What someone reads who gets a study file wrong.
 
-use wirelab_plan::{MAX_TEXT, StudyError, check_metrics, find, parse};
+use wirelab_plan::{MAX_TEXT, Names, StudyError, check_names, find, parse};
 
 const HEAD: &str = "name = \"mine\"\ntitle = \"t\"\nquestion = \"q\"\n";
 const COMPARE: &str = "[compare]\nfactor = \"protocol\"\nbaseline = \"h1\"\n";
@@ -215,11 +215,31 @@ fn nesting_without_end_is_an_error_and_no_crash() {
 fn unknown_metrics_are_found_with_the_nearest_known_one() {
     let text = format!("{HEAD}{FACTORS}{COMPARE}metrics = [\"goodput\", \"respose_p90\"]\n");
     let study = parse(&text, "mine.toml").unwrap();
-    let error = check_metrics(&study, &["goodput", "response_p90"]).unwrap_err();
+    let check = |metrics| check_names(&study, &Names { labs: &["loopback"], observers: &[], metrics });
+    let error = check(&["goodput", "response_p90"]).unwrap_err();
     assert_eq!(error.to_string(), "`compare.metrics[1]`: unknown metric `respose_p90`; did you mean `response_p90`?");
     let located = error.located(&text, "mine.toml");
     assert_eq!((located.position(), located.suggestion()), (Some((9, 23)), Some("response_p90")));
-    assert!(check_metrics(&study, &["goodput", "respose_p90"]).is_ok());
+    assert!(check(&["goodput", "respose_p90"]).is_ok());
+}
+
+#[test]
+fn unknown_labs_and_observers_are_found_where_they_stand() {
+    let names = Names { labs: &["loopback", "netns"], observers: &["cpu", "drops"], metrics: &["response_median"] };
+    for (line, message, position) in [
+        ("lab = \"netn\"", "`lab`: unknown lab `netn`; did you mean `netns`?", (4, 7)),
+        ("lab = \"xyz\"", "`lab`: unknown lab `xyz`, expected one of `loopback`, `netns`", (4, 7)),
+        (
+            "observers = [\"cpu\", \"dorps\"]",
+            "`observers[1]`: unknown observer `dorps`; did you mean `drops`?",
+            (4, 21),
+        ),
+    ] {
+        let text = format!("{HEAD}{line}\n{FACTORS}{COMPARE}");
+        let error = check_names(&parse(&text, "mine.toml").unwrap(), &names).unwrap_err();
+        assert_eq!(error.to_string(), message);
+        assert_eq!(error.located(&text, "mine.toml").position(), Some(position));
+    }
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub enum Phase {
     Preparing,
     /// Checking that the endpoints keep the contract.
     Probing,
+    /// Measuring the lab's links, between blocks.
+    Links,
     /// Running trials.
     Measuring,
 }

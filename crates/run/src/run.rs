@@ -1,11 +1,13 @@
 //! A run: its manifest, its journal, and the way to its samples.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::net::IpAddr;
 use std::path::Path;
 
 use indexmap::IndexMap;
 use jiff::Timestamp;
-use wirelab_lab::endpoints::{Found, describe, digest};
+use wirelab_lab::endpoints::{self, Found, describe, digest};
 use wirelab_lab::{Lab, LabError, fake};
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Description, Endpoint};
@@ -62,7 +64,8 @@ impl Run {
     /// Makes the folder of a new run and writes its manifest. Nothing is started yet but `describe` of each endpoint.
     ///
     /// # Errors
-    /// If the folder cannot be made, or the plan names an endpoint or observer that there is not.
+    /// [`RunError::Refused`], before anything is written, if the plan names an endpoint, an observer or a placement that there
+    /// is not; otherwise if an endpoint breaks the contract, or the folder cannot be made.
     pub fn create(create: Create<'_>) -> Result<Self, RunError> {
         documents::check(&create.plan)?;
         let endpoints = records(&create.plan, &create.endpoints, create.lab)?;
@@ -72,6 +75,7 @@ impl Run {
         };
         self::observers(&observers)?;
         create.plan.cells.iter().try_for_each(|cell| self::observers(&cell.job.more_observers).map(drop))?;
+        addresses(&create.plan, create.lab)?;
         let environment = environment::read();
         let mut warnings = create.warnings;
         warnings.extend(create.lab.warnings());
@@ -268,6 +272,19 @@ impl Run {
     }
 }
 
+/// Every address that the cells of a plan have in a lab.
+pub(crate) fn addresses(plan: &Plan, lab: &dyn Lab) -> Result<BTreeSet<IpAddr>, RunError> {
+    let mut addresses = BTreeSet::new();
+    for cell in &plan.cells {
+        let found = lab.addresses(&cell.job).map_err(|LabError(why)| RunError::Refused {
+            why: format!("the cell `{}` has no place: {why}", cell.label()),
+        })?;
+        addresses.extend(found.servers);
+        addresses.insert(found.connect);
+    }
+    Ok(addresses)
+}
+
 /// The endpoints that a plan names, described.
 fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<String, EndpointRecord>, RunError> {
     let mut records = IndexMap::new();
@@ -280,10 +297,10 @@ fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<Strin
 }
 
 fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, RunError> {
-    let found = found.iter().find(|found| found.name == name).ok_or_else(|| {
-        let names: Vec<_> = found.iter().map(|found| found.name.as_str()).collect();
-        RunError::Refused { why: format!("there is no endpoint `{name}`; there are {}", names.join(", ")) }
-    })?;
+    let found = found
+        .iter()
+        .find(|one| one.name == name)
+        .ok_or_else(|| RunError::Refused { why: endpoints::unknown(name, found) })?;
     let broken = |LabError(why): LabError| RunError::Contract { who: format!("the endpoint `{name}`"), why };
     let endpoint = found.endpoint.clone().map_err(broken)?;
     if lab.name() == fake::INFO.name {

@@ -1,6 +1,6 @@
 //! Works on a run: block by block, each trial journalled before the next begins, until it is enough.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::error::RunError;
 use crate::journal::{self, Writer, timestamp};
 use crate::pki::Pki;
 use crate::progress::{Phase, Progress};
-use crate::run::Run;
+use crate::run::{Run, addresses};
 use crate::spec::Files;
 use crate::trial::{Bench, observers};
 
@@ -160,11 +160,12 @@ impl Session<'_> {
 
     /// Measures the lab's links between two blocks.
     fn measure_links(&mut self, lab: &mut dyn Lab, block: u32) -> Result<(), RunError> {
-        let plan = &self.run.manifest.plan;
-        let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.link.is_some()).collect();
-        if jobs.is_empty() {
+        if self.run.manifest.plan.cells.iter().all(|cell| cell.job.link.is_none()) {
             return Ok(());
         }
+        self.show(Phase::Links, None);
+        let plan = &self.run.manifest.plan;
+        let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.link.is_some()).collect();
         let measured = lab.measure_links(&jobs, plan.seed.wrapping_add(u64::from(block)));
         let links = measured.map_err(|LabError(why)| RunError::Refused { why })?;
         if links.is_empty() {
@@ -176,20 +177,9 @@ impl Session<'_> {
     /// Certificates and documents, made anew: nothing secret outlives a session.
     fn prepare(&self, lab: &dyn Lab) -> Result<Files, RunError> {
         let plan = &self.run.manifest.plan;
-        let mut addresses = BTreeSet::new();
-        for cell in &plan.cells {
-            let LabError(why) = match lab.addresses(&cell.job) {
-                Ok(found) => {
-                    addresses.extend(found.servers);
-                    addresses.insert(found.connect);
-                    continue;
-                }
-                Err(error) => error,
-            };
-            return Err(RunError::Refused { why: format!("the cell `{}` has no place: {why}", cell.label()) });
-        }
+        let addresses: Vec<_> = addresses(plan, lab)?.into_iter().collect();
         let work = self.run.folder.make_work()?;
-        let pki = Pki::create(&work, &addresses.into_iter().collect::<Vec<_>>())?;
+        let pki = Pki::create(&work, &addresses)?;
         let documents = Documents::create(work.join("documents"), plan)?;
         Ok(Files { pki, documents, results: work.join("results.jsonl"), folder: work })
     }

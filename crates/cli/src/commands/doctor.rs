@@ -259,7 +259,7 @@ fn system_calls() -> Finding {
 }
 
 fn python() -> Finding {
-    const WHAT: &str = "python3 (for endpoints/_template)";
+    const WHAT: &str = "python3 (for endpoints in Python)";
     let version = Command::new("python3").arg("--version").stdin(Stdio::null()).output();
     match version {
         Ok(output) if output.status.success() => good(WHAT, String::from_utf8_lossy(&output.stdout).trim()),

@@ -54,13 +54,13 @@ pub fn labs(args: &LabsArgs) -> Result {
     for observer in observers {
         let needs = observer.needs.unwrap_or("nothing");
         let _ = writeln!(text, "  {:<16} {} Cost: {} Needs: {needs}.", observer.name, observer.summary, observer.cost);
-        // Many metrics of one meaning, such as a count per name, are one line.
+        // One meaning may be that of many metrics, but every name has to be there: studies compare by it.
         for alike in observer.metrics.chunk_by(|a, b| a.meaning == b.meaning) {
-            let name = match alike {
-                [first, .., last] => format!("{} to {} ({})", first.name, last.name, alike.len()),
-                _ => alike[0].name.to_owned(),
-            };
-            let _ = writeln!(text, "    {name:<36} {}", alike[0].meaning);
+            for both_sides in alike.chunks(2) {
+                let names: Vec<_> = both_sides.iter().map(|metric| metric.name).collect();
+                let _ = writeln!(text, "    {}", names.join(", "));
+            }
+            let _ = writeln!(text, "        {}", alike[0].meaning);
         }
     }
     text.push_str("\nFrom the client's own records\n");

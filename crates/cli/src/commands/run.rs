@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use wirelab_model::journal::StopReason;
 use wirelab_model::plan::Plan;
-use wirelab_run::{Create, Run};
+use wirelab_run::{Create, Run, RunError};
 
 use crate::args::{ResumeArgs, RunArgs, ShowArgs};
 use crate::commands::{report, studies};
@@ -35,7 +35,10 @@ pub fn run(args: &RunArgs) -> Result {
         endpoints: wirelab_lab::endpoints::discover(&program()?),
         lab: lab.as_ref(),
     })
-    .map_err(Failure::failed)?;
+    .map_err(|error| match error {
+        RunError::Refused { .. } => Failure::input(error),
+        _ => Failure::failed(error),
+    })?;
     execute(&mut run, lab.as_mut(), &args.show)
 }
 

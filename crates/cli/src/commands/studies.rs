@@ -65,10 +65,13 @@ pub fn metrics() -> Vec<&'static Metric> {
 }
 
 impl Source {
-    /// Applies preset and settings, and checks what only the whole tool knows: the names of metrics.
+    /// Applies preset and settings, and checks what only the whole tool knows: the names of labs, observers and metrics.
     pub fn resolve(self, preset: Option<&str>, sets: &[String]) -> Result<Study> {
-        let known: Vec<_> = metrics().iter().map(|metric| metric.name).collect();
-        wirelab_plan::check_metrics(&self.study, &known)
+        let labs: Vec<_> = wirelab_lab::LABS.iter().map(|lab| lab.name).collect();
+        let observers: Vec<_> = wirelab_observe::OBSERVERS.iter().map(|about| about.name).collect();
+        let metrics: Vec<_> = metrics().iter().map(|metric| metric.name).collect();
+        let names = wirelab_plan::Names { labs: &labs, observers: &observers, metrics: &metrics };
+        wirelab_plan::check_names(&self.study, &names)
             .map_err(|error| Failure::input(error.located(&self.text, &self.name)))?;
         wirelab_plan::resolve(self.study, preset, sets).map_err(Failure::input)
     }

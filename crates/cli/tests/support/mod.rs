@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// The program, with nothing on its standard input and no colours.
 pub fn wirelab(folder: &Path, args: &[&str]) -> Command {
@@ -73,4 +74,14 @@ pub fn processes(word: &str) -> Vec<u32> {
         }
     }
     found
+}
+
+/// Waits, bounded, until `holds`.
+#[track_caller]
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -71,9 +71,8 @@ impl Emulator {
                     idle = false;
                 }
                 while let Some(frame) = line.deliver(nanos(zero)) {
-                    // A frame that the receiver's interface has no room for is lost, as on any wire; its queue is what the
-                    // kernel drops from then, and counts.
-                    self.ports[1 - side].send(&frame)?;
+                    // One that the interface has no room for is lost by accident.
+                    missed += u64::from(!self.ports[1 - side].send(&frame)?);
                     idle = false;
                 }
             }
