@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 
-use support::{only_run, run};
+use support::{only_run, run, said, wirelab};
 use tempfile::tempdir;
 
 #[test]
@@ -21,6 +21,40 @@ fn a_run_ends_in_every_form_of_report() {
         assert!(report.out.len() > 200, "{format}: {}", report.out);
         assert!(!report.out.contains("NaN"), "{format} shows NaN");
     }
+}
+
+#[test]
+fn a_study_takes_what_is_installed_and_the_report_says_what_is_missing() {
+    let folder = tempdir().unwrap();
+    let study = r#"
+        name = "mine"
+        title = "t"
+        question = "q"
+        missing_endpoints = "skip"
+        [factors.implementation]
+        own = { protocol = "h1" }
+        other = { protocol = "h2" }
+        third = { protocol = "h1", server = "gone" }
+        [compare]
+        factor = "implementation"
+        baseline = "own"
+        [blocks]
+        min = 1
+        max = 1
+    "#;
+    fs::write(folder.path().join("mine.toml"), study).unwrap();
+    let command = |args: &[&str]| {
+        let mut command = wirelab(folder.path(), args);
+        // Endpoints of whoever runs the tests are none of this one's.
+        command.env_remove("WIRELAB_ENDPOINTS").env("HOME", folder.path()).env_remove("XDG_DATA_HOME");
+        said(command.output().unwrap()).with_status(0).out
+    };
+    let text = command(&["run", "mine.toml", "--lab", "fake", "--quiet"]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("because the endpoint `gone` cannot be used: `implementation=third`"), "{text}");
+    assert!(text.contains("3 trials of 3 cells in 1 complete block"), "{text}");
+    let plan = command(&["run", "cluster-http3", "--plan"]);
+    assert!(!plan.contains("  implementation=nginx-h1") && plan.contains("! Left out"), "{plan}");
 }
 
 #[test]

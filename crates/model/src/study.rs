@@ -33,13 +33,17 @@ pub struct Study {
     /// Seeds the order of trials and every random choice in them. Default: 1.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Where it runs: `loopback` or `fake`. `--lab` overrides it. Default: `loopback`.
+    /// Where it runs: `loopback`, `netns` or `fake`. `--lab` overrides it. Default: `loopback`.
     #[serde(default = "loopback")]
     pub lab: String,
     /// What is observed beside the client's own records, by observer name. Default: every observer that needs no
     /// privileges (`wirelab labs` lists them).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observers: Option<Vec<String>>,
+    /// What becomes of a level whose endpoint is not installed: `refuse` (the run is refused) or `skip` (the level is left
+    /// out, with a warning in the report). Default: `refuse`.
+    #[serde(default, skip_serializing_if = "MissingEndpoints::is_default")]
+    pub missing_endpoints: MissingEndpoints,
     /// What is fixed.
     #[serde(default)]
     pub workload: Settings,
@@ -72,6 +76,23 @@ const fn one() -> u64 {
 
 fn loopback() -> String {
     "loopback".to_owned()
+}
+
+/// What becomes of a level whose endpoint is not installed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MissingEndpoints {
+    /// The run is refused.
+    #[default]
+    Refuse,
+    /// The level is left out, with a warning in the report: the study takes whatever is installed.
+    Skip,
+}
+
+impl MissingEndpoints {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The levels of a factor.
@@ -160,6 +181,12 @@ impl Default for Blocks {
 pub struct Preset {
     /// One line: what it is for, how long it takes.
     pub about: String,
+    /// Replaces `lab`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lab: Option<String>,
+    /// Replaces `limits`, which depend on the lab.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<String>,
     /// Settings that replace those of `[workload]`.
     pub workload: Settings,
     /// Factors that replace those of the same name.

@@ -68,6 +68,15 @@ pub enum Warning {
         /// Needed.
         needed: u32,
     },
+    /// Levels were left out because their endpoint cannot be used.
+    EndpointMissing {
+        /// The endpoint's name.
+        endpoint: String,
+        /// The levels, each as `factor=level`.
+        levels: Vec<String>,
+        /// Why it cannot be used, with the remedy where it is known.
+        why: String,
+    },
     /// The sample-size rule raised the number of blocks.
     BlocksRaised {
         /// From.
@@ -160,6 +169,10 @@ impl Warning {
                     "Only {blocks} complete blocks; a verdict needs {needed}. Everything here is a first impression."
                 )
             }
+            Self::EndpointMissing { endpoint, levels, why } => format!(
+                "Left out of the study, because the endpoint `{endpoint}` cannot be used: `{}`. Reason: {why}.",
+                levels.join("`, `")
+            ),
             Self::BlocksRaised { from, to, comparisons } => format!(
                 "The minimum number of blocks was raised from {from} to {to}: with {comparisons} comparisons under Holm's correction fewer cannot reach significance."
             ),
@@ -211,6 +224,9 @@ impl Warning {
                 "Look at the error kinds; raise time-outs or buffers only if the failure is not the finding."
             }
             Self::TooFewBlocks { .. } => "Resume the run, or choose a preset with more blocks.",
+            Self::EndpointMissing { .. } => {
+                "Install what the endpoint needs (its folder has a README.md, `wirelab endpoints` says what can be used), and run again."
+            }
             Self::BlocksRaised { .. } => "Nothing, or compare fewer cells.",
             Self::Drops { .. } => {
                 "Raise the socket buffers (`udp_receive_buffer`) or the kernel's limits, or keep it as a finding."

@@ -9,6 +9,8 @@ pub const DEFAULT_PRESET: &str = "default";
 
 /// The study with one of its presets applied.
 pub(crate) fn with_preset(mut study: Study, preset: &Preset) -> Study {
+    study.lab = preset.lab.clone().unwrap_or(study.lab);
+    study.limits = preset.limits.clone().or(study.limits);
     study.workload = overlaid(&study.workload, &preset.workload);
     for (name, factor) in &preset.factors {
         study.factors.insert(name.clone(), factor.clone());

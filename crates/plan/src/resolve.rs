@@ -64,6 +64,17 @@ pub fn resolve(study: Study, preset: Option<&str>, sets: &[String]) -> Result<St
     Ok(study)
 }
 
+/// Moves a study to another lab. Its limits were written for the one that it names, which is said before them.
+pub fn move_to(study: &mut Study, lab: &str) {
+    if study.lab == lab {
+        return;
+    }
+    if let Some(limits) = &mut study.limits {
+        *limits = format!("Written for the lab `{}`, while this run is of `{lab}`: {limits}", study.lab);
+    }
+    lab.clone_into(&mut study.lab);
+}
+
 fn unknown_preset(study: &Study, name: &str) -> StudyError {
     let known: Vec<_> = [DEFAULT_PRESET].into_iter().chain(study.presets.keys().map(String::as_str)).collect();
     let message = format!("the study `{}` has no preset `{name}`, only {}", study.name, one_of(&known));
@@ -88,7 +99,7 @@ fn apply(study: &mut Study, set: &str, asked: &mut Asked) -> Result<(), StudyErr
     }
     match key {
         "seed" => study.seed = parsed(text, "a whole number from 0")?,
-        "lab" => study.lab = text.to_owned(),
+        "lab" => move_to(study, text),
         "blocks.min" => (study.blocks.min, asked.min) = (parsed(text, "a number of blocks")?, true),
         "blocks.max" => (study.blocks.max, asked.max) = (parsed(text, "a number of blocks")?, true),
         "blocks.budget" => study.blocks.budget = Some(parsed::<Span>(text, "a length of time such as `10 min`")?),

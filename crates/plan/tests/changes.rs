@@ -8,6 +8,7 @@ const STUDY: &str = r#"
 name = "mine"
 title = "t"
 question = "q"
+limits = "No link."
 [workload]
 requests = 50
 [factors]
@@ -24,6 +25,10 @@ factors = { protocol = ["h1", "h3"] }
 max_blocks = 3
 [presets.long]
 min_blocks = 50
+[presets.afar]
+lab = "netns"
+limits = "One link."
+workload = { placement = "home" }
 "#;
 
 fn study() -> Study {
@@ -62,6 +67,21 @@ fn a_preset_replaces_what_it_names_and_a_duration_replaces_requests() {
 }
 
 #[test]
+fn a_preset_may_name_its_lab_with_what_it_cannot_tell_there() {
+    let study = resolved(Some("afar"), &[]);
+    assert_eq!((study.lab.as_str(), study.limits.as_deref()), ("netns", Some("One link.")));
+    let study = resolved(Some("long"), &[]);
+    assert_eq!((study.lab.as_str(), study.limits.as_deref()), ("loopback", Some("No link.")));
+}
+
+#[test]
+fn limits_are_said_to_be_of_the_lab_that_they_were_written_for() {
+    let moved = resolved(None, &["lab=netns"]).limits;
+    assert_eq!(moved.as_deref(), Some("Written for the lab `loopback`, while this run is of `netns`: No link."));
+    assert_eq!(resolved(None, &["lab=loopback"]).limits.as_deref(), Some("No link."));
+}
+
+#[test]
 fn a_set_replaces_levels_chooses_named_ones_and_fixes_settings() {
     let study = resolved(None, &["protocol=h1, h2c", "kind=many", "payload=32 KiB", "duration=1 s", "seed=7"]);
     assert_eq!(labels(&study), ["protocol=h1 kind=many", "protocol=h2c kind=many"]);
@@ -90,7 +110,7 @@ fn blocks_and_comparison_can_be_set() {
 #[test]
 fn what_cannot_be_set_is_said_with_the_remedy() {
     for (preset, set, words) in [
-        (Some("smok"), "seed=1", &["no preset `smok`, only one of `default`, `smoke`, `long`", "`smoke`?"][..]),
+        (Some("smok"), "seed=1", &["no preset `smok`, only one of `default`, `smoke`, `long`, `afar`", "`smoke`?"][..]),
         (None, "protocl=h1", &["`--set protocl=h1`: there is no factor and no setting `protocl`", "`protocol`?"]),
         (None, "seed", &["expected `KEY=VALUE`"]),
         (None, "protocol=h1,", &["a value of `protocol` is empty"]),

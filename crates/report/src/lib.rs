@@ -15,6 +15,7 @@ mod layout;
 mod links;
 mod markdown;
 mod numbers;
+mod overhead;
 mod published;
 mod summary;
 mod terminal;

@@ -10,7 +10,7 @@ use crate::layout::Layout;
 use crate::numbers::NBSP;
 use crate::summary::{ground, verdicts};
 use crate::words;
-use crate::{Input, claims, links, published};
+use crate::{Input, claims, links, overhead, published};
 
 /// The report as Markdown with tables in the style of GitHub.
 #[must_use]
@@ -30,6 +30,7 @@ pub fn markdown(input: &Input) -> String {
     failed(&mut out, input);
     claims_table(&mut out, input);
     published_table(&mut out, input);
+    overhead_table(&mut out, input);
     link_table(&mut out, input);
     warnings(&mut out, input);
     let manifest = input.manifest;
@@ -165,6 +166,19 @@ fn published_table(out: &mut String, input: &Input) {
     let _ = writeln!(out, "| --- | --- | ---: | ---: | ---: | --- |");
     for p in pairs {
         row(out, &[p.cell, p.metric, p.published, p.measured, p.ratio, p.note]);
+    }
+}
+
+fn overhead_table(out: &mut String, input: &Input) {
+    let rows = overhead::rows(input);
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n### Bytes on the wire: model and measured\n\n{}\n", overhead::NOTE);
+    row(out, &overhead::HEADER.map(str::to_owned));
+    let _ = writeln!(out, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for cells in rows {
+        row(out, &cells);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::layout::{Layout, Row};
 use crate::numbers::NBSP;
 use crate::summary::{ground, verdicts};
 use crate::words::{self, Tone};
-use crate::{claims, links, published, warnings};
+use crate::{claims, links, overhead, published, warnings};
 
 /// Lines narrower than this cannot hold a table of any use; the text is then laid out for this width.
 const NARROWEST: usize = 40;
@@ -27,10 +27,14 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
     page.tables(&mut out);
     page.claims(&mut out);
     page.published(&mut out);
+    page.overhead(&mut out);
     page.links(&mut out);
     page.warnings(&mut out);
     out.replace(NBSP, " ")
 }
+
+/// Rows of the model of bytes on the wire before the rest is only counted.
+const ROWS: usize = 8;
 
 /// Warnings of one kind before the rest is only counted.
 const SHOWN: usize = 3;
@@ -208,6 +212,26 @@ impl Page<'_> {
             let text = format!("{}, {}: published {}, here {}", pair.cell, pair.metric, pair.published, pair.measured);
             self.item(out, "·", &text);
         }
+    }
+
+    fn overhead(&self, out: &mut String) {
+        let rows = overhead::rows(self.input);
+        if rows.is_empty() {
+            return;
+        }
+        self.heading(out, "Bytes on the wire: model and measured");
+        let more = rows.len().saturating_sub(ROWS);
+        for [cell, at, packets, down, up, model, measured, ratio] in rows.into_iter().take(ROWS) {
+            let text = format!(
+                "{cell}, seen at the {at}: {packets} packets by the model, measured {down} down and {up} up; {model} bytes by the \
+                 model, measured {measured} (ratio {ratio})"
+            );
+            self.item(out, "·", &text);
+        }
+        if more > 0 {
+            self.item(out, " ", &format!("… and {more} more in the page."));
+        }
+        self.item(out, " ", overhead::NOTE);
     }
 
     fn links(&self, out: &mut String) {

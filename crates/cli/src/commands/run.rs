@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use wirelab_lab::endpoints::Found;
 use wirelab_model::journal::StopReason;
 use wirelab_model::plan::Plan;
+use wirelab_model::warning::Warning;
 use wirelab_run::{Create, Run, RunError};
 
 use crate::args::{ResumeArgs, RunArgs, ShowArgs};
@@ -18,11 +20,16 @@ use crate::progress::Bar;
 pub fn run(args: &RunArgs) -> Result {
     let mut study = studies::read(&args.study)?.resolve(args.preset.as_deref(), &args.sets)?;
     if let Some(lab) = &args.lab {
-        study.lab.clone_from(lab);
+        wirelab_plan::move_to(&mut study, lab);
     }
-    let (plan, warnings) = wirelab_plan::plan(&study).map_err(Failure::input)?;
+    let endpoints = wirelab_lab::endpoints::discover(&program()?);
+    let is_fake = study.lab == wirelab_lab::fake::INFO.name;
+    let (study, mut warnings) =
+        wirelab_plan::only_installed(study, &mut |name| unusable(&endpoints, name, is_fake)).map_err(Failure::input)?;
+    let (plan, more) = wirelab_plan::plan(&study).map_err(Failure::input)?;
+    warnings.extend(more);
     if args.plan {
-        return show_plan(&plan, args.show.json);
+        return show_plan(&plan, &warnings, args.show.json);
     }
     let mut lab = wirelab_lab::open(&study.lab, &program()?).map_err(Failure::input)?;
     let mut run = Run::create(Create {
@@ -32,7 +39,7 @@ pub fn run(args: &RunArgs) -> Result {
         set: args.sets.clone(),
         plan,
         warnings,
-        endpoints: wirelab_lab::endpoints::discover(&program()?),
+        endpoints,
         lab: lab.as_ref(),
     })
     .map_err(|error| match error {
@@ -40,6 +47,21 @@ pub fn run(args: &RunArgs) -> Result {
         _ => Failure::failed(error),
     })?;
     execute(&mut run, lab.as_mut(), &args.show)
+}
+
+/// Why an endpoint cannot be used; absent if it can. The fake lab starts none, so there a folder is enough.
+fn unusable(endpoints: &[Found], name: &str, is_fake: bool) -> Option<String> {
+    let Some(found) = endpoints.iter().find(|found| found.name == name) else {
+        return Some(format!(
+            "there is no endpoint `{name}` in ./endpoints or in ${}",
+            wirelab_lab::endpoints::SEARCH_PATH
+        ));
+    };
+    match &found.endpoint {
+        Ok(_) if is_fake => None,
+        Ok(endpoint) => wirelab_lab::endpoints::describe(endpoint).err().map(|error| error.to_string()),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 /// Goes on with a run.
@@ -85,7 +107,7 @@ fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Re
 }
 
 /// Prints the plan.
-fn show_plan(plan: &Plan, json: bool) -> Result {
+fn show_plan(plan: &Plan, warnings: &[Warning], json: bool) -> Result {
     if json {
         return print_json(plan);
     }
@@ -104,5 +126,8 @@ fn show_plan(plan: &Plan, json: bool) -> Result {
         plan.cells.len(),
         plan.seed
     );
+    for warning in warnings {
+        let _ = writeln!(text, "! {} {}", warning.meaning(), warning.remedy());
+    }
     print(&text)
 }

@@ -18,7 +18,7 @@ use crate::html::results::ResultTable;
 use crate::layout::Layout;
 use crate::published::{self, Pair};
 use crate::summary::{self, Sentence};
-use crate::{claims, links, warnings, words};
+use crate::{claims, links, overhead, warnings, words};
 
 /// With more groups than this, their tables are folded and a matrix gives the overview.
 const MANY: usize = 6;
@@ -67,6 +67,9 @@ pub fn html(input: &Input) -> String {
         definitions: detail::definitions(input),
         force: detail::force(input, &layout),
         method: method::steps(input),
+        overhead_header: overhead::HEADER,
+        overhead: overhead::rows(input),
+        overhead_note: overhead::NOTE,
         link_header: links::HEADER,
         links: links::rows(input.links),
         link_note: links::NOTE,
@@ -106,6 +109,9 @@ struct Page<'a> {
     definitions: Vec<Fact>,
     force: Option<Force>,
     method: Vec<Step>,
+    overhead_header: [&'static str; 8],
+    overhead: Vec<[String; 8]>,
+    overhead_note: &'static str,
     link_header: [&'static str; 8],
     links: Vec<[String; 8]>,
     link_note: &'static str,

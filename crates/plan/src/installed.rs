@@ -1,0 +1,135 @@
+//! Studies that take whatever is installed: levels whose endpoint is not there are left out.
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+use wirelab_model::settings::Settings;
+use wirelab_model::study::{Factor, MissingEndpoints, Study};
+use wirelab_model::warning::Warning;
+
+use crate::error::StudyError;
+use crate::factor;
+use crate::locate::steps;
+
+/// A study to which preset and command line are applied ([`resolve`](crate::resolve())), without the levels whose endpoint
+/// cannot be used, and a warning for each such endpoint. `missing` says why an endpoint cannot be used; absent: it can.
+/// It is asked once for each endpoint that a level names, and only if the study says `missing_endpoints = "skip"`.
+///
+/// # Errors
+/// If a factor keeps no level, or the comparison loses its baseline.
+pub fn only_installed(
+    mut study: Study,
+    missing: &mut dyn FnMut(&str) -> Option<String>,
+) -> Result<(Study, Vec<Warning>), StudyError> {
+    if study.missing_endpoints == MissingEndpoints::Refuse {
+        return Ok((study, Vec::new()));
+    }
+    let mut known: HashMap<String, Option<String>> = HashMap::new();
+    let mut lost: IndexMap<String, (Vec<String>, String)> = IndexMap::new();
+    for (name, factor) in &mut study.factors {
+        let levels =
+            factor::levels(name, factor).map_err(|message| StudyError::new(message).at(steps!["factors", name]))?;
+        let mut gone = Vec::new();
+        for (level, settings) in levels {
+            for endpoint in named(&settings) {
+                let why = known.entry(endpoint.clone()).or_insert_with(|| missing(endpoint));
+                if let Some(why) = why {
+                    let (levels, _) = lost.entry(endpoint.clone()).or_insert_with(|| (Vec::new(), why.clone()));
+                    levels.push(format!("{name}={level}"));
+                    if *name == study.compare.factor && level == study.compare.baseline {
+                        return Err(StudyError::new(format!(
+                            "the baseline `{level}` needs the endpoint `{endpoint}`, which cannot be used: {why}; install it, or \
+                             name another baseline with `--set compare.baseline=LEVEL`"
+                        )));
+                    }
+                    gone.push(level.clone());
+                }
+            }
+        }
+        match factor {
+            Factor::Values(values) => values.retain(|value| !gone.contains(&factor::level_name(value))),
+            Factor::Levels(levels) => levels.retain(|level, _| !gone.contains(level)),
+        }
+        if factor::level_names(factor).is_empty() {
+            let why: Vec<_> = lost.values().map(|(_, why)| why.as_str()).collect();
+            return Err(StudyError::new(format!(
+                "no level of the factor `{name}` can be run, because their endpoints cannot be used: {}",
+                why.join("; ")
+            )));
+        }
+    }
+    let warnings = lost.into_iter().map(|(endpoint, (levels, why))| Warning::EndpointMissing { endpoint, levels, why });
+    Ok((study, warnings.collect()))
+}
+
+/// The endpoints that a level names.
+fn named(settings: &Settings) -> impl Iterator<Item = &String> {
+    [&settings.endpoint, &settings.server, &settings.client].into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STUDY: &str = r#"
+        name = "mine"
+        title = "t"
+        question = "q"
+        missing_endpoints = "skip"
+        [factors]
+        payload = ["1 KiB"]
+        [factors.implementation]
+        own = { protocol = "h1" }
+        one = { protocol = "h1", server = "left", client = "right" }
+        other = { protocol = "h2", server = "left" }
+        [compare]
+        factor = "implementation"
+        baseline = "own"
+    "#;
+
+    /// The levels that are left, the warnings, and the endpoints that were asked for.
+    type Reduced = (Vec<String>, Vec<Warning>, Vec<String>);
+
+    fn reduced(text: &str, missing: &[&str]) -> Result<Reduced, String> {
+        let mut asked = Vec::new();
+        let result = only_installed(crate::parse(text, "mine.toml").unwrap(), &mut |name| {
+            asked.push(name.to_owned());
+            missing.contains(&name).then(|| format!("no {name}"))
+        });
+        let (study, warnings) = result.map_err(|error| error.to_string())?;
+        crate::plan(&study).unwrap();
+        Ok((factor::level_names(&study.factors["implementation"]), warnings, asked))
+    }
+
+    #[test]
+    fn levels_without_their_endpoint_are_left_out_with_one_warning_for_each_endpoint() {
+        let (levels, warnings, asked) = reduced(STUDY, &["left"]).unwrap();
+        assert_eq!(levels, ["own"]);
+        let expected = Warning::EndpointMissing {
+            endpoint: "left".to_owned(),
+            levels: vec!["implementation=one".to_owned(), "implementation=other".to_owned()],
+            why: "no left".to_owned(),
+        };
+        assert_eq!((warnings, asked), (vec![expected], vec!["left".to_owned(), "right".to_owned()]));
+        assert_eq!(reduced(STUDY, &["right"]).unwrap().0, ["own", "other"]);
+        let (levels, warnings, _) = reduced(STUDY, &[]).unwrap();
+        assert_eq!((levels.len(), warnings.len()), (3, 0));
+    }
+
+    #[test]
+    fn a_study_that_does_not_say_skip_keeps_every_level_and_nobody_is_asked() {
+        let (levels, warnings, asked) = reduced(&STUDY.replace("\"skip\"", "\"refuse\""), &["left"]).unwrap();
+        assert_eq!((levels.len(), warnings.len(), asked.len()), (3, 0, 0));
+    }
+
+    #[test]
+    fn what_a_comparison_cannot_do_without_is_an_error_that_names_it() {
+        let other = STUDY.replace("baseline = \"own\"", "baseline = \"other\"");
+        let why = reduced(&other, &["left"]).unwrap_err();
+        assert!(why.contains("the baseline `other` needs the endpoint `left`") && why.contains("no left"), "{why}");
+        let only = STUDY.replace("payload = [\"1 KiB\"]", "server = [\"gone\"]");
+        let only = only.replace("server = \"left\", ", "").replace(", server = \"left\"", "");
+        let why = reduced(&only, &["gone"]).unwrap_err();
+        assert!(why.contains("no level of the factor `server`"), "{why}");
+    }
+}
