@@ -40,7 +40,7 @@ pub enum Command {
     Studies(StudiesArgs),
     /// List endpoints, or check that one keeps the contract
     Endpoints(EndpointsArgs),
-    /// List labs and observers
+    /// List labs and observers, or measure what links really do
     Labs(LabsArgs),
     /// Say what this machine can and cannot measure, with the remedy for each
     Doctor(DoctorArgs),
@@ -366,10 +366,35 @@ pub enum EndpointsCommand {
 
 /// Arguments of `labs`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab labs                                  the list
+  wirelab labs measure                          every link that has a name
+  wirelab labs measure --set placement=home --set bandwidth='10 Mbit/s,50 Mbit/s'
+  wirelab labs measure conditions               the links of a study")]
 pub struct LabsArgs {
+    /// What to do; default: list
+    #[command(subcommand)]
+    pub command: Option<LabsCommand>,
     /// Print as JSON
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub json: bool,
+}
+
+/// The subcommands of `labs`.
+#[derive(Debug, Subcommand)]
+pub enum LabsCommand {
+    /// Measure what the links of the lab netns really do on this machine: round trip, rate, loss, MTU. Exit status 1 if one is
+    /// out of tolerance
+    Measure {
+        /// A built-in study or the path of a study file, whose links are measured; default: every link that has a name
+        study: Option<String>,
+        /// Replace the levels of a factor, or fix a setting; repeatable
+        #[arg(long = "set", value_name = "KEY=VALUE[,VALUE]")]
+        sets: Vec<String>,
+        /// How often each link is measured
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        times: u32,
+    },
 }
 
 /// Arguments of `doctor`.

@@ -26,5 +26,6 @@ pub use crate::csv::{cells_csv, comparisons_csv};
 pub use crate::html::html;
 pub use crate::input::{Input, Pooled};
 pub use crate::json::json;
+pub use crate::links::links;
 pub use crate::markdown::markdown;
 pub use crate::terminal::terminal;

@@ -1,5 +1,7 @@
 //! What the lab's links were told to do, beside what they were measured to do.
 
+use std::fmt::Write;
+
 use wirelab_model::journal::{LinkCheck, LinkRecord};
 use wirelab_model::link::{Link, Loss};
 use wirelab_model::units::BitRate;
@@ -22,6 +24,20 @@ pub(crate) const HEADER: [&str; 8] = [
 pub(crate) const NOTE: &str = "Configured → measured before, between and after the blocks: medians, with the whole range. Under load: \
      with the queue from server to client full. A link without any condition is a bare veth pair; packets on the others are \
      carried by an emulator in user space. Rates count whole Ethernet frames.";
+
+/// The links that were measured, as text: a paragraph for each, and how to read it.
+#[must_use]
+pub fn links(checks: &[LinkCheck]) -> String {
+    let mut text = String::new();
+    for row in rows(checks) {
+        let _ = writeln!(text, "{}", row[0]);
+        for (name, fact) in HEADER.iter().zip(&row).skip(1) {
+            let _ = writeln!(text, "  {name:<26} {fact}");
+        }
+    }
+    let _ = writeln!(text, "\n{NOTE}");
+    text
+}
 
 /// A row for each link that was measured.
 pub(crate) fn rows(checks: &[LinkCheck]) -> Vec<[String; 8]> {

@@ -1,13 +1,16 @@
-//! `wirelab labs`: the labs, links and observers that there are.
+//! `wirelab labs`: the labs, links and observers that there are, and what links really do.
 
 use std::fmt::Write;
 
 use serde_json::json;
+use wirelab_model::journal::LinkCheck;
 use wirelab_model::link::{Link, PRESETS};
 
-use crate::args::LabsArgs;
-use crate::failure::Result;
+use crate::args::{LabsArgs, LabsCommand};
+use crate::commands::studies;
+use crate::failure::{Failure, Result};
 use crate::output::{print, print_json};
+use crate::place::program;
 
 /// A link in a few words.
 fn described(link: &Link) -> String {
@@ -28,11 +31,64 @@ fn described(link: &Link) -> String {
     words.join(", ")
 }
 
-/// Lists labs, links and observers.
+/// Lists labs, links and observers, or measures links.
 pub fn labs(args: &LabsArgs) -> Result {
+    match &args.command {
+        None => list(args.json),
+        Some(LabsCommand::Measure { study, sets, times }) => measure(study.as_deref(), sets, *times, args.json),
+    }
+}
+
+/// A study that has every link with a name, and nothing to measure but these.
+fn every_link() -> String {
+    let names = PRESETS.map(|preset| format!("{:?}", preset.name)).join(", ");
+    format!(
+        "name = 'links'\ntitle = 'Links'\nquestion = 'What do they do?'\nlab = 'netns'\n\
+         [factors]\nprotocol = ['udp']\nplacement = [{names}]\n[compare]\nfactor = 'protocol'\nbaseline = 'udp'\n"
+    )
+}
+
+fn measure(study: Option<&str>, sets: &[String], times: u32, as_json: bool) -> Result {
+    let study = match study {
+        Some(name) => studies::read(name)?.resolve(None, sets)?,
+        None => {
+            let study = wirelab_plan::parse(&every_link(), "the list of links").map_err(Failure::input)?;
+            wirelab_plan::resolve(study, None, sets).map_err(Failure::input)?
+        }
+    };
+    let (plan, _) = wirelab_plan::plan(&study).map_err(Failure::input)?;
+    let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.link.is_some()).collect();
+    if jobs.is_empty() {
+        return Err(Failure::input(format!("no placement of the study `{}` has a link", study.name)));
+    }
+    let mut lab = wirelab_lab::open(wirelab_lab::netns::INFO.name, &program()?).map_err(Failure::failed)?;
+    let mut checks = Vec::new();
+    for block in 0..times {
+        let links = lab.measure_links(&jobs, plan.seed.wrapping_add(u64::from(block))).map_err(Failure::failed)?;
+        checks.push(LinkCheck { block, at: String::new(), links });
+    }
+    let records = || checks.iter().flat_map(|check| &check.links);
+    if as_json {
+        print_json(&records().collect::<Vec<_>>())?;
+    } else {
+        print(&wirelab_report::links(&checks))?;
+    }
+    let misses: Vec<_> = records().filter_map(|record| Some((&record.placement, record.miss.as_ref()?))).collect();
+    match misses.first() {
+        None => Ok(()),
+        Some((placement, miss)) => Err(Failure::failed(format!(
+            "{} of {} measurements are out of tolerance; the first, of `{placement}`: {miss}. Stop other work on this machine, or \
+             choose a lower rate",
+            misses.len(),
+            records().count()
+        ))),
+    }
+}
+
+fn list(as_json: bool) -> Result {
     let labs = wirelab_lab::LABS;
     let observers = wirelab_observe::OBSERVERS;
-    if args.json {
+    if as_json {
         return print_json(&json!({
             "labs": labs.iter().map(|lab| json!({ "name": lab.name, "summary": lab.summary, "needs": lab.needs })).collect::<Vec<_>>(),
             "links": PRESETS.iter().map(|preset| json!({ "name": preset.name, "link": preset.link, "source": preset.source })).collect::<Vec<_>>(),

@@ -52,10 +52,7 @@ pub fn run(args: &RunArgs) -> Result {
 /// Why an endpoint cannot be used; absent if it can. The fake lab starts none, so there a folder is enough.
 fn unusable(endpoints: &[Found], name: &str, is_fake: bool) -> Option<String> {
     let Some(found) = endpoints.iter().find(|found| found.name == name) else {
-        return Some(format!(
-            "there is no endpoint `{name}` in ./endpoints or in ${}",
-            wirelab_lab::endpoints::SEARCH_PATH
-        ));
+        return Some(wirelab_lab::endpoints::unknown(name, endpoints));
     };
     match &found.endpoint {
         Ok(_) if is_fake => None,

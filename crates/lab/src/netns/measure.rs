@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use wirelab_model::link::{Link, Loss, Reading};
@@ -10,6 +9,7 @@ use wirelab_model::units::BitRate;
 
 use crate::netns::emulator::Tallies;
 use crate::netns::namespace::Namespace;
+use crate::netns::option::set;
 
 /// Bytes of Ethernet, IPv4 and UDP headers.
 const HEADERS: usize = 14 + 20 + 8;
@@ -46,7 +46,8 @@ pub(crate) fn measure(
     let [client, server] = [0, 1].map(|side| open(&hosts[side], addresses[side]));
     let (client, server) = (client.map_err(attempt("ends"))?, server.map_err(attempt("ends"))?);
     join(&client, &server).map_err(attempt("ends"))?;
-    let mtu = mtu(&client, &server, link).map_err(attempt("MTU"))?;
+    let mtus = [mtu(&client, &server, link), mtu(&server, &client, link)];
+    let mtus = mtus.into_iter().collect::<io::Result<Vec<_>>>().map_err(attempt("MTU"))?;
     let mut round_trips = round_trips(&client, &server, link).map_err(attempt("round trip"))?;
     let up = link.rate_up.or(link.rate);
     let flood = |from, to, rate: Option<BitRate>| rate.map(|rate| flood(from, to, rate, link)).transpose();
@@ -65,7 +66,7 @@ pub(crate) fn measure(
         rate: loaded.map(|loaded| loaded.rate),
         loss_up: loss[0],
         loss: loss[1],
-        mtu,
+        mtu: mtus[0].min(mtus[1]),
         missed: tally()?.missed,
     })
 }
@@ -83,27 +84,13 @@ fn open(host: &Namespace, address: Ipv4Addr) -> io::Result<UdpSocket> {
     })
 }
 
-fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the value lives through the call, and its exact size is passed.
-    let status = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            (&raw const value).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
 fn join(client: &UdpSocket, server: &UdpSocket) -> io::Result<()> {
     client.connect(server.local_addr()?)?;
     server.connect(client.local_addr()?)
 }
 
 /// The largest IP packet that arrives.
-fn mtu(client: &UdpSocket, server: &UdpSocket, link: &Link) -> io::Result<u32> {
+fn mtu(from: &UdpSocket, to: &UdpSocket, link: &Link) -> io::Result<u32> {
     let mut largest = 0;
     let patience = Duration::from_nanos(link.round_trip.nanos()) + PATIENCE;
     let mut buffer = vec![0; 65_536];
@@ -111,19 +98,19 @@ fn mtu(client: &UdpSocket, server: &UdpSocket, link: &Link) -> io::Result<u32> {
         let payload = vec![0; size as usize - 28];
         // Several times, because the link may lose some.
         for _ in 0..8 {
-            match client.send(&payload) {
+            match from.send(&payload) {
                 Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => break,
                 other => other?,
             };
             let deadline = Instant::now() + patience;
-            if receive(server, &mut buffer, deadline)?.is_some_and(|length| length == payload.len()) {
+            if receive(to, &mut buffer, deadline)?.is_some_and(|length| length == payload.len()) {
                 largest = size;
                 break;
             }
         }
     }
     // Duplicates of the last one are not to be taken for what comes next.
-    while receive(server, &mut buffer, Instant::now() + Duration::from_millis(20))?.is_some() {}
+    while receive(to, &mut buffer, Instant::now() + Duration::from_millis(20))?.is_some() {}
     Ok(largest)
 }
 
@@ -338,6 +325,7 @@ fn receive(socket: &UdpSocket, buffer: &mut [u8], deadline: Instant) -> io::Resu
     }
 }
 
+/// Paces a schedule; nothing is waited for in this way.
 fn sleep_until(at: Instant) {
     std::thread::sleep(at.saturating_duration_since(Instant::now()));
 }

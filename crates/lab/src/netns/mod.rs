@@ -10,6 +10,7 @@ mod measure;
 pub mod metrics;
 mod namespace;
 mod network;
+mod option;
 mod overlay;
 mod pair;
 mod port;
@@ -173,7 +174,11 @@ impl Lab for Netns {
         let mut records: Vec<LinkRecord> = Vec::new();
         for job in jobs {
             let Some(link) = job.link else { continue };
-            if records.iter().any(|record| record.link == link) {
+            // Placements that differ in name only are one link.
+            if let Some(record) = records.iter_mut().find(|record| record.link == link) {
+                if !record.placement.split(", ").any(|name| name == job.placement) {
+                    record.placement = format!("{}, {}", record.placement, job.placement);
+                }
                 continue;
             }
             let mut tries = 0;

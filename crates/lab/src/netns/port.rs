@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::netns::interface;
+use crate::netns::option::set;
 
 /// Frames that the kernel keeps for us while we are busy. At 500 Mbit/s it is a hundred milliseconds.
 const BUFFER: libc::c_int = 16 << 20;
@@ -32,12 +33,12 @@ impl Port {
         // SAFETY: `fd` was just opened and is owned by nothing else.
         let port = Self { socket: unsafe { OwnedFd::from_raw_fd(fd) } };
         // What it sends itself must not come back to it.
-        port.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
-        port.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
-        port.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        set(&port, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        set(&port, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
+        set(&port, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         // Beyond the limit for ordinary users, where that is allowed.
-        port.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER)
-            .or_else(|_| port.set(libc::SOL_SOCKET, libc::SO_RCVBUF, BUFFER))?;
+        set(&port, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER)
+            .or_else(|_| set(&port, libc::SOL_SOCKET, libc::SO_RCVBUF, BUFFER))?;
         // SAFETY: `sockaddr_ll` is plain data, for which all zeroes is a value.
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -106,20 +107,6 @@ impl Port {
             )
         };
         if status < 0 { Err(io::Error::last_os_error()) } else { Ok(u64::from(statistics.tp_drops)) }
-    }
-
-    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-        // SAFETY: the value lives through the call, and its exact size is passed.
-        let status = unsafe {
-            libc::setsockopt(
-                self.socket.as_raw_fd(),
-                level,
-                option,
-                (&raw const value).cast(),
-                size_of::<libc::c_int>() as libc::socklen_t,
-            )
-        };
-        if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
 
