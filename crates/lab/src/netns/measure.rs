@@ -194,14 +194,17 @@ fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Re
     // Fills the queue at once; the surplus keeps it full.
     let burst = link.queue.bytes() as usize / piece.len() + 1;
     let received = std::thread::scope(|scope| {
-        let zero = Instant::now();
+        // The pings that are sent now reach the other end when the flood begins.
+        let now = Instant::now();
+        let zero = now + Duration::from_nanos(link.round_trip.nanos() / 2);
         let sender = scope.spawn(move || {
+            sleep_until(zero);
             // What the kernel has no room for is lost, as at a queue that is full.
             for _ in 0..burst {
                 let _ = from.send(&piece);
             }
             let mut sent = 0;
-            while zero.elapsed() < length {
+            while Instant::now() < zero + length {
                 sleep_until(zero + every * sent);
                 let _ = from.send(&piece);
                 sent += 1;
@@ -211,10 +214,10 @@ fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Re
         let echo = scope.spawn(move || echo(from, deadline));
         let pinger = scope.spawn(move || -> io::Result<()> {
             // Not before the queue is full.
-            let first = zero + length / 4;
+            let first = now + length / 4;
             for number in 0..LOADED_PINGS {
                 sleep_until(first + length / 2 * number / LOADED_PINGS);
-                to.send(&ping(u64::from(number), zero))?;
+                to.send(&ping(u64::from(number), now))?;
             }
             Ok(())
         });
@@ -226,10 +229,12 @@ fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Re
         while Instant::now() < deadline {
             match to.recv(&mut buffer) {
                 Ok(bytes) => {
-                    let at = zero.elapsed();
-                    arrivals.add(at, ((bytes + HEADERS) * 8) as f64);
+                    let (at, bits) = (now.elapsed(), ((bytes + HEADERS) * 8) as f64);
                     if bytes == PING {
+                        arrivals.between += bits;
                         round_trips.push((at.as_nanos() as u64).saturating_sub(field(&buffer, 8)));
+                    } else {
+                        arrivals.add(at, bits);
                     }
                 }
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -259,13 +264,15 @@ struct Arrivals {
     first: Option<(Duration, f64)>,
     last: Duration,
     bits: f64,
+    /// Of pings since the last arrival; they count if another one comes, because then they took its place.
+    between: f64,
 }
 
 impl Arrivals {
     fn add(&mut self, at: Duration, bits: f64) {
         self.first.get_or_insert((at, bits));
         self.last = at;
-        self.bits += bits;
+        self.bits += bits + std::mem::take(&mut self.between);
     }
 
     /// Within that time came all but the first.
