@@ -149,6 +149,8 @@ pub enum Format {
     Csv,
     /// CSV, one row per comparison
     Comparisons,
+    /// CSV, which level is the best under which conditions: one row per condition, metric and level
+    Contests,
     /// JSON
     Json,
 }

@@ -10,6 +10,7 @@ fn main() {
     let format = arguments.next().unwrap_or_else(|| "html".to_owned());
     let fixture = match arguments.next().as_deref() {
         Some("large") => Fixture::large(),
+        Some("conditions") => Fixture::conditions(),
         Some("tiny") => Fixture::tiny(),
         _ => Fixture::quick(),
     };
@@ -20,6 +21,7 @@ fn main() {
         "markdown" => wirelab_report::markdown(input),
         "cells" => wirelab_report::cells_csv(input),
         "comparisons" => wirelab_report::comparisons_csv(input),
+        "contests" => wirelab_report::contests_csv(input),
         "json" => wirelab_report::json(input),
         _ => wirelab_report::html(input),
     });

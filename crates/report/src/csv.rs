@@ -129,6 +129,42 @@ pub fn comparisons_csv(input: &Input) -> String {
     written(rows)
 }
 
+/// One row per contest and cell: the leader, which has no comparison, and each of its rivals, with a column per factor.
+///
+/// # Panics
+/// Never: writing to memory cannot fail, and every row has as many fields as the header.
+#[must_use]
+pub fn contests_csv(input: &Input) -> String {
+    let factors = factors(input);
+    let cells = &input.manifest.plan.cells;
+    let mut header = vec!["metric".to_owned(), "outcome".to_owned(), "standing".to_owned(), "cell".to_owned()];
+    header.extend(factors.iter().cloned());
+    let columns =
+        ["leader", "blocks", "blocks_needed", "ratio", "interval_low", "interval_high", "confidence", "p", "p_holm"];
+    header.extend(columns.map(str::to_owned));
+    let mut rows = vec![header];
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for contest in &input.analysis.contests {
+        let row = |cell: usize, standing: String, more: [String; 7]| {
+            let mut row = vec![contest.metric.clone(), token(contest.outcome), standing, cell.to_string()];
+            let levels = cells.get(cell).map(|cell| &cell.levels);
+            row.extend(factors.iter().map(|factor| levels.and_then(|l| l.get(factor)).cloned().unwrap_or_default()));
+            row.push(contest.leader.map_or_else(String::new, |leader| leader.to_string()));
+            let [blocks, more @ ..] = more;
+            row.extend([blocks, contest.blocks_needed.to_string()].into_iter().chain(more));
+            row
+        };
+        rows.extend(contest.leader.map(|leader| row(leader, "leader".to_owned(), [const { String::new() }; 7])));
+        rows.extend(contest.rivals.iter().map(|rival| {
+            let [low, high, confidence] = interval_fields(rival.interval.as_ref());
+            let blocks = rival.blocks.to_string();
+            let more = [blocks, number(rival.ratio), low, high, confidence, number(rival.p), number(rival.p_holm)];
+            row(rival.cell, token(rival.standing), more)
+        }));
+    }
+    written(rows)
+}
+
 const fn verdict_tokens(verdict: &Verdict) -> (&'static str, &'static str) {
     match verdict {
         Verdict::Less => ("less", ""),

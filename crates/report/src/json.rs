@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Input;
 
-/// The study, its cells with their estimates, the comparisons, claims and warnings as one JSON object.
+/// The study, its cells with their estimates, the comparisons, the contests (which level is the best where), claims and warnings as one JSON object.
 ///
 /// # Panics
 /// Never: every part has string keys and finite numbers.
@@ -59,6 +59,7 @@ pub fn json(input: &Input) -> String {
         "metrics": metrics,
         "cells": cells,
         "comparisons": input.analysis.comparisons,
+        "contests": input.analysis.contests,
         "claims": input.analysis.claims,
         "warnings": warnings,
         "environment": manifest.environment,

@@ -105,7 +105,7 @@ pub(crate) fn sentence(levels: &IndexMap<String, String>) -> String {
 }
 
 /// A level for people: protocols by their names, everything else as the study writes it.
-fn level_title(factor: &str, level: &str) -> String {
+pub(crate) fn level_title(factor: &str, level: &str) -> String {
     let protocol = Protocol::ALL.into_iter().find(|protocol| factor == "protocol" && protocol.token() == level);
     protocol.map_or_else(|| level.to_owned(), |protocol| protocol.title().to_owned())
 }

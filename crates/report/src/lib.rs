@@ -6,8 +6,10 @@
 mod charts;
 mod claims;
 mod columns;
+mod contests;
 mod csv;
 mod failures;
+mod grid;
 mod html;
 mod input;
 mod json;
@@ -18,11 +20,13 @@ mod numbers;
 mod overhead;
 mod published;
 mod summary;
+mod tally;
 mod terminal;
+mod tile;
 mod warnings;
 mod words;
 
-pub use crate::csv::{cells_csv, comparisons_csv};
+pub use crate::csv::{cells_csv, comparisons_csv, contests_csv};
 pub use crate::html::html;
 pub use crate::input::{Input, Pooled};
 pub use crate::json::json;

@@ -5,10 +5,13 @@ use std::fmt::Write as _;
 use indexmap::IndexMap;
 
 use crate::columns::{Column, summary};
+use crate::contests::Field;
 use crate::failures::failures;
 use crate::layout::Layout;
 use crate::numbers::NBSP;
 use crate::summary::{ground, verdicts};
+use crate::tally::tallies;
+use crate::tile::NOTE;
 use crate::words;
 use crate::{Input, claims, links, overhead, published};
 
@@ -26,6 +29,7 @@ pub fn markdown(input: &Input) -> String {
     for sentence in ground(input, &layout) {
         let _ = writeln!(out, "{}  ", escape(&sentence));
     }
+    winners(&mut out, input, &layout);
     tables(&mut out, input, &layout);
     failed(&mut out, input);
     claims_table(&mut out, input);
@@ -44,6 +48,25 @@ pub fn markdown(input: &Input) -> String {
         escape(&manifest.environment.kernel)
     );
     out.replace(NBSP, " ")
+}
+
+/// Who wins where, in the metric that decides.
+fn winners(out: &mut String, input: &Input, layout: &Layout) {
+    let Some(field) = Field::of(input, layout, input.first_metric()) else { return };
+    let title = field.metric.map_or_else(|| input.first_metric().to_owned(), |metric| words::phrase(metric.title));
+    let _ = writeln!(out, "\n### Who wins where: {}\n", escape(&title));
+    for tally in tallies(&field) {
+        let _ = writeln!(out, "- {}", escape(&tally));
+    }
+    out.push('\n');
+    let table = field.table();
+    for (number, line) in table.iter().enumerate() {
+        row(out, line);
+        if number == 0 {
+            let _ = writeln!(out, "| {} |", vec!["---"; line.len()].join(" | "));
+        }
+    }
+    let _ = writeln!(out, "\n<sub>{}</sub>", escape(NOTE));
 }
 
 fn tables(out: &mut String, input: &Input, layout: &Layout) {

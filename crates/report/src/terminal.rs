@@ -8,10 +8,13 @@ use indexmap::IndexSet;
 
 use crate::Input;
 use crate::columns::{Column, summary};
+use crate::contests::Field;
 use crate::failures::{self, Failure, failures};
 use crate::layout::{Layout, Row};
 use crate::numbers::NBSP;
 use crate::summary::{ground, verdicts};
+use crate::tally::tallies;
+use crate::tile::NOTE;
 use crate::words::{self, Tone};
 use crate::{claims, links, overhead, published, warnings};
 
@@ -24,6 +27,7 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
     let page = Page { input, layout: Layout::new(input), width: width.max(NARROWEST), colour };
     let mut out = String::new();
     page.verdicts(&mut out);
+    page.winners(&mut out);
     page.tables(&mut out);
     page.claims(&mut out);
     page.published(&mut out);
@@ -57,6 +61,47 @@ impl Page<'_> {
         for sentence in ground(self.input, &self.layout) {
             self.item(out, "·", &sentence);
         }
+    }
+
+    /// Who wins where, in the metric that decides: the grid, or a line for each tile where the grid is too wide.
+    fn winners(&self, out: &mut String) {
+        let Some(field) = Field::of(self.input, &self.layout, self.input.first_metric()) else { return };
+        let title = field.metric.map_or_else(|| self.input.first_metric().to_owned(), |m| words::phrase(m.title));
+        self.heading(out, &format!("Who wins where: {title}"));
+        for tally in tallies(&field) {
+            self.item(out, "·", &tally);
+        }
+        out.push('\n');
+        let mut table = self.plain_table();
+        let mut lines = field.table().into_iter();
+        let header = lines.next().unwrap_or_default();
+        table.set_header(
+            header.into_iter().map(|cell| Cell::new(cell.replace(", ", "\n")).add_attribute(Attribute::Dim)),
+        );
+        for line in lines {
+            table.add_row(line);
+        }
+        let text = trimmed(&table);
+        if text.lines().all(|line| visible_width(line) <= self.width) {
+            out.push_str(&text);
+        } else {
+            for contest in &field.contests {
+                self.item(out, "·", &format!("{}: {}", field.grid.title(&contest.levels), field.tile(contest).line()));
+            }
+        }
+        out.push('\n');
+        self.item(out, "·", NOTE);
+    }
+
+    fn plain_table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        if self.colour {
+            table.enforce_styling();
+        } else {
+            table.force_no_tty();
+        }
+        table
     }
 
     fn tables(&self, out: &mut String) {
@@ -93,13 +138,7 @@ impl Page<'_> {
     }
 
     fn table(&self, group: usize, columns: &[Column], failures: &[Failure]) -> String {
-        let mut table = Table::new();
-        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        if self.colour {
-            table.enforce_styling();
-        } else {
-            table.force_no_tty();
-        }
+        let mut table = self.plain_table();
         let mut header = vec![Cell::new(&self.input.manifest.study.compare.factor)];
         for column in columns {
             let (first, second) = column.heading;
@@ -131,10 +170,7 @@ impl Page<'_> {
             });
             table.add_row(cells);
         }
-        let mut text: String = table.to_string().lines().fold(String::new(), |mut text, line| {
-            let _ = writeln!(text, "{}", line.trim_end());
-            text
-        });
+        let mut text = trimmed(&table);
         text.push_str(&self.notes(group, columns, &text));
         text
     }
@@ -289,6 +325,14 @@ impl Page<'_> {
         };
         if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
+}
+
+/// A table without spaces at the ends of its lines.
+fn trimmed(table: &Table) -> String {
+    table.to_string().lines().fold(String::new(), |mut text, line| {
+        let _ = writeln!(text, "{}", line.trim_end());
+        text
+    })
 }
 
 const fn tone_colour(tone: Tone) -> Color {

@@ -4,7 +4,7 @@
 mod fixture;
 
 use fixture::Fixture;
-use wirelab_report::{cells_csv, comparisons_csv, html, json, markdown, terminal};
+use wirelab_report::{cells_csv, comparisons_csv, contests_csv, html, json, markdown, terminal};
 
 /// Every format, with a name for messages.
 fn formats(fixture: &Fixture) -> Vec<(&'static str, String)> {
@@ -16,6 +16,7 @@ fn formats(fixture: &Fixture) -> Vec<(&'static str, String)> {
             ("html", html(input)),
             ("cells", cells_csv(input)),
             ("comparisons", comparisons_csv(input)),
+            ("contests", contests_csv(input)),
             ("json", json(input)),
         ]
     })
@@ -77,7 +78,7 @@ fn no_report_shows_a_number_that_is_none() {
 
 #[test]
 fn terminal_lines_fit_the_width() {
-    for fixture in [Fixture::quick(), Fixture::tiny()] {
+    for fixture in [Fixture::quick(), Fixture::tiny(), Fixture::conditions()] {
         for width in [60, 80, 100, 120, 200] {
             let text = fixture.report(|input| terminal(input, width, false));
             for line in text.lines() {
@@ -170,7 +171,7 @@ fn warnings_of_the_manifest_are_shown_and_none_twice() {
     fixture.manifest.warnings.push(warning.clone());
     fixture.analysis.warnings.push(warning);
     for (name, text) in formats(&fixture) {
-        let expected = usize::from(!["cells", "comparisons"].contains(&name));
+        let expected = usize::from(!["cells", "comparisons", "contests"].contains(&name));
         assert_eq!(text.matches("The load average was 3.5").count(), expected, "{name}");
     }
 }
@@ -185,4 +186,83 @@ fn a_run_without_trials_still_has_a_report() {
     for (name, text) in formats(&fixture) {
         assert!(!text.is_empty(), "{name}");
     }
+}
+
+/// What a report says of who wins where, with everything after it left out.
+fn winners(text: &str, end: &str) -> String {
+    let from = text.find("Who wins where").expect("it says who wins where");
+    let to = text[from..].find(end).expect("something follows") + from;
+    text[from..to].to_owned()
+}
+
+#[test]
+fn who_wins_where_is_in_the_terminal_as_agreed() {
+    let text = Fixture::conditions().report(|input| terminal(input, 110, false));
+    insta::assert_snapshot!(winners(&text, "\nround_trip 5 ms,"));
+}
+
+#[test]
+fn who_wins_where_is_in_markdown_as_agreed() {
+    insta::assert_snapshot!(winners(&Fixture::conditions().report(markdown), "\n### round_trip"));
+}
+
+#[test]
+fn the_heat_map_is_as_agreed() {
+    let page = Fixture::conditions().report(html);
+    insta::assert_snapshot!(winners(page.split_once("<section id=\"winners\">").expect("its section").1, "</section>"));
+}
+
+#[test]
+fn the_csv_of_contests_is_as_agreed() {
+    insta::assert_snapshot!(Fixture::quick().report(contests_csv));
+}
+
+#[test]
+fn a_narrow_terminal_has_a_line_per_tile_in_the_place_of_the_grid() {
+    let text = Fixture::conditions().report(|input| terminal(input, 60, false));
+    assert!(text.contains(" · 100 ms, 1 %, 100 Mbit/s, 10 KiB: ✓ HTTP/3 −32 %\n"), "{text}");
+    assert!(winners(&text, "\nround_trip 5 ms,").lines().all(|line| line.chars().count() <= 60), "{text}");
+}
+
+#[test]
+fn without_two_other_factors_there_is_no_heat_map() {
+    for (name, text) in formats(&Fixture::tiny()) {
+        assert!(!text.contains("Who wins where"), "{name}");
+    }
+}
+
+#[test]
+fn each_level_comes_to_every_condition_once() {
+    let text = Fixture::conditions().report(|input| terminal(input, 200, false));
+    for level in ["HTTP/1.1", "HTTP/2", "HTTP/3"] {
+        let line = text.lines().find(|line| line.starts_with(&format!(" · {level}: the best in"))).expect("a line");
+        // The numbers behind "in", and no others.
+        let counts = line.split(" in ").skip(1).map(|rest| rest.split([' ', ',', '.']).next().unwrap_or(""));
+        assert_eq!(counts.map(|count| count.parse::<u32>().expect("a count")).sum::<u32>(), 24, "{line}");
+    }
+}
+
+#[test]
+fn a_winner_within_the_noise_floor_is_marked_and_not_sure() {
+    let mut fixture = Fixture::conditions();
+    for compared in fixture.analysis.comparisons.iter_mut().filter(|compared| compared.aa) {
+        compared.interval = Some(wirelab_stats::analysis::Interval { low: 0.1, high: 10.0, confidence: 0.95 });
+    }
+    let text = fixture.report(|input| terminal(input, 110, false));
+    let grid = winners(&text, "\n · ✓");
+    assert!(grid.contains("! HTTP/3 −20 %") && !grid.contains("✓ HTTP/3"), "{grid}");
+    assert!(fixture.report(html).contains("differs from itself (A/A): distrust it"));
+}
+
+#[test]
+fn a_tile_without_a_winner_has_no_hue() {
+    let page = Fixture::conditions().report(html);
+    let mut seen = std::collections::BTreeSet::new();
+    for class in page.split("<td class=\"").skip(1).map(|rest| rest.split('"').next().unwrap_or("")) {
+        let words: Vec<_> = class.split(' ').collect();
+        let hue = words.iter().any(|word| word.len() > 1 && word.starts_with('h') && word[1..].parse::<u8>().is_ok());
+        assert_eq!(hue, ["sure", "noise"].contains(&words[0]), "{class}");
+        seen.insert(words[0].to_owned());
+    }
+    assert!(["sure", "tied", "open", "absent"].iter().all(|class| seen.contains(*class)), "{seen:?}");
 }

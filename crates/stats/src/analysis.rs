@@ -14,6 +14,9 @@ pub struct Analysis {
     pub cells: Vec<CellAnalysis>,
     /// One per comparison of the plan and compared metric; comparisons of the first metric come first.
     pub comparisons: Vec<Compared>,
+    /// Which level of the compared factor is the best: one per compared metric and combination of the other factors, metric by metric.
+    #[serde(default)]
+    pub contests: Vec<Contest>,
     /// One per claim of the study.
     pub claims: Vec<ClaimResult>,
     /// Everything that the trials and the analysis have to warn of, without repetition.
@@ -119,6 +122,72 @@ pub enum CannotTell {
     TooNoisy,
     /// One of the two has no values.
     NoValues,
+}
+
+/// The levels of the compared factor against each other, in one metric and under one combination of the other factors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Contest {
+    /// The metric's name.
+    pub metric: String,
+    /// The levels of the other factors.
+    pub levels: indexmap::IndexMap<String, String>,
+    /// The cell with the best median; absent where no cell has values.
+    pub leader: Option<usize>,
+    /// The other cells, the best median first, those without values last.
+    pub rivals: Vec<Rival>,
+    /// What follows.
+    pub outcome: ContestOutcome,
+    /// Blocks that a verdict needs here, where the family is all pairs of levels under all combinations.
+    pub blocks_needed: u32,
+}
+
+/// A cell that competes with the leader.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rival {
+    /// The number of the cell.
+    pub cell: usize,
+    /// Blocks in which both have a value.
+    pub blocks: u32,
+    /// The leader's median divided by this cell's; absent where one has no values or this cell's is 0.
+    pub ratio: Option<f64>,
+    /// Bootstrap interval of the ratio, resampling blocks. Not simultaneous, and the leader was chosen by the data.
+    pub interval: Option<Interval>,
+    /// P value of the rank test, two-sided, uncorrected.
+    pub p: Option<f64>,
+    /// P value after Holm's correction over all pairs of levels under all combinations in this metric.
+    pub p_holm: Option<f64>,
+    /// What the statistics say of the leader's value against this cell's.
+    pub verdict: Verdict,
+    /// What that means for this cell.
+    pub standing: Standing,
+}
+
+/// How a cell stands against the leader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// The leader is better, beyond chance, and not equivalent within the margin.
+    Beaten,
+    /// Equivalent within the margin.
+    Tied,
+    /// The data do not tell them apart.
+    Open,
+    /// It has no values.
+    Absent,
+}
+
+/// What a contest ends with. Cells without values are left out of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContestOutcome {
+    /// The leader beats every other cell.
+    Best,
+    /// Some are equivalent to the leader within the margin, and it beats the rest.
+    Tied,
+    /// At least one cell is not told apart from the leader.
+    Undecided,
+    /// Fewer than two cells have values.
+    NoContest,
 }
 
 /// What became of a claim.

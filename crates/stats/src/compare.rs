@@ -119,7 +119,7 @@ impl PairedEffect {
             ratio,
             interval_95: ratios.as_ref().map(|d| d.interval(0.95)),
             interval_90: ratios.as_ref().map(|d| d.interval(0.90)),
-            p: wilcoxon::signed_rank(&differences_of(cell, baseline)).map(|test| test.p),
+            p: rank_test(cell, baseline),
             difference: differences.map(|d| d.interval(0.95)),
             equal: cell == baseline,
         }
@@ -168,6 +168,11 @@ fn side(interval: Interval, none: f64, p: Option<f64>) -> Verdict {
     } else {
         Verdict::CannotTell { why: CannotTell::TooNoisy }
     }
+}
+
+/// P value of the rank test of two cells, from values in the same order of blocks; absent without values.
+pub fn rank_test(cell: &[f64], baseline: &[f64]) -> Option<f64> {
+    wilcoxon::signed_rank(&differences_of(cell, baseline)).map(|test| test.p)
 }
 
 /// What the rank test ranks: log ratios, because noise and effects multiply; plain differences where a value is not positive.

@@ -5,6 +5,7 @@ pub mod analysis;
 pub mod bootstrap;
 mod claims;
 pub mod compare;
+pub mod contest;
 mod estimate;
 #[cfg(test)]
 mod fixture;
@@ -41,7 +42,8 @@ pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&
     let cells: Vec<_> =
         (0..plan.cells.len()).map(|cell| estimate::cell(cell, &trials, metrics, &mut bootstrap)).collect();
     let comparisons = compare::compare(study, plan, &trials, &mut bootstrap);
+    let contests = contest::contests(study, plan, &trials, metrics, &mut bootstrap);
     let claims = claims::claims(study, plan, &trials, &mut bootstrap);
     let warnings = warnings::warnings(study, plan, &trials, &cells, &comparisons);
-    Analysis { complete_blocks: trials.complete_blocks(), cells, comparisons, claims, warnings }
+    Analysis { complete_blocks: trials.complete_blocks(), cells, comparisons, contests, claims, warnings }
 }

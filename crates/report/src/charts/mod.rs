@@ -12,6 +12,8 @@ mod frame;
 mod memory;
 mod throughput;
 
+pub(crate) use canvas::SERIES;
+
 use crate::Input;
 use crate::layout::Layout;
 

@@ -28,7 +28,7 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         .find_map(|estimate| estimate.interval)
         .map_or_else(String::new, |interval| format!("{} ", share(interval.confidence)));
     let step = |name, text: String, source| Step { name, text, source };
-    vec![
+    let mut steps = vec![
         step(
             "Design",
             format!(
@@ -77,7 +77,14 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
             "A response time starts at the intended send, not at the actual one, so that a slow server cannot hide the requests that it delayed.".to_owned(),
             "G. Tene, How NOT to Measure Latency, 2013 (coordinated omission)",
         ),
-    ]
+    ];
+    if input.analysis.contests.iter().any(|contest| contest.rivals.len() > 1) {
+        let pairs = "Which level is the best under a condition is decided between all pairs of levels, not only against the baseline. Their P values are corrected over all pairs under all conditions in the same metric, so that choosing the level that looks best makes no winner of chance.".to_owned();
+        let source = "J. C. Hsu, Multiple Comparisons: Theory and Methods, 1996";
+        let place = steps.iter().position(|step| step.name == "Equivalence").unwrap_or(steps.len());
+        steps.insert(place, step("Who wins where", pairs, source));
+    }
+    steps
 }
 
 /// The record of the machine.

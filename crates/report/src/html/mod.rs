@@ -1,6 +1,7 @@
 //! The report as one page that needs nothing else: no network, no script to be read, no file beside it.
 
 mod detail;
+mod heatmap;
 mod matrix;
 mod method;
 mod results;
@@ -12,6 +13,7 @@ use crate::Input;
 use crate::charts::{self, Chart};
 use crate::failures::failures;
 use crate::html::detail::{ComparisonRow, Force, MetricTable};
+use crate::html::heatmap::HeatMap;
 use crate::html::matrix::Matrix;
 use crate::html::method::{Fact, Step};
 use crate::html::results::ResultTable;
@@ -44,6 +46,8 @@ pub fn html(input: &Input) -> String {
             .map_or_else(|| input.first_metric().to_owned(), |metric| words::phrase(metric.title)),
         verdicts: summary::verdicts(input, &layout),
         ground: summary::ground(input, &layout),
+        maps: heatmap::maps(input, &layout),
+        hues: heatmap::hues(&layout),
         matrix: matrix::matrix(input, &layout),
         many: layout.groups.len() > MANY,
         tables: results::tables(input, &layout, &failures),
@@ -95,6 +99,8 @@ struct Page<'a> {
     first_metric: String,
     verdicts: Vec<Sentence>,
     ground: Vec<String>,
+    maps: Vec<HeatMap>,
+    hues: Vec<(usize, String)>,
     matrix: Option<Matrix>,
     many: bool,
     tables: Vec<ResultTable>,

@@ -1,0 +1,179 @@
+//! Which level of the compared factor is the best, under each combination of the other factors.
+//!
+//! The best of several levels is chosen by the data, and a level that was chosen for having done well looks better than it is. So
+//! every pair of levels under every combination is tested, not only those that look good afterwards, and Holm's correction goes over
+//! all of them: the chance of any false "better than" in one metric stays at 5 %, whichever level is asked about. This is the
+//! all-pairwise form of comparisons with the best (Hsu 1996, "Multiple comparisons: theory and methods", chapters 4 and 5).
+
+use indexmap::IndexMap;
+use wirelab_model::metric::{Better, Metric};
+use wirelab_model::plan::Plan;
+use wirelab_model::study::Study;
+
+use crate::analysis::{CannotTell, Contest, ContestOutcome, Rival, Standing, Verdict, find};
+use crate::bootstrap::Bootstrap;
+use crate::compare::{PairedEffect, blocks_needed, rank_test};
+use crate::holm::holm;
+use crate::quantile;
+use crate::trials::Trials;
+
+/// The contests of every compared metric, metric by metric, in the order of the study.
+pub fn contests(
+    study: &Study,
+    plan: &Plan,
+    trials: &Trials<'_>,
+    metrics: &[&Metric],
+    bootstrap: &mut Bootstrap,
+) -> Vec<Contest> {
+    let fields = fields(study, plan);
+    let in_metric = |name: &String| {
+        let better = find(metrics, name).map_or(Better::Lower, |metric| metric.better);
+        contests_in(name, better, study.compare.margin.0, &fields, trials, bootstrap)
+    };
+    study.compare.metrics.iter().flat_map(in_metric).collect()
+}
+
+const fn pairs_of(cells: usize) -> usize {
+    cells * cells.saturating_sub(1) / 2
+}
+
+/// Cells that differ in the compared factor alone.
+struct Field {
+    levels: IndexMap<String, String>,
+    cells: Vec<usize>,
+}
+
+/// The fields with at least two cells. A/A twins do not compete.
+fn fields(study: &Study, plan: &Plan) -> Vec<Field> {
+    let mut fields: Vec<Field> = Vec::new();
+    for (number, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| cell.twin_of.is_none()) {
+        let mut levels = cell.levels.clone();
+        if levels.shift_remove(&study.compare.factor).is_none() {
+            continue;
+        }
+        match fields.iter_mut().find(|field| field.levels == levels) {
+            Some(field) => field.cells.push(number),
+            None => fields.push(Field { levels, cells: vec![number] }),
+        }
+    }
+    fields.retain(|field| field.cells.len() > 1);
+    fields
+}
+
+fn contests_in(
+    metric: &str,
+    better: Better,
+    margin: f64,
+    fields: &[Field],
+    trials: &Trials<'_>,
+    bootstrap: &mut Bootstrap,
+) -> Vec<Contest> {
+    let needed = blocks_needed(fields.iter().map(|field| pairs_of(field.cells.len())).sum());
+    let tests: Vec<_> = fields.iter().flat_map(|field| tests(field, metric, trials)).collect();
+    let corrected = holm(&tests.iter().map(|test| test.p).collect::<Vec<_>>());
+    let p_of = |a: usize, b: usize| {
+        let place = tests.iter().position(|test| test.cells == (a.min(b), a.max(b)))?;
+        Some((tests[place].p, corrected[place]))
+    };
+    let contest = |field: &Field| {
+        let ranking = ranking(field, metric, better, trials);
+        let leader = ranking.first().filter(|(_, median)| median.is_some()).map(|(cell, _)| *cell);
+        let rivals: Vec<_> = ranking
+            .iter()
+            .skip(usize::from(leader.is_some()))
+            .map(|(cell, median)| {
+                let (Some(leader), Some(_)) = (leader, median) else { return absent(*cell) };
+                let values = trials.paired(&[leader, *cell], metric);
+                let effect = PairedEffect::of(&values[0], &values[1], bootstrap);
+                let (p, p_holm) = p_of(leader, *cell).unzip();
+                let verdict = effect.verdict(needed, p_holm, margin);
+                Rival {
+                    cell: *cell,
+                    blocks: effect.blocks,
+                    ratio: effect.ratio,
+                    interval: effect.interval_95,
+                    p,
+                    p_holm,
+                    verdict,
+                    standing: standing(verdict, better),
+                }
+            })
+            .collect();
+        Contest {
+            metric: metric.to_owned(),
+            levels: field.levels.clone(),
+            leader,
+            outcome: outcome(&rivals),
+            rivals,
+            blocks_needed: needed,
+        }
+    };
+    fields.iter().map(contest).collect()
+}
+
+/// The rank test of two cells, the lower number first.
+struct Test {
+    cells: (usize, usize),
+    p: f64,
+}
+
+fn tests(field: &Field, metric: &str, trials: &Trials<'_>) -> Vec<Test> {
+    let mut tests = Vec::new();
+    for (place, &a) in field.cells.iter().enumerate() {
+        for &b in &field.cells[place + 1..] {
+            let values = trials.paired(&[a, b], metric);
+            if let Some(p) = rank_test(&values[0], &values[1]) {
+                tests.push(Test { cells: (a.min(b), a.max(b)), p });
+            }
+        }
+    }
+    tests
+}
+
+/// The cells with their medians, the best first, those without values last; equals in the order of the plan.
+fn ranking(field: &Field, metric: &str, better: Better, trials: &Trials<'_>) -> Vec<(usize, Option<f64>)> {
+    let median = |cell: usize| {
+        let values: Vec<_> = trials.measured(cell, metric).into_iter().map(|(_, value)| value).collect();
+        quantile::median(&values)
+    };
+    let mut ranking: Vec<_> = field.cells.iter().map(|cell| (*cell, median(*cell))).collect();
+    ranking.sort_by(|(_, a), (_, b)| match (a, b) {
+        (Some(a), Some(b)) if better == Better::Higher => b.total_cmp(a),
+        (Some(a), Some(b)) => a.total_cmp(b),
+        (a, b) => a.is_none().cmp(&b.is_none()),
+    });
+    ranking
+}
+
+const fn absent(cell: usize) -> Rival {
+    let verdict = Verdict::CannotTell { why: CannotTell::NoValues };
+    Rival { cell, blocks: 0, ratio: None, interval: None, p: None, p_holm: None, verdict, standing: Standing::Absent }
+}
+
+/// What a verdict on the leader's value, against that of a rival that has values, means for the rival.
+const fn standing(verdict: Verdict, better: Better) -> Standing {
+    match (verdict, better) {
+        (Verdict::Less, Better::Lower) | (Verdict::More, Better::Higher) => Standing::Beaten,
+        (Verdict::Equivalent, _) => Standing::Tied,
+        // Neither is a leader by its median told apart that does worse in the blocks that the two have in common.
+        (Verdict::Less | Verdict::More | Verdict::CannotTell { .. }, _) => Standing::Open,
+    }
+}
+
+/// What follows from the rivals' standings.
+fn outcome(rivals: &[Rival]) -> ContestOutcome {
+    let any = |standing| rivals.iter().any(|rival| rival.standing == standing);
+    if any(Standing::Open) {
+        ContestOutcome::Undecided
+    } else if any(Standing::Tied) {
+        ContestOutcome::Tied
+    } else if any(Standing::Beaten) {
+        ContestOutcome::Best
+    } else {
+        ContestOutcome::NoContest
+    }
+}
+
+#[cfg(test)]
+#[path = "contest_tests.rs"]
+mod contest_tests;
