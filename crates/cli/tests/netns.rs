@@ -8,6 +8,7 @@ mod support;
 use std::collections::HashSet;
 use std::fs;
 use std::process::Stdio;
+use std::time::Duration;
 
 use lab::{manifest, namespaces_are_allowed, trials};
 use support::{eventually, run, wirelab};
@@ -71,9 +72,20 @@ fn each_protocol_needs_the_round_trips_of_its_handshake() {
 #[test]
 fn a_killed_run_leaves_neither_process_nor_namespace() {
     let Some(folder) = folder_with_study() else { return };
-    // Killed as soon as the network is there, and in the middle of a trial.
-    for words in ["fabric", "endpoint server"] {
-        let mut child = wirelab(folder.path(), &["run", "study.toml", "--quiet"])
+    let overlay = STUDY.replace("[workload]\n", "[workload]\nnetwork = \"overlay\"\nservers = \"near + far\"\n");
+    assert_ne!(overlay, STUDY);
+    fs::write(folder.path().join("overlay.toml"), overlay).unwrap();
+    // Killed as soon as there is such a process, or some time later: while the network is made, while pods and services are,
+    // and in the middle of a trial.
+    for (study, words, later_ms) in [
+        ("study.toml", "fabric", 0),
+        ("study.toml", "endpoint server", 0),
+        ("overlay.toml", "fabric", 20),
+        ("overlay.toml", "fabric", 230),
+        ("overlay.toml", "endpoint client", 0),
+        ("overlay.toml", "endpoint client", 410),
+    ] {
+        let mut child = wirelab(folder.path(), &["run", study, "--quiet"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -83,6 +95,8 @@ fn a_killed_run_leaves_neither_process_nor_namespace() {
             descendants = children(child.id());
             descendants.iter().any(|pid| command(*pid).contains(words))
         });
+        std::thread::sleep(Duration::from_millis(later_ms));
+        descendants = children(child.id());
         let ours = fs::read_link("/proc/self/ns/net").unwrap();
         let theirs: HashSet<_> = descendants.iter().flat_map(|pid| namespaces(*pid)).filter(|ns| *ns != ours).collect();
         child.kill().unwrap();

@@ -83,7 +83,7 @@ fn cloud_quic_has_the_papers_three_placements_of_which_two_are_links() {
 fn cluster_http3_has_the_papers_scenarios_over_a_wire_and_asks_the_first_one_at_a_distance() {
     let study = find("cluster-http3").unwrap();
     let (plan, _) = planned(study, None);
-    assert_eq!((plan.cells.len(), plan.comparisons.len(), plan.min_blocks), (108, 96, 12));
+    assert_eq!((plan.cells.len(), plan.comparisons.len(), plan.min_blocks), (120, 108, 12));
     for cell in &plan.cells {
         let job = &cell.job;
         assert_eq!((job.network, job.address), (Network::Overlay, Address::Service));
@@ -105,7 +105,7 @@ fn cluster_http3_has_the_papers_scenarios_over_a_wire_and_asks_the_first_one_at_
 fn cluster_http3_as_published_has_ten_trials_of_ten_requests() {
     let study = find("cluster-http3").unwrap();
     let (plan, _) = planned(study, Some("faithful"));
-    assert_eq!((plan.cells.len(), plan.min_blocks, plan.max_blocks), (81, 10, 10));
+    assert_eq!((plan.cells.len(), plan.min_blocks, plan.max_blocks), (90, 10, 10));
     for Cell { job, .. } in &plan.cells {
         assert_eq!(
             (job.extent, job.connections, job.warm_up),
@@ -126,7 +126,7 @@ fn cluster_http3_takes_what_is_installed() {
     assert_eq!(warnings.len(), 2);
     let (plan, _) = plan(&study).unwrap();
     assert!(plan.cells.iter().all(|cell| cell.job.server == "builtin"));
-    assert_eq!(plan.cells.len(), 5 * 12);
+    assert_eq!(plan.cells.len(), 6 * 12);
 }
 
 #[test]
