@@ -231,3 +231,59 @@ const fn link(round_trip_ns: u64, rate: Option<u64>, rate_up: Option<u64>) -> Li
 pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a link would be measured to do if it did exactly what it was told.
+    fn exact(link: &Link) -> Reading {
+        let bits = |rate: Option<BitRate>| rate.map(|rate| rate.0 as f64);
+        let lost = Loss { lost: (link.loss.0 * 4000.0) as u64, of: 4000 };
+        Reading {
+            round_trip_ns: Some(link.round_trip.nanos()),
+            round_trip_min_ns: Some(link.round_trip.nanos()),
+            round_trip_loaded_ns: link.rate.map(|rate| link.round_trip.nanos() + link.queue_ns(rate) as u64),
+            rate_up: bits(link.rate_up.or(link.rate)),
+            rate: bits(link.rate),
+            loss_up: lost,
+            loss: lost,
+            mtu: link.mtu,
+            missed: 0,
+        }
+    }
+
+    #[test]
+    fn every_preset_that_does_what_it_was_told_is_within_its_tolerances() {
+        for Preset { name, link, .. } in PRESETS {
+            assert_eq!(link.misses(&exact(&link)), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_a_tolerance_is_named() {
+        let link = link(10_000_000, Some(100_000_000), Some(10_000_000));
+        let exact = exact(&link);
+        let more = |ns: Option<u64>, share: f64| ns.map(|ns| (ns as f64 * share) as u64);
+        for (reading, word) in [
+            (Reading { round_trip_ns: more(exact.round_trip_ns, 1.06), ..exact }, "round trip is"),
+            (Reading { round_trip_ns: more(exact.round_trip_ns, 0.94), ..exact }, "round trip is"),
+            (Reading { round_trip_ns: None, ..exact }, "nothing came back"),
+            (Reading { round_trip_loaded_ns: more(exact.round_trip_loaded_ns, 1.1), ..exact }, "under load"),
+            (Reading { rate: exact.rate.map(|rate| rate * 1.03), ..exact }, "rate is"),
+            (Reading { rate_up: exact.rate_up.map(|rate| rate * 0.97), ..exact }, "rate is"),
+            (Reading { loss: Loss { lost: 1, of: 4000 }, ..exact }, "1 of 4000"),
+            (Reading { mtu: 1499, ..exact }, "MTU"),
+            (Reading { missed: 1, ..exact }, "lost 1 frames"),
+        ] {
+            let miss = link.misses(&reading).unwrap_or_default();
+            assert!(miss.contains(word), "{word}: `{miss}`");
+        }
+        // A queue that was not full adds less, which is not the link's fault.
+        assert_eq!(link.misses(&Reading { round_trip_loaded_ns: exact.round_trip_ns, ..exact }), None);
+        let lossy = Link { loss: Share(0.05), ..link };
+        let lost = |lost| Reading { loss: Loss { lost, of: 4000 }, loss_up: Loss { lost: 200, of: 4000 }, ..exact };
+        assert_eq!(lossy.misses(&lost(230)), None);
+        assert!(lossy.misses(&lost(300)).is_some() && lossy.misses(&lost(100)).is_some());
+    }
+}
