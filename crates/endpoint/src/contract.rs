@@ -89,6 +89,8 @@ fn try_serve(
     read_words(input, move |word, _| words.send(word).is_ok());
     // Only `stop` is a word for servers; the end of the channel is the end of the input.
     let word = inbox.recv().unwrap_or(Command::Stop);
+    // Before the connections that are still open are closed.
+    let transport = bound.accounts.map(|accounts| Box::new(accounts.totals().report()));
     let _ = ask.send(true);
     let stopped = runtime.block_on(async { tokio::time::timeout(GOODBYE, running).await });
     runtime.shutdown_background();
@@ -98,7 +100,7 @@ fn try_serve(
     if let Ok(Err(error)) = stopped {
         return Err(Refusal::failed(format!("the server ended by itself: {error}")));
     }
-    output.say(&Event::Done { requests: Some(site.answered()), errors: Default::default(), configured })
+    output.say(&Event::Done { requests: Some(site.answered()), errors: Default::default(), configured, transport })
 }
 
 fn try_request(
@@ -129,7 +131,8 @@ fn try_request(
     }
     outcome.results.write(&path).map_err(writing)?;
     let (requests, errors) = outcome.results.counts();
-    output.say(&Event::Done { requests: Some(requests), errors, configured: outcome.configured })
+    let (configured, transport) = (outcome.configured, outcome.transport.map(Box::new));
+    output.say(&Event::Done { requests: Some(requests), errors, configured, transport })
 }
 
 /// A panic is an error like others to whoever reads the events; where it happened is on standard error.

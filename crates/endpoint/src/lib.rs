@@ -12,6 +12,7 @@ pub mod load;
 pub mod look;
 mod payload;
 mod quic_config;
+mod quic_log;
 mod quic_session;
 mod quic_socket;
 #[cfg(test)]
@@ -22,6 +23,8 @@ mod refusal;
 mod server;
 mod socket;
 mod tls;
+mod transport_accounts;
+mod transport_reading;
 mod udp_message;
 mod udp_socket;
 mod wait;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::{Congestion, Transport};
 
 use crate::client::transport::Failure;
+use crate::quic_log::Qlog;
 use crate::quic_session::REJECTED;
 use crate::quic_socket::QuicSocket;
 use crate::refusal::Refusal;
@@ -40,11 +42,12 @@ const DISCOVERY_ENDS: u16 = 1452;
 #[derive(Debug, Clone)]
 pub struct QuicSettings {
     spec: Transport,
+    qlog: Option<Qlog>,
 }
 
 impl QuicSettings {
-    /// Checks everything that can be checked without a socket.
-    pub fn new(spec: &Transport, qlog: bool) -> Result<Self, Refusal> {
+    /// Checks everything that can be checked without a socket. `role` is the first word of the names of qlog files.
+    pub fn new(spec: &Transport, qlog_dir: Option<&Path>, role: &'static str) -> Result<Self, Refusal> {
         let refuse = |field: &str, why: &str| Err(Refusal::unsupported(format!("`{field}`: {why}")));
         if spec.no_delay.is_some() {
             return refuse("no_delay", "it is an option of TCP; QUIC has no Nagle algorithm to switch");
@@ -55,9 +58,6 @@ impl QuicSettings {
                 "it is an option of TCP; QUIC's counterpart is the resumption policy `zero_rtt`",
             );
         }
-        if qlog {
-            return refuse("qlog_dir", "the built-in endpoint is built without quinn's qlog");
-        }
         if spec.max_udp_payload.is_some_and(|size| !PAYLOADS.contains(&size)) {
             return refuse("max_udp_payload", "QUIC needs between 1200 and 65527 bytes (RFC 9000, section 14)");
         }
@@ -66,7 +66,8 @@ impl QuicSettings {
                 return refuse(field, "QUIC needs between 1 and 2^62 - 1 bytes");
             }
         }
-        Ok(Self { spec: spec.clone() })
+        let qlog = qlog_dir.map(|folder| Qlog::new(folder, role)).transpose()?;
+        Ok(Self { spec: spec.clone(), qlog })
     }
 
     /// quinn's transport configuration. `idle` ends a connection that nothing arrives on.
@@ -97,6 +98,15 @@ impl QuicSettings {
         }
         config.enable_segmentation_offload(self.spec.gso != Some(false));
         Ok(config)
+    }
+
+    /// The configuration for one further connection, which writes its qlog file; absent where none is asked for, so that
+    /// all connections can share one.
+    pub fn logged(&self, idle: Duration) -> Result<Option<Arc<TransportConfig>>, Refusal> {
+        let Some(qlog) = &self.qlog else { return Ok(None) };
+        let mut config = self.transport(idle)?;
+        config.qlog_stream(Some(qlog.stream()?));
+        Ok(Some(Arc::new(config)))
     }
 
     /// Opens a socket at `local` with all settings in force; a client's is connected to `server`, so that it hears if

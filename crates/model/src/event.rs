@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::ErrorKind;
+use crate::transport::TransportReport;
 
 /// One line of an endpoint's standard output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +38,9 @@ pub enum Event {
         /// What was negotiated, for example `cipher`, `group`, `alpn`; and further facts worth recording.
         #[serde(default)]
         configured: Configured,
+        /// What the transport says of the connections; absent: the endpoint does not report it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        transport: Option<Box<TransportReport>>,
     },
     /// Something made it impossible to go on. The exit status is 1.
     Error {

@@ -23,6 +23,7 @@ pub mod selector;
 pub mod settings;
 pub mod spec;
 pub mod study;
+pub mod transport;
 pub mod units;
 pub mod usage;
 pub mod warning;

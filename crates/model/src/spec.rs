@@ -33,7 +33,7 @@ pub struct ServerSpec {
     pub document_root: Option<PathBuf>,
     /// The features that the trial needs.
     pub features: Vec<Feature>,
-    /// A folder for qlog files.
+    /// An existing folder for qlog files, at least one per QUIC connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qlog_dir: Option<PathBuf>,
     /// Threads that serve requests; absent: the library's default.
@@ -100,7 +100,7 @@ pub struct ClientSpec {
     pub recording: Recording,
     /// The file to write the records (JSON lines) or the histograms (one JSON object) to.
     pub results: PathBuf,
-    /// A folder for qlog files.
+    /// An existing folder for qlog files, at least one per QUIC connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qlog_dir: Option<PathBuf>,
     /// Threads that send requests; absent: the library's default.

@@ -75,6 +75,12 @@ impl Folder {
         self.0.join("logs")
     }
 
+    /// `qlog/`, with a folder for each trial whose endpoints wrote qlog files; absent where none were asked for.
+    #[must_use]
+    pub fn qlog(&self) -> PathBuf {
+        self.0.join("qlog")
+    }
+
     /// `work/`.
     #[must_use]
     pub fn work(&self) -> PathBuf {
@@ -180,17 +186,36 @@ impl Folder {
         }
     }
 
+    /// A new folder for the qlog files of an endpoint in a trial: `qlog/trial-000042/server`, absolute, because endpoints may run
+    /// in a folder of their own.
+    pub(crate) fn make_qlog(&self, trial: &Trial, role: &str) -> Result<PathBuf, RunError> {
+        let path = self.qlog().join(stem(trial)).join(role);
+        fs::create_dir_all(&path).map_err(RunError::io("cannot make the folder", &path))?;
+        fs::canonicalize(&path).map_err(RunError::io("cannot find", &path))
+    }
+
+    /// Removes the qlog files of a trial, if there are any.
+    pub(crate) fn remove_qlog(&self, trial: &Trial) -> Result<(), RunError> {
+        let path = self.qlog().join(stem(trial));
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(RunError::io("cannot remove", &path)(error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Removes what a trial left that never reached the journal: its samples would otherwise be counted by whoever
     /// reads `samples/*.parquet`.
     pub(crate) fn remove_orphans(&self, is_recorded: impl Fn(u32) -> bool) -> Result<(), RunError> {
-        for folder in [self.samples(), self.logs()] {
+        let kept = Some(self.qlog()).filter(|folder| folder.exists());
+        for folder in [self.samples(), self.logs()].into_iter().chain(kept) {
             let entries = fs::read_dir(&folder).map_err(RunError::io("cannot list the folder", &folder))?;
             for entry in entries {
                 let path = entry.map_err(RunError::io("cannot list the folder", &folder))?.path();
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 let orphan = number_in(&name).is_some_and(|number| !is_recorded(number));
                 if orphan || name.ends_with(TEMPORARY) {
-                    fs::remove_file(&path).map_err(RunError::io("cannot remove", &path))?;
+                    let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+                    removed.map_err(RunError::io("cannot remove", &path))?;
                 }
             }
         }
@@ -271,7 +296,13 @@ mod tests {
         for name in ["trial-000000.parquet", "trial-000001.parquet", "trial-000000.parquet.part", "notes.txt"] {
             fs::write(folder.samples().join(name), "x").unwrap();
         }
+        for number in [0, 1] {
+            let trial = Trial { number, block: 0, position: 0, cell: 0, seed: 0 };
+            fs::write(folder.make_qlog(&trial, "server").unwrap().join("server-000000.sqlog"), "x").unwrap();
+        }
         folder.remove_orphans(|number| number == 0).unwrap();
+        assert!(folder.qlog().join("trial-000000/server/server-000000.sqlog").exists());
+        assert!(!folder.qlog().join("trial-000001").exists());
         let mut left: Vec<_> =
             fs::read_dir(folder.samples()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         left.sort();

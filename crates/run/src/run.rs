@@ -58,6 +58,7 @@ pub struct Run {
     /// A warning that the manifest gets once the run is locked.
     pub(crate) unwritten: Option<Warning>,
     pub(crate) limits: Limits,
+    pub(crate) qlog: bool,
 }
 
 impl Run {
@@ -138,6 +139,7 @@ impl Run {
             torn: 0,
             unwritten: None,
             limits: Limits::default(),
+            qlog: false,
         }
     }
 
@@ -180,6 +182,12 @@ impl Run {
     /// Sets how long endpoints may take for what is not measured.
     pub const fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
+    }
+
+    /// Sets whether QUIC endpoints write qlog files, to `qlog/trial-NNNNNN/server` and `client`. They cost a system call per
+    /// packet. An endpoint whose library has no qlog then says that the trial is unsupported.
+    pub const fn set_qlog(&mut self, qlog: bool) {
+        self.qlog = qlog;
     }
 
     /// The samples of a trial; empty if it has none, because it failed or recorded histograms.

@@ -218,6 +218,7 @@ impl Session<'_> {
             folder: &run.folder,
             files,
             limits: run.limits,
+            qlog: run.qlog,
             stop: self.stop,
         }
         .run(trial)

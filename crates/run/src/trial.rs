@@ -1,6 +1,7 @@
 //! The life cycle of one trial: fresh processes, one measured window, everything checked, everything ended.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use wirelab_model::metric::{Value, Values};
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Job, Plan, Trial};
 use wirelab_model::spec::{Extent, Pause, Schedule};
+use wirelab_model::transport::TransportReport;
 use wirelab_model::warning::Warning;
 use wirelab_observe::drops::COUNTERS;
 use wirelab_observe::{Observer, Reaped, Targets, Window};
@@ -59,6 +61,8 @@ pub(crate) struct Bench<'a> {
     pub folder: &'a Folder,
     pub files: &'a Files,
     pub limits: Limits,
+    /// Whether QUIC endpoints are to write qlog files.
+    pub qlog: bool,
     pub stop: &'a AtomicBool,
 }
 
@@ -68,6 +72,9 @@ struct Facts {
     server: Configured,
     client: Configured,
     window_ns: u64,
+    /// What the endpoints report of their transport.
+    server_transport: Option<Box<TransportReport>>,
+    client_transport: Option<Box<TransportReport>>,
     values: Values,
     results: Option<String>,
     network: Aftermath,
@@ -95,6 +102,7 @@ impl Bench<'_> {
                 for log in logs {
                     remove(&log)?;
                 }
+                self.folder.remove_qlog(trial)?;
                 return Ok(None);
             }
             Err(Cut::Run(error)) => return Err(error),
@@ -140,6 +148,7 @@ impl Bench<'_> {
             Results::Histograms(histograms) => wirelab_stats::summarise_histograms(histograms, facts.window_ns)
                 .map_err(|why| Cut::failed(Blame::Client, why))?,
         };
+        values.extend(wirelab_stats::transport(facts.client_transport.as_deref(), facts.server_transport.as_deref()));
         let window = Window { ns: facts.window_ns, requests: tally.ok, bytes: tally.bytes(cell) };
         for observer in &mut observers {
             values.extend(observer.values(&window));
@@ -171,7 +180,9 @@ impl Bench<'_> {
         let mut servers = Vec::new();
         for (number, address) in (0..).zip(&addresses.servers) {
             let path = self.files.folder.join(format!("server{number}.json"));
-            spec::write(&path, &spec::server(job, *address, self.files))?;
+            let mut of_server = spec::server(job, *address, self.files);
+            of_server.qlog_dir = self.qlog_dir(trial, job, &server_name(number))?;
+            spec::write(&path, &of_server)?;
             let log = self.folder.log(trial, &server_log(number));
             let launch = Launch { role: Role::Server, number, endpoint: &server, job, spec: &path, log: &log };
             servers.push(Player::start(self.lab, &launch)?);
@@ -192,7 +203,9 @@ impl Bench<'_> {
         let port = self.lab.publish(job, &ports).map_err(of_lab)?;
 
         let client_spec = self.files.folder.join("client.json");
-        spec::write(&client_spec, &spec::client(trial, cell, addresses.connect, port, self.files)?)?;
+        let mut of_client = spec::client(trial, cell, addresses.connect, port, self.files)?;
+        of_client.qlog_dir = self.qlog_dir(trial, job, "client")?;
+        spec::write(&client_spec, &of_client)?;
         let log = self.folder.log(trial, CLIENT_LOG);
         let launch = Launch { role: Role::Client, number: 0, endpoint: &client, job, spec: &client_spec, log: &log };
         let mut client = Player::start(self.lab, &launch)?;
@@ -241,28 +254,47 @@ impl Bench<'_> {
         client.send(Command::Finish)?;
         let attempt = "closing its connections and writing its results";
         match client.wait(attempt, limits.finish, &mut servers, stop)? {
-            Event::Done { configured, .. } => facts.client.extend(configured),
+            Event::Done { configured, transport, .. } => {
+                facts.client.extend(configured);
+                facts.client_transport = transport;
+            }
             other => return Err(client.unexpected(&other, attempt)),
         }
         let client = client.end("ending after `done`", limits.exit)?;
 
         let attempt = "stopping";
-        let mut usages = Vec::new();
+        let (mut usages, mut transports) = (Vec::new(), Vec::new());
         for server in &mut servers {
             server.send(Command::Stop)?;
             match server.wait(attempt, limits.exit, &mut [], stop)? {
-                Event::Done { configured, .. } => facts.server.extend(configured),
+                Event::Done { configured, transport, .. } => {
+                    facts.server.extend(configured);
+                    transports.push(transport);
+                }
                 other => return Err(server.unexpected(&other, attempt)),
             }
             usages.push(server.end("ending after `done`", limits.exit)?.usage);
         }
         let together = |sum: Option<Usage>, one: Option<Usage>| Some(sum?.with(one?));
         let usage = usages.into_iter().reduce(together).flatten();
+        // What one server does not report is not known of all.
+        let together = |sum: Option<Box<TransportReport>>, one: Option<Box<TransportReport>>| {
+            Some(Box::new(sum?.and(one.as_ref()?)))
+        };
+        facts.server_transport = transports.into_iter().reduce(together).flatten();
         let reaped = Reaped { server: usage, client: client.usage };
         for observer in observers.iter_mut() {
             observer.reaped(&reaped);
         }
         Ok(())
+    }
+
+    /// Where an endpoint is to leave qlog files; nowhere if none are kept, or if its protocol has none.
+    fn qlog_dir(&self, trial: &Trial, job: &Job, of: &str) -> Result<Option<PathBuf>, RunError> {
+        if !self.qlog || !job.protocol.uses_quic() {
+            return Ok(None);
+        }
+        self.folder.make_qlog(trial, of).map(Some)
     }
 
     fn lab_of(&self, job: &Job) -> Result<LabOf, Cut> {
@@ -316,9 +348,13 @@ struct LabOf {
     client: Endpoint,
 }
 
-/// The first server's log has the name that it has where there is only one.
+/// The first server has the name that it has where there is only one.
+fn server_name(number: u32) -> String {
+    if number == 0 { "server".to_owned() } else { format!("server{number}") }
+}
+
 fn server_log(number: u32) -> String {
-    if number == 0 { "server.log".to_owned() } else { format!("server{number}.log") }
+    format!("{}.log", server_name(number))
 }
 
 const CLIENT_LOG: &str = "client.log";

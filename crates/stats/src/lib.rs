@@ -16,6 +16,7 @@ pub mod quantile;
 pub mod simulation;
 mod stop;
 mod summary;
+mod transport;
 pub mod trend;
 mod trials;
 mod warnings;
@@ -30,6 +31,7 @@ pub use analysis::Analysis;
 pub use metrics::METRICS;
 pub use stop::{enough, is_precise};
 pub use summary::{response_counts, summarise, summarise_histograms};
+pub use transport::{TRANSPORT_METRICS, transport};
 
 /// Everything that a report says beside the raw values: the same study, plan and records always give the same analysis.
 ///

@@ -12,6 +12,7 @@ use wirelab_model::histogram::Histograms;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Sample;
 use wirelab_model::spec::ClientSpec;
+use wirelab_model::transport::TransportReport;
 
 use crate::finding::{Finding, Stop, demand};
 use crate::stage::{Party, Stage};
@@ -49,8 +50,13 @@ macro_rules! went {
     };
 }
 
-/// What `done` says: requests that succeeded, those that failed, and what was in force.
-type Counts = (Option<u64>, IndexMap<ErrorKind, u64>, Configured);
+/// What `done` says.
+struct Done {
+    requests: Option<u64>,
+    errors: IndexMap<ErrorKind, u64>,
+    configured: Configured,
+    transport: Option<TransportReport>,
+}
 
 /// A started endpoint that is being talked to.
 struct Talk<'a> {
@@ -115,11 +121,17 @@ impl<'a> Talk<'a> {
         })
     }
 
-    fn done(&mut self) -> Finding<Answer<Counts>> {
+    fn done(&mut self) -> Finding<Answer<Done>> {
         match went!(self.next("`done`")) {
-            Event::Done { requests, errors, configured } => {
+            Event::Done { requests, errors, configured, transport } => {
                 self.ends_with(0, "`done`")?;
-                Ok(Answer::Went((requests, errors, configured)))
+                let transport = transport.map(|report| *report);
+                if let Some(report) = &transport {
+                    report.check().map_err(|why| {
+                        Stop::broken(format!("{}: `done.transport` is not what a transport can say: {why}", self.who))
+                    })?;
+                }
+                Ok(Answer::Went(Done { requests, errors, configured, transport }))
             }
             other => self.unexpected("`done`", &other),
         }
@@ -155,17 +167,19 @@ impl<'a> Server<'a> {
     }
 
     /// Stops it by the word or by the end of its input, and demands a clean end.
-    pub fn stop(mut self, by_word: bool) -> Finding {
+    /// What it reports of its transport, if it was stopped by the word and reports it.
+    pub fn stop(mut self, by_word: bool) -> Finding<Option<TransportReport>> {
         if by_word {
             self.talk.send(Command::Stop)?;
             return match self.talk.done()? {
-                Answer::Went(_) => Ok(()),
+                Answer::Went(done) => Ok(done.transport),
                 other => {
                     Err(Stop::broken(format!("{}: expected `done` after `stop`; {}", self.talk.who, other.words())))
                 }
             };
         }
-        self.talk.ends_with(0, "the end of its input")
+        self.talk.ends_with(0, "the end of its input")?;
+        Ok(None)
     }
 
     /// Kills it with SIGKILL.
@@ -185,6 +199,8 @@ pub struct Run {
     pub requests: Option<u64>,
     /// Requests that it says failed.
     pub errors: IndexMap<ErrorKind, u64>,
+    /// What it reports of its transport, if it does.
+    pub transport: Option<TransportReport>,
 }
 
 /// Runs a client to its end; `in_window` is called right after the second `go`.
@@ -211,9 +227,9 @@ pub fn run_client(
         other => return talk.unexpected("`end`", &other),
     };
     talk.send(Command::Finish)?;
-    let (requests, errors, last) = went!(talk.done());
+    let Done { requests, errors, configured: last, transport } = went!(talk.done());
     configured.extend(last);
-    Ok(Answer::Went(Run { configured, window_ns, requests, errors }))
+    Ok(Answer::Went(Run { configured, window_ns, requests, errors, transport }))
 }
 
 /// A client that has done its check request and warm-up and keeps its connections.

@@ -137,8 +137,11 @@ impl Pair {
     pub fn run(&self, stage: &Stage) -> Finding<Trial> {
         let server = self.serve(stage)?;
         let trial = self.run_against(stage, server.port, server.configured.clone(), || {})?;
-        server.stop(true)?;
+        let transport = server.stop(true)?;
         self.check(&trial)?;
+        if let Some(report) = transport {
+            verify::served(&report, &trial.samples)?;
+        }
         Ok(trial)
     }
 

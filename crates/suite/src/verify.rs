@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use wirelab_model::sample::{Handshake, Sample};
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Feature, Resumption};
+use wirelab_model::transport::TransportReport;
 
 use crate::conversation::Run;
 use crate::finding::{Finding, demand};
@@ -24,6 +25,9 @@ pub fn records(spec: &ClientSpec, run: &Run, samples: &[Sample]) -> Finding {
         demand(sample.is_ok(), || format!("expected every request to succeed; record {number} is {sample:?}"))?;
         exchange(spec, run, sample)
             .map_err(|why| crate::finding::Stop::broken(format!("record {number}: {why}; {sample:?}")))?;
+    }
+    if let Some(report) = &run.transport {
+        transport(report, samples)?;
     }
     match spec.connections {
         ConnectionPolicy::PerRequest => one_each(spec, samples),
@@ -68,6 +72,35 @@ fn exchange(spec: &ClientSpec, run: &Run, sample: &Sample) -> Result<(), String>
         return Err(format!("expected the window ({} ns) to last until the last byte", run.window_ns));
     }
     Ok(())
+}
+
+/// A client's report on its transport, where it gives one, is of the connections of its records; a kept connection may have
+/// carried none of them.
+fn transport(report: &TransportReport, samples: &[Sample]) -> Finding {
+    let opened = connections(samples);
+    let kept = samples.iter().all(|sample| sample.handshake_ns.is_none() && sample.connected_ns.is_none());
+    let right = if kept { report.connections >= opened } else { report.connections == opened };
+    demand(right, || {
+        let told = report.connections;
+        format!("expected `done.transport` to be of the {opened} connections of the records; it is of {told}")
+    })
+}
+
+/// A server's report on its transport is of all connections: those of the client's records at least.
+pub fn served(report: &TransportReport, samples: &[Sample]) -> Finding {
+    let opened = connections(samples);
+    demand(report.connections >= opened, || {
+        let told = report.connections;
+        format!("expected `done.transport` to be of at least {opened} connections of the server; it is of {told}")
+    })?;
+    // No connection comes to be without a packet.
+    demand(report.packets_sent.is_none_or(|sent| sent >= report.connections), || {
+        format!("expected at least a packet per connection; `done.transport` is {report:?}")
+    })
+}
+
+fn connections(samples: &[Sample]) -> u64 {
+    samples.iter().map(|sample| sample.connection).collect::<BTreeSet<_>>().len() as u64
 }
 
 /// Every request had a connection of its own and says how it began.

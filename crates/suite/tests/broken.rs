@@ -132,3 +132,12 @@ fn a_server_that_does_not_stop_is_caught() {
     let report = check_script("echo '{\"event\":\"ready\",\"port\":1}'; sleep 60");
     assert_reason(&report, "it ends cleanly on `stop`", &["`done`", "hung"]);
 }
+
+#[test]
+fn a_report_of_more_packets_lost_than_sent_is_caught() {
+    let transport = r#"{"connections":1,"packets_sent":1,"packets_lost":2}"#;
+    let script =
+        format!(r#"echo '{{"event":"ready","port":1}}'; read word; echo '{{"event":"done","transport":{transport}}}'"#);
+    let report = check_script(&script);
+    assert_reason(&report, "it ends cleanly on `stop`", &["`done.transport`", "2 packets were lost of 1"]);
+}

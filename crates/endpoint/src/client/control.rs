@@ -9,6 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use wirelab_model::event::{Command, Configured};
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy};
+use wirelab_model::transport::TransportReport;
 
 use crate::client::bench::Progress;
 use crate::client::engine::Part;
@@ -44,6 +45,8 @@ pub(crate) struct Outcome {
     pub results: Results,
     /// What was in force.
     pub configured: Configured,
+    /// What the connections say of their transport; absent where they cannot.
+    pub transport: Option<TransportReport>,
     /// The first failure of the window, for the log.
     pub first_failure: Option<Failure>,
 }
@@ -186,6 +189,9 @@ impl<'a> Control<'a> {
                     Some(merged) => {
                         merged.recorder.merge(part.recorder);
                         merged.first_failure = merged.first_failure.take().or(part.first_failure);
+                        if let (Some(all), Some(of_thread)) = (&mut merged.transport, &part.transport) {
+                            all.merge(of_thread);
+                        }
                     }
                     None => merged = Some(*part),
                 },
@@ -198,6 +204,7 @@ impl<'a> Control<'a> {
         Ok(Outcome {
             results: part.recorder.finish(self.zero),
             configured: self.configured.clone(),
+            transport: part.transport.map(|totals| totals.report()),
             first_failure: part.first_failure,
         })
     }

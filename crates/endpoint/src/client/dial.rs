@@ -25,6 +25,7 @@ use crate::quic_session::{SessionFactory, SessionFacts};
 use crate::quic_socket::QuicSocket;
 use crate::refusal::Refusal;
 use crate::tls;
+use crate::transport_accounts::{Account, Accounts};
 
 /// Address validation tokens (RFC 9000, section 8.1.3) that a client keeps where it may reuse anything.
 const TOKENS_KEPT: usize = 1 << 12;
@@ -39,11 +40,14 @@ pub struct Dialer {
     alpn: Vec<u8>,
     settings: QuicSettings,
     config: ClientConfig,
+    /// How long a connection may hear nothing.
+    idle: Duration,
     /// Whether every connection has a socket of its own.
     fresh: bool,
     shared: OnceCell<(Endpoint, Arc<QuicSocket>)>,
     resumption: Resumption,
     tickets: Arc<tls::TicketStore>,
+    accounts: Accounts,
     configured: RefCell<Configured>,
 }
 
@@ -52,7 +56,7 @@ impl Dialer {
     /// that dials.
     pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let side = tls::client(spec)?;
-        let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.is_some())?;
+        let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.as_deref(), "client")?;
         let factory = SessionFactory::new(Arc::clone(&side.config)).map_err(Refusal::failed)?;
         let mut config = ClientConfig::new(Arc::new(factory));
         let idle = SHORTEST_IDLE.max(2 * Duration::from_nanos(spec.timeouts.request_ns));
@@ -67,10 +71,12 @@ impl Dialer {
             alpn: spec.protocol.alpn().unwrap_or_default().as_bytes().to_vec(),
             settings,
             config,
+            idle,
             fresh: spec.connections == ConnectionPolicy::PerRequest,
             shared: OnceCell::new(),
             resumption: spec.resumption,
             tickets: side.tickets,
+            accounts: Accounts::default(),
             configured: RefCell::default(),
         };
         // Opened once now, so that a setting that cannot be honoured is known before anything is measured.
@@ -81,14 +87,19 @@ impl Dialer {
 
     /// Opens a connection. Where 0-RTT is asked for and a ticket is there it returns at once, ready for early data.
     pub async fn dial(&self) -> Result<(Rc<Link>, Instant), Failure> {
-        let (endpoint, socket) = self.endpoint().map_err(|refusal| match refusal {
+        let late = |refusal| match refusal {
             Refusal::Failed(failure) => failure,
             Refusal::Unsupported(message) => Failure { kind: ErrorKind::Other, message },
-        })?;
+        };
+        let (endpoint, socket) = self.endpoint().map_err(late)?;
+        let mut config = self.config.clone();
+        if let Some(logged) = self.settings.logged(self.idle).map_err(late)? {
+            config.transport_config(logged);
+        }
         let refused = socket.refused();
         let attempt = || format!("connecting to {} at {} by QUIC", self.name, self.server);
         let mut connecting = endpoint
-            .connect_with(self.config.clone(), self.server, &self.name)
+            .connect_with(config, self.server, &self.name)
             .map_err(|error| Failure { kind: ErrorKind::Other, message: format!("{}: {error}", attempt()) })?;
         if self.resumption == Resumption::ZeroRtt {
             match connecting.into_0rtt() {
@@ -156,6 +167,11 @@ impl Dialer {
         self.tickets.len()
     }
 
+    /// What the connections say of their transport.
+    pub const fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
     fn endpoint(&self) -> Result<(Endpoint, Arc<QuicSocket>), Refusal> {
         let open = || -> Result<_, Refusal> {
             let socket = self.settings.socket(self.local(), Some(self.server))?;
@@ -181,12 +197,20 @@ impl Dialer {
     }
 
     fn link(&self, connection: quinn::Connection, socket: Arc<QuicSocket>, early: Option<Early>) -> Rc<Link> {
-        Rc::new(Link { connection, socket, early, wants_ticket: self.resumption != Resumption::None })
+        let account = self.accounts.quic(&connection);
+        Rc::new(Link {
+            _account: account,
+            connection,
+            socket,
+            early,
+            wants_ticket: self.resumption != Resumption::None,
+        })
     }
 }
 
 /// An open QUIC connection.
 pub struct Link {
+    _account: Account,
     /// quinn's handle.
     pub connection: quinn::Connection,
     socket: Arc<QuicSocket>,

@@ -16,6 +16,8 @@ use crate::client::record::Recorder;
 use crate::client::schedule::{Limit, Phase, Share};
 use crate::client::transport::{Failure, Transport};
 use crate::refusal::Refusal;
+use crate::transport_accounts::Accounts;
+use crate::transport_reading::Totals;
 
 /// Tickets to have in store where an open loop does not say how many connections there will be at a time.
 const TICKETS_FOR_OPEN_LOOP: usize = 64;
@@ -37,6 +39,8 @@ pub(crate) struct Part {
     pub first_failure: Option<Failure>,
     /// What was in force.
     pub configured: Configured,
+    /// What its connections say of their transport since the end of the warm-up.
+    pub transport: Option<Totals>,
 }
 
 impl<T: Transport> Engine<T> {
@@ -71,6 +75,10 @@ impl<T: Transport> Engine<T> {
         if let Some(extent) = self.spec.warm_up {
             self.send::<K>(Phase::WarmUp, extent, K::now()).await;
         }
+        // Now, while nothing goes on: reading connections has no part in the window.
+        if let Some(accounts) = self.bench.transport.accounts() {
+            accounts.begin();
+        }
         Ok(())
     }
 
@@ -88,9 +96,10 @@ impl<T: Transport> Engine<T> {
 
     /// Closes connections and hands over what was recorded.
     pub async fn finish(self) -> Part {
+        let transport = self.bench.transport.accounts().map(Accounts::totals);
         self.pool.close().await;
         let (recorder, first_failure) = self.bench.take();
-        Part { recorder, first_failure, configured: self.configured() }
+        Part { recorder, first_failure, configured: self.configured(), transport }
     }
 
     async fn send<K: Clock>(&self, phase: Phase, extent: Extent, start: Instant) {

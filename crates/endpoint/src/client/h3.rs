@@ -22,6 +22,7 @@ use crate::client::quic::reborrow;
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::payload;
 use crate::refusal::Refusal;
+use crate::transport_accounts::Accounts;
 
 const ATTEMPT: &str = "sending a request by HTTP/3";
 
@@ -65,6 +66,10 @@ impl Transport for H3Transport {
 
     fn tickets(&self) -> usize {
         self.dialer.tickets()
+    }
+
+    fn accounts(&self) -> Option<&Accounts> {
+        Some(self.dialer.accounts())
     }
 }
 

@@ -24,6 +24,7 @@ use crate::client::http::{PatternBody, Recipe};
 use crate::client::stream::{Dialed, Dialer, Proof, Stream, TICKET_PATIENCE};
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::refusal::Refusal;
+use crate::transport_accounts::Accounts;
 
 /// Opens connections of HTTP/1.1.
 pub(crate) struct Http1Transport {
@@ -104,6 +105,10 @@ impl Transport for Http1Transport {
 
     fn tickets(&self) -> usize {
         self.dialer.tickets()
+    }
+
+    fn accounts(&self) -> Option<&Accounts> {
+        Some(self.dialer.accounts())
     }
 }
 

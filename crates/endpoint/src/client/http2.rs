@@ -24,6 +24,7 @@ use crate::client::stream::{Dialed, Dialer, Proof, TICKET_PATIENCE};
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::http2::Windows;
 use crate::refusal::Refusal;
+use crate::transport_accounts::Accounts;
 
 /// hyper's defaults for clients, which it does not export (hyper 1, `proto/h2/client.rs`).
 const DEFAULT: Windows = Windows { stream: 2 << 20, connection: 5 << 20 };
@@ -103,6 +104,10 @@ impl Transport for Http2Transport {
 
     fn tickets(&self) -> usize {
         self.dialer.tickets()
+    }
+
+    fn accounts(&self) -> Option<&Accounts> {
+        Some(self.dialer.accounts())
     }
 }
 

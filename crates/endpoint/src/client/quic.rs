@@ -15,6 +15,7 @@ use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transp
 use crate::payload;
 use crate::raw::Header;
 use crate::refusal::Refusal;
+use crate::transport_accounts::Accounts;
 
 const ATTEMPT: &str = "sending a request by QUIC";
 
@@ -43,6 +44,10 @@ impl Transport for QuicTransport {
 
     fn tickets(&self) -> usize {
         self.dialer.tickets()
+    }
+
+    fn accounts(&self) -> Option<&Accounts> {
+        Some(self.dialer.accounts())
     }
 }
 

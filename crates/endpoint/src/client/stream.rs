@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use rustls::HandshakeKind;
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use wirelab_model::event::Configured;
@@ -23,6 +22,7 @@ use crate::client::transport::Failure;
 use crate::refusal::Refusal;
 use crate::socket::TcpOptions;
 use crate::tls::{self, ClientSide};
+use crate::transport_accounts::{Accounts, Metered};
 
 /// How long a session ticket that is still to come is waited for when a connection closes.
 pub(crate) const TICKET_PATIENCE: Duration = Duration::from_millis(500);
@@ -38,6 +38,7 @@ pub(crate) struct Dialer {
     wants_tickets: bool,
     /// What was negotiated on the first connection.
     negotiated: Rc<RefCell<Configured>>,
+    accounts: Accounts,
 }
 
 /// A stream that was opened.
@@ -94,8 +95,8 @@ pub(crate) struct Stream {
 }
 
 enum Wire {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Plain(Metered),
+    Tls(Box<TlsStream<Metered>>),
 }
 
 impl Dialer {
@@ -111,6 +112,7 @@ impl Dialer {
             early_data: spec.resumption == Resumption::ZeroRtt,
             wants_tickets: spec.resumption != Resumption::None,
             negotiated: Rc::default(),
+            accounts: Accounts::default(),
         })
     }
 
@@ -118,7 +120,7 @@ impl Dialer {
     pub async fn dial(&self) -> Result<Dialed, Failure> {
         let attempt = |what: &str, error: &io::Error| failure::io(&format!("{what} {}", self.server), error);
         let tcp = async { self.options.connecting(self.server)?.connect(self.server).await };
-        let tcp = tcp.await.map_err(|error| attempt("connecting to", &error))?;
+        let tcp = self.accounts.tcp(tcp.await.map_err(|error| attempt("connecting to", &error))?);
         let connected = (!self.options.fast_open()).then(Instant::now);
         let (proof, negotiated) = (Rc::new(Proof::default()), Rc::clone(&self.negotiated));
         let Some(side) = &self.tls else {
@@ -153,6 +155,11 @@ impl Dialer {
     /// Tickets in store.
     pub fn tickets(&self) -> usize {
         self.tls.as_ref().map_or(0, |side| side.tickets.len())
+    }
+
+    /// What the connections say of their transport.
+    pub const fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
     /// What is in force on the sockets, and what was negotiated on the first connection.

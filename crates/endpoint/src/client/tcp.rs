@@ -22,6 +22,7 @@ use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transp
 use crate::payload;
 use crate::raw::{HEADER, Header};
 use crate::refusal::Refusal;
+use crate::transport_accounts::Accounts;
 
 /// Bytes read at a time. The buffer is the thread's, not the connection's: nothing of it outlives a read.
 const READ: usize = 256 * 1024;
@@ -83,6 +84,10 @@ impl Transport for TcpTransport {
 
     fn tickets(&self) -> usize {
         self.dialer.tickets()
+    }
+
+    fn accounts(&self) -> Option<&Accounts> {
+        Some(self.dialer.accounts())
     }
 }
 

@@ -11,6 +11,7 @@ use wirelab_model::spec::ClientSpec;
 
 pub use crate::refusal::Failure;
 use crate::refusal::Refusal;
+use crate::transport_accounts::Accounts;
 
 /// Opens connections by one protocol to one server. Each of the client's threads has its own.
 pub trait Transport: Sized + 'static {
@@ -31,6 +32,11 @@ pub trait Transport: Sized + 'static {
     /// Session tickets in store, each good for one resumed connection. The engine primes the store before it measures.
     fn tickets(&self) -> usize {
         0
+    }
+
+    /// What its connections say of their transport; absent where there is nothing that could say something (UDP).
+    fn accounts(&self) -> Option<&Accounts> {
+        None
     }
 }
 

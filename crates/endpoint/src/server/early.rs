@@ -11,18 +11,19 @@ use std::task::{Context, Poll, ready};
 
 use rustls::{ServerConfig, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+
+use crate::transport_accounts::Metered;
 
 /// A TLS stream on the server's side; the handshake goes on while it is read and written.
 pub struct EarlyStream {
-    tcp: TcpStream,
+    tcp: Metered,
     session: ServerConnection,
     closing: bool,
 }
 
 impl EarlyStream {
     /// A stream whose handshake has not begun.
-    pub fn new(tcp: TcpStream, config: Arc<ServerConfig>) -> Result<Self, rustls::Error> {
+    pub fn new(tcp: Metered, config: Arc<ServerConfig>) -> Result<Self, rustls::Error> {
         Ok(Self { tcp, session: ServerConnection::new(config)?, closing: false })
     }
 
@@ -128,7 +129,7 @@ impl AsyncWrite for EarlyStream {
 
 /// The socket as rustls wants it: an operation that would wait says so, and wakes the task when it need not any more.
 struct Blocking<'a, 'b> {
-    tcp: &'a mut TcpStream,
+    tcp: &'a mut Metered,
     cx: &'a mut Context<'b>,
 }
 

@@ -10,6 +10,7 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::ServerSpec;
 
 use crate::refusal::Refusal;
+use crate::transport_accounts::Accounts;
 
 mod documents;
 mod early;
@@ -28,6 +29,8 @@ pub(crate) struct Bound {
     pub port: u16,
     /// What is in force on its sockets.
     pub configured: Configured,
+    /// What its connections say of their transport; absent where they cannot.
+    pub accounts: Option<Accounts>,
     /// Accepts and answers until `Stop`; then closes its connections and ends. Whatever it spawned and left running is
     /// dropped with the runtime shortly after.
     pub run: Pin<Box<dyn Future<Output = ()> + Send>>,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{Connection, Endpoint, RecvStream, SendStream, ServerConfig, ValidationTokenConfig, VarInt};
+use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream, ServerConfig, ValidationTokenConfig, VarInt};
 use tokio::time::timeout;
 use wirelab_model::spec::ServerSpec;
 
@@ -17,6 +17,7 @@ use crate::quic_tokens::OneUse;
 use crate::raw::{HEADER, Header};
 use crate::refusal::Refusal;
 use crate::server::{Bound, Site, Stop};
+use crate::transport_accounts::Accounts;
 use crate::{tls, wait};
 
 /// How long a connection may hear nothing from its client. Clients set a shorter time, and the shorter one counts
@@ -47,15 +48,18 @@ pub(crate) fn bind_with<F>(
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.is_some())?;
+    let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.as_deref(), "server")?;
     let early = spec.tls.as_ref().is_some_and(|tls| tls.early_data);
     let config = server_config(spec, &settings, early)?;
     let address = SocketAddr::new(spec.address, spec.port);
     let socket = settings.socket(address, None)?;
-    let endpoint = settings.endpoint(&socket, Some(config))?;
+    let endpoint = settings.endpoint(&socket, Some(config.clone()))?;
     let port = endpoint.local_addr().map_err(|error| Refusal::failed(format!("binding {address}: {error}")))?.port();
+    let configured = settings.report(&socket);
+    let accounts = Accounts::default();
+    let reception = Reception { settings, config, early, accounts: accounts.clone() };
     let run = async move {
-        let accept = accept(&endpoint, early, serve);
+        let accept = accept(&endpoint, reception, serve);
         tokio::select! {
             () = accept => {}
             () = stop.asked() => {}
@@ -64,7 +68,7 @@ where
         // A client that is gone never confirms, and would be waited for until the draining period is over.
         let _ = timeout(PATIENCE, endpoint.wait_idle()).await;
     };
-    Ok(Bound { port, configured: settings.report(&socket), run: Box::pin(run) })
+    Ok(Bound { port, configured, accounts: Some(accounts), run: Box::pin(run) })
 }
 
 fn server_config(spec: &ServerSpec, settings: &QuicSettings, early: bool) -> Result<ServerConfig, Refusal> {
@@ -82,22 +86,49 @@ fn server_config(spec: &ServerSpec, settings: &QuicSettings, early: bool) -> Res
     Ok(config)
 }
 
-async fn accept<F>(endpoint: &Endpoint, early: bool, serve: impl Fn(Connection) -> F + Clone + Send + 'static)
+/// How connections are received.
+struct Reception {
+    settings: QuicSettings,
+    config: ServerConfig,
+    /// Whether early data is answered before the handshake ends. A server can always do so.
+    early: bool,
+    accounts: Accounts,
+}
+
+impl Reception {
+    /// Accepts a connection; `None` where it failed, which is the client's to report.
+    async fn receive(&self, incoming: Incoming) -> Option<Connection> {
+        let connecting = match self.settings.logged(IDLE) {
+            Ok(None) => incoming.accept(),
+            Ok(Some(transport)) => {
+                let mut config = self.config.clone();
+                config.transport_config(transport);
+                incoming.accept_with(Arc::new(config))
+            }
+            Err(refusal) => {
+                // Without the log that was asked for it would be another connection than the one wanted.
+                eprintln!("refusing a connection: {refusal}");
+                incoming.refuse();
+                return None;
+            }
+        };
+        if self.early {
+            return connecting.ok()?.into_0rtt().ok().map(|(connection, _)| connection);
+        }
+        connecting.ok()?.await.ok()
+    }
+}
+
+async fn accept<F>(endpoint: &Endpoint, reception: Reception, serve: impl Fn(Connection) -> F + Clone + Send + 'static)
 where
     F: Future<Output = ()> + Send + 'static,
 {
+    let reception = Arc::new(reception);
     while let Some(incoming) = endpoint.accept().await {
-        let serve = serve.clone();
+        let (reception, serve) = (Arc::clone(&reception), serve.clone());
         tokio::spawn(async move {
-            // A handshake that fails is the client's to report.
-            let Ok(connecting) = incoming.accept() else { return };
-            let connected = if early {
-                // Early data is answered before the handshake ends. A server can always do so.
-                connecting.into_0rtt().ok().map(|(connection, _)| connection)
-            } else {
-                connecting.await.ok()
-            };
-            if let Some(connection) = connected {
+            if let Some(connection) = reception.receive(incoming).await {
+                let _account = reception.accounts.quic(&connection);
                 serve(connection).await;
             }
         });

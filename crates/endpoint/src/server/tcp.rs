@@ -9,7 +9,7 @@ use bytes::{Buf, BytesMut};
 use rustls::ServerConfig;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::ServerSpec;
@@ -22,6 +22,7 @@ use crate::server::early::EarlyStream;
 use crate::server::http::HttpServer;
 use crate::server::{Bound, Site, Stop};
 use crate::socket::TcpOptions;
+use crate::transport_accounts::{Accounts, Metered};
 use crate::{tls, wait};
 
 /// hyper's defaults for servers, which it does not export (hyper 1, `proto/h2/server.rs`).
@@ -74,14 +75,24 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
         .local_addr()
         .map_err(|error| Refusal::failed(format!("asking for the port that {address} is bound to: {error}")))?
         .port();
-    Ok(Bound { port, configured, run: Box::pin(accept(listener, security, speaker, site, stop)) })
+    let accounts = Accounts::default();
+    let run = Box::pin(accept(listener, accounts.clone(), security, speaker, site, stop));
+    Ok(Bound { port, configured, accounts: Some(accounts), run })
 }
 
-async fn accept(listener: TcpListener, security: Security, speaker: Speaker, site: Arc<Site>, mut stop: Stop) {
+async fn accept(
+    listener: TcpListener,
+    accounts: Accounts,
+    security: Security,
+    speaker: Speaker,
+    site: Arc<Site>,
+    mut stop: Stop,
+) {
     let accepting = async {
         loop {
             match listener.accept().await {
                 Ok((connection, _)) => {
+                    let connection = accounts.tcp(connection);
                     tokio::spawn(serve(connection, security.clone(), speaker.clone(), Arc::clone(&site)));
                 }
                 Err(error) => {
@@ -98,7 +109,7 @@ async fn accept(listener: TcpListener, security: Security, speaker: Speaker, sit
 }
 
 /// Serves one connection. Errors are the client's business: it sees them on its side and counts them.
-async fn serve(connection: TcpStream, security: Security, speaker: Speaker, site: Arc<Site>) {
+async fn serve(connection: Metered, security: Security, speaker: Speaker, site: Arc<Site>) {
     match security {
         Security::None => speak(connection, speaker, site).await,
         Security::Tls(acceptor) => {

@@ -41,7 +41,7 @@ pub(crate) async fn bind(spec: &ServerSpec, site: Arc<Site>, mut stop: Stop) -> 
             () = stop.asked() => {}
         }
     };
-    Ok(Bound { port, configured, run: Box::pin(run) })
+    Ok(Bound { port, configured, accounts: None, run: Box::pin(run) })
 }
 
 async fn serve(socket: Arc<UdpSocket>, site: Arc<Site>, size: usize) {

@@ -186,14 +186,19 @@ impl Endpoint {
     }
 
     /// Ends a server in order; the requests that it answered.
-    pub fn stop(mut self) -> u64 {
-        self.say("stop");
-        let done = self.event();
-        assert_eq!(self.status.join().unwrap(), 0);
-        match done {
+    pub fn stop(self) -> u64 {
+        match self.stopped() {
             Event::Done { requests: Some(requests), .. } => requests,
             other => panic!("not the end of a server: {other:?}"),
         }
+    }
+
+    /// Ends a server in order; its last event.
+    pub fn stopped(mut self) -> Event {
+        self.say("stop");
+        let done = self.event();
+        assert_eq!(self.status.join().unwrap(), 0);
+        done
     }
 
     /// Leads a client through a trial that is expected to work; its window and its last event.

@@ -84,7 +84,9 @@ impl FakeProcess {
             return;
         }
         let done = match &self.run {
-            None => Event::Done { requests: None, errors: IndexMap::new(), configured: Configured::new() },
+            None => {
+                Event::Done { requests: None, errors: IndexMap::new(), configured: Configured::new(), transport: None }
+            }
             Some((spec, run)) => match write(spec, run) {
                 Ok(()) => done(spec, run),
                 Err(message) => {
@@ -110,7 +112,12 @@ fn done(spec: &ClientSpec, run: &Run) -> Event {
     }
     let failed: u64 = errors.values().sum();
     let alpn = spec.protocol.alpn().map(|alpn| ("alpn".to_owned(), alpn.into()));
-    Event::Done { requests: Some(run.samples.len() as u64 - failed), errors, configured: alpn.into_iter().collect() }
+    Event::Done {
+        requests: Some(run.samples.len() as u64 - failed),
+        errors,
+        configured: alpn.into_iter().collect(),
+        transport: None,
+    }
 }
 
 fn write(spec: &ClientSpec, run: &Run) -> Result<(), String> {

@@ -63,7 +63,7 @@ fn accepts(stage: &Stage, protocol: Protocol) -> Finding {
             Stop::broken(format!("expected TCP port {} to accept after `ready`; {error}", server.port))
         })?;
     }
-    server.stop(true)
+    server.stop(true).map(drop)
 }
 
 fn port_in_use(stage: &Stage, protocol: Protocol) -> Finding {
@@ -80,7 +80,7 @@ fn port_in_use(stage: &Stage, protocol: Protocol) -> Finding {
 }
 
 fn idle_stop(stage: &Stage, protocol: Protocol, by_word: bool) -> Finding {
-    serve(stage, protocol)?.stop(by_word)
+    serve(stage, protocol)?.stop(by_word).map(drop)
 }
 
 fn busy_stop(stage: &Stage, protocol: Protocol) -> Finding {
@@ -88,7 +88,7 @@ fn busy_stop(stage: &Stage, protocol: Protocol) -> Finding {
     let server = pair.serve(stage)?;
     let spec = ClientSpec { port: server.port, ..pair.client.clone() };
     let _open = pair.gone(Role::Client, warm_client(stage, &stage.reference, &json(&spec))?)?;
-    server.stop(true)
+    server.stop(true).map(drop)
 }
 
 fn nonsense(stage: &Stage, protocol: Protocol) -> Finding {
@@ -102,7 +102,7 @@ fn nonsense(stage: &Stage, protocol: Protocol) -> Finding {
     demand(trial.samples.iter().all(|sample| sample.is_ok()), || {
         format!("expected requests to succeed after nonsense on other connections; {:?}", trial.run.errors)
     })?;
-    server.stop(true)
+    server.stop(true).map(drop)
 }
 
 fn serve<'a>(stage: &'a Stage, protocol: Protocol) -> Finding<Server<'a>> {

@@ -1,0 +1,136 @@
+//! What the built-in endpoints report of their transport is what the lab's link did, and their qlog files are kept.
+//! Where network namespaces cannot be made, the test of the link says so and tests nothing.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::Value;
+use support::{only_run, run};
+use tempfile::tempdir;
+
+const STUDY: &str = r#"
+name = "transport"
+title = "What the transport says of the link"
+question = "Do TCP and QUIC see the round trip and the losses of the link?"
+lab = "netns"
+
+[workload]
+placement = "multi-az"
+round_trip = "20 ms"
+exchange = "bytes"
+payload = "500 KB"
+requests = 3
+
+[factors]
+protocol = ["h1", "h3"]
+connections = ["per-request", 1]
+loss = ["0 %", "3 %"]
+
+[compare]
+factor = "protocol"
+baseline = "h1"
+
+[blocks]
+min = 1
+max = 1
+"#;
+
+#[test]
+fn tcp_and_quic_report_the_round_trip_and_the_losses_of_the_link() {
+    let folder = tempdir().unwrap();
+    let findings = run(folder.path(), &["doctor", "--json"]).with_status(0).out;
+    let findings: Vec<Value> = serde_json::from_str(&findings).unwrap();
+    let is_there = |one: &Value| one["what"] == "network namespaces (lab netns)" && one["state"] != "missing";
+    if !findings.iter().any(is_there) {
+        eprintln!("NOT tested: network namespaces cannot be made here");
+        return;
+    }
+    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
+    let of_run = only_run(folder.path());
+    let manifest: Value = serde_json::from_str(&fs::read_to_string(of_run.join("manifest.json")).unwrap()).unwrap();
+    let journal = fs::read_to_string(of_run.join("journal.jsonl")).unwrap();
+    let entries = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut trials = 0;
+    for trial in entries.filter(|entry| entry["entry"] == "trial") {
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+        trials += 1;
+        let levels = &manifest["plan"]["cells"][trial["cell"].as_u64().unwrap() as usize]["levels"];
+        let value = |name: &str| {
+            let value = &trial["values"][name];
+            value.as_f64().unwrap_or_else(|| panic!("{name} is {value}: {levels}"))
+        };
+        for side in ["client", "server"] {
+            // No round trip is below the link's, and the smallest one is hardly above it. But quinn reads the clock before it asks
+            // for what has arrived, so that a process that loses the processor in between takes a packet for an earlier one.
+            let least = if levels["protocol"] == "h3" { 10.0 } else { 20.0 };
+            let smallest = value(&format!("transport_{side}_round_trip_min")) / 1e6;
+            assert!((least..25.0).contains(&smallest), "{side}: {smallest} ms: {levels}");
+            assert!(value(&format!("transport_{side}_round_trip")) >= 20e6, "{side}: {levels}");
+        }
+        // 500 kB, four times at least, in packets of at most 1500 bytes.
+        assert!(value("transport_server_sent") > 1_300.0, "{levels}");
+        if levels["loss"] == "3 %" {
+            assert!(value("transport_server_lost") > 0.0, "{levels}");
+            let share = value("transport_server_lost_share");
+            // More than a lost packet may be sent again, and few of the packets are acknowledgements.
+            assert!((0.005..0.2).contains(&share), "{share}: {levels}");
+            assert!(value("transport_server_lost_bytes") > 1_000.0, "{levels}");
+        }
+        let events = &trial["values"]["transport_server_congestion_events"];
+        assert_eq!(events.is_number(), levels["protocol"] == "h3", "{events}");
+    }
+    // Every cell, and the A/A pair of the baseline.
+    assert!(trials >= 8, "{trials}");
+}
+
+const LOOPBACK: &str = r#"
+name = "logged"
+title = "A run with qlog"
+question = "Where are the qlog files?"
+lab = "loopback"
+
+[workload]
+requests = 3
+
+[factors]
+protocol = ["h1", "h3"]
+
+[compare]
+factor = "protocol"
+baseline = "h1"
+
+[blocks]
+min = 1
+max = 1
+"#;
+
+#[test]
+fn a_run_keeps_the_qlog_files_of_both_roles_where_they_are_asked_for() {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("study.toml"), LOOPBACK).unwrap();
+    run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
+    let of_run = only_run(folder.path());
+    assert!(!of_run.join("qlog").exists(), "nobody asked for qlog files");
+    // The same trials again, as if none had been done.
+    fs::write(of_run.join("journal.jsonl"), "").unwrap();
+    let mut again = wirelab_run::Run::reopen(&of_run, false).unwrap();
+    again.set_qlog(true);
+    let mut lab = wirelab_lab::open("loopback", Path::new(env!("CARGO_BIN_EXE_wirelab"))).unwrap();
+    again.execute(&mut *lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
+    for record in again.trials() {
+        assert_eq!(record.outcome, wirelab_model::outcome::Outcome::Ok, "{record:?}");
+        let logs = of_run.join(format!("qlog/trial-{:06}", record.trial.number));
+        let is_quic = record.client["alpn"] == "h3";
+        assert_eq!(logs.exists(), is_quic, "{}", logs.display());
+        for role in ["server", "client"].into_iter().filter(|_| is_quic) {
+            // The check request's connection, and the one of the window.
+            let names: Vec<_> = (0..2).map(|number| logs.join(format!("{role}/{role}-{number:06}.sqlog"))).collect();
+            assert!(names.iter().all(|name| fs::metadata(name).is_ok_and(|file| file.len() > 500)), "{names:?}");
+        }
+    }
+    assert!(again.trials().len() >= 2);
+}

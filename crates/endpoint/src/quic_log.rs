@@ -1,0 +1,56 @@
+//! qlog files, one per QUIC connection: JSON text sequences (RFC 7464) as quinn writes them.
+
+use std::fs::{self, File};
+use std::io::{self, LineWriter};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use quinn::{QlogConfig, QlogStream};
+use wirelab_model::outcome::ErrorKind;
+
+use crate::refusal::{Failure, Refusal};
+
+/// A folder that gets a file `ROLE-NNNNNN.sqlog` for each connection, numbered from 0 in the order of opening; those of the
+/// check request and of the warm-up count too.
+#[derive(Debug, Clone)]
+pub struct Qlog {
+    folder: PathBuf,
+    role: &'static str,
+    next: Arc<AtomicU32>,
+}
+
+impl Qlog {
+    /// Files in `folder`, which is made where it is not there.
+    pub fn new(folder: &Path, role: &'static str) -> Result<Self, Refusal> {
+        fs::create_dir_all(folder).map_err(|error| {
+            Refusal::failed(format!("making the folder for qlog files {}: {error}", folder.display()))
+        })?;
+        Ok(Self { folder: folder.to_owned(), role, next: Arc::default() })
+    }
+
+    /// The file of a new connection, which begins now.
+    pub fn stream(&self) -> Result<QlogStream, Failure> {
+        let (name, file) = self.create().map_err(|error| self.failure(&error.to_string()))?;
+        let mut config = QlogConfig::default();
+        // A process that is killed, or that ends while a connection drains, leaves no torn line.
+        config.writer(Box::new(LineWriter::new(file))).title(Some(name));
+        config.into_stream().ok_or_else(|| self.failure("the first line cannot be written"))
+    }
+
+    /// The threads of a client number their connections together: a number that is taken is another thread's.
+    fn create(&self) -> io::Result<(String, File)> {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{}-{number:06}", self.role);
+            match File::create_new(self.folder.join(format!("{name}.sqlog"))) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < u32::MAX => {}
+                result => return Ok((name, result?)),
+            }
+        }
+    }
+
+    fn failure(&self, why: &str) -> Failure {
+        Failure::new(ErrorKind::Other, format!("making a qlog file in {}: {why}", self.folder.display()))
+    }
+}

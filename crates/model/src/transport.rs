@@ -1,0 +1,146 @@
+//! What an endpoint reports of the transport below its connections: round trips, losses, congestion.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the transport itself knows (TCP: `TCP_INFO`, tcp(7); QUIC: the library), over all connections of a period.
+///
+/// For a client: those that were open at any moment from `warm` to `finish`, and what they did in between. For a server:
+/// all since `ready`, so that check request and warm-up are part of it. What the endpoint cannot know is absent, never 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TransportReport {
+    /// Connections that the transport established.
+    pub connections: u64,
+    /// The smallest round trip of any connection, in nanoseconds (RFC 9002, section 5.2; `tcpi_min_rtt`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_min_ns: Option<u64>,
+    /// The smoothed round trip of a connection at its end, or now if it is open, in nanoseconds: the mean over connections
+    /// (RFC 9002, section 5.3; RFC 6298, section 2; `tcpi_rtt`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_ns: Option<u64>,
+    /// Packets (QUIC) or segments (TCP) sent, pure acknowledgements and repeated ones included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_sent: Option<u64>,
+    /// QUIC: packets declared lost (RFC 9002, section 6). TCP: segments retransmitted, which is all that it knows of losses.
+    /// Both count a packet that was only late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_lost: Option<u64>,
+    /// Bytes in those packets: all of a QUIC packet, the payload of a TCP segment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_lost: Option<u64>,
+    /// How often the congestion controller took a loss or a mark for congestion (RFC 9002, section 7.3.2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_events: Option<u64>,
+    /// The largest congestion window of any connection, in bytes, each as it was when its round trip was read. Neither TCP
+    /// nor QUIC remembers larger ones of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_window: Option<u64>,
+}
+
+impl TransportReport {
+    /// Both together, for example of several servers. What one of them does not know of its connections is unknown of the
+    /// whole; a mean weighs by connections.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        if self.connections == 0 || other.connections == 0 {
+            return if self.connections == 0 { other.clone() } else { self.clone() };
+        }
+        let both = |a: Option<u64>, b: Option<u64>, of: fn(u64, u64) -> u64| Some(of(a?, b?));
+        let weighed = |mean: u64, report: &Self| u128::from(mean) * u128::from(report.connections);
+        let connections = self.connections.saturating_add(other.connections);
+        let mean = self.round_trip_ns.zip(other.round_trip_ns).map(|(ours, theirs)| {
+            let sum = weighed(ours, self) + weighed(theirs, other);
+            u64::try_from(sum / u128::from(connections)).unwrap_or(u64::MAX)
+        });
+        Self {
+            connections,
+            round_trip_min_ns: both(self.round_trip_min_ns, other.round_trip_min_ns, u64::min),
+            round_trip_ns: mean,
+            packets_sent: both(self.packets_sent, other.packets_sent, u64::saturating_add),
+            packets_lost: both(self.packets_lost, other.packets_lost, u64::saturating_add),
+            bytes_lost: both(self.bytes_lost, other.bytes_lost, u64::saturating_add),
+            congestion_events: both(self.congestion_events, other.congestion_events, u64::saturating_add),
+            congestion_window: both(self.congestion_window, other.congestion_window, u64::max),
+        }
+    }
+
+    /// Checks what holds of every transport.
+    ///
+    /// # Errors
+    /// In words, what cannot be.
+    pub fn check(&self) -> Result<(), String> {
+        let positive = [
+            ("round_trip_min_ns", self.round_trip_min_ns),
+            ("round_trip_ns", self.round_trip_ns),
+            ("congestion_window", self.congestion_window),
+        ];
+        if let Some((name, _)) = positive.iter().find(|(_, value)| *value == Some(0)) {
+            return Err(format!("`{name}` is 0, which no connection has; leave out what is not known"));
+        }
+        if self.connections == 0 && *self != Self::default() {
+            return Err("there are values of no connection".to_owned());
+        }
+        match (self.packets_lost, self.packets_sent) {
+            (Some(lost), Some(sent)) if lost > sent => {
+                Err(format!("{lost} packets were lost of {sent} that were sent"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one() -> TransportReport {
+        TransportReport {
+            connections: 1,
+            round_trip_min_ns: Some(10),
+            round_trip_ns: Some(20),
+            packets_sent: Some(100),
+            packets_lost: Some(3),
+            congestion_window: Some(14_000),
+            ..TransportReport::default()
+        }
+    }
+
+    #[test]
+    fn reports_are_added_and_what_one_does_not_know_is_unknown_of_both() {
+        let three = TransportReport {
+            connections: 3,
+            round_trip_min_ns: Some(5),
+            round_trip_ns: Some(40),
+            packets_lost: None,
+            congestion_window: Some(9_000),
+            ..one()
+        };
+        let expected = TransportReport {
+            connections: 4,
+            round_trip_min_ns: Some(5),
+            round_trip_ns: Some(35),
+            packets_sent: Some(200),
+            packets_lost: None,
+            ..one()
+        };
+        assert_eq!(one().and(&three), expected);
+        assert_eq!(three.and(&one()), expected);
+        assert_eq!(TransportReport::default().and(&one()), one());
+        assert_eq!(one().and(&TransportReport::default()), one());
+    }
+
+    #[test]
+    fn what_no_transport_can_have_is_found() {
+        assert_eq!(one().check(), Ok(()));
+        assert_eq!(TransportReport::default().check(), Ok(()));
+        for wrong in [
+            TransportReport { packets_lost: Some(101), ..one() },
+            TransportReport { round_trip_min_ns: Some(0), ..one() },
+            TransportReport { congestion_window: Some(0), ..one() },
+            TransportReport { connections: 0, ..one() },
+        ] {
+            assert!(wrong.check().is_err(), "{wrong:?}");
+        }
+    }
+}

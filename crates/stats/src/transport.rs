@@ -1,0 +1,199 @@
+//! The values that endpoints report of the transport below their connections.
+
+use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+use wirelab_model::transport::TransportReport;
+
+const VANTAGE: &str = "the sending transport's own account (TCP_INFO of the kernel, statistics of the QUIC library)";
+
+const CLIENT: Side = Side::Client;
+const SERVER: Side = Side::Server;
+
+const fn metric(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    side: Side,
+    better: Better,
+    meaning: &'static str,
+) -> Metric {
+    Metric { name, title, unit, side, vantage: VANTAGE, better, meaning }
+}
+
+/// Every metric that [`transport`] produces, in its order.
+pub static TRANSPORT_METRICS: &[Metric] = &[
+    metric(
+        "transport_client_round_trip_min",
+        "Round trip, smallest (client)",
+        Unit::Nanoseconds,
+        CLIENT,
+        Better::Lower,
+        "The smallest round trip that any connection of the measured window saw in its life (RFC 9002, section 5.2; tcpi_min_rtt). A QUIC library takes the time in user space, and can err either way where it was not running.",
+    ),
+    metric(
+        "transport_client_round_trip",
+        "Round trip, smoothed (client)",
+        Unit::Nanoseconds,
+        CLIENT,
+        Better::Lower,
+        "The smoothed round trip (RFC 9002, section 5.3; RFC 6298, section 2) at the end of a connection, or of the window if it was open: the mean over connections.",
+    ),
+    metric(
+        "transport_client_lost",
+        "Packets lost (client)",
+        Unit::Count,
+        CLIENT,
+        Better::Lower,
+        "Packets of the measured window that QUIC declared lost (RFC 9002, section 6), or segments that TCP retransmitted (tcp(7)); late ones are among them.",
+    ),
+    metric(
+        "transport_server_round_trip_min",
+        "Round trip, smallest (server)",
+        Unit::Nanoseconds,
+        SERVER,
+        Better::Lower,
+        "The smallest round trip that any connection saw (RFC 9002, section 5.2; tcpi_min_rtt), check request and warm-up included. A QUIC library takes the time in user space, and can err either way where it was not running.",
+    ),
+    metric(
+        "transport_server_round_trip",
+        "Round trip, smoothed (server)",
+        Unit::Nanoseconds,
+        SERVER,
+        Better::Lower,
+        "The smoothed round trip (RFC 9002, section 5.3; RFC 6298, section 2) at the end of a connection: the mean over connections, check request and warm-up included.",
+    ),
+    metric(
+        "transport_server_sent",
+        "Packets sent (server)",
+        Unit::Count,
+        SERVER,
+        Better::Lower,
+        "QUIC packets or TCP segments that the server sent, acknowledgements, repeated ones, check request and warm-up included.",
+    ),
+    metric(
+        "transport_server_lost",
+        "Packets lost (server)",
+        Unit::Count,
+        SERVER,
+        Better::Lower,
+        "Packets that QUIC declared lost (RFC 9002, section 6), or segments that TCP retransmitted (tcp(7)); late ones, check request and warm-up included.",
+    ),
+    metric(
+        "transport_server_lost_share",
+        "Share lost (server)",
+        Unit::Share,
+        SERVER,
+        Better::Lower,
+        "Packets that QUIC declared lost, or segments that TCP retransmitted, divided by all that the server sent, check request and warm-up included.",
+    ),
+    metric(
+        "transport_server_lost_bytes",
+        "Bytes lost (server)",
+        Unit::Bytes,
+        SERVER,
+        Better::Lower,
+        "Bytes of the QUIC packets that were declared lost, or payload of the TCP segments that were retransmitted, check request and warm-up included.",
+    ),
+    metric(
+        "transport_server_congestion_events",
+        "Congestion events (server)",
+        Unit::Count,
+        SERVER,
+        Better::Lower,
+        "How often the congestion controller took losses or marks for congestion (RFC 9002, section 7.3.2), check request and warm-up included; TCP_INFO does not tell.",
+    ),
+    metric(
+        "transport_server_window",
+        "Congestion window, largest (server)",
+        Unit::Bytes,
+        SERVER,
+        Better::Higher,
+        "The largest congestion window of any connection, each as it was at its end, or when the server stopped; larger ones of before are not remembered.",
+    ),
+];
+
+/// The values of every metric in [`TRANSPORT_METRICS`]. An endpoint that reports nothing, or what cannot be, has no values,
+/// and they say why.
+#[must_use]
+pub fn transport(client: Option<&TransportReport>, server: Option<&TransportReport>) -> Values {
+    let (client, server) = (usable(client, "client"), usable(server, "server"));
+    let value = |metric: &Metric| {
+        let report = if metric.side == CLIENT { &client } else { &server };
+        report.as_ref().map_or_else(|why| Value::missing(why.clone()), |report| value(metric.name, report))
+    };
+    TRANSPORT_METRICS.iter().map(|metric| (metric.name.to_owned(), value(metric))).collect()
+}
+
+fn usable<'a>(report: Option<&'a TransportReport>, role: &str) -> Result<&'a TransportReport, String> {
+    let report = report.ok_or_else(|| format!("the {role} does not report on its transport"))?;
+    if report.connections == 0 {
+        return Err(format!("the {role} had no connection"));
+    }
+    report.check().map_err(|why| format!("the {role}'s report on its transport cannot be right: {why}"))?;
+    Ok(report)
+}
+
+fn value(metric: &str, report: &TransportReport) -> Value {
+    let known = |value: Option<u64>| {
+        value.map_or_else(|| Value::missing("the transport does not tell"), |value| Value::Measured(value as f64))
+    };
+    match metric {
+        "transport_client_round_trip_min" | "transport_server_round_trip_min" => known(report.round_trip_min_ns),
+        "transport_client_round_trip" | "transport_server_round_trip" => known(report.round_trip_ns),
+        "transport_client_lost" | "transport_server_lost" => known(report.packets_lost),
+        "transport_server_sent" => known(report.packets_sent),
+        "transport_server_lost_share" => match (report.packets_lost, report.packets_sent) {
+            (Some(lost), Some(sent)) => Value::finite(lost as f64 / sent as f64, "no packet was sent"),
+            _ => known(None),
+        },
+        "transport_server_lost_bytes" => known(report.bytes_lost),
+        "transport_server_congestion_events" => known(report.congestion_events),
+        "transport_server_window" => known(report.congestion_window),
+        other => unreachable!("`{other}` is declared and not computed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> TransportReport {
+        TransportReport {
+            connections: 2,
+            round_trip_min_ns: Some(20_000_000),
+            round_trip_ns: Some(21_000_000),
+            packets_sent: Some(200),
+            packets_lost: Some(6),
+            bytes_lost: Some(7_000),
+            congestion_events: None,
+            congestion_window: Some(90_000),
+        }
+    }
+
+    fn reason(value: &Value) -> &str {
+        match value {
+            Value::NotMeasured { not_measured } => not_measured,
+            Value::Measured(number) => panic!("{number}"),
+        }
+    }
+
+    #[test]
+    fn every_declared_metric_has_a_value_or_a_reason() {
+        let values = transport(Some(&report()), Some(&report()));
+        assert!(values.keys().map(String::as_str).eq(TRANSPORT_METRICS.iter().map(|metric| metric.name)));
+        assert_eq!(values["transport_client_round_trip_min"], Value::Measured(20e6));
+        assert_eq!(values["transport_server_lost_share"], Value::Measured(0.03));
+        assert_eq!(values["transport_server_window"], Value::Measured(90_000.0));
+        assert_eq!(reason(&values["transport_server_congestion_events"]), "the transport does not tell");
+        assert!(TRANSPORT_METRICS.iter().all(|metric| metric.meaning.ends_with('.')));
+    }
+
+    #[test]
+    fn an_endpoint_that_reports_nothing_or_nonsense_has_no_values_and_they_say_why() {
+        let nonsense = TransportReport { packets_lost: Some(201), ..report() };
+        let values = transport(None, Some(&nonsense));
+        assert_eq!(reason(&values["transport_client_lost"]), "the client does not report on its transport");
+        assert!(reason(&values["transport_server_lost"]).contains("201 packets were lost of 200"));
+        let values = transport(Some(&TransportReport::default()), None);
+        assert_eq!(reason(&values["transport_client_lost"]), "the client had no connection");
+    }
+}
