@@ -56,6 +56,9 @@ pub enum Command {
     /// Hold the network of a run (internal)
     #[command(hide = true)]
     Fabric,
+    /// Look at the network of a run from within (internal)
+    #[command(hide = true)]
+    Witness,
 }
 
 /// Arguments of `run`.
@@ -64,6 +67,7 @@ pub enum Command {
   wirelab run quick
   wirelab run cloud-quic --preset smoke
   wirelab run my-study.toml --set payload='1 KiB,1 MiB' --set workers=4
+  wirelab run quick --lab netns --keep pcap     captures/ in the run folder, for Wireshark
   wirelab run cloud-quic --plan                 show the cells and the expected time, run nothing
 
 Ctrl-C ends the run after the trial in flight is cleaned up; `wirelab resume` goes on with it.")]
@@ -79,6 +83,9 @@ pub struct RunArgs {
     /// Where to run
     #[arg(long, value_name = "LAB")]
     pub lab: Option<String>,
+    /// What else to keep of each trial: packets (pcapng that Wireshark decrypts), qlog; makes trials slower
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub keep: Vec<Keep>,
     /// Where run folders are made
     #[arg(long, value_name = "DIR", default_value = "wirelab-runs")]
     pub out: PathBuf,
@@ -87,6 +94,15 @@ pub struct RunArgs {
     pub plan: bool,
     #[command(flatten)]
     pub show: ShowArgs,
+}
+
+/// [`wirelab_model::study::Artifact`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Keep {
+    /// Every packet, as pcapng with the secrets of TLS in it
+    Pcap,
+    /// What QUIC libraries log of themselves
+    Qlog,
 }
 
 /// Arguments of `resume`.

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Endpoint(args) => return commands::endpoint::endpoint(&args),
         Command::Guard => return commands::endpoint::guard(),
         Command::Fabric => return commands::endpoint::fabric(),
+        Command::Witness => return commands::endpoint::witness(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -124,7 +124,7 @@ impl JsonSchema for Servers {
 }
 
 /// An interface at which packets can be looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vantage {
     /// Whose it is.
     pub place: Place,
@@ -141,7 +141,8 @@ pub struct Vantage {
 }
 
 /// Where packets are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Place {
     /// The client's own interface (that of its pod).
     Client,

@@ -44,6 +44,10 @@ pub struct Study {
     /// out, with a warning in the report). Default: `refuse`.
     #[serde(default, skip_serializing_if = "MissingEndpoints::is_default")]
     pub missing_endpoints: MissingEndpoints,
+    /// What else is kept of each trial, for looking into it: `pcap`, `qlog`. Keeping makes trials slower. `--keep` adds to it.
+    /// Default: nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<Artifact>,
     /// What is fixed.
     #[serde(default)]
     pub workload: Settings,
@@ -92,6 +96,26 @@ pub enum MissingEndpoints {
 impl MissingEndpoints {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// Something that a trial leaves behind besides its results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Artifact {
+    /// Every packet at the client's interface and at that of the server's node, as pcapng files with the secrets of TLS in them.
+    /// It brings the observer `packets`, and needs a client that writes a key log.
+    Pcap,
+    /// What QUIC libraries log of themselves, where they write qlog.
+    Qlog,
+}
+
+impl fmt::Display for Artifact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pcap => "pcap",
+            Self::Qlog => "qlog",
+        })
     }
 }
 

@@ -123,6 +123,11 @@ pub enum Warning {
         /// Its processor time as a share of the trial's length.
         share: f64,
     },
+    /// Something is kept of each trial that takes time to keep.
+    Keeping {
+        /// What, as in study files.
+        what: String,
+    },
     /// Open loop: requests started late, so the client could not keep the schedule.
     ScheduleLag {
         /// The cell's label.
@@ -195,6 +200,11 @@ impl Warning {
                 "In `{cell}` the emulated link took up to {:.0} % of a processor: it may have delayed packets, and what it took was missing elsewhere.",
                 share * 100.0
             ),
+            Self::Keeping { what } => {
+                format!(
+                    "While requests were measured, {what} was written: that slows trials down, and not all of them alike."
+                )
+            }
             Self::ScheduleLag { cell, p99_ns } => format!(
                 "In `{cell}` one request in a hundred started more than {:.2} ms late: the client could not keep its schedule.",
                 p99_ns / 1e6
@@ -238,6 +248,9 @@ impl Warning {
             Self::ConditionsChanged { .. } => "Measure again from the start before you rely on a comparison.",
             Self::EmulatorBusy { .. } => {
                 "Lower the rate of the link or the load, or use a machine with more processors."
+            }
+            Self::Keeping { .. } => {
+                "Keep it of a run of a few blocks, for looking into; take the numbers from a run without `keep`."
             }
             Self::ScheduleLag { .. } => "Lower the rate, give the client more threads, or use a faster machine.",
         }

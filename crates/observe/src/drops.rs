@@ -260,7 +260,7 @@ mod tests {
     fn a_namespace_that_both_processes_share_counts_once() {
         let own = std::process::id();
         let read = |targets| read(&targets).map(|namespaces| namespaces.len());
-        assert_eq!(read(Targets { servers: Some(vec![own, own]), client: Some(own), vantages: Vec::new() }), Ok(1));
+        assert_eq!(read(Targets { servers: Some(vec![own, own]), client: Some(own) }), Ok(1));
         assert!(read(Targets::default()).is_err());
     }
 

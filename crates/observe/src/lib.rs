@@ -5,23 +5,31 @@ pub mod cpu;
 pub mod drops;
 pub mod faults;
 pub mod memory;
+pub mod packets;
 mod registry;
 pub mod rusage;
 pub mod switches;
 pub mod syscalls;
 mod tree;
 mod window;
+pub mod witness;
+
+use std::path::PathBuf;
 
 use wirelab_model::metric::{Metric, Values};
 use wirelab_model::network::Vantage;
 use wirelab_model::usage::Usage;
 
 pub use registry::{OBSERVERS, create, default_set, metrics, unknown};
+pub use witness::Witness;
 
 /// An instrument. It lives for one trial.
 pub trait Observer: Send {
     /// Its declaration.
     fn about(&self) -> &'static About;
+
+    /// The client is about to send its first packet: both processes wait.
+    fn prepare(&mut self, _stage: &Stage<'_>) {}
 
     /// The measured window is about to begin: both processes wait.
     fn begin(&mut self, targets: &Targets);
@@ -60,8 +68,26 @@ pub struct Targets {
     pub servers: Option<Vec<u32>>,
     /// The client's process; absent where the lab cannot show it.
     pub client: Option<u32>,
+}
+
+/// What there is before the client sends its first packet.
+#[derive(Debug, Clone, Copy)]
+pub struct Stage<'a> {
     /// The interfaces at which packets can be looked at.
-    pub vantages: Vec<Vantage>,
+    pub vantages: &'a [Vantage],
+    /// Who can look at networks from within.
+    pub witness: &'a Witness,
+    /// Where captures of the trial go, if they are wanted.
+    pub captures: Option<&'a Captures>,
+}
+
+/// Captures of a trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Captures {
+    /// Their path but for its end: `-client.pcapng`, `-server-node.pcapng`.
+    pub stem: PathBuf,
+    /// The key log that the client writes, to be put into them; absent: the protocol has no TLS.
+    pub keys: Option<PathBuf>,
 }
 
 /// The kernel's accounts of the processes after their end. A process that the lab does not reap has none.

@@ -2,7 +2,7 @@
 
 use wirelab_model::metric::Metric;
 
-use crate::{About, Observer, cpu, drops, faults, memory, rusage, switches, syscalls};
+use crate::{About, Observer, cpu, drops, faults, memory, packets, rusage, switches, syscalls};
 
 /// Every observer.
 pub const OBSERVERS: &[&About] = &[
@@ -14,6 +14,7 @@ pub const OBSERVERS: &[&About] = &[
     &rusage::ABOUT,
     &syscalls::TOTAL,
     &syscalls::BY_NAME,
+    &packets::ABOUT,
 ];
 
 /// Makes an observer for one trial; absent: there is none of that name, and [`unknown`] says so to the user.
@@ -28,6 +29,7 @@ pub fn create(name: &str) -> Option<Box<dyn Observer>> {
         "rusage" => Box::<rusage::Rusage>::default(),
         "syscalls" => Box::<syscalls::Total>::default(),
         "syscalls_by_name" => Box::<syscalls::ByName>::default(),
+        "packets" => Box::<packets::Packets>::default(),
         _ => return None,
     })
 }
@@ -113,7 +115,7 @@ mod tests {
         assert_eq!(
             unknown("memry"),
             "there is no observer `memry`, did you mean `memory`; the observers are cpu, memory, switches, faults, \
-             drops, rusage, syscalls, syscalls_by_name"
+             drops, rusage, syscalls, syscalls_by_name, packets"
         );
     }
 }

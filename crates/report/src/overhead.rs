@@ -23,8 +23,8 @@ struct Vantage {
     down: &'static str,
     /// Packets per request, towards the server.
     up: &'static str,
-    /// Bytes per request, both directions, whole Ethernet frames.
-    bytes: &'static str,
+    /// Bytes per request in each direction, whole Ethernet frames.
+    bytes: [&'static str; 2],
     /// Whether packets are seen in their VXLAN packets, where there are any.
     outside: bool,
 }
@@ -34,14 +34,14 @@ const VANTAGES: [Vantage; 2] = [
         title: "client",
         down: "packets_client_received_per_request",
         up: "packets_client_sent_per_request",
-        bytes: "packets_client_bytes_per_request",
+        bytes: ["packets_client_bytes_received_per_request", "packets_client_bytes_sent_per_request"],
         outside: false,
     },
     Vantage {
         title: "server's node",
         down: "packets_server_node_sent_per_request",
         up: "packets_server_node_received_per_request",
-        bytes: "packets_server_node_bytes_per_request",
+        bytes: ["packets_server_node_bytes_sent_per_request", "packets_server_node_bytes_received_per_request"],
         outside: true,
     },
 ];
@@ -118,7 +118,8 @@ fn of_cell(cell: &Cell, median: &dyn Fn(&str) -> Option<f64>) -> Vec<[String; 8]
     // What goes to a server on the client's node never crosses the link.
     let seen = |vantage: &&Vantage| !vantage.outside || cell.job.servers.near == 0;
     let rows = VANTAGES.iter().filter(seen).filter_map(|vantage| {
-        let [down, up, bytes] = [vantage.down, vantage.up, vantage.bytes].map(median);
+        let [down, up] = [vantage.down, vantage.up].map(median);
+        let bytes = vantage.bytes.iter().map(|direction| median(direction)).sum::<Option<f64>>();
         if [down, up, bytes].iter().all(Option::is_none) {
             return None;
         }
@@ -194,8 +195,10 @@ mod tests {
         assert!(of_cell(&cell, &|_| None).is_empty());
         let measured = |metric: &str| match metric {
             "packets_client_received_per_request" => Some(80.0),
-            "packets_client_bytes_per_request" => Some(110_000.0),
-            "packets_server_node_bytes_per_request" => Some(115_000.0),
+            "packets_client_bytes_received_per_request" => Some(107_000.0),
+            "packets_client_bytes_sent_per_request" => Some(3_000.0),
+            "packets_server_node_bytes_sent_per_request" => Some(111_000.0),
+            "packets_server_node_bytes_received_per_request" => Some(4_000.0),
             _ => None,
         };
         let rows = of_cell(&cell, &measured);

@@ -15,8 +15,10 @@ fn observed() -> Fixture {
     }
     let estimates = &mut fixture.analysis.cells[0].estimates;
     let mut estimate = estimates["response_median"].clone();
-    estimate.median = 110_000.0;
-    estimates.insert("packets_client_bytes_per_request".to_owned(), estimate);
+    for (direction, bytes) in [("received", 107_000.0), ("sent", 3_000.0)] {
+        estimate.median = bytes;
+        estimates.insert(format!("packets_client_bytes_{direction}_per_request"), estimate.clone());
+    }
     fixture
 }
 

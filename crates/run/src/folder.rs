@@ -81,6 +81,12 @@ impl Folder {
         self.0.join("qlog")
     }
 
+    /// `captures/`, which is there only if captures are kept.
+    #[must_use]
+    pub fn captures(&self) -> PathBuf {
+        self.0.join("captures")
+    }
+
     /// `work/`.
     #[must_use]
     pub fn work(&self) -> PathBuf {
@@ -91,6 +97,12 @@ impl Folder {
     #[must_use]
     pub fn log(&self, trial: &Trial, what: &str) -> PathBuf {
         self.logs().join(format!("{}-{what}", stem(trial)))
+    }
+
+    /// The beginning of the paths of a trial's captures: absolute, for another process writes them.
+    pub(crate) fn capture(&self, trial: &Trial) -> PathBuf {
+        let path = self.captures().join(stem(trial));
+        std::path::absolute(&path).unwrap_or(path)
     }
 
     /// Takes the run for this process until the returned file is dropped.
@@ -158,6 +170,21 @@ impl Folder {
         fs::canonicalize(&path).map_err(RunError::io("cannot find", &path))
     }
 
+    /// Makes `captures/`, readable only by its owner because it is a record of everything that was said.
+    pub(crate) fn make_captures(&self) -> Result<(), RunError> {
+        let path = self.captures();
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.recursive(true).create(&path).map_err(RunError::io("cannot make the folder", &path))
+    }
+
+    /// Removes the captures and the qlog files of a trial.
+    pub(crate) fn remove_kept(&self, trial: &Trial) -> Result<(), RunError> {
+        let is_its = |name: &str| number_in(name) == Some(trial.number);
+        [self.captures(), self.qlog()].iter().try_for_each(|folder| remove_files(folder, is_its))
+    }
+
     /// Removes `work/` with everything in it.
     pub(crate) fn remove_work(&self) -> Result<(), RunError> {
         let path = self.work();
@@ -194,33 +221,31 @@ impl Folder {
         fs::canonicalize(&path).map_err(RunError::io("cannot find", &path))
     }
 
-    /// Removes the qlog files of a trial, if there are any.
-    pub(crate) fn remove_qlog(&self, trial: &Trial) -> Result<(), RunError> {
-        let path = self.qlog().join(stem(trial));
-        match fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(RunError::io("cannot remove", &path)(error)),
-            _ => Ok(()),
-        }
-    }
-
     /// Removes what a trial left that never reached the journal: its samples would otherwise be counted by whoever
     /// reads `samples/*.parquet`.
     pub(crate) fn remove_orphans(&self, is_recorded: impl Fn(u32) -> bool) -> Result<(), RunError> {
-        let kept = Some(self.qlog()).filter(|folder| folder.exists());
-        for folder in [self.samples(), self.logs()].into_iter().chain(kept) {
-            let entries = fs::read_dir(&folder).map_err(RunError::io("cannot list the folder", &folder))?;
-            for entry in entries {
-                let path = entry.map_err(RunError::io("cannot list the folder", &folder))?.path();
-                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                let orphan = number_in(&name).is_some_and(|number| !is_recorded(number));
-                if orphan || name.ends_with(TEMPORARY) {
-                    let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-                    removed.map_err(RunError::io("cannot remove", &path))?;
-                }
-            }
-        }
-        Ok(())
+        let is_orphan =
+            |name: &str| number_in(name).is_some_and(|number| !is_recorded(number)) || name.ends_with(TEMPORARY);
+        [self.samples(), self.logs(), self.captures(), self.qlog()]
+            .iter()
+            .try_for_each(|folder| remove_files(folder, is_orphan))
     }
+}
+
+/// Removes what is in a folder under such a name. A folder that is not there has none.
+fn remove_files(folder: &Path, is_such: impl Fn(&str) -> bool) -> Result<(), RunError> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(RunError::io("cannot list the folder", folder))?,
+    };
+    for entry in entries {
+        let path = entry.map_err(RunError::io("cannot list the folder", folder))?.path();
+        if is_such(&path.file_name().unwrap_or_default().to_string_lossy()) {
+            let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            removed.map_err(RunError::io("cannot remove", &path))?;
+        }
+    }
+    Ok(())
 }
 
 /// The beginning of every file name of a trial: `trial-000042`.
@@ -307,6 +332,21 @@ mod tests {
             fs::read_dir(folder.samples()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         left.sort();
         assert_eq!(left, ["notes.txt", "trial-000000.parquet"]);
+    }
+
+    #[test]
+    fn captures_that_were_not_finished_or_belong_to_no_trial_are_removed_too() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::create(parent.path(), "quick", "x").unwrap();
+        folder.make_captures().unwrap();
+        folder.make_captures().unwrap();
+        let names = ["trial-000000-client.pcapng", "trial-000000-client.pcapng.part", "trial-000001-client.pcapng"];
+        for name in names {
+            fs::write(folder.captures().join(name), "x").unwrap();
+        }
+        folder.remove_orphans(|number| number == 0).unwrap();
+        let left: Vec<_> = fs::read_dir(folder.captures()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, [names[0]]);
     }
 
     #[test]

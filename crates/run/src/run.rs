@@ -17,8 +17,9 @@ use wirelab_model::manifest::{EndpointRecord, FORMAT, Manifest};
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::Plan;
 use wirelab_model::sample::Sample;
-use wirelab_model::study::Study;
+use wirelab_model::study::{Artifact, Study};
 use wirelab_model::warning::Warning;
+use wirelab_observe::packets::ABOUT as PACKETS;
 
 use crate::error::RunError;
 use crate::folder::Folder;
@@ -58,7 +59,6 @@ pub struct Run {
     /// A warning that the manifest gets once the run is locked.
     pub(crate) unwritten: Option<Warning>,
     pub(crate) limits: Limits,
-    pub(crate) qlog: bool,
 }
 
 impl Run {
@@ -70,10 +70,13 @@ impl Run {
     pub fn create(create: Create<'_>) -> Result<Self, RunError> {
         documents::check(&create.plan)?;
         let endpoints = records(&create.plan, &create.endpoints, create.lab)?;
-        let observers = match &create.study.observers {
+        let mut observers = match &create.study.observers {
             Some(names) => names.clone(),
             None => wirelab_observe::default_set().into_iter().map(str::to_owned).collect(),
         };
+        if create.study.keep.contains(&Artifact::Pcap) && !observers.iter().any(|name| name == PACKETS.name) {
+            observers.push(PACKETS.name.to_owned());
+        }
         self::observers(&observers)?;
         create.plan.cells.iter().try_for_each(|cell| self::observers(&cell.job.more_observers).map(drop))?;
         addresses(&create.plan, create.lab)?;
@@ -81,6 +84,7 @@ impl Run {
         let mut warnings = create.warnings;
         warnings.extend(create.lab.warnings());
         warnings.extend(environment::warnings(&environment));
+        warnings.extend(create.study.keep.iter().map(|artifact| Warning::Keeping { what: artifact.to_string() }));
         let created = timestamp();
         let stamp = Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
         let folder = Folder::create(create.parent, &create.study.name, &stamp)?;
@@ -139,7 +143,6 @@ impl Run {
             torn: 0,
             unwritten: None,
             limits: Limits::default(),
-            qlog: false,
         }
     }
 
@@ -182,12 +185,6 @@ impl Run {
     /// Sets how long endpoints may take for what is not measured.
     pub const fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
-    }
-
-    /// Sets whether QUIC endpoints write qlog files, to `qlog/trial-NNNNNN/server` and `client`. They cost a system call per
-    /// packet. An endpoint whose library has no qlog then says that the trial is unsupported.
-    pub const fn set_qlog(&mut self, qlog: bool) {
-        self.qlog = qlog;
     }
 
     /// The samples of a trial; empty if it has none, because it failed or recorded histograms.

@@ -9,6 +9,8 @@ use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::Trial;
+use wirelab_model::study::Artifact;
+use wirelab_observe::Witness;
 
 use crate::documents::Documents;
 use crate::error::RunError;
@@ -52,7 +54,15 @@ impl Run {
         }
         // Names are checked before anything is started.
         observers(&self.manifest.observers)?;
-        let mut session = Session { run: self, writer, progress, stop, begun: Instant::now(), last: None };
+        let mut session = Session {
+            run: self,
+            writer,
+            progress,
+            stop,
+            begun: Instant::now(),
+            last: None,
+            witness: Witness::default(),
+        };
         session.append(Entry::Started { at: timestamp() })?;
         let result = session.work(lab);
         let stopped = match &result {
@@ -119,6 +129,7 @@ struct Session<'a> {
     stop: &'a AtomicBool,
     begun: Instant,
     last: Option<Outcome>,
+    witness: Witness,
 }
 
 impl Session<'_> {
@@ -181,7 +192,12 @@ impl Session<'_> {
         let work = self.run.folder.make_work()?;
         let pki = Pki::create(&work, &addresses)?;
         let documents = Documents::create(work.join("documents"), plan)?;
-        Ok(Files { pki, documents, results: work.join("results.jsonl"), folder: work })
+        let keeps_captures = self.run.manifest.study.keep.contains(&Artifact::Pcap);
+        if keeps_captures {
+            self.run.folder.make_captures()?;
+        }
+        let key_log = keeps_captures.then(|| work.join("keys.log"));
+        Ok(Files { pki, documents, results: work.join("results.jsonl"), key_log, folder: work })
     }
 
     /// Every endpoint in every role that it plays has to refuse a protocol that does not exist, or nothing it says counts.
@@ -218,8 +234,9 @@ impl Session<'_> {
             folder: &run.folder,
             files,
             limits: run.limits,
-            qlog: run.qlog,
+            qlog: run.manifest.study.keep.contains(&Artifact::Qlog),
             stop: self.stop,
+            witness: &self.witness,
         }
         .run(trial)
     }

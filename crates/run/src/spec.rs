@@ -21,6 +21,8 @@ pub struct Files {
     pub documents: Documents,
     /// Where clients write their results.
     pub results: PathBuf,
+    /// Where clients write the secrets of TLS, if captures are kept.
+    pub key_log: Option<PathBuf>,
     /// `work/`, absolute: where specs go.
     pub folder: PathBuf,
 }
@@ -64,7 +66,7 @@ pub fn client(trial: &Trial, cell: &Cell, address: IpAddr, port: u16, files: &Fi
         tls: job.protocol.is_secure().then(|| ClientTls {
             trust_anchor: Some(files.pki.trust_anchor.clone()),
             verify: true,
-            key_log: None,
+            key_log: files.key_log.clone(),
         }),
         request: request(cell, &files.documents)?,
         connections: job.connections,
@@ -147,6 +149,7 @@ mod tests {
             pki: Pki::create(folder.path(), &[ADDRESS]).unwrap(),
             documents: Documents::create(folder.path().join("documents"), &plan).unwrap(),
             results: folder.path().join("results"),
+            key_log: Some(folder.path().join("keys")),
             folder: folder.path().to_owned(),
         };
         let trial = Trial { number: 0, block: 0, position: 0, cell: 0, seed: 9 };
@@ -182,6 +185,9 @@ mod tests {
             (cell.job.protocol, cell.job.resumption) = (protocol, Resumption::ZeroRtt);
             let (server, client) = specs(&cell);
             assert_eq!((server.tls.is_some(), client.tls.is_some()), (protocol.is_secure(), protocol.is_secure()));
+            // The client's are enough to decrypt both directions.
+            assert_eq!(client.tls.is_some_and(|tls| tls.key_log.is_some()), protocol.is_secure());
+            assert!(server.tls.as_ref().is_none_or(|tls| tls.key_log.is_none()));
             assert!(server.tls.is_none_or(|tls| tls.resumption && tls.early_data));
         }
     }

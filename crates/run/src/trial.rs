@@ -18,7 +18,7 @@ use wirelab_model::spec::{Extent, Pause, Schedule};
 use wirelab_model::transport::TransportReport;
 use wirelab_model::warning::Warning;
 use wirelab_observe::drops::COUNTERS;
-use wirelab_observe::{Observer, Reaped, Targets, Window};
+use wirelab_observe::{Captures, Observer, Reaped, Stage, Targets, Window, Witness};
 
 use crate::error::RunError;
 use crate::folder::{self, Folder};
@@ -64,6 +64,7 @@ pub(crate) struct Bench<'a> {
     /// Whether QUIC endpoints are to write qlog files.
     pub qlog: bool,
     pub stop: &'a AtomicBool,
+    pub witness: &'a Witness,
 }
 
 /// What is known of a trial so far; a failed one keeps it for the diagnosis.
@@ -102,7 +103,7 @@ impl Bench<'_> {
                 for log in logs {
                     remove(&log)?;
                 }
-                self.folder.remove_qlog(trial)?;
+                self.folder.remove_kept(trial)?;
                 return Ok(None);
             }
             Err(Cut::Run(error)) => return Err(error),
@@ -133,6 +134,10 @@ impl Bench<'_> {
         let names: Vec<_> = self.observers.iter().chain(more).cloned().collect();
         let mut observers = observers(&names)?;
         remove(&self.files.results)?;
+        if let Some(keys) = &self.files.key_log {
+            // Clients add to it, and those of the last trial are of no use.
+            remove(keys)?;
+        }
         self.conduct(trial, cell, &mut observers, facts)?;
 
         let results = results::read(&self.files.results, cell.job.recording)
@@ -214,6 +219,7 @@ impl Bench<'_> {
             other => return Err(client.unexpected(&other, attempt)),
         }
 
+        self.prepare(trial, job, observers);
         client.send(Command::Go)?;
         let attempt = "making the check request and warming up";
         let request = Duration::from_nanos(job.timeouts.connect_ns.saturating_add(job.timeouts.request_ns));
@@ -223,11 +229,7 @@ impl Bench<'_> {
             other => return Err(client.unexpected(&other, attempt)),
         }
 
-        let targets = Targets {
-            servers: servers.iter().map(Player::pid).collect(),
-            client: client.pid(),
-            vantages: self.lab.vantages(job),
-        };
+        let targets = Targets { servers: servers.iter().map(Player::pid).collect(), client: client.pid() };
         for observer in observers.iter_mut() {
             observer.begin(&targets);
         }
@@ -295,6 +297,17 @@ impl Bench<'_> {
             return Ok(None);
         }
         self.folder.make_qlog(trial, of).map(Some)
+    }
+
+    /// Lets the observers see the network from the first packet on.
+    fn prepare(&self, trial: &Trial, job: &Job, observers: &mut [Box<dyn Observer>]) {
+        let captures = self.files.key_log.as_ref().map(|keys| Captures {
+            stem: self.folder.capture(trial),
+            keys: job.protocol.is_secure().then(|| keys.clone()),
+        });
+        let vantages = self.lab.vantages(job);
+        let stage = Stage { vantages: &vantages, witness: self.witness, captures: captures.as_ref() };
+        observers.iter_mut().for_each(|observer| observer.prepare(&stage));
     }
 
     fn lab_of(&self, job: &Job) -> Result<LabOf, Cut> {

@@ -52,6 +52,7 @@ pub fn doctor(args: &DoctorArgs) -> Result {
         namespaces(),
         services(),
         system_calls(),
+        packets(),
         python(),
         disk(),
     ];
@@ -255,6 +256,19 @@ fn system_calls() -> Finding {
     match wirelab_observe::syscalls::available() {
         Ok(()) => good(WHAT, "kernel tracepoints can be counted"),
         Err(error) => missing(WHAT, error, "run as root, or with CAP_PERFMON and a readable /sys/kernel/tracing"),
+    }
+}
+
+fn packets() -> Finding {
+    const WHAT: &str = "capturing packets (observer packets, captures)";
+    match wirelab_observe::Witness::default().can_capture() {
+        Ok(()) => good(WHAT, "possible in network namespaces (lab netns)"),
+        Err(error) => missing(
+            WHAT,
+            error,
+            "run as root, or with CAP_NET_RAW and CAP_SYS_ADMIN, or let users make namespaces \
+             (sysctl user.max_user_namespaces=10000); a kernel with CONFIG_PACKET",
+        ),
     }
 }
 

@@ -1,5 +1,6 @@
-//! `wirelab endpoint`, `wirelab guard` and `wirelab fabric`: the processes that wirelab starts of itself.
+//! `wirelab endpoint`, `wirelab guard`, `wirelab fabric` and `wirelab witness`: the processes that wirelab starts of itself.
 
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use crate::args::{EndpointArgs, EndpointRole};
@@ -32,4 +33,9 @@ pub fn guard() -> ExitCode {
 /// Holds the network of a run.
 pub fn fabric() -> ExitCode {
     wirelab_lab::netns::fabric::main()
+}
+
+/// Looks at the network of a run.
+pub fn witness() -> ExitCode {
+    wirelab_observe::witness::main(std::io::stdin().as_fd(), &mut std::io::stdout())
 }

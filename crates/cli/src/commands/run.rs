@@ -5,10 +5,11 @@ use std::fmt::Write;
 use wirelab_lab::endpoints::Found;
 use wirelab_model::journal::StopReason;
 use wirelab_model::plan::Plan;
+use wirelab_model::study::Artifact;
 use wirelab_model::warning::Warning;
 use wirelab_run::{Create, Run, RunError};
 
-use crate::args::{ResumeArgs, RunArgs, ShowArgs};
+use crate::args::{Keep, ResumeArgs, RunArgs, ShowArgs};
 use crate::commands::{report, studies};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
@@ -21,6 +22,15 @@ pub fn run(args: &RunArgs) -> Result {
     let mut study = studies::read(&args.study)?.resolve(args.preset.as_deref(), &args.sets)?;
     if let Some(lab) = &args.lab {
         wirelab_plan::move_to(&mut study, lab);
+    }
+    for keep in &args.keep {
+        let artifact = match keep {
+            Keep::Pcap => Artifact::Pcap,
+            Keep::Qlog => Artifact::Qlog,
+        };
+        if !study.keep.contains(&artifact) {
+            study.keep.push(artifact);
+        }
     }
     let endpoints = wirelab_lab::endpoints::discover(&program()?);
     let is_fake = study.lab == wirelab_lab::fake::INFO.name;

@@ -1,0 +1,200 @@
+//! What a captured frame is on the wire: one packet, or the several that a super-packet becomes.
+//!
+//! With segmentation offload (GSO, TSO) the kernel hands an interface one frame of up to 64 KiB with a note of the size of its
+//! segments (`struct virtio_net_hdr`, which a packet socket gives with `PACKET_VNET_HDR`). What the wire would carry are frames
+//! of that much payload each, the last one perhaps of less, and each with all headers of the first.
+
+/// An Ethernet header, without a tag.
+pub(crate) const ETHERNET: usize = 14;
+
+/// What VXLAN puts around an Ethernet frame: Ethernet, IPv4, UDP, and its own header (RFC 7348, section 5).
+pub(crate) const VXLAN: usize = ETHERNET + 20 + 8 + 8;
+
+/// The UDP ports of VXLAN: that of the RFC, and that of Linux from before there was one.
+const VXLAN_PORTS: [u16; 2] = [4789, 8472];
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// A frame as it was captured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frame<'a> {
+    /// Its beginning, headers included; the rest may be missing.
+    pub bytes: &'a [u8],
+    /// The length of all of it.
+    pub length: usize,
+    /// Payload bytes of each segment; absent: it is no super-packet.
+    pub segment: Option<u16>,
+}
+
+/// What the wire carries of it: `count` frames of `full` bytes, and one of `last` bytes after them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wire {
+    /// Full frames.
+    pub count: u64,
+    /// Bytes of each.
+    pub full: usize,
+    /// Bytes of the last one; absent: it is as full as the others.
+    pub last: Option<usize>,
+    /// Whether there is a frame in VXLAN in each.
+    pub is_tunnelled: bool,
+}
+
+impl Frame<'_> {
+    /// What the wire carries. `has_tunnels`: whether UDP to the ports of VXLAN is VXLAN here.
+    ///
+    /// # Errors
+    /// If it is a super-packet whose headers are not understood.
+    pub(crate) fn wire(&self, has_tunnels: bool) -> Result<Wire, String> {
+        let tunnel = has_tunnels.then(|| tunnelled(self.bytes)).flatten();
+        let is_tunnelled = tunnel.is_some();
+        let Some(segment) = self.segment.map(usize::from).filter(|segment| *segment > 0) else {
+            return Ok(Wire { count: 1, full: self.length, last: None, is_tunnelled });
+        };
+        let headers = tunnel
+            .map_or_else(|| headers(self.bytes), |inner| headers(inner).map(|length| length + VXLAN))
+            .filter(|headers| *headers < self.length)
+            .ok_or("a super-packet that is neither TCP nor UDP over IP passed, so packets could not be counted")?;
+        let payload = self.length - headers;
+        let rest = payload % segment;
+        Ok(Wire {
+            count: (payload / segment) as u64,
+            full: headers + segment,
+            last: (rest > 0).then_some(headers + rest),
+            is_tunnelled,
+        })
+    }
+}
+
+impl Wire {
+    /// Its frames: how many, and of how many bytes each.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (u64, usize)> {
+        [(self.count, self.full), (u64::from(self.last.is_some()), self.last.unwrap_or(0))]
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+    }
+}
+
+/// The frame within a VXLAN frame.
+pub(crate) fn tunnelled(bytes: &[u8]) -> Option<&[u8]> {
+    let (protocol, udp) = transport(bytes)?;
+    let port = u16::from_be_bytes(bytes.get(udp + 2..udp + 4)?.try_into().ok()?);
+    (protocol == UDP && VXLAN_PORTS.contains(&port) && udp + 16 == VXLAN).then(|| bytes.get(VXLAN..)).flatten()
+}
+
+/// The length of all headers of a frame, up to the payload of TCP or UDP.
+fn headers(bytes: &[u8]) -> Option<usize> {
+    let (protocol, at) = transport(bytes)?;
+    match protocol {
+        TCP => Some(at + 4 * usize::from(bytes.get(at + 12)? >> 4)),
+        UDP => Some(at + 8),
+        _ => None,
+    }
+}
+
+/// The protocol above IP, and where its header begins.
+pub(crate) fn transport(bytes: &[u8]) -> Option<(u8, usize)> {
+    let ip = bytes.get(ETHERNET..)?;
+    match bytes.get(12..14)? {
+        [0x08, 0x00] => Some((*ip.get(9)?, ETHERNET + 4 * usize::from(ip.first()? & 0xf))),
+        [0x86, 0xdd] => Some((*ip.get(6)?, ETHERNET + 40)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The beginning of a frame with TCP and 12 bytes of its options, or UDP, over IPv4.
+    pub(crate) fn header(protocol: u8, port: u16) -> Vec<u8> {
+        let mut bytes = vec![2; 12];
+        bytes.extend([0x08, 0x00, 0x45]);
+        bytes.extend([0; 8]);
+        bytes.push(protocol);
+        bytes.extend([0; 10]);
+        assert_eq!(bytes.len(), ETHERNET + 20);
+        bytes.extend([0x80, 0]);
+        bytes.extend(port.to_be_bytes());
+        match protocol {
+            TCP => bytes.extend([0, 0, 0, 0, 0, 0, 0, 0, 0x80].into_iter().chain([0; 19])),
+            _ => bytes.extend([0; 4]),
+        }
+        bytes
+    }
+
+    /// A frame within VXLAN.
+    pub(crate) fn within_vxlan(inner: &[u8]) -> Vec<u8> {
+        let mut bytes = header(UDP, 4789);
+        bytes.extend([8, 0, 0, 0, 0, 0, 7, 0]);
+        bytes.extend(inner);
+        bytes
+    }
+
+    fn wire(bytes: &[u8], length: usize, segment: Option<u16>, has_tunnels: bool) -> Wire {
+        Frame { bytes, length, segment }.wire(has_tunnels).unwrap()
+    }
+
+    #[test]
+    fn a_plain_frame_is_itself() {
+        let seen = wire(&header(TCP, 443), 1514, None, true);
+        assert_eq!(seen, Wire { count: 1, full: 1514, last: None, is_tunnelled: false });
+    }
+
+    #[test]
+    fn a_super_packet_is_its_segments_with_headers_of_their_own() {
+        // 14 Ethernet, 20 IPv4, 32 TCP with its time stamps: 66 bytes of headers, and 1448 of payload in 1500.
+        let seen = wire(&header(TCP, 443), 66 + 10_000, Some(1448), false);
+        assert_eq!(seen, Wire { count: 6, full: 1514, last: Some(66 + 10_000 - 6 * 1448), is_tunnelled: false });
+        let exact = wire(&header(TCP, 443), 66 + 2 * 1448, Some(1448), false);
+        assert_eq!(exact, Wire { count: 2, full: 1514, last: None, is_tunnelled: false });
+        let udp = wire(&header(UDP, 443), 42 + 2500, Some(1200), false);
+        assert_eq!(udp, Wire { count: 2, full: 1242, last: Some(142), is_tunnelled: false });
+        // Less than a segment, as the kernel marks the last piece of a long write.
+        let short = wire(&header(TCP, 443), 66 + 100, Some(1448), false);
+        assert_eq!(short.parts().collect::<Vec<_>>(), [(1, 166)]);
+    }
+
+    #[test]
+    fn ipv6_has_forty_bytes() {
+        let mut bytes = vec![2; 12];
+        bytes.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, UDP, 64]);
+        bytes.resize(ETHERNET + 40 + 8, 0);
+        assert_eq!(wire(&bytes, 62 + 3000, Some(1200), false).parts().collect::<Vec<_>>(), [(2, 1262), (1, 662)]);
+    }
+
+    #[test]
+    fn each_segment_in_a_tunnel_has_the_tunnels_headers_too() {
+        let bytes = within_vxlan(&header(TCP, 443));
+        let seen = wire(&bytes, 50 + 66 + 3000, Some(1398), true);
+        assert_eq!(seen, Wire { count: 2, full: 50 + 66 + 1398, last: Some(50 + 66 + 204), is_tunnelled: true });
+        let old = {
+            let mut bytes = bytes;
+            bytes[36..38].copy_from_slice(&8472_u16.to_be_bytes());
+            bytes
+        };
+        assert!(wire(&old, 1000, None, true).is_tunnelled);
+        // The same port where nothing is a tunnel, and another port.
+        assert!(!wire(&old, 1000, None, false).is_tunnelled);
+        assert!(!wire(&header(UDP, 443), 1000, None, true).is_tunnelled);
+    }
+
+    #[test]
+    fn a_super_packet_that_is_not_understood_is_an_error_and_not_one_packet() {
+        for bytes in [&header(TCP, 443)[..40], &header(47, 0), &[0xff; 60], &[]] {
+            assert!(Frame { bytes, length: 9000, segment: Some(1448) }.wire(true).is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic() {
+        let whole = within_vxlan(&header(TCP, 443));
+        for end in 0..=whole.len() {
+            for segment in [None, Some(0), Some(1), Some(u16::MAX)] {
+                for length in [0, end, 65_600] {
+                    let _ = Frame { bytes: &whole[..end], length, segment }.wire(true);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What passed an interface, packet by packet, added up.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+use crate::packets::frame::{ETHERNET, Frame, VXLAN};
+
+/// The upper bounds of the classes of size, as bytes of an IP packet: an acknowledgement without data is below 100 bytes with
+/// every transport; 576 is what every host of IPv4 takes (RFC 791), 1000 leaves the packets that were filled.
+pub(crate) const CLASSES: [usize; 3] = [100, 576, 1000];
+
+/// Packets in one direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Flow {
+    /// How many.
+    pub packets: u64,
+    /// Bytes of their frames, Ethernet headers included, checksums and preambles not.
+    pub bytes: u64,
+    /// The largest IP packet, in bytes.
+    pub largest: usize,
+    /// How many IP packets have at most as many bytes as each of [`CLASSES`].
+    pub up_to: [u64; CLASSES.len()],
+}
+
+impl Flow {
+    fn add(&mut self, count: u64, frame: usize) {
+        let packet = frame.saturating_sub(ETHERNET);
+        self.packets += count;
+        self.bytes += count * frame as u64;
+        self.largest = self.largest.max(packet);
+        for (class, most) in self.up_to.iter_mut().zip(CLASSES) {
+            *class += if packet <= most { count } else { 0 };
+        }
+    }
+}
+
+impl AddAssign for Flow {
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.largest = self.largest.max(other.largest);
+        for (own, other) in self.up_to.iter_mut().zip(other.up_to) {
+            *own += other;
+        }
+    }
+}
+
+/// Packets in both directions, seen from the host whose interface it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Flows {
+    /// What it sent.
+    pub sent: Flow,
+    /// What it received.
+    pub received: Flow,
+}
+
+impl Flows {
+    /// Both as one.
+    pub(crate) fn both(&self) -> Flow {
+        let mut sum = self.sent;
+        sum += self.received;
+        sum
+    }
+}
+
+/// What passed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tally {
+    /// Packets as the wire carries them.
+    pub outer: Flows,
+    /// The frames that were in VXLAN, without its 50 bytes.
+    pub inner: Flows,
+    /// Why the counts are not complete.
+    pub trouble: Option<String>,
+}
+
+impl Tally {
+    /// Adds a frame.
+    pub(crate) fn add(&mut self, frame: &Frame<'_>, is_sent: bool, has_tunnels: bool) {
+        let wire = match frame.wire(has_tunnels) {
+            Ok(wire) => wire,
+            Err(why) => {
+                self.trouble.get_or_insert(why);
+                return;
+            }
+        };
+        let way = |flows: &mut Flows, count, bytes| {
+            let flow = if is_sent { &mut flows.sent } else { &mut flows.received };
+            flow.add(count, bytes);
+        };
+        for (count, bytes) in wire.parts() {
+            way(&mut self.outer, count, bytes);
+            if wire.is_tunnelled {
+                way(&mut self.inner, count, bytes.saturating_sub(VXLAN));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packets::frame::tests::{header, within_vxlan};
+
+    #[test]
+    fn packets_are_added_by_direction_and_class_of_size() {
+        let (tcp, mut tally) = (header(6, 443), Tally::default());
+        let plain = |length| Frame { bytes: &tcp, length, segment: None };
+        tally.add(&plain(66), true, false);
+        tally.add(&plain(14 + 100), true, false);
+        tally.add(&plain(14 + 101), true, false);
+        tally.add(&Frame { bytes: &tcp, length: 66 + 3000, segment: Some(1448) }, false, false);
+        let sent = Flow { packets: 3, bytes: 66 + 114 + 115, largest: 101, up_to: [2, 3, 3] };
+        let received = Flow { packets: 3, bytes: 3 * 66 + 3000, largest: 1500, up_to: [0, 1, 1] };
+        assert_eq!(tally.outer, Flows { sent, received });
+        assert_eq!(tally.inner, Flows::default());
+        let both = Flow { packets: 6, bytes: 295 + 3198, largest: 1500, up_to: [2, 4, 4] };
+        assert_eq!(tally.outer.both(), both);
+    }
+
+    #[test]
+    fn what_is_in_a_tunnel_counts_outside_as_it_is_and_inside_without_the_tunnel() {
+        let (tunnel, mut tally) = (within_vxlan(&header(6, 443)), Tally::default());
+        tally.add(&Frame { bytes: &tunnel, length: 50 + 66 + 2796, segment: Some(1398) }, true, true);
+        // Something else between the nodes.
+        tally.add(&Frame { bytes: &header(17, 53), length: 90, segment: None }, true, true);
+        assert_eq!((tally.outer.sent.packets, tally.outer.sent.bytes), (3, 2 * (50 + 66 + 1398) + 90));
+        assert_eq!((tally.inner.sent.packets, tally.inner.sent.bytes), (2, 2 * (66 + 1398)));
+        assert_eq!((tally.outer.sent.largest, tally.inner.sent.largest), (1500, 1450));
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_trouble_and_not_silence() {
+        let mut tally = Tally::default();
+        tally.add(&Frame { bytes: &[], length: 9000, segment: Some(1448) }, true, false);
+        assert!(tally.trouble.unwrap().contains("super-packet"));
+    }
+}

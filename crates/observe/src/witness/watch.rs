@@ -1,0 +1,268 @@
+//! One interface that is looked at, and what passed it.
+//!
+//! Frames count by the kernel's time stamp, so beginning and ending the window takes no more than noting the time, and what is
+//! still in the ring then is not lost. That nothing was missed is checked against the interface's own counters, over the whole
+//! time that it is looked at.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use wirelab_model::network::Vantage;
+
+use crate::packets::frame::Frame;
+use crate::packets::pcapng::Writer;
+use crate::packets::split::datagrams;
+use crate::packets::tally::Tally;
+use crate::witness::ring::{Captured, Ring};
+
+/// How long the ring and the interface's counters may take to agree after a trial. The kernel hands over what it has after
+/// 50 ms; the rest is for a busy machine.
+pub(crate) const SETTLING: Duration = Duration::from_secs(2);
+
+/// How often it is tried to begin at a moment when nothing passes, so that counters and ring begin alike.
+const TRIES: u32 = 100;
+
+/// An interface that is looked at.
+pub(crate) struct Watch {
+    ring: Ring,
+    counters: Counters,
+    /// What the interface had counted when the ring began.
+    before: Counts,
+    has_tunnels: bool,
+    /// Frames read from the ring, and those that found no room there.
+    captured: u64,
+    dropped: u64,
+    /// Those of the window that found no room.
+    dropped_in_window: u64,
+    begin_ns: Option<u64>,
+    end_ns: Option<u64>,
+    tally: Tally,
+    file: Option<Writer>,
+    /// Whether everything that passed is read.
+    is_whole: bool,
+    trouble: Option<String>,
+}
+
+impl Watch {
+    /// Begins to look; all frames go to the file, where there is one.
+    pub(crate) fn open(vantage: &Vantage, capture: Option<&Path>) -> Result<Self, String> {
+        let attempt =
+            |what: &str, error: io::Error| format!("looking at the interface {}: {what}: {error}", vantage.interface);
+        let namespace = File::open(&vantage.namespace).map_err(|error| attempt("opening its namespace", error))?;
+        let (ring, counters, before) = within(&namespace, || begin(&vantage.interface, capture.is_some()))
+            .map_err(|error| attempt("capturing there", error))?;
+        let file = capture.map(|path| Writer::create(path, &vantage.interface)).transpose();
+        Ok(Self {
+            ring,
+            counters,
+            before,
+            has_tunnels: vantage.is_encapsulated,
+            captured: 0,
+            dropped: 0,
+            dropped_in_window: 0,
+            begin_ns: None,
+            end_ns: None,
+            tally: Tally::default(),
+            file: file.map_err(|error| attempt("writing its capture", error))?,
+            is_whole: false,
+            trouble: None,
+        })
+    }
+
+    /// What passes from this moment on counts.
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        self.account();
+        self.begin_ns = Some(now_ns);
+    }
+
+    /// What passed until this moment counts.
+    pub(crate) fn end(&mut self, now_ns: u64) {
+        self.dropped_in_window = self.account();
+        self.end_ns = Some(now_ns);
+    }
+
+    /// Reads what there is.
+    pub(crate) fn look(&mut self) {
+        let Self { ring, captured, begin_ns, end_ns, tally, file, trouble, has_tunnels, .. } = self;
+        ring.read(|frame| {
+            *captured += 1;
+            let Captured { at_ns, bytes, length, segment, is_sent } = frame;
+            let frame = Frame { bytes, length: length as usize, segment };
+            if let Some(writer) = file
+                && let Err(error) = keep(writer, &frame, *has_tunnels, at_ns, is_sent)
+            {
+                trouble.get_or_insert(format!("writing the capture: {error}"));
+                *file = None;
+            }
+            if begin_ns.is_some_and(|begin| begin <= at_ns) && end_ns.is_none_or(|end| at_ns <= end) {
+                tally.add(&frame, is_sent, *has_tunnels);
+            }
+        });
+        if let Some(error) = self.ring.error() {
+            self.trouble.get_or_insert(format!("the interface failed while it was looked at: {error}"));
+        }
+    }
+
+    /// Reads what there is, until that is everything that passed. Packets that pass after that are not looked at: they were sent
+    /// after the trial, and could only blur the comparison.
+    pub(crate) fn settle(&mut self) -> bool {
+        if !self.is_whole {
+            self.look();
+            self.account();
+            self.is_whole = self.missed().is_ok();
+        }
+        self.is_whole
+    }
+
+    /// What passed in the window. To be called after [`Watch::settle`].
+    pub(crate) fn finish(mut self) -> Result<Tally, String> {
+        if let Some(writer) = self.file.take() {
+            writer.finish().map_err(|error| format!("writing the capture: {error}"))?;
+        }
+        if let Some(trouble) = self.trouble.take().or_else(|| self.tally.trouble.take()) {
+            return Err(trouble);
+        }
+        if self.begin_ns.is_none() || self.end_ns.is_none() {
+            return Err(crate::window::NO_WINDOW.to_owned());
+        }
+        if self.dropped_in_window > 0 {
+            return Err(format!(
+                "{} frames came faster than they could be read, so the others say nothing; lower the load, or use a machine \
+                 with more processors",
+                self.dropped_in_window
+            ));
+        }
+        if !self.is_whole {
+            self.missed()?;
+        }
+        Ok(self.tally)
+    }
+
+    /// Asks the kernel for frames that found no room; gives their number since the last time.
+    fn account(&mut self) -> u64 {
+        match self.ring.dropped() {
+            Ok(dropped) => {
+                self.dropped += dropped;
+                dropped
+            }
+            Err(error) => {
+                self.trouble.get_or_insert(format!("asking for dropped frames: {error}"));
+                0
+            }
+        }
+    }
+
+    /// Compares with the interface's counters.
+    fn missed(&mut self) -> Result<(), String> {
+        let now = self.counters.read().map_err(|error| format!("reading the interface's counters: {error}"))?;
+        let counted = now.packets.wrapping_sub(self.before.packets);
+        // A frame that its interface gave up was captured before that, and counts as sent: the host did send it.
+        let given_up = now.given_up.wrapping_sub(self.before.given_up);
+        let seen = self.captured + self.dropped;
+        if (counted..=counted + given_up).contains(&seen) {
+            return Ok(());
+        }
+        Err(format!(
+            "{seen} frames were captured where the interface counted {counted}, so the capture is not what passed (does the \
+             interface merge what it receives, GRO?)"
+        ))
+    }
+}
+
+impl AsFd for Watch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ring.as_fd()
+    }
+}
+
+/// Writes a frame to the capture, the datagrams of a super-packet one by one.
+fn keep(writer: &mut Writer, frame: &Frame<'_>, has_tunnels: bool, at_ns: u64, is_sent: bool) -> io::Result<()> {
+    match datagrams(frame, has_tunnels) {
+        None => writer.frame(at_ns, frame.bytes, frame.length as u32, is_sent),
+        Some(parts) => parts.iter().try_for_each(|part| writer.frame(at_ns, part, part.len() as u32, is_sent)),
+    }
+}
+
+/// Opens ring and counters in this thread's namespace, so that both begin at the same moment.
+fn begin(interface: &str, whole: bool) -> io::Result<(Ring, Counters, Counts)> {
+    let mut counters = Counters::open(interface)?;
+    for _ in 0..TRIES {
+        let before = counters.read()?;
+        let ring = Ring::open(interface, whole)?;
+        if counters.read()? == before {
+            return Ok((ring, counters, before));
+        }
+    }
+    Err(io::Error::other("packets passed all the time before the trial, so there was no moment to begin at"))
+}
+
+/// Does `work` in a network namespace, in a thread of its own, because the thread stays there.
+fn within<T: Send>(namespace: &File, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, || {
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+            work()
+        })?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// The interface's counters: a line of /proc/net/dev.
+#[derive(Debug)]
+struct Counters {
+    /// Opened in the namespace, of which it goes on telling.
+    file: File,
+    interface: String,
+}
+
+/// What an interface counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counts {
+    /// Frames received and sent.
+    packets: u64,
+    /// Frames that it was to send and did not.
+    given_up: u64,
+}
+
+impl Counters {
+    fn open(interface: &str) -> io::Result<Self> {
+        Ok(Self { file: File::open("/proc/thread-self/net/dev")?, interface: interface.to_owned() })
+    }
+
+    fn read(&mut self) -> io::Result<Counts> {
+        let mut text = String::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.read_to_string(&mut text)?;
+        counts(&text, &self.interface)
+            .ok_or_else(|| io::Error::other(format!("/proc/net/dev does not have the interface {}", self.interface)))
+    }
+}
+
+/// Eight numbers of receiving, then eight of sending: bytes, packets, errors, dropped, ...
+fn counts(text: &str, interface: &str) -> Option<Counts> {
+    let numbers = text.lines().find_map(|line| {
+        let (name, numbers) = line.split_once(':')?;
+        (name.trim() == interface).then_some(numbers)
+    })?;
+    let numbers: Vec<u64> = numbers.split_ascii_whitespace().map_while(|number| number.parse().ok()).collect();
+    Some(Counts { packets: numbers.get(1)? + numbers.get(9)?, given_up: *numbers.get(11)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counters_of_an_interface_are_found_by_its_whole_name() {
+        let text = "Inter-|   Receive   |  Transmit\n face |bytes packets\n  eth0: 900 9 0 0 0 0 0 0 500 5 0 1 0 0 0 0\n\
+                    veth0:1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
+        assert_eq!(counts(text, "eth0"), Some(Counts { packets: 14, given_up: 1 }));
+        assert_eq!(counts(text, "veth0"), Some(Counts { packets: 12, given_up: 12 }));
+        assert_eq!(counts(text, "eth"), None);
+        assert_eq!(counts("eth0: 1 2\n", "eth0"), None);
+    }
+}
