@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use lab::{folder_with, trials};
 use serde_json::Value;
 use support::{only_run, processes, run, wirelab};
 use tempfile::tempdir;
@@ -44,41 +45,18 @@ min = 1
 max = 1
 "#;
 
-fn packets_can_be_captured(folder: &Path) -> bool {
-    let text = run(folder, &["doctor", "--json"]).with_status(0).out;
-    let findings: Vec<Value> = serde_json::from_str(&text).unwrap();
-    let good = |what: &str| {
-        findings.iter().any(|one| one["what"].as_str().unwrap().starts_with(what) && one["state"] != "missing")
-    };
-    let can = good("capturing packets") && good("network namespaces");
-    if !can {
-        eprintln!("NOT tested: packets cannot be captured here");
-    }
-    can
-}
+const NEEDS: &[&str] = &["capturing packets"];
 
-/// The trials of the only run: the levels of each, and its values.
-fn trials(folder: &Path) -> Vec<(Value, Value)> {
-    let manifest = lab::manifest(folder);
-    lab::trials(folder)
-        .into_iter()
-        .map(|trial| {
-            assert_eq!(trial["outcome"], "ok", "{trial}");
-            let cell = &manifest["plan"]["cells"][trial["cell"].as_u64().unwrap() as usize];
-            (cell["levels"].clone(), trial["values"].clone())
-        })
-        .collect()
+/// The levels of each trial, and its values.
+fn seen(folder: &Path) -> Vec<(Value, Value)> {
+    trials(folder).into_iter().map(|(cell, trial)| (cell["levels"].clone(), trial["values"].clone())).collect()
 }
 
 #[test]
 fn packets_are_those_of_the_wire_whether_super_packets_pass_or_not() {
-    let folder = tempdir().unwrap();
-    if !packets_can_be_captured(folder.path()) {
-        return;
-    }
-    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    let Some(folder) = folder_with(STUDY, NEEDS) else { return };
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
-    let trials = trials(folder.path());
+    let trials = seen(folder.path());
     // Three protocols and the A/A twin in two placements.
     assert_eq!(trials.len(), 8);
     for (levels, values) in &trials {
@@ -111,7 +89,7 @@ fn a_lab_whose_interfaces_are_shared_gives_a_reason() {
     let study = STUDY.replace("\"netns\"", "\"loopback\"").replace("placement = [", "workers = [1]\n# ");
     fs::write(folder.path().join("study.toml"), study).unwrap();
     run(folder.path(), &["run", "study.toml", "--quiet", "--set", "requests=5"]).with_status(0);
-    for (_, values) in trials(folder.path()) {
+    for (_, values) in seen(folder.path()) {
         let why = values["packets_client_sent_per_request"]["not_measured"].as_str().unwrap();
         assert!(why.contains("shares its network interfaces"), "{why}");
     }
@@ -119,18 +97,14 @@ fn a_lab_whose_interfaces_are_shared_gives_a_reason() {
 
 #[test]
 fn captures_hold_what_decrypts_them() {
-    let folder = tempdir().unwrap();
-    if !packets_can_be_captured(folder.path()) {
-        return;
-    }
     // Without the observer in the study: keeping captures brings it.
     let study = STUDY.replace("observers = [\"packets\"]", "observers = []");
-    fs::write(folder.path().join("study.toml"), study).unwrap();
+    let Some(folder) = folder_with(&study, NEEDS) else { return };
     run(folder.path(), &["run", "study.toml", "--quiet", "--keep", "pcap", "--set", "requests=3"]).with_status(0);
     let captures = only_run(folder.path()).join("captures");
     let names: Vec<_> = fs::read_dir(&captures).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 16, "{names:?}");
-    for (number, (levels, values)) in trials(folder.path()).iter().enumerate() {
+    for (number, (levels, values)) in seen(folder.path()).iter().enumerate() {
         assert!(values["packets_client_sent_per_request"].is_number(), "{levels}: {values}");
         for place in ["client", "server-node"] {
             let path = captures.join(format!("trial-{number:06}-{place}.pcapng"));
@@ -156,11 +130,7 @@ fn captures_hold_what_decrypts_them() {
 
 #[test]
 fn a_killed_run_leaves_no_witness() {
-    let folder = tempdir().unwrap();
-    if !packets_can_be_captured(folder.path()) {
-        return;
-    }
-    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    let Some(folder) = folder_with(STUDY, NEEDS) else { return };
     let mut child = wirelab(folder.path(), &["run", "study.toml", "--quiet"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -7,7 +7,7 @@ mod support;
 
 use std::fs;
 
-use lab::{manifest, namespaces_are_allowed, trials};
+use lab::{folder_with, trials};
 use support::{only_run, run};
 use tempfile::tempdir;
 
@@ -40,18 +40,10 @@ max = 1
 
 #[test]
 fn tcp_and_quic_report_the_round_trip_and_the_losses_of_the_link() {
-    let folder = tempdir().unwrap();
-    if !namespaces_are_allowed(folder.path()) {
-        return;
-    }
-    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    let Some(folder) = folder_with(STUDY, &[]) else { return };
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
-    let manifest = manifest(folder.path());
-    let mut tried = 0;
-    for trial in trials(folder.path()) {
-        assert_eq!(trial["outcome"], "ok", "{trial}");
-        tried += 1;
-        let levels = &manifest["plan"]["cells"][trial["cell"].as_u64().unwrap() as usize]["levels"];
+    for (cell, trial) in trials(folder.path()) {
+        let levels = &cell["levels"];
         let value = |name: &str| {
             let value = &trial["values"][name];
             value.as_f64().unwrap_or_else(|| panic!("{name} is {value}: {levels}"))
@@ -76,8 +68,6 @@ fn tcp_and_quic_report_the_round_trip_and_the_losses_of_the_link() {
         let events = &trial["values"]["transport_server_congestion_events"];
         assert_eq!(events.is_number(), levels["protocol"] == "h3", "{events}");
     }
-    // Every cell, and the A/A pair of the baseline.
-    assert!(tried >= 8, "{tried}");
 }
 
 const LOOPBACK: &str = r#"
@@ -110,10 +100,7 @@ fn a_run_keeps_the_qlog_files_of_both_roles_where_they_are_asked_for() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("study.toml"), LOOPBACK).unwrap();
     run(folder.path(), &["run", "study.toml", "--keep", "qlog", "--quiet"]).with_status(0);
-    let mut tried = 0;
-    for trial in trials(folder.path()) {
-        assert_eq!(trial["outcome"], "ok", "{trial}");
-        tried += 1;
+    for (_, trial) in trials(folder.path()) {
         let logs = only_run(folder.path()).join(format!("qlog/trial-{:06}", trial["number"].as_u64().unwrap()));
         let is_quic = trial["client"]["alpn"] == "h3";
         assert_eq!(logs.exists(), is_quic, "{}", logs.display());
@@ -123,5 +110,4 @@ fn a_run_keeps_the_qlog_files_of_both_roles_where_they_are_asked_for() {
             assert!(names.iter().all(|name| fs::metadata(name).is_ok_and(|file| file.len() > 500)), "{names:?}");
         }
     }
-    assert!(tried >= 2, "{tried}");
 }

@@ -5,28 +5,42 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use tempfile::{TempDir, tempdir};
 
 use crate::support::{only_run, run};
 
-/// Whether network namespaces can be made here; says so on standard error where not.
-pub fn namespaces_are_allowed(folder: &Path) -> bool {
-    let text = run(folder, &["doctor", "--json"]).with_status(0).out;
+/// A folder with this study as `study.toml`. None where network namespaces cannot be made, or something else that is needed
+/// (as `wirelab doctor` names it) is missing; then it says so on standard error.
+pub fn folder_with(study: &str, needs: &[&str]) -> Option<TempDir> {
+    let folder = tempdir().unwrap();
+    let text = run(folder.path(), &["doctor", "--json"]).with_status(0).out;
     let findings: Vec<Value> = serde_json::from_str(&text).unwrap();
-    let namespaces = findings.iter().find(|one| one["what"] == "network namespaces (lab netns)").unwrap();
-    if namespaces["state"] == "missing" {
-        eprintln!("NOT tested: network namespaces cannot be made here");
+    for need in needs.iter().chain(&["network namespaces"]) {
+        let is_it = |one: &&Value| one["what"].as_str().unwrap().starts_with(need);
+        let finding = findings.iter().find(is_it).unwrap_or_else(|| panic!("doctor does not look at {need}"));
+        if finding["state"] == "missing" {
+            eprintln!("NOT tested: {finding}");
+            return None;
+        }
     }
-    namespaces["state"] != "missing"
+    fs::write(folder.path().join("study.toml"), study).unwrap();
+    Some(folder)
 }
 
-/// The manifest of the only run.
-pub fn manifest(folder: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(only_run(folder).join("manifest.json")).unwrap()).unwrap()
-}
-
-/// The trials in the journal of the only run.
-pub fn trials(folder: &Path) -> Vec<Value> {
-    let journal = fs::read_to_string(only_run(folder).join("journal.jsonl")).unwrap();
-    let entries = journal.lines().map(|line| serde_json::from_str(line).unwrap());
-    entries.filter(|entry: &Value| entry["entry"] == "trial").collect()
+/// The trials of the only run, which must all have succeeded, each with its cell.
+#[track_caller]
+pub fn trials(folder: &Path) -> Vec<(Value, Value)> {
+    let read = |name: &str| fs::read_to_string(only_run(folder).join(name)).unwrap();
+    let manifest: Value = serde_json::from_str(&read("manifest.json")).unwrap();
+    let mut trials = Vec::new();
+    for line in read("journal.jsonl").lines() {
+        let entry: Value = serde_json::from_str(line).unwrap();
+        if entry["entry"] == "trial" {
+            assert_eq!(entry["outcome"], "ok", "{entry}");
+            let cell = manifest["plan"]["cells"][entry["cell"].as_u64().unwrap() as usize].clone();
+            trials.push((cell, entry));
+        }
+    }
+    assert!(!trials.is_empty());
+    trials
 }
