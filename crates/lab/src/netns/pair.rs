@@ -52,11 +52,13 @@ impl Pair {
             let what = what.to_owned();
             move |error: io::Error| format!("{what}: {error}")
         };
-        let create = || Namespace::create().map_err(attempt("making a network namespace"));
+        // The emulator's too: what its kernel said of its own accord would arrive at the nodes.
+        let create = || {
+            let namespace = Namespace::create().map_err(attempt("making a network namespace"))?;
+            settings::apply(&namespace).map_err(attempt("setting up a network namespace"))?;
+            Ok::<_, String>(namespace)
+        };
         let (nodes, middle) = ([create()?, create()?], create()?);
-        for node in &nodes {
-            settings::apply(node).map_err(attempt("setting up a network namespace"))?;
-        }
         emulated(&nodes, &middle).map_err(attempt("making the emulated link"))?;
         wired(&nodes).map_err(attempt("making the veth pair"))?;
         let ports = [0, 1].map(|side| middle.within(|| Port::open(OUTER[side])));
