@@ -354,11 +354,15 @@ pub enum StudiesCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wirelab endpoints                             the list
+  wirelab endpoints install go-quic-go          build one, in the user's cache folder
+  wirelab endpoints install --set core          those that are quickly installed
   wirelab endpoints check builtin               run the contract suite on one
   wirelab endpoints check --all
+  wirelab endpoints remove go-quic-go
 
 Endpoints are folders with an endpoint.toml below ./endpoints, below the folders in $WIRELAB_ENDPOINTS (separated by
-colons), and below the user's data folder (~/.local/share/wirelab/endpoints). contract/README.md says how to write one.")]
+colons), and below the user's data folder (~/.local/share/wirelab/endpoints). contract/README.md says how to write one.
+What is installed is in the user's cache folder (~/.cache/wirelab), a version for each content of the endpoint's folder.")]
 pub struct EndpointsArgs {
     /// What to do; default: list
     #[command(subcommand)]
@@ -371,15 +375,54 @@ pub struct EndpointsArgs {
 /// The subcommands of `endpoints`.
 #[derive(Debug, Subcommand)]
 pub enum EndpointsCommand {
+    /// List them: what they can do, or why they cannot be used
+    List {
+        /// Print a table in Markdown, with what installing took and what the contract suite said
+        #[arg(long, conflicts_with = "json")]
+        markdown: bool,
+    },
+    /// Build those that are not built in
+    Install {
+        #[command(flatten)]
+        chosen: Chosen,
+        /// How many to build at the same time; default: one for each two processors
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+        jobs: Option<u32>,
+    },
     /// Run the contract suite
     Check {
-        /// The endpoint's name
-        #[arg(required_unless_present = "all")]
-        name: Option<String>,
-        /// Check every endpoint that is installed
-        #[arg(long)]
-        all: bool,
+        #[command(flatten)]
+        chosen: Chosen,
     },
+    /// Remove what was installed, all versions of it
+    Remove {
+        #[command(flatten)]
+        chosen: Chosen,
+    },
+}
+
+/// Which endpoints a command is about.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Chosen {
+    /// Their names
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Every endpoint
+    #[arg(long)]
+    pub all: bool,
+    /// Those of a set: core (quickly installed) or full (the others)
+    #[arg(long, value_name = "SET", value_enum)]
+    pub set: Option<SetName>,
+}
+
+/// The sets of endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SetName {
+    /// Quickly installed
+    Core,
+    /// The others
+    Full,
 }
 
 /// Arguments of `labs`.

@@ -55,6 +55,7 @@ fn endpoint(name: &str) -> Endpoint {
         command: ["python3", "-B", "endpoint.py"].map(str::to_owned).to_vec(),
         environment: Default::default(),
         folder: Some(folder.canonicalize().expect("the endpoint is part of the project")),
+        installation: None,
     }
 }
 

@@ -11,6 +11,7 @@ fn scripted(script: &str) -> Endpoint {
         command: ["/bin/sh", "-c", script, "endpoint"].map(str::to_owned).to_vec(),
         environment: IndexMap::new(),
         folder: None,
+        installation: None,
     }
 }
 
@@ -64,6 +65,7 @@ fn a_digest_changes_with_the_program_and_with_any_file_of_the_folder() {
         command: vec![folder.path().join("program").to_str().unwrap().to_owned()],
         environment: IndexMap::new(),
         folder: Some(folder.path().to_owned()),
+        installation: None,
     };
     let first = digest(&endpoint).unwrap();
     assert_eq!(first.len(), 64);

@@ -118,6 +118,7 @@ fn start_family(folder: &Path, guard: &Arc<Guard>) -> LocalProcess {
         command: ["/bin/sh", "-c", FAMILY, "endpoint"].map(str::to_owned).to_vec(),
         environment: IndexMap::new(),
         folder: Some(folder.to_owned()),
+        installation: None,
     };
     std::fs::write(folder.join("pids"), "").unwrap();
     let (spec, log) = (folder.join("spec.json"), folder.join("log"));

@@ -37,6 +37,7 @@ fn the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it() {
         command: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
         environment: IndexMap::new(),
         folder: None,
+        installation: None,
     };
     let (job, spec, log) = (job("local"), folder.path().join("spec"), folder.path().join("log"));
     let launch = Launch { role: Role::Server, number: 0, endpoint: &endpoint, job: &job, spec: &spec, log: &log };

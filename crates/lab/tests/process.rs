@@ -45,7 +45,7 @@ impl Scene {
 fn endpoint(script: &str, folder: &Path) -> Endpoint {
     let command = ["/bin/sh", "-c", script, "endpoint"].map(str::to_owned).to_vec();
     let environment = IndexMap::from([("GREETING".to_owned(), "hello".to_owned())]);
-    Endpoint { name: "script".to_owned(), command, environment, folder: Some(folder.to_owned()) }
+    Endpoint { name: "script".to_owned(), command, environment, folder: Some(folder.to_owned()), installation: None }
 }
 
 /// Waits until a process is gone, or a zombie that only its new parent can remove. False: it outlived our patience.

@@ -56,6 +56,59 @@ pub struct Manifest {
     /// Environment variables to set.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub environment: IndexMap<String, String>,
+    /// How to build it; absent: its folder is all that there is to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install: Option<Install>,
+}
+
+/// How `wirelab endpoints install` makes an endpoint from its folder.
+///
+/// In `steps`, and in `command` and `environment` above, `{installed}` stands for the folder that the steps fill. In `steps`
+/// `{work}` stands for a folder for whatever is in between, and `{shared}` for one that all endpoints of a user share, for what
+/// compilers keep. Steps find the three in `WIRELAB_INSTALLED`, `WIRELAB_WORK` and `WIRELAB_SHARED` too.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Install {
+    /// The language of the library, for the list of what can be installed.
+    pub language: String,
+    /// Library and version, for the same list. The description that the installed endpoint gives has the last word.
+    pub library: String,
+    /// Which set it belongs to.
+    pub set: Set,
+    /// The programs that the steps need, or the endpoint itself where there are no steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Need>,
+    /// Other folders, relative to this one, from whose files it is built: they are part of the installation's identity.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
+    /// Commands, run one after the other in the endpoint's folder, which they leave as it is. A step that failed is run
+    /// again by the next attempt, with what it left in `{installed}` and `{work}`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Vec<String>>,
+}
+
+/// A set of endpoints that are installed together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Set {
+    /// Installed in well under a minute each, and tested with every change of wirelab.
+    Core,
+    /// All others.
+    Full,
+}
+
+/// A program that has to be there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Need {
+    /// Its name, looked for in `PATH` and where Debian has programs of the administrator; or the path of a file.
+    pub program: String,
+    /// The Debian package that has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub debian: Option<String>,
+    /// What to do if it is missing, where that is not to install a package.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
 }
 
 /// An endpoint that can be started.
@@ -71,4 +124,7 @@ pub struct Endpoint {
     /// The working directory; absent: inherited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
+    /// The identity of what it was installed from; absent: it was not installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installation: Option<String>,
 }

@@ -129,6 +129,7 @@ fn execute(study: Study, plan: Plan, script: Script, parent: &Path) -> Run {
         command: vec!["never started".to_owned()],
         environment: Default::default(),
         folder: None,
+        installation: None,
     };
     let mut run = Run::create(Create {
         parent,
@@ -137,7 +138,7 @@ fn execute(study: Study, plan: Plan, script: Script, parent: &Path) -> Run {
         set: Vec::new(),
         plan,
         warnings: Vec::new(),
-        endpoints: vec![Found { name: "builtin".to_owned(), folder: None, endpoint: Ok(builtin) }],
+        endpoints: vec![Found { name: "builtin".to_owned(), folder: None, endpoint: Ok(builtin), installation: None }],
         lab: &lab,
     })
     .unwrap();

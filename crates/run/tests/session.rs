@@ -50,6 +50,7 @@ fn create(parent: &Path, plan: Plan) -> Result<Run, RunError> {
         command: vec!["never started".to_owned()],
         environment: Default::default(),
         folder: None,
+        installation: None,
     };
     let mut run = Run::create(Create {
         parent,
@@ -58,7 +59,7 @@ fn create(parent: &Path, plan: Plan) -> Result<Run, RunError> {
         set: Vec::new(),
         plan,
         warnings: Vec::new(),
-        endpoints: vec![Found { name: "builtin".to_owned(), folder: None, endpoint: Ok(builtin) }],
+        endpoints: vec![Found { name: "builtin".to_owned(), folder: None, endpoint: Ok(builtin), installation: None }],
         lab: &Fake::new(Script::plausible()),
     })?;
     run.set_limits(Limits { exit: Duration::ZERO, ..Limits::default() });

@@ -28,7 +28,7 @@ fn shell(folder: &Path, name: &str, script: &str) -> Endpoint {
     let path = folder.join(format!("{name}.sh"));
     fs::write(&path, script).expect("the script can be written");
     let command = vec!["sh".to_owned(), path.to_string_lossy().into_owned()];
-    Endpoint { name: name.to_owned(), command, environment: Default::default(), folder: None }
+    Endpoint { name: name.to_owned(), command, environment: Default::default(), folder: None, installation: None }
 }
 
 /// The reason why a case failed.

@@ -55,6 +55,7 @@ fn start(lab: &mut Fake, role: Role, job: &Job, seed: u64, folder: &Path) -> Box
         command: vec!["never started".to_owned()],
         environment: Default::default(),
         folder: None,
+        installation: None,
     };
     let launch = Launch { role, number: 0, endpoint: &endpoint, job, spec: &path, log: &folder.join("log") };
     lab.start(&launch).unwrap()

@@ -1,0 +1,52 @@
+//! `wirelab endpoints check`: the contract suite.
+
+use wirelab_lab::endpoints::{Checked, Found};
+use wirelab_suite::{Report, Verdict};
+
+use crate::args::Chosen;
+use crate::commands::endpoints::chosen;
+use crate::failure::{Failure, Result};
+use crate::output::{print, print_json};
+use crate::place::program;
+
+/// Runs the contract suite on the chosen endpoints. Of those that are not named, those that cannot be used are left out.
+pub fn check(wanted: &Chosen, as_json: bool) -> Result {
+    let builtin = wirelab_lab::endpoints::builtin(&program()?);
+    let scratch =
+        tempfile::tempdir().map_err(|error| Failure::failed(format!("cannot make a temporary folder: {error}")))?;
+    let mut reports = Vec::new();
+    for found in chosen(wanted)? {
+        let endpoint = match &found.endpoint {
+            Ok(endpoint) => endpoint,
+            Err(_) if wanted.names.is_empty() => continue,
+            Err(error) => return Err(Failure::input(error)),
+        };
+        if !as_json {
+            print(&format!("{}\n", endpoint.name))?;
+        }
+        let report = wirelab_suite::check(endpoint, &builtin, scratch.path(), &mut |case| {
+            if !as_json {
+                let _ = print(&format!("  {case}\n"));
+            }
+        });
+        keep(&found, &report)?;
+        reports.push(report);
+    }
+    if as_json {
+        print_json(&reports)?;
+    }
+    let failed: usize = reports.iter().map(Report::failed).sum();
+    if failed == 0 { Ok(()) } else { Err(Failure::failed(format!("{failed} cases of the contract suite failed"))) }
+}
+
+/// Keeps what the suite said beside what was installed, for the list.
+fn keep(found: &Found, report: &Report) -> Result {
+    let Some(installation) = &found.installation else { return Ok(()) };
+    let count = |is: fn(&Verdict) -> bool| report.cases.iter().filter(|case| is(&case.verdict)).count();
+    let checked = Checked {
+        passed: count(|verdict| matches!(verdict, Verdict::Passed)),
+        not_applicable: count(|verdict| matches!(verdict, Verdict::NotApplicable(_))),
+        failed: report.failed(),
+    };
+    installation.check(checked).map_err(Failure::failed)
+}

@@ -1,0 +1,47 @@
+//! `wirelab endpoints`: which endpoints there are, building them, and whether they keep the contract.
+
+mod check;
+mod install;
+mod list;
+
+use wirelab_lab::endpoints::Found;
+use wirelab_model::endpoint::Set;
+
+use crate::args::{Chosen, EndpointsArgs, EndpointsCommand, SetName};
+use crate::failure::{Failure, Result};
+use crate::place::program;
+
+/// Lists, installs, checks or removes endpoints.
+pub fn endpoints(args: &EndpointsArgs) -> Result {
+    match &args.command {
+        None => list::list(args.json, false),
+        Some(EndpointsCommand::List { markdown }) => list::list(args.json, *markdown),
+        Some(EndpointsCommand::Install { chosen, jobs }) => install::install(chosen, *jobs, args.json),
+        Some(EndpointsCommand::Check { chosen }) => check::check(chosen, args.json),
+        Some(EndpointsCommand::Remove { chosen }) => install::remove(chosen, args.json),
+    }
+}
+
+/// The endpoints that the command line chose, in the order of the list.
+fn chosen(chosen: &Chosen) -> Result<Vec<Found>> {
+    let program = program()?;
+    let mut all = wirelab_lab::endpoints::discover(&program);
+    if !chosen.names.is_empty() {
+        all.extend(wirelab_lab::endpoints::templates(&program));
+    }
+    if let Some(unknown) = chosen.names.iter().find(|name| all.iter().all(|found| found.name != **name)) {
+        return Err(Failure::input(wirelab_lab::endpoints::unknown(unknown, &all)));
+    }
+    all.retain(|found| match chosen.set {
+        Some(set) => found.installation.as_ref().is_some_and(|installation| is_of(installation.install.set, set)),
+        None => chosen.all || chosen.names.contains(&found.name),
+    });
+    Ok(all)
+}
+
+fn is_of(own: Set, wanted: SetName) -> bool {
+    match wanted {
+        SetName::Core => own == Set::Core,
+        SetName::Full => own == Set::Full,
+    }
+}

@@ -1,0 +1,78 @@
+//! Asking an endpoint what it can do.
+
+use std::ffi::OsStr;
+use std::time::{Duration, Instant};
+
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::endpoint::{Description, Endpoint};
+
+use crate::endpoints::MANIFEST;
+use crate::guard::Guard;
+use crate::lines::shortened;
+use crate::process::LocalProcess;
+use crate::{Exit, ExitStatus, LabError, Process, Silence};
+
+/// How long `describe` may take, an interpreter's start included.
+const DESCRIBING: Duration = Duration::from_secs(20);
+
+/// The longest description, in bytes.
+const LONGEST_DESCRIPTION: usize = 64 * 1024;
+
+/// What an endpoint says of itself: the answer to `<endpoint> describe`, checked for contract version and name.
+///
+/// # Errors
+/// If it cannot be started, does not answer in time, or answers something else.
+pub fn describe(endpoint: &Endpoint) -> Result<Description, LabError> {
+    let name = &endpoint.name;
+    let wrong = |why: String| LabError(format!("the endpoint `{name}` does not describe itself: {why}"));
+    let deadline = Instant::now() + DESCRIBING;
+    let (answer, exit) = output(endpoint, &[OsStr::new("describe")], LONGEST_DESCRIPTION, deadline)?;
+    if exit.status != ExitStatus::Code(0) {
+        return Err(wrong(ended(&exit)));
+    }
+    let description: Description = serde_json::from_slice(&answer)
+        .map_err(|error| wrong(format!("`describe` printed {}: {error}", shortened(&answer))))?;
+    if description.contract != CONTRACT_VERSION {
+        return Err(wrong(format!(
+            "it speaks version {} of the contract, and this wirelab version {CONTRACT_VERSION}; update the older one",
+            description.contract
+        )));
+    }
+    if description.name != *name {
+        return Err(wrong(format!("it calls itself `{}`; `describe` and {MANIFEST} must agree", description.name)));
+    }
+    Ok(description)
+}
+
+/// Runs an endpoint to its end, and returns its standard output.
+pub(crate) fn output(
+    endpoint: &Endpoint,
+    arguments: &[&OsStr],
+    limit: usize,
+    deadline: Instant,
+) -> Result<(Vec<u8>, Exit), LabError> {
+    let mut process = LocalProcess::spawn(endpoint, arguments, None, Guard::shared(), None)?;
+    let silence = match process.read_all(limit, deadline) {
+        Ok(answer) => return Ok((answer, process.end(deadline))),
+        Err(Silence::Nonsense(why)) => format!("it printed {why}"),
+        Err(Silence::Deadline | Silence::Ended(_)) => "it did not end in time".to_owned(),
+    };
+    let words = process.end(Instant::now()).last_words;
+    let command = arguments.first().map_or_else(String::new, |word| word.to_string_lossy().into_owned());
+    Err(LabError(format!("`{command}` of the endpoint `{}` failed: {silence}{}", endpoint.name, quoted(&words))))
+}
+
+/// How a process ended, as the end of a sentence.
+pub(crate) fn ended(exit: &Exit) -> String {
+    let how = match exit.status {
+        ExitStatus::Code(code) => format!("it exited with status {code}"),
+        ExitStatus::Signal(signal) => format!("signal {signal} ended it"),
+        ExitStatus::Killed => "it did not end in time".to_owned(),
+    };
+    format!("{how}{}", quoted(&exit.last_words))
+}
+
+fn quoted(last_words: &str) -> String {
+    let line = last_words.lines().next_back().unwrap_or_default();
+    if line.is_empty() { String::new() } else { format!("; its last words: {}", shortened(line.as_bytes())) }
+}

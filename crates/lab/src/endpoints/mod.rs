@@ -1,0 +1,194 @@
+//! Which endpoints there are: the built-in one, and every folder with an `endpoint.toml` where wirelab looks for them.
+
+mod describe;
+mod digest;
+mod installation;
+mod steps;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use wirelab_model::endpoint::{Endpoint, Manifest};
+
+use crate::LabError;
+use crate::open::nearest;
+
+pub use describe::describe;
+pub(crate) use describe::{ended, output};
+pub use digest::digest;
+pub use installation::{Checked, Installation, Record};
+pub use steps::Doing;
+
+/// The name of the endpoint that is part of wirelab.
+pub const BUILTIN: &str = "builtin";
+
+/// The environment variable with further folders to look into, separated by colons.
+pub const SEARCH_PATH: &str = "WIRELAB_ENDPOINTS";
+
+/// The file that makes a folder an endpoint.
+const MANIFEST: &str = "endpoint.toml";
+
+/// An endpoint that was found, usable or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Its name; that of its folder, where its `endpoint.toml` cannot be read.
+    pub name: String,
+    /// Its folder; absent: built in.
+    pub folder: Option<PathBuf>,
+    /// How to start it, or why it cannot be started: it is not installed, or something is wrong with its folder.
+    pub endpoint: Result<Endpoint, LabError>,
+    /// How it is installed; absent: there is nothing to install.
+    pub installation: Option<Installation>,
+}
+
+/// Every endpoint but the templates: the built-in one first, then those of `$WIRELAB_ENDPOINTS`, of `./endpoints`, and of the
+/// user's data folder. Where two have the same name the first one counts, and the second is reported as hidden.
+#[must_use]
+pub fn discover(program: &Path) -> Vec<Found> {
+    let mut all = everything(program);
+    all.retain(|found| !is_template(found));
+    all
+}
+
+/// The endpoints that are there to be copied: those in folders whose name begins with `_`.
+#[must_use]
+pub fn templates(program: &Path) -> Vec<Found> {
+    let mut all = everything(program);
+    all.retain(is_template);
+    all
+}
+
+/// The endpoint of that name, template or not.
+///
+/// # Errors
+/// If there is none, or its folder is broken.
+pub fn find(program: &Path, name: &str) -> Result<Endpoint, LabError> {
+    let all = everything(program);
+    if let Some(found) = all.iter().find(|found| found.name == name) {
+        return found.endpoint.clone();
+    }
+    Err(LabError(unknown(name, &all)))
+}
+
+/// The message for a name that no endpoint has, with the nearest one and all of them.
+#[must_use]
+pub fn unknown(name: &str, all: &[Found]) -> String {
+    let names: Vec<_> = all.iter().map(|found| found.name.as_str()).collect();
+    format!(
+        "there is no endpoint `{name}`{}; there are {}. A folder with an {MANIFEST} in ./endpoints or in ${SEARCH_PATH} adds one",
+        nearest(name, &names),
+        names.join(", ")
+    )
+}
+
+/// The endpoint that is part of wirelab. `program` is wirelab's own file.
+#[must_use]
+pub fn builtin(program: &Path) -> Endpoint {
+    Endpoint {
+        name: BUILTIN.to_owned(),
+        command: vec![program.to_string_lossy().into_owned(), "endpoint".to_owned()],
+        environment: IndexMap::new(),
+        folder: None,
+        installation: None,
+    }
+}
+
+fn is_template(found: &Found) -> bool {
+    let name = found.folder.as_deref().and_then(Path::file_name);
+    name.is_some_and(|name| name.as_encoded_bytes().starts_with(b"_"))
+}
+
+fn everything(program: &Path) -> Vec<Found> {
+    let mut all =
+        vec![Found { name: BUILTIN.to_owned(), folder: None, endpoint: Ok(builtin(program)), installation: None }];
+    let mut roots: Vec<PathBuf> = Vec::new();
+    for root in search_path() {
+        // The same folder may be named twice, for example by ./endpoints and by the variable.
+        let root = root.canonicalize().unwrap_or(root);
+        if !roots.contains(&root) {
+            all.extend(below(&root));
+            roots.push(root);
+        }
+    }
+    let mut first: BTreeMap<String, String> = BTreeMap::new();
+    for found in &mut all {
+        let place =
+            found.folder.as_ref().map_or_else(|| "wirelab itself".to_owned(), |path| path.display().to_string());
+        if let Some(other) = first.get(&found.name) {
+            found.endpoint =
+                Err(LabError(format!("{place} is hidden: {other} has an endpoint `{}` too; rename one", found.name)));
+        } else {
+            first.insert(found.name.clone(), place);
+        }
+    }
+    all
+}
+
+fn search_path() -> Vec<PathBuf> {
+    let variable = std::env::var_os(SEARCH_PATH).unwrap_or_default();
+    let mut roots: Vec<_> = std::env::split_paths(&variable).filter(|path| !path.as_os_str().is_empty()).collect();
+    roots.push(PathBuf::from("endpoints"));
+    roots.extend(of_user("XDG_DATA_HOME", ".local/share").map(|data| data.join("wirelab/endpoints")));
+    roots
+}
+
+/// A folder of this user: that of the variable, or this one in the home folder (XDG Base Directory Specification).
+fn of_user(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set(variable).or_else(|| set("HOME").map(|home| home.join(below_home)))
+}
+
+/// The endpoints below a folder, by name. A folder that does not exist has none.
+fn below(root: &Path) -> Vec<Found> {
+    let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
+    let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    folders.retain(|folder| folder.join(MANIFEST).exists());
+    folders.sort();
+    folders
+        .into_iter()
+        .map(|folder| {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            match read(&folder, &name) {
+                Ok((endpoint, installation)) => Found { name, folder: Some(folder), endpoint, installation },
+                Err(error) => Found { name, folder: Some(folder), endpoint: Err(error), installation: None },
+            }
+        })
+        .collect()
+}
+
+/// What is in the folder: how it is started, or why it cannot be yet, and how it is installed.
+type Content = (Result<Endpoint, LabError>, Option<Installation>);
+
+fn read(folder: &Path, name: &str) -> Result<Content, LabError> {
+    let path = folder.join(MANIFEST);
+    let wrong = |why: String| LabError(format!("{}: {why}", path.display()));
+    let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let manifest: Manifest = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if manifest.name != name {
+        return Err(wrong(format!("`name` is `{}`, but the folder is `{name}`; make them the same", manifest.name)));
+    }
+    let Manifest { name, mut command, mut environment, install } = manifest;
+    let installation = install.map(|install| Installation::new(&name, folder, install)).transpose().map_err(wrong)?;
+    match &installation {
+        Some(installation) => {
+            command.iter_mut().chain(environment.values_mut()).for_each(|text| *text = installation.filled(text));
+        }
+        None if command.iter().chain(environment.values()).any(|text| text.contains(installation::INSTALLED)) => {
+            let installed = installation::INSTALLED;
+            return Err(wrong(format!("`{installed}` needs a table [install] that says how that folder is filled")));
+        }
+        None => {}
+    }
+    let Some(program) = command.first_mut() else {
+        return Err(wrong("`command` is empty; name the program that plays client and server".to_owned()));
+    };
+    let inside = folder.join(&*program);
+    if Path::new(program).is_relative() && inside.is_file() {
+        *program = inside.to_string_lossy().into_owned();
+    }
+    let identity = installation.as_ref().map(|installation| installation.key().to_owned());
+    let endpoint = Endpoint { name, command, environment, folder: Some(folder.to_owned()), installation: identity };
+    let usable = installation.as_ref().map_or(Ok(()), Installation::usable);
+    Ok((usable.map(|()| endpoint), installation))
+}

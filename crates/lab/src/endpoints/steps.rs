@@ -1,0 +1,215 @@
+//! The steps of an installation: run one after the other, resumed where they failed, given up on request.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group, setpriority_process};
+use serde::{Deserialize, Serialize};
+
+use crate::LabError;
+use crate::endpoints::installation::{Installation, Record, disk_usage, remedies};
+use crate::guard::{self, Guard};
+use crate::process::prepare;
+
+/// How long a step may take.
+const STEP: Duration = Duration::from_secs(3600);
+
+/// How often a step is looked at while it runs.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How much a step yields to others: building must not make the machine unusable (nice(1)).
+const NICENESS: i32 = 10;
+
+/// How much of the end of the log is read for its last line, in bytes.
+const TAIL: u64 = 2048;
+
+/// How many last lines of the log a failure shows.
+const LAST_WORDS: usize = 8;
+
+/// What an installation is doing.
+#[derive(Debug, Clone, Copy)]
+pub struct Doing<'a> {
+    /// The step, from 1.
+    pub step: usize,
+    /// How many steps there are.
+    pub steps: usize,
+    /// The command.
+    pub command: &'a str,
+    /// The last line that it said.
+    pub says: &'a str,
+}
+
+/// What is left of an attempt that failed.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Attempt {
+    /// How many steps have succeeded.
+    completed: usize,
+    seconds: f64,
+}
+
+impl Installation {
+    /// Installs this version, or goes on where an earlier attempt failed. `stop` makes it end what it is doing and fail;
+    /// `guard` ends what it started if wirelab is killed.
+    ///
+    /// # Errors
+    /// If a program that it needs is missing, another wirelab is at it, a step fails or takes over an hour, or `stop` was
+    /// raised. The message has the end of the log and its path.
+    pub fn install(
+        &self,
+        guard: &Arc<Guard>,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(Doing<'_>),
+    ) -> Result<Record, LabError> {
+        let missing = self.missing();
+        if !missing.is_empty() {
+            return Err(LabError(format!("`{}` needs {}", self.name, remedies(&missing))));
+        }
+        for folder in [self.files(), self.work(), self.shared()] {
+            std::fs::create_dir_all(&folder)
+                .map_err(|error| self.wrong(&format!("making {}", folder.display()), &error))?;
+        }
+        let _lock = self.lock()?;
+        if let Some(record) = self.record() {
+            return Ok(record);
+        }
+        let mut attempt: Attempt = self.read("attempt.json").unwrap_or_default();
+        let steps = &self.install.steps;
+        for (number, words) in steps.iter().enumerate().skip(attempt.completed) {
+            let begin = Instant::now();
+            let words: Vec<_> = words.iter().map(|word| self.step_word(word)).collect();
+            let command = words.join(" ");
+            let mut tell =
+                |says: &str| progress(Doing { step: number + 1, steps: steps.len(), command: &command, says });
+            let done = self.step(&words, guard, stop, &mut tell);
+            attempt.seconds += begin.elapsed().as_secs_f64();
+            attempt.completed = if done.is_ok() { number + 1 } else { number };
+            self.write("attempt.json", &attempt)?;
+            done.map_err(|why| {
+                let (name, of, log) = (&self.name, steps.len(), self.log());
+                let last = last_lines(&log, LAST_WORDS).join("\n  | ");
+                LabError(format!(
+                    "installing `{name}` failed at step {} of {of}, `{command}`: {why}\n  | {last}\n  the log: {}",
+                    number + 1,
+                    log.display()
+                ))
+            })?;
+        }
+        let record = Record { seconds: attempt.seconds, bytes: disk_usage(&self.files()) };
+        self.write("installed.json", &record)?;
+        // Needed no more; what stays behind does no harm.
+        let _ = std::fs::remove_dir_all(self.work());
+        let _ = std::fs::remove_file(self.place().join("attempt.json"));
+        Ok(record)
+    }
+
+    fn work(&self) -> std::path::PathBuf {
+        self.place().join("work")
+    }
+
+    fn step_word(&self, word: &str) -> String {
+        self.filled(word)
+            .replace("{work}", &self.work().to_string_lossy())
+            .replace("{shared}", &self.shared().to_string_lossy())
+    }
+
+    /// Keeps others from installing the same at the same time, until it is dropped.
+    fn lock(&self) -> Result<File, LabError> {
+        let path = self.place().join("lock");
+        let file = File::create(&path).map_err(|error| self.wrong(&format!("opening {}", path.display()), &error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                Err(LabError(format!("another wirelab is installing `{}`; wait until it has ended", self.name)))
+            }
+            Err(TryLockError::Error(error)) => Err(self.wrong("locking its place in the cache", &error)),
+        }
+    }
+
+    fn step(
+        &self,
+        words: &[String],
+        guard: &Arc<Guard>,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<(), String> {
+        let log = self.log();
+        let attempt = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+        let mut output = File::options().create(true).append(true).open(&log).map_err(attempt("opening the log"))?;
+        writeln!(output, "$ {}", words.join(" ")).map_err(attempt("writing the log"))?;
+        let (program, arguments) = words.split_first().ok_or("it is empty")?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(&self.folder)
+            .env("WIRELAB_INSTALLED", self.files())
+            .env("WIRELAB_WORK", self.work())
+            .env("WIRELAB_SHARED", self.shared())
+            .env(guard::MARK, guard.mark())
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().map_err(attempt("opening the log"))?)
+            .stderr(output);
+        prepare(&mut command, Some(guard.registration().map_err(|error| error.to_string())?), None);
+        // SAFETY: one system call between fork and exec, which touches no memory; a machine that forbids it is no worse off.
+        unsafe {
+            command.pre_exec(|| {
+                let _ = setpriority_process(None, NICENESS);
+                Ok(())
+            })
+        };
+        let mut child = command.spawn().map_err(|error| format!("cannot start it: {error}"))?;
+        let group = Pid::from_child(&child);
+        let done = wait(&mut child, stop, &mut || tell(last_lines(&log, 1).last().map_or("", String::as_str)));
+        // What a step that succeeded left running, the guard finds by its mark.
+        if done.is_err() {
+            let _ = kill_process_group(group, Signal::KILL);
+            let _ = child.wait();
+        }
+        guard.forget(group);
+        match done? {
+            status if status.success() => Ok(()),
+            status => Err(status.to_string()),
+        }
+    }
+}
+
+/// Waits for the end of a step.
+fn wait(child: &mut Child, stop: &AtomicBool, look: &mut dyn FnMut()) -> Result<ExitStatus, String> {
+    let deadline = Instant::now() + STEP;
+    loop {
+        if let Some(status) = child.try_wait().map_err(|error| format!("waiting for it: {error}"))? {
+            return Ok(status);
+        }
+        if stop.load(Ordering::SeqCst) {
+            return Err("given up on request; the next attempt goes on from here".to_owned());
+        }
+        if Instant::now() > deadline {
+            return Err(format!("it took more than {} minutes", STEP.as_secs() / 60));
+        }
+        look();
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// The last lines of a file that are not empty, at most so many.
+fn last_lines(path: &Path, most: usize) -> Vec<String> {
+    let tail = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = tail().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    // Progress bars of others return to the beginning of the line.
+    let lines: Vec<_> =
+        text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    lines[lines.len().saturating_sub(most)..].to_vec()
+}
