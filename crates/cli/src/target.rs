@@ -139,6 +139,7 @@ impl Target {
             contract: CONTRACT_VERSION,
             protocol,
             address: self.address,
+            addresses: Vec::new(),
             port: self.port,
             server_name: self.host.clone(),
             tls: protocol.is_secure().then(|| ClientTls {

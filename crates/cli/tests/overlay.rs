@@ -5,11 +5,13 @@
 mod lab;
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 use lab::{folder_with, trials};
 use serde_json::Value;
-use support::run;
+use support::{only_run, run, said, wirelab};
 use tempfile::tempdir;
 
 const STUDY: &str = r#"
@@ -31,6 +33,7 @@ protocol = ["h1", "h3"]
 pod = { requests = 3, payload = "10 KiB", more_observers = ["packets"] }
 two = { servers = "2 far", requests = 300, round_trip = "0 ms" }
 spread = { servers = "near + far", requests = 300, round_trip = "0 ms" }
+by-name = { servers = "near + far", address = "headless", requests = 6 }
 one = { address = "service", requests = 3 }
 near = { placement = "same-node", round_trip = "0 ms", requests = 3 }
 
@@ -69,6 +72,13 @@ fn pods_are_a_link_apart_and_a_service_spreads_connections_by_chance() {
                 let share = share.as_f64().unwrap();
                 assert!((0.5..0.5 + 4.0 * error).contains(&share), "{share}: {cell}");
             }
+            // The check request goes to the first server, which is near; of the six that follow every second one goes far.
+            "by-name" => {
+                let [least, mean, most] = ["min", "mean", "max"]
+                    .map(|which| trial["values"][format!("response_{which}")].as_f64().unwrap() / 100e6);
+                assert!(least < 1.0 && most >= handshake, "{least} to {most} round trips: {cell}");
+                assert!((handshake / 2.0..handshake / 2.0 + 0.5).contains(&mean), "{mean} round trips: {cell}");
+            }
             _ => assert!(share["not_measured"].is_string(), "{share}"),
         }
     }
@@ -87,6 +97,40 @@ fn is_wrapped(values: &Value) {
     assert!(value("packets_client_largest") <= 1450.0);
     let between = value("packets_server_node_largest") - value("packets_client_largest");
     assert!((between - HEADERS).abs() < 1e-6, "{between}");
+}
+
+/// A client that asks the system's resolver for the name of the servers, says what it heard, and goes on as the built-in one.
+const ASKING: &str = r#"#!/bin/sh
+[ "$1" = client ] && getent ahostsv4 wirelab.test >&2
+[ "$1" = describe ] && { "$WIRELAB" endpoint describe | sed 's/"builtin"/"asking"/'; exit; }
+exec "$WIRELAB" endpoint "$@"
+"#;
+
+#[test]
+fn the_name_of_the_servers_resolves_to_all_of_them_for_the_client_alone() {
+    let study = STUDY
+        .replace("connections =", "client = \"asking\"\nconnections =")
+        .replace("\"h1\", \"h3\"", "\"h1c\", \"h1\"");
+    let (before, after) = study.split_once("pod = ").unwrap();
+    let only = after.lines().find(|line| line.starts_with("by-name")).unwrap();
+    let study = format!("{before}{only}\n\n[compare]{}", after.split_once("[compare]").unwrap().1)
+        .replace("\"h1\"\n", "\"h1c\"\n");
+    let Some(folder) = folder_with(&study, &[]) else { return };
+    let asking = folder.path().join("endpoints/asking");
+    fs::create_dir_all(&asking).unwrap();
+    fs::write(asking.join("endpoint.toml"), "name = \"asking\"\ncommand = [\"sh\", \"asking.sh\"]\n").unwrap();
+    fs::write(asking.join("asking.sh"), ASKING).unwrap();
+    let mut command = wirelab(folder.path(), &["run", "study.toml", "--quiet"]);
+    command.env("WIRELAB", env!("CARGO_BIN_EXE_wirelab"));
+    said(command.output().unwrap()).with_status(0);
+    for (_, trial) in trials(folder.path()) {
+        let log = format!("logs/trial-{:06}-client.log", trial["number"].as_u64().unwrap());
+        let heard = fs::read_to_string(only_run(folder.path()).join(log)).unwrap();
+        let addresses: BTreeSet<_> = heard.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(addresses.len(), 2, "{heard}");
+    }
+    let outside = Command::new("getent").args(["ahostsv4", "wirelab.test"]).output().unwrap();
+    assert!(outside.stdout.is_empty(), "{outside:?}");
 }
 
 #[test]

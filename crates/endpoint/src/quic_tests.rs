@@ -79,6 +79,7 @@ impl Fixture {
             contract: 1,
             protocol,
             address: HOST,
+            addresses: Vec::new(),
             port,
             server_name: "localhost".to_owned(),
             tls: protocol.is_secure().then(|| ClientTls {

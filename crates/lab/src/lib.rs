@@ -10,6 +10,7 @@ pub mod guard;
 mod lines;
 mod log;
 pub mod loopback;
+mod names;
 pub mod netns;
 mod open;
 pub mod probe;

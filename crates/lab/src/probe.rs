@@ -86,6 +86,7 @@ fn client_spec(results: &Path) -> ClientSpec {
         contract: CONTRACT_VERSION,
         protocol: Protocol::Tcp,
         address: LOCALHOST,
+        addresses: Vec::new(),
         // The discard port: an endpoint that goes on regardless finds nobody.
         port: 9,
         server_name: "localhost".to_owned(),

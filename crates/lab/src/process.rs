@@ -24,6 +24,7 @@ use crate::deadline::readable;
 use crate::guard::Guard;
 use crate::lines::{Lines, shortened};
 use crate::log::Log;
+use crate::names::Names;
 use crate::reap::reap;
 use crate::{Exit, ExitStatus, LabError, Process, Role, Silence};
 
@@ -314,17 +315,19 @@ pub(crate) struct Home {
     pub owner: Option<OwnedFd>,
     /// The network namespace.
     pub network: Option<OwnedFd>,
+    /// What names resolve to there; absent: to what they resolve everywhere.
+    pub names: Option<Names>,
 }
 
 impl Home {
-    /// Moves the calling process there. It makes two system calls and does not allocate.
+    /// Moves the calling process there. It makes at most five system calls and does not allocate.
     fn enter(&self) -> io::Result<()> {
         for (namespace, kind) in [(&self.owner, LinkNameSpaceType::User), (&self.network, LinkNameSpaceType::Network)] {
             if let Some(namespace) = namespace {
                 move_into_link_name_space(namespace.as_fd(), Some(kind))?;
             }
         }
-        Ok(())
+        self.names.as_ref().map_or(Ok(()), Names::enter)
     }
 }
 
@@ -343,6 +346,6 @@ pub(crate) fn prepare(program: &mut Program, registration: Option<OwnedFd>, home
         home.as_ref().map_or(Ok(()), |home| home.enter())
     };
     // SAFETY: between fork and exec only async-signal-safe functions may be called (signal-safety(7)). The closure makes
-    // at most six system calls, formats an integer on the stack, and neither allocates nor takes a lock.
+    // at most eight system calls, formats an integer on the stack, and neither allocates nor takes a lock.
     unsafe { program.pre_exec(hook) };
 }

@@ -28,7 +28,13 @@ pub enum Address {
     /// The address of a service, which the client's node translates, for each connection, to that of a server chosen at
     /// random, as kube-proxy does.
     Service,
+    /// A name that resolves to all servers, as that of a headless service: the client itself turns to one after the other,
+    /// connection by connection.
+    Headless,
 }
+
+/// The name that the server of a trial has; that of all servers, where the client connects to a name.
+pub const SERVER_NAME: &str = "wirelab.test";
 
 /// How many servers there are, and on which nodes. Written `far`, `2 far`, `near + far`, `3 near + 2 far`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -77,8 +77,9 @@ pub struct Settings {
     /// `near + far`. Default: `far`, but `near` with `network = "overlay"` and `placement = "same-node"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers: Option<Servers>,
-    /// What the client connects to: `server`, the address of the one server, or `service`, an address that stands for all of
-    /// them, of which one is chosen at random for each connection. Default: `server` where there is one, otherwise `service`.
+    /// What the client connects to: `server`, the address of the one server, `service`, an address that stands for all of
+    /// them, of which one is chosen at random for each connection, or `headless`, a name that resolves to all of them, of which
+    /// the client takes one after the other. Default: `server` where there is one, otherwise `service`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
 

@@ -71,6 +71,11 @@ pub struct ClientSpec {
     pub protocol: Protocol,
     /// The server's address.
     pub address: IpAddr,
+    /// Every address that `server_name` resolves to, `address` the first, where it is the name of several servers that
+    /// listen at the same port: each new connection goes to the next of them, in turn, that of the check request to the
+    /// first. Absent: there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<IpAddr>,
     /// The server's port.
     pub port: u16,
     /// The name to send (SNI, `Host`, `:authority`) and to check the certificate against.

@@ -30,7 +30,10 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Strin
         return Err(format!("`{key}` needs nodes and pods; set `network = \"overlay\"` as well"));
     }
     if several && address == Address::Server {
-        return Err(format!("`address` is `server`, but there are {}; set it to `service`", servers.count()));
+        return Err(format!(
+            "`address` is `server`, but there are {}; set it to `service` or `headless`",
+            servers.count()
+        ));
     }
     if network == Network::Overlay && preset(placement).is_none() {
         return Err(format!(
@@ -78,6 +81,9 @@ mod tests {
         assert_eq!(of("network = 'overlay'\nplacement = 'lan'"), Ok(overlay));
         let near = Servers { near: 1, far: 0 };
         assert_eq!(of("network = 'overlay'\nplacement = 'same-node'"), Ok(Hosts { servers: near, ..overlay }));
+        let headless = Hosts { servers: Servers { near: 0, far: 2 }, address: Address::Headless, ..overlay };
+        let named = "network = 'overlay'\nplacement = 'lan'\nservers = '2 far'\naddress = 'headless'";
+        assert_eq!(of(named), Ok(headless));
         let both = Hosts { servers: Servers { near: 1, far: 1 }, address: Address::Service, ..overlay };
         assert_eq!(of("network = 'overlay'\nplacement = 'lan'\nservers = 'near + far'"), Ok(both));
     }

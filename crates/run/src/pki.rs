@@ -12,11 +12,9 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, SanType, date_time_ymd,
 };
+use wirelab_model::network::SERVER_NAME;
 
 use crate::error::RunError;
-
-/// The name that clients send and that the certificate is for. `.test` never resolves (RFC 6761).
-pub const SERVER_NAME: &str = "wirelab.test";
 
 /// The files of the server's identity and of the clients' trust.
 #[derive(Debug, Clone, PartialEq, Eq)]

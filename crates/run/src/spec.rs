@@ -3,14 +3,16 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use wirelab_lab::Addresses;
 use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::network::{Address, SERVER_NAME};
 use wirelab_model::plan::{Cell, Job, Trial};
 use wirelab_model::settings::Exchange;
 use wirelab_model::spec::{ClientSpec, ClientTls, Expect, Feature, Request, Resumption, ServerSpec, ServerTls};
 
 use crate::documents::{self, Documents};
 use crate::error::RunError;
-use crate::pki::{Pki, SERVER_NAME};
+use crate::pki::Pki;
 
 /// What the specs of all trials of a session share.
 #[derive(Debug, Clone)]
@@ -27,14 +29,21 @@ pub struct Files {
     pub folder: PathBuf,
 }
 
-/// The server's spec. The kernel chooses its port, so a port in use is never in the way.
+/// Where the ports begin of servers that share a name, and how many there are: below those that kernels choose
+/// (`net.ipv4.ip_local_port_range`).
+const SHARED_PORTS: (u16, u32) = (20_000, 10_000);
+
+/// A server's spec. The kernel chooses its port, so a port in use is never in the way, unless all servers have to listen at the
+/// same one because they share a name; then it is another one in each trial, so that none is still in use from the trial before.
 #[must_use]
-pub fn server(job: &Job, address: IpAddr, files: &Files) -> ServerSpec {
+pub fn server(trial: &Trial, job: &Job, address: IpAddr, files: &Files) -> ServerSpec {
+    let (first, count) = SHARED_PORTS;
+    let shared = || first + (trial.number % count) as u16;
     ServerSpec {
         contract: CONTRACT_VERSION,
         protocol: job.protocol,
         address,
-        port: 0,
+        port: if job.address == Address::Headless { shared() } else { 0 },
         server_name: SERVER_NAME.to_owned(),
         tls: job.protocol.is_secure().then(|| ServerTls {
             certificate: files.pki.certificate.clone(),
@@ -51,16 +60,24 @@ pub fn server(job: &Job, address: IpAddr, files: &Files) -> ServerSpec {
     }
 }
 
-/// The client's spec, for a server or service at this address and port.
+/// The client's spec, for servers or a service at these addresses and this port.
 ///
 /// # Errors
 /// If the cell is not one of the plan that the documents were made for.
-pub fn client(trial: &Trial, cell: &Cell, address: IpAddr, port: u16, files: &Files) -> Result<ClientSpec, RunError> {
+pub fn client(
+    trial: &Trial,
+    cell: &Cell,
+    addresses: &Addresses,
+    port: u16,
+    files: &Files,
+) -> Result<ClientSpec, RunError> {
     let job = &cell.job;
+    let is_name = job.address == Address::Headless;
     Ok(ClientSpec {
         contract: CONTRACT_VERSION,
         protocol: job.protocol,
-        address,
+        address: addresses.connect,
+        addresses: if is_name { addresses.servers.clone() } else { Vec::new() },
         port,
         server_name: SERVER_NAME.to_owned(),
         tls: job.protocol.is_secure().then(|| ClientTls {
@@ -153,7 +170,8 @@ mod tests {
             folder: folder.path().to_owned(),
         };
         let trial = Trial { number: 0, block: 0, position: 0, cell: 0, seed: 9 };
-        (server(&cell.job, ADDRESS, &files), client(&trial, cell, ADDRESS, 4433, &files).unwrap())
+        let addresses = Addresses { servers: vec![ADDRESS], connect: ADDRESS };
+        (server(&trial, &cell.job, ADDRESS, &files), client(&trial, cell, &addresses, 4433, &files).unwrap())
     }
 
     #[test]

@@ -185,7 +185,7 @@ impl Bench<'_> {
         let mut servers = Vec::new();
         for (number, address) in (0..).zip(&addresses.servers) {
             let path = self.files.folder.join(format!("server{number}.json"));
-            let mut of_server = spec::server(job, *address, self.files);
+            let mut of_server = spec::server(trial, job, *address, self.files);
             of_server.qlog_dir = self.qlog_dir(trial, job, &server_name(number))?;
             spec::write(&path, &of_server)?;
             let log = self.folder.log(trial, &server_log(number));
@@ -208,7 +208,7 @@ impl Bench<'_> {
         let port = self.lab.publish(job, &ports).map_err(of_lab)?;
 
         let client_spec = self.files.folder.join("client.json");
-        let mut of_client = spec::client(trial, cell, addresses.connect, port, self.files)?;
+        let mut of_client = spec::client(trial, cell, &addresses, port, self.files)?;
         of_client.qlog_dir = self.qlog_dir(trial, job, "client")?;
         spec::write(&client_spec, &of_client)?;
         let log = self.folder.log(trial, CLIENT_LOG);

@@ -78,6 +78,7 @@ impl Pair {
             contract: CONTRACT_VERSION,
             protocol,
             address: LOCALHOST,
+            addresses: Vec::new(),
             port: 0,
             server_name: SERVER_NAME.to_owned(),
             tls: secure.then(|| ClientTls {

@@ -19,6 +19,7 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Resumption};
 
+use crate::client::servers::Servers;
 use crate::client::transport::Failure;
 use crate::quic_config::{QuicSettings, failure};
 use crate::quic_session::{SessionFactory, SessionFacts};
@@ -35,7 +36,7 @@ const SHORTEST_IDLE: Duration = Duration::from_secs(30);
 
 /// Opens connections to the server of a spec.
 pub struct Dialer {
-    server: SocketAddr,
+    servers: Servers,
     name: String,
     alpn: Vec<u8>,
     settings: QuicSettings,
@@ -66,13 +67,14 @@ impl Dialer {
             Resumption::Resume | Resumption::ZeroRtt => Arc::new(TokenMemoryCache::new(1, TOKENS_KEPT)),
         });
         let dialer = Self {
-            server: SocketAddr::new(spec.address, spec.port),
+            servers: Servers::new(spec),
             name: spec.server_name.clone(),
             alpn: spec.protocol.alpn().unwrap_or_default().as_bytes().to_vec(),
             settings,
             config,
             idle,
-            fresh: spec.connections == ConnectionPolicy::PerRequest,
+            // A socket is connected to one server.
+            fresh: spec.connections == ConnectionPolicy::PerRequest || spec.addresses.len() > 1,
             shared: OnceCell::new(),
             resumption: spec.resumption,
             tickets: side.tickets,
@@ -80,7 +82,7 @@ impl Dialer {
             configured: RefCell::default(),
         };
         // Opened once now, so that a setting that cannot be honoured is known before anything is measured.
-        let socket = dialer.settings.socket(dialer.local(), Some(dialer.server))?;
+        let socket = dialer.settings.socket(dialer.local(), Some(dialer.servers.first()))?;
         dialer.configured.replace(dialer.settings.report(&socket));
         Ok(dialer)
     }
@@ -91,15 +93,16 @@ impl Dialer {
             Refusal::Failed(failure) => failure,
             Refusal::Unsupported(message) => Failure { kind: ErrorKind::Other, message },
         };
-        let (endpoint, socket) = self.endpoint().map_err(late)?;
+        let server = self.servers.next();
+        let (endpoint, socket) = self.endpoint(server).map_err(late)?;
         let mut config = self.config.clone();
         if let Some(logged) = self.settings.logged(self.idle).map_err(late)? {
             config.transport_config(logged);
         }
         let refused = socket.refused();
-        let attempt = || format!("connecting to {} at {} by QUIC", self.name, self.server);
+        let attempt = || format!("connecting to {} at {server} by QUIC", self.name);
         let mut connecting = endpoint
-            .connect_with(config, self.server, &self.name)
+            .connect_with(config, server, &self.name)
             .map_err(|error| Failure { kind: ErrorKind::Other, message: format!("{}: {error}", attempt()) })?;
         if self.resumption == Resumption::ZeroRtt {
             match connecting.into_0rtt() {
@@ -127,7 +130,7 @@ impl Dialer {
         if facts.alpn.as_deref() != Some(&self.alpn) {
             let wanted = String::from_utf8_lossy(&self.alpn);
             let got = facts.alpn.as_deref().map_or("none".into(), String::from_utf8_lossy);
-            let message = format!("the server at {} negotiated the protocol {got}, not {wanted}", self.server);
+            let message = format!("the server {} negotiated the protocol {got}, not {wanted}", self.name);
             return Err(Failure { kind: ErrorKind::Protocol, message });
         }
         let mut configured = self.configured.borrow_mut();
@@ -172,9 +175,9 @@ impl Dialer {
         &self.accounts
     }
 
-    fn endpoint(&self) -> Result<(Endpoint, Arc<QuicSocket>), Refusal> {
+    fn endpoint(&self, server: SocketAddr) -> Result<(Endpoint, Arc<QuicSocket>), Refusal> {
         let open = || -> Result<_, Refusal> {
-            let socket = self.settings.socket(self.local(), Some(self.server))?;
+            let socket = self.settings.socket(self.local(), Some(server))?;
             Ok((self.settings.endpoint(&socket, None)?, socket))
         };
         if self.fresh {
@@ -189,7 +192,7 @@ impl Dialer {
 
     /// Any port of any local address of the server's family.
     fn local(&self) -> SocketAddr {
-        let any = match self.server.ip() {
+        let any = match self.servers.first().ip() {
             IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         };

@@ -169,6 +169,7 @@ fn spec(protocol: Protocol, connections: ConnectionPolicy, schedule: Schedule, e
         contract: 1,
         protocol,
         address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        addresses: Vec::new(),
         port: 1,
         server_name: "fake".to_owned(),
         tls: None,

@@ -18,6 +18,7 @@ mod pool;
 pub(crate) mod quic;
 mod record;
 mod schedule;
+mod servers;
 mod stream;
 mod tcp;
 mod threads;

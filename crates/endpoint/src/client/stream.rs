@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -18,6 +17,7 @@ use wirelab_model::sample::Handshake;
 use wirelab_model::spec::{ClientSpec, Resumption};
 
 use crate::client::failure;
+use crate::client::servers::Servers;
 use crate::client::transport::Failure;
 use crate::refusal::Refusal;
 use crate::socket::TcpOptions;
@@ -29,7 +29,7 @@ pub(crate) const TICKET_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Opens byte streams to the server of a spec.
 pub(crate) struct Dialer {
-    server: SocketAddr,
+    servers: Servers,
     options: TcpOptions,
     tls: Option<ClientSide>,
     alpn: Option<&'static str>,
@@ -105,7 +105,7 @@ impl Dialer {
         let options = TcpOptions::client(spec.protocol, &spec.transport, spec.qlog_dir.is_some())?;
         let tls = if spec.protocol.is_secure() { Some(tls::client(spec)?) } else { None };
         Ok(Self {
-            server: SocketAddr::new(spec.address, spec.port),
+            servers: Servers::new(spec),
             options,
             tls,
             alpn: spec.protocol.alpn(),
@@ -118,8 +118,9 @@ impl Dialer {
 
     /// Opens a stream.
     pub async fn dial(&self) -> Result<Dialed, Failure> {
-        let attempt = |what: &str, error: &io::Error| failure::io(&format!("{what} {}", self.server), error);
-        let tcp = async { self.options.connecting(self.server)?.connect(self.server).await };
+        let server = self.servers.next();
+        let attempt = |what: &str, error: &io::Error| failure::io(&format!("{what} {server}"), error);
+        let tcp = async { self.options.connecting(server)?.connect(server).await };
         let tcp = self.accounts.tcp(tcp.await.map_err(|error| attempt("connecting to", &error))?);
         let connected = (!self.options.fast_open()).then(Instant::now);
         let (proof, negotiated) = (Rc::new(Proof::default()), Rc::clone(&self.negotiated));

@@ -15,6 +15,7 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::{ClientSpec, Transport as Settings};
 
+use crate::client::servers::Servers;
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::raw;
 use crate::refusal::Refusal;
@@ -23,7 +24,7 @@ use crate::udp_socket;
 
 /// Opens sockets for bare requests.
 pub struct UdpTransport {
-    server: SocketAddr,
+    servers: Servers,
     settings: Settings,
     request: raw::Header,
     size: usize,
@@ -37,7 +38,8 @@ impl Transport for UdpTransport {
 
     fn build(spec: &ClientSpec) -> Result<Self, Refusal> {
         let size = datagram_size(&spec.transport)?;
-        let server = SocketAddr::new(spec.address, spec.port);
+        let servers = Servers::new(spec);
+        let server = servers.first();
         // Opened once now, so that a setting that cannot be honoured is known before anything is measured.
         let socket = udp_socket::open(local(server), &spec.transport)?;
         let mut configured = Configured::new();
@@ -46,16 +48,17 @@ impl Transport for UdpTransport {
         configured.insert("gro".to_owned(), json!(false));
         udp_socket::report(&socket, &mut configured);
         let next = Rc::new(Cell::new(RandomState::new().hash_one(server)));
-        Ok(Self { server, settings: spec.transport.clone(), request: raw::Header::of(spec), size, next, configured })
+        Ok(Self { servers, settings: spec.transport.clone(), request: raw::Header::of(spec), size, next, configured })
     }
 
     async fn connect(&self) -> Result<Opened<UdpConnection>, Failure> {
-        let attempt = format!("opening a UDP socket to {}", self.server);
-        let socket = udp_socket::open(local(self.server), &self.settings).map_err(|refusal| match refusal {
+        let server = self.servers.next();
+        let attempt = format!("opening a UDP socket to {server}");
+        let socket = udp_socket::open(local(server), &self.settings).map_err(|refusal| match refusal {
             Refusal::Failed(failure) => failure,
             Refusal::Unsupported(message) => Failure { kind: ErrorKind::Other, message },
         })?;
-        socket.connect(self.server).map_err(|error| failure(&attempt, &error))?;
+        socket.connect(server).map_err(|error| failure(&attempt, &error))?;
         let socket = UdpSocket::from_std(socket).map_err(|error| failure(&attempt, &error))?;
         let connection = UdpConnection {
             socket,

@@ -88,6 +88,7 @@ impl Place {
             contract: 1,
             protocol,
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            addresses: Vec::new(),
             port,
             server_name: "localhost".to_owned(),
             tls: protocol.is_secure().then(|| ClientTls {

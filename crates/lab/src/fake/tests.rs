@@ -22,6 +22,7 @@ fn spec(job: &Job, seed: u64, results: &Path) -> ClientSpec {
         contract: 1,
         protocol: job.protocol,
         address: [127, 0, 0, 1].into(),
+        addresses: Vec::new(),
         port: 1,
         server_name: "wirelab.test".to_owned(),
         tls: None,

@@ -30,6 +30,7 @@ use wirelab_model::plan::{Job, Trial};
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
+use crate::names::Names;
 use crate::netns::fabric::{Hosts, Tallied};
 use crate::netns::network::Network;
 use crate::netns::pair::Way;
@@ -127,7 +128,7 @@ impl Lab for Netns {
                 .collect(),
         };
         let connect = match job.address {
-            Address::Server => servers[0],
+            Address::Server | Address::Headless => servers[0],
             Address::Service => service::ADDRESS.into(),
         };
         Ok(Addresses { servers, connect })
@@ -220,15 +221,18 @@ impl Lab for Netns {
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
-        let Launch { role, number, endpoint, spec, log, .. } = *launch;
+        let Launch { role, number, endpoint, job, spec, log } = *launch;
         let Begun { hosts, .. } = self.begun()?;
         let host = match role {
             Role::Client => Some(&hosts.client),
             Role::Server => hosts.servers.get(number as usize),
         };
         let host = host.ok_or_else(|| LabError(format!("there is no host for the server of number {number}")))?;
-        let home = self.network.home(host)?;
+        let mut home = self.network.home(host)?;
+        if role == Role::Client && job.address == Address::Headless {
+            home.names = Some(Names::write(&spec.with_file_name("hosts"), &self.addresses(job)?.servers)?);
+        }
         let guard = Arc::clone(&self.guard);
-        Ok(Box::new(LocalProcess::start_in(endpoint, role, spec, log, Some(guard), Some(home))?))
+        Ok(Box::new(LocalProcess::start_in(endpoint, role, spec, log, Some(guard), Some(Arc::new(home)))?))
     }
 }

@@ -56,12 +56,12 @@ impl Network {
     }
 
     /// Where the processes of a host live.
-    pub(crate) fn home(&self, host: &Path) -> Result<Arc<Home>, LabError> {
+    pub(crate) fn home(&self, host: &Path) -> Result<Home, LabError> {
         let open = |path: &Path| match File::open(path) {
             Ok(file) => Ok(file.into()),
             Err(error) => Err(LabError(format!("cannot enter the network: opening {}: {error}", path.display()))),
         };
-        Ok(Arc::new(Home { owner: self.owner.as_deref().map(open).transpose()?, network: Some(open(host)?) }))
+        Ok(Home { owner: self.owner.as_deref().map(open).transpose()?, network: Some(open(host)?), names: None })
     }
 
     /// Makes the network of a trial.

@@ -1,6 +1,6 @@
 //! What goes wrong must be reported as what it is: in the `error` of the check request, or in the records.
 
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
 use wirelab_lab::Role;
 use wirelab_model::outcome::ErrorKind;
@@ -8,7 +8,7 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, Expect, Extent, Feature, Timeouts};
 
 use crate::case::Case;
-use crate::conversation::{Answer, run};
+use crate::conversation::{Answer, run, samples};
 use crate::finding::{Finding, Stop, demand};
 use crate::hostile::{self, Evil, Hostile};
 use crate::pair::{LOCALHOST, Pair, can_both, sha256};
@@ -63,6 +63,7 @@ pub fn cases(protocol: Protocol) -> Vec<Case> {
         case("a port where nobody listens is `refused`", refused),
         case("a server that never answers is a passed deadline", silent),
         case("a server that is killed in the window is reported in the records", killed),
+        case("connections take the addresses of a name in turn", in_turn),
     ];
     cases.extend(WRONG.iter().filter(|wrong| wrong.raw || protocol.is_http()).map(|wrong| {
         Case::new(Role::Client, protocol, wrong.name, move |stage| {
@@ -153,6 +154,25 @@ fn refused(stage: &Stage, protocol: Protocol) -> Finding {
     let kinds: &[ErrorKind] =
         if protocol.uses_quic() { &[ErrorKind::Refused, ErrorKind::Timeout] } else { &[ErrorKind::Refused] };
     fails_check(stage, &pair, port, kinds)
+}
+
+/// Of the two addresses of the name only the first has a server: the check request meets it, and then every second request.
+fn in_turn(stage: &Stage, protocol: Protocol) -> Finding {
+    let mut pair = Pair::simple(stage, Role::Client, protocol)?;
+    pair.client.addresses = vec![LOCALHOST, IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2))];
+    pair.client.timeouts = Timeouts { connect_ns: SHORT_NS, request_ns: SHORT_NS };
+    let server = pair.serve(stage)?;
+    let spec = ClientSpec { port: server.port, ..pair.client.clone() };
+    match run(stage, &stage.subject, &spec)? {
+        Answer::Went(_) => {}
+        Answer::Unsupported(why) => return Err(Stop::skip(format!("not supported: {why}"))),
+        other => return Err(Stop::broken(format!("expected `done`; {}", other.words()))),
+    }
+    server.stop(true)?;
+    let failed: Vec<_> = samples(&spec.results)?.iter().map(|sample| sample.error.is_some()).collect();
+    demand(failed == [true, false, true, false, true], || {
+        format!("the requests of connections 1 to 5 should fail at every second address; failed: {failed:?}")
+    })
 }
 
 /// A socket that takes everything and answers nothing.

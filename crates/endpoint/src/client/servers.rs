@@ -1,0 +1,33 @@
+//! Which server the next connection goes to, where the name of the servers has several addresses.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use wirelab_model::spec::ClientSpec;
+
+/// How many connections took an address, of all threads of this process together.
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+/// The servers, taken in turn.
+#[derive(Debug)]
+pub(crate) struct Servers(Vec<SocketAddr>);
+
+impl Servers {
+    pub(crate) fn new(spec: &ClientSpec) -> Self {
+        let all = if spec.addresses.is_empty() { vec![spec.address] } else { spec.addresses.clone() };
+        Self(all.into_iter().map(|address| SocketAddr::new(address, spec.port)).collect())
+    }
+
+    /// The first one.
+    pub(crate) fn first(&self) -> SocketAddr {
+        self.0[0]
+    }
+
+    /// The one whose turn it is.
+    pub(crate) fn next(&self) -> SocketAddr {
+        match &self.0[..] {
+            [only] => *only,
+            several => several[TAKEN.fetch_add(1, Ordering::Relaxed) % several.len()],
+        }
+    }
+}
