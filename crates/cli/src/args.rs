@@ -389,7 +389,7 @@ pub enum EndpointsCommand {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
         jobs: Option<u32>,
     },
-    /// Run the contract suite
+    /// Run the contract suite; of endpoints that are not named only what failed is shown
     Check {
         #[command(flatten)]
         chosen: Chosen,

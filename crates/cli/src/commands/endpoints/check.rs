@@ -5,6 +5,7 @@ use wirelab_suite::{Report, Verdict};
 
 use crate::args::Chosen;
 use crate::commands::endpoints::chosen;
+use crate::commands::endpoints::list::verdict;
 use crate::failure::{Failure, Result};
 use crate::output::{print, print_json};
 use crate::place::program;
@@ -25,11 +26,15 @@ pub fn check(wanted: &Chosen, as_json: bool) -> Result {
             print(&format!("{}\n", endpoint.name))?;
         }
         let report = wirelab_suite::check(endpoint, &builtin, scratch.path(), &mut |case| {
-            if !as_json {
+            // Of many endpoints every case would be thousands of lines.
+            if !as_json && (!wanted.names.is_empty() || matches!(case.verdict, Verdict::Failed(_))) {
                 let _ = print(&format!("  {case}\n"));
             }
         });
         keep(&found, &report)?;
+        if !as_json {
+            print(&format!("  {}\n", verdict(count(&report))))?;
+        }
         reports.push(report);
     }
     if as_json {
@@ -42,11 +47,9 @@ pub fn check(wanted: &Chosen, as_json: bool) -> Result {
 /// Keeps what the suite said beside what was installed, for the list.
 fn keep(found: &Found, report: &Report) -> Result {
     let Some(installation) = &found.installation else { return Ok(()) };
-    let count = |is: fn(&Verdict) -> bool| report.cases.iter().filter(|case| is(&case.verdict)).count();
-    let checked = Checked {
-        passed: count(|verdict| matches!(verdict, Verdict::Passed)),
-        not_applicable: count(|verdict| matches!(verdict, Verdict::NotApplicable(_))),
-        failed: report.failed(),
-    };
-    installation.check(checked).map_err(Failure::failed)
+    installation.check(count(report)).map_err(Failure::failed)
+}
+
+fn count(report: &Report) -> Checked {
+    Checked { passed: report.passed(), not_applicable: report.not_applicable(), failed: report.failed() }
 }

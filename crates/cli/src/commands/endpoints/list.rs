@@ -83,7 +83,8 @@ fn taken(seconds: f64, bytes: u64) -> String {
     format!("{seconds:.0} s, {} MB", bytes.div_ceil(1_000_000))
 }
 
-fn verdict(checked: Checked) -> String {
+/// What the contract suite said, in words.
+pub(super) fn verdict(checked: Checked) -> String {
     let Checked { passed, not_applicable, failed } = checked;
     format!("{passed} passed, {not_applicable} n.a., {failed} failed")
 }
