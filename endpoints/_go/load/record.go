@@ -1,0 +1,47 @@
+package load
+
+import (
+	"wirelab/endpoint/clock"
+	"wirelab/endpoint/contract"
+)
+
+// record is one request, as the client saw it. It has no pointers. A moment that did not happen is 0.
+type record struct {
+	intended, start, connected, ready, firstByte, end clock.Moment
+	bytesIn, bytesOut                                 uint64
+	connection                                        uint32
+	status                                            uint16
+	opened                                            bool
+	handshake                                         contract.Handshake
+	failure                                           contract.Kind
+}
+
+// recorder keeps records while the window lasts; results are made of them afterwards.
+type recorder interface {
+	// keep is called by many users at the same time.
+	keep(user int, r *record)
+	// counts are the requests that succeeded, and those that failed by kind.
+	counts() (uint64, map[string]uint64)
+	// write writes the results file, with times from zero on.
+	write(path string, zero clock.Moment) error
+}
+
+func newRecorder(spec *contract.ClientSpec, users int) (recorder, error) {
+	if spec.Histograms {
+		return newHistograms(users), nil
+	}
+	return newSamples(expected(spec))
+}
+
+// expected is about how many requests there will be, for the memory that they take.
+func expected(spec *contract.ClientSpec) uint64 {
+	const most = 500_000
+	if spec.Extent.Requests > 0 {
+		return min(spec.Extent.Requests, most)
+	}
+	rate := 100_000.0 // a guess: what a fast protocol may do
+	if spec.Schedule.Open {
+		rate = 1.1 * spec.Schedule.Rate
+	}
+	return uint64(min(rate*spec.Extent.Duration.Seconds(), most))
+}

@@ -1,0 +1,126 @@
+package site
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wirelab/endpoint/clock"
+	"wirelab/endpoint/contract"
+	"wirelab/endpoint/pattern"
+)
+
+const (
+	// longestDelay that a client may ask for, in microseconds: an hour.
+	longestDelay = 3_600_000_000
+	// largestBody that a client may ask for.
+	largestBody = 1 << 40
+)
+
+// Site answers the requests of every protocol alike.
+type Site struct {
+	documents          map[string][]byte
+	echo, bytes, delay bool
+	answered           atomic.Uint64
+	timers             sync.Pool
+	buffers            sync.Pool
+}
+
+// New takes what the spec asks for. It loads the documents, so it takes a moment.
+func New(spec *contract.ServerSpec) (*Site, error) {
+	s := &Site{echo: spec.Wants("echo"), bytes: spec.Wants("bytes"), delay: spec.Wants("delay")}
+	s.timers.New = func() any { return new(clock.Timer) }
+	s.buffers.New = func() any { return new([64 * 1024]byte) }
+	var err error
+	if spec.DocumentRoot != "" {
+		s.documents, err = loadDocuments(spec.DocumentRoot)
+	}
+	return s, err
+}
+
+// Answered is how many requests were answered so far.
+func (s *Site) Answered() uint64 { return s.answered.Load() }
+
+// ServeHTTP answers with the length and the body, and no other field: other servers have none, and compared cells are to
+// send the same ones.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	arrival := clock.Now()
+	header := w.Header()
+	header["Date"], header["Content-Type"] = nil, nil
+	s.answered.Add(1)
+	kind, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	switch {
+	case s.echo && r.URL.Path == "/echo":
+		s.serveEcho(w, r)
+	case r.Method != http.MethodGet:
+		status(w, http.StatusMethodNotAllowed)
+	case s.bytes && kind == "bytes":
+		serveNumber(w, rest, largestBody, func(size uint64) {
+			setLength(header, size)
+			_ = pattern.Write(w, size) // a broken connection is the client's to report
+		})
+	case s.delay && kind == "delay":
+		serveNumber(w, rest, longestDelay, func(delay uint64) {
+			s.Wait(arrival, delay)
+			status(w, http.StatusOK)
+		})
+	default:
+		document, found := s.documents[r.URL.Path]
+		if !found {
+			status(w, http.StatusNotFound)
+			return
+		}
+		setLength(header, uint64(len(document)))
+		_, _ = w.Write(document)
+	}
+}
+
+func (s *Site) serveEcho(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		status(w, http.StatusMethodNotAllowed)
+		return
+	}
+	// The body goes back as it comes. HTTP/1.1 alone has to be told; the others say that it does not apply to them.
+	_ = http.NewResponseController(w).EnableFullDuplex()
+	if r.ContentLength >= 0 {
+		setLength(w.Header(), uint64(r.ContentLength))
+	}
+	s.Copy(w, r.Body)
+}
+
+// Copy copies until the end, and says whether it came that far.
+func (s *Site) Copy(w io.Writer, r io.Reader) bool {
+	buffer := s.buffers.Get().(*[64 * 1024]byte)
+	defer s.buffers.Put(buffer)
+	_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, buffer[:])
+	return err == nil
+}
+
+// Wait waits until so many microseconds after an arrival.
+func (s *Site) Wait(arrival clock.Moment, delay uint64) {
+	timer := s.timers.Get().(*clock.Timer)
+	timer.Until(arrival.Add(time.Duration(delay) * time.Microsecond))
+	s.timers.Put(timer)
+}
+
+func serveNumber(w http.ResponseWriter, text string, most uint64, serve func(uint64)) {
+	number, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || number > most {
+		status(w, http.StatusBadRequest)
+		return
+	}
+	serve(number)
+}
+
+func status(w http.ResponseWriter, code int) {
+	setLength(w.Header(), 0)
+	w.WriteHeader(code)
+}
+
+func setLength(header http.Header, size uint64) {
+	header["Content-Length"] = []string{strconv.FormatUint(size, 10)}
+}

@@ -1,0 +1,104 @@
+package tlsside
+
+import (
+	"crypto/tls"
+	"sync"
+	"time"
+)
+
+// mostTickets are kept; a server may send several for every connection, which needs one.
+const mostTickets = 4096
+
+// Tickets are session tickets, each given out once, the newest first. All are from one server: a client talks to no
+// other. The zero value is ready.
+type Tickets struct {
+	lock sync.Mutex
+	// A ring: when it is full, the newest takes the place of the oldest.
+	ring  [mostTickets]*tls.ClientSessionState
+	next  int
+	count int
+}
+
+// Len is how many there are.
+func (t *Tickets) Len() int {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	return t.count
+}
+
+func (t *Tickets) put(ticket *tls.ClientSessionState) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.ring[t.next] = ticket
+	t.next = (t.next + 1) % mostTickets
+	t.count = min(t.count+1, mostTickets)
+}
+
+func (t *Tickets) take() *tls.ClientSessionState {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	if t.count == 0 {
+		return nil
+	}
+	t.count--
+	t.next = (t.next + mostTickets - 1) % mostTickets
+	ticket := t.ring[t.next]
+	t.ring[t.next] = nil
+	return ticket
+}
+
+// Arrival is the ticket store as one connection sees it; it notices when a ticket of this connection comes.
+type Arrival struct {
+	tickets *Tickets
+	came    chan struct{}
+	once    sync.Once
+	resumes func(early bool)
+}
+
+// Get gives a ticket to the library.
+func (a *Arrival) Get(string) (*tls.ClientSessionState, bool) {
+	ticket := a.tickets.take()
+	a.tell(ticket)
+	return ticket, ticket != nil
+}
+
+// Put takes a ticket from the library, which says with nil that one is of no use; that one was given out.
+func (a *Arrival) Put(_ string, ticket *tls.ClientSessionState) {
+	if ticket == nil {
+		a.tell(nil)
+		return
+	}
+	a.tickets.put(ticket)
+	a.once.Do(func() { close(a.came) })
+}
+
+func (a *Arrival) tell(ticket *tls.ClientSessionState) {
+	if a.resumes == nil {
+		return
+	}
+	early := false
+	if ticket != nil {
+		_, state, err := ticket.ResumptionState()
+		early = err == nil && state != nil && state.EarlyData
+	}
+	a.resumes(early)
+}
+
+// Wait waits for a ticket of this connection, not longer than patience. Without one the next connection begins with a full
+// handshake, and its record says so.
+func (a *Arrival) Wait(patience time.Duration) {
+	if a == nil {
+		return
+	}
+	select {
+	case <-a.came:
+		return
+	default:
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-a.came:
+	case <-timer.C:
+	}
+}

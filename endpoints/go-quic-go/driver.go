@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
+
+	"wirelab/endpoint/clock"
+	"wirelab/endpoint/contract"
+	"wirelab/endpoint/httpload"
+	"wirelab/endpoint/load"
+	"wirelab/endpoint/socket"
+	"wirelab/endpoint/tlsside"
+	"wirelab/endpoint/transport"
+)
+
+const (
+	// shortestIdle is how long a connection may hear nothing: the default that RFC 9308, section 3.2, recommends.
+	shortestIdle = 30 * time.Second
+	// tokens for the validation of addresses (RFC 9000, section 8.1.3) that are kept where anything may be reused.
+	tokens = 4096
+)
+
+// driver opens connections of quic-go, each with a socket of its own.
+type driver struct {
+	spec     *contract.ClientSpec
+	settings *settings
+	tls      *tlsside.Client
+	qlog     *qlog
+	accounts transport.Accounts
+	// The request: of HTTP/3, or raw.
+	template *httpload.Template
+	http3    http3.Transport
+	raw      *rawRequest
+
+	lock sync.Mutex
+	// What is in force; what was negotiated is that of the first connection.
+	configured contract.Configured
+	seen       bool
+}
+
+func newDriver(spec *contract.ClientSpec) (*driver, error) {
+	d := &driver{spec: spec}
+	var err error
+	if d.settings, err = newSettings(&spec.Transport, max(shortestIdle, 2*min(spec.Patience, time.Hour))); err != nil {
+		return nil, err
+	}
+	if err := d.takeRequest(); err != nil {
+		return nil, err
+	}
+	if d.tls, err = tlsside.NewClient(spec); err != nil {
+		return nil, err
+	}
+	config := &d.settings.quic
+	config.HandshakeIdleTimeout = min(spec.Connect, time.Hour) // the deadline of Dial comes first
+	config.MaxIncomingStreams = -1
+	if spec.Resumption != "none" {
+		config.TokenStore = quic.NewLRUTokenStore(1, tokens)
+	}
+	if spec.QlogDir != "" {
+		d.qlog = &qlog{folder: spec.QlogDir}
+		config.Tracer = d.qlog.trace
+	}
+	// Tried once now, so that what cannot be honoured is known before anything is measured.
+	udp, quic, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	defer udp.Close()
+	prepare(quic)
+	d.configured = d.settings.configured(udp)
+	return d, quic.Close()
+}
+
+// open makes a socket that is connected to the server.
+func (d *driver) open() (*socket.UDP, *quic.Transport, error) {
+	udp, err := socket.DialUDP(d.spec.Address)
+	if err != nil {
+		return nil, nil, failed("making a UDP socket", err)
+	}
+	quic, err := d.settings.transport(udp)
+	if err != nil {
+		_ = udp.Close()
+	}
+	return udp, quic, err
+}
+
+// Dial opens a connection. Where 0-RTT is asked for and a ticket is there it returns at once, ready for early data.
+func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
+	attempt := "connecting to " + d.spec.Address.String()
+	udp, transport, err := d.open()
+	if err != nil {
+		return load.Opened{}, failed(attempt, err)
+	}
+	dial := transport.Dial
+	var resumes func(early bool)
+	if d.spec.Resumption == "zero_rtt" {
+		dial = transport.DialEarly
+		if d.spec.PerRequest { // with persistent connections there is no request yet
+			resumes = hold(udp)
+			release := context.AfterFunc(ctx, udp.Release)
+			defer release()
+		}
+	}
+	config, ticket := d.tls.Connection(resumes)
+	connection, err := dial(ctx, net.UDPAddrFromAddrPort(d.spec.Address), config, &d.settings.quic)
+	if err != nil {
+		udp.Release()
+		_, _ = transport.Close(), udp.Close()
+		return load.Opened{}, failed(attempt, err)
+	}
+	l := &link{driver: d, quic: connection, transport: transport, udp: udp, ticket: ticket, ready: clock.Now()}
+	l.account = d.accounts.Enter(func() reading { return readingOf(connection) })
+	if failure := l.negotiated(); failure != nil {
+		l.Abandon()
+		return load.Opened{}, failure
+	}
+	opened := load.Opened{Ready: l.ready}
+	if d.spec.HTTP() {
+		h := &http3Connection{link: l}
+		h.client.Store(d.http3.NewClientConn(connection))
+		opened.Connection = h
+	} else {
+		opened.Connection = &rawConnection{l}
+	}
+	return opened, nil
+}
+
+// hold keeps the first flight back until the request is handed over, so that it travels there: quic-go begins to send
+// while it dials, and where a round trip is short the handshake could be complete before the request is written. What
+// comes back is to be told whether there will be early data at all.
+func hold(udp *socket.UDP) func(early bool) {
+	udp.Hold()
+	return func(early bool) {
+		if !early {
+			udp.Release()
+		}
+	}
+}
+
+// see notes what was negotiated on the first connection.
+func (d *driver) see(state *quic.ConnectionState) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	if !d.seen {
+		d.seen = true
+		d.configured.Add(tlsside.Facts(&state.TLS))
+		d.configured["gso"] = state.GSO
+	}
+}
+
+func (d *driver) Configured() contract.Configured {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	return maps.Clone(d.configured)
+}
+
+func (d *driver) Tickets() int                  { return d.tls.Stored() }
+func (d *driver) Accounts() *transport.Accounts { return &d.accounts }
+
+func (d *driver) Close() {
+	if d.qlog != nil {
+		d.qlog.wait()
+	}
+}

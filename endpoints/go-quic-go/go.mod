@@ -1,0 +1,19 @@
+module wirelab/go-quic-go
+
+go 1.26.0
+
+require (
+	github.com/quic-go/quic-go v0.65.0
+	wirelab/endpoint v0.0.0
+)
+
+require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
+	github.com/quic-go/qpack v0.6.0 // indirect
+	golang.org/x/crypto v0.54.0 // indirect
+	golang.org/x/net v0.56.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.40.0 // indirect
+)
+
+replace wirelab/endpoint => ../_go
