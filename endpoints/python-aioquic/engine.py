@@ -1,0 +1,1 @@
+../_python/engine.py

@@ -1,0 +1,1 @@
+../_python/server_spec.py

@@ -1,0 +1,1 @@
+../_python/conversation.py

@@ -1,0 +1,1 @@
+../_python/precise_loop.py

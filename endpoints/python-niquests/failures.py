@@ -1,0 +1,28 @@
+"""What niquests raises, as the contract's kinds of errors."""
+
+import re
+import ssl
+
+from niquests.exceptions import RequestException
+from niquests.packages.urllib3.exceptions import HTTPError
+
+from contract import Failure
+from failure import kind_of
+
+WORDS = [  # in messages, where no exception below says more
+    ("certificate", r"certificate|hostname|unknown ca|UnknownIssuer|self.signed"),
+    ("reset", r"was reset|reset by peer"),
+    ("truncated", r"IncompleteRead|without sending complete|closed connection|EOF|terminated"),
+    ("tls", r"SSLError|TLS|alert"),
+]
+
+
+def classify(error, attempt, connection, otherwise="protocol"):
+    words = f"{type(error).__name__}: {error}"
+    trouble = kind_of(connection.trouble) if connection is not None else None
+    kind = trouble or kind_of(error)
+    if not isinstance(error, (OSError, ssl.SSLError, RequestException, HTTPError)):
+        kind = "other"  # a bug
+    elif kind is None:
+        kind = next((kind for kind, pattern in WORDS if re.search(pattern, words, re.IGNORECASE)), otherwise)
+    return Failure(kind, f"{attempt}: {words}")

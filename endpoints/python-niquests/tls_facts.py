@@ -1,0 +1,1 @@
+../_python/tls_facts.py
