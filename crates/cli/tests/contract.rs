@@ -39,7 +39,11 @@ fn the_template_keeps_the_contract() {
 fn the_endpoints_of_the_core_set_are_installed_and_keep_the_contract() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let in_project = |found: &Found| {
-        found.folder.as_deref().and_then(Path::parent).is_some_and(|parent| parent == root.join("endpoints").canonicalize().unwrap())
+        found
+            .folder
+            .as_deref()
+            .and_then(Path::parent)
+            .is_some_and(|parent| parent == root.join("endpoints").canonicalize().unwrap())
     };
     std::env::set_current_dir(&root).unwrap();
     let mut todo = Vec::new();

@@ -1,6 +1,7 @@
 //! The endpoint contract on standard input and output: events as JSON lines out, words in.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, Write};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -11,45 +12,48 @@ use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::UNSUPPORTED_STATUS;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::outcome::ErrorKind;
+use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, ServerSpec};
 
 use crate::client::transport::Failure;
-use crate::client::{Control, Ended, Message};
+use crate::client::{Control, Driver, Ended, Message};
+use crate::file_limit::raise_file_limit;
 use crate::refusal::Refusal;
-use crate::server::{self, Site, Stop};
-use crate::socket::raise_file_limit;
+use crate::server::{Bound, Site, Stop};
 
 /// How long a server that was told to stop may take to say goodbye to its clients.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// Plays the server of `wirelab endpoint server`: returns the exit status when it has stopped.
-#[must_use]
-pub fn serve(spec_text: &str) -> i32 {
-    serve_on(spec_text, BufReader::new(io::stdin()), io::stdout())
-}
+/// A server that is being bound.
+pub(crate) type Binding = Pin<Box<dyn Future<Output = Result<Bound, Refusal>>>>;
 
-/// Plays the client of `wirelab endpoint client`: returns the exit status when the results are written.
-#[must_use]
-pub fn request(spec_text: &str) -> i32 {
-    request_on(spec_text, BufReader::new(io::stdin()), io::stdout())
-}
-
-/// The same as [`serve`], on any streams.
-pub fn serve_on(spec_text: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
+/// Plays a server that `bind` binds: returns the exit status when it has stopped.
+pub(crate) fn serve(
+    spec_text: &str,
+    bind: impl FnOnce(ServerSpec, Arc<Site>, Stop) -> Binding,
+    input: impl BufRead + Send + 'static,
+    output: impl Write,
+) -> i32 {
     let mut output = Output(output);
-    let result = unwinding(|| try_serve(spec_text, input, &mut output));
+    let result = unwinding(|| try_serve(spec_text, bind, input, &mut output));
     output.close(result)
 }
 
-/// The same as [`request`], on any streams.
-pub fn request_on(spec_text: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
+/// Plays a client that the driver of its protocol drives: returns the exit status when the results are written.
+pub(crate) fn request(
+    spec_text: &str,
+    driver: impl FnOnce(Protocol) -> Result<Driver, Refusal>,
+    input: impl BufRead + Send + 'static,
+    output: impl Write,
+) -> i32 {
     let mut output = Output(output);
-    let result = unwinding(|| try_request(spec_text, input, &mut output));
+    let result = unwinding(|| try_request(spec_text, driver, input, &mut output));
     output.close(result)
 }
 
 fn try_serve(
     spec_text: &str,
+    bind: impl FnOnce(ServerSpec, Arc<Site>, Stop) -> Binding,
     input: impl BufRead + Send + 'static,
     output: &mut Output<impl Write>,
 ) -> Result<(), Refusal> {
@@ -80,9 +84,10 @@ fn try_serve(
         builder.build().map_err(|error| Refusal::failed(format!("starting the server's runtime: {error}")))?;
     let site = Arc::new(Site::new(&spec)?);
     let (ask, stop) = Stop::channel();
-    let bound = runtime.block_on(server::bind(&spec, Arc::clone(&site), stop))?;
+    let bound = runtime.block_on(bind(spec, Arc::clone(&site), stop))?;
     let mut configured = bound.configured;
-    configured.insert("threads".to_owned(), runtime.metrics().num_workers().into());
+    // A library with threads of its own has said how many.
+    configured.entry("threads".to_owned()).or_insert_with(|| runtime.metrics().num_workers().into());
     let running = runtime.spawn(bound.run);
     output.say(&Event::Ready { port: Some(bound.port), configured: configured.clone() })?;
     let (words, inbox) = mpsc::channel();
@@ -105,6 +110,7 @@ fn try_serve(
 
 fn try_request(
     spec_text: &str,
+    driver: impl FnOnce(Protocol) -> Result<Driver, Refusal>,
     input: impl BufRead + Send + 'static,
     output: &mut Output<impl Write>,
 ) -> Result<(), Refusal> {
@@ -114,7 +120,8 @@ fn try_request(
     let writing = |error: io::Error| Refusal::failed(format!("writing the results to {}: {error}", path.display()));
     // Tried now, because after the measurement it would be too late.
     std::fs::File::create(&path).map_err(writing)?;
-    let mut control = Control::start(spec, None)?;
+    let driver = driver(spec.protocol)?;
+    let mut control = Control::start(spec, driver, None)?;
     output.say(&Event::Ready { port: None, configured: control.configured().clone() })?;
     let sender = control.sender();
     read_words(input, move |word, at| sender.send(Message::Word(word, at)).is_ok());

@@ -5,6 +5,8 @@ use wirelab_model::endpoint::{Description, Role};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::Feature;
 
+use crate::lock_file::version;
+
 /// The name of the built-in endpoint.
 pub const NAME: &str = "builtin";
 
@@ -13,12 +15,6 @@ const LIBRARIES: [&str; 5] = ["hyper", "rustls", "quinn", "h3", "tokio"];
 
 /// The libraries do not say their versions; the lock file that this build was made from does.
 const LOCK: &str = include_str!("../../../Cargo.lock");
-
-fn version(library: &'static str) -> String {
-    let entry = format!("name = \"{library}\"\nversion = \"");
-    let versions: Vec<_> = LOCK.split(entry.as_str()).skip(1).filter_map(|rest| rest.split('"').next()).collect();
-    format!("{library} {}", if versions.is_empty() { "unknown".to_owned() } else { versions.join(" and ") })
-}
 
 /// What `wirelab endpoint describe` prints.
 #[must_use]
@@ -31,7 +27,7 @@ pub fn describe() -> Description {
         contract: CONTRACT_VERSION,
         name: NAME.to_owned(),
         library: LIBRARIES.join(", "),
-        version: LIBRARIES.map(version).join(", "),
+        version: LIBRARIES.map(|library| version(LOCK, library)).join(", "),
         language: "Rust".to_owned(),
         server: Some(role()),
         client: Some(role()),

@@ -8,11 +8,12 @@ use wirelab_model::event::Configured;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::ClientSpec;
 
+use crate::builtin;
 pub use crate::client::Results;
 use crate::client::transport::Failure;
 use crate::client::{Control, Ended, Watch};
+use crate::file_limit::raise_file_limit;
 use crate::refusal::Refusal;
-use crate::socket::raise_file_limit;
 
 /// How far a load is. Reported about ten times a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,7 @@ pub fn run(spec: &ClientSpec, mut progress: impl FnMut(Progress), stop: &AtomicB
         progress(Progress { elapsed: began.get().map(|zero| zero.elapsed()), requests, failed });
         stop.load(Ordering::Relaxed)
     });
-    let mut control = Control::start(spec.clone(), Some(watch))?;
+    let mut control = Control::start(spec.clone(), builtin::driver(spec.protocol), Some(watch))?;
     let work = |control: &mut Control<'_>| {
         control.open()?;
         let zero = Instant::now();

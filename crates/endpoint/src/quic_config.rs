@@ -16,6 +16,7 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::{Congestion, Transport};
 
 use crate::client::transport::Failure;
+use crate::quic_contract::{self, kind_of_code};
 use crate::quic_log::Qlog;
 use crate::quic_session::REJECTED;
 use crate::quic_socket::QuicSocket;
@@ -32,9 +33,6 @@ const STREAM_WINDOW: u64 = 1_250_000;
 /// quinn's default of the bytes that a sender keeps until they are acknowledged.
 const SEND_WINDOW: u64 = 8 * STREAM_WINDOW;
 
-/// The smallest and the largest UDP payload of QUIC version 1 (RFC 9000, section 14; RFC 768).
-const PAYLOADS: std::ops::RangeInclusive<u16> = 1200..=65_527;
-
 /// Where MTU discovery of quinn ends by default: an Ethernet frame with IPv6.
 const DISCOVERY_ENDS: u16 = 1452;
 
@@ -48,24 +46,7 @@ pub struct QuicSettings {
 impl QuicSettings {
     /// Checks everything that can be checked without a socket. `role` is the first word of the names of qlog files.
     pub fn new(spec: &Transport, qlog_dir: Option<&Path>, role: &'static str) -> Result<Self, Refusal> {
-        let refuse = |field: &str, why: &str| Err(Refusal::unsupported(format!("`{field}`: {why}")));
-        if spec.no_delay.is_some() {
-            return refuse("no_delay", "it is an option of TCP; QUIC has no Nagle algorithm to switch");
-        }
-        if spec.fast_open.is_some() {
-            return refuse(
-                "fast_open",
-                "it is an option of TCP; QUIC's counterpart is the resumption policy `zero_rtt`",
-            );
-        }
-        if spec.max_udp_payload.is_some_and(|size| !PAYLOADS.contains(&size)) {
-            return refuse("max_udp_payload", "QUIC needs between 1200 and 65527 bytes (RFC 9000, section 14)");
-        }
-        for (field, window) in [("stream_window", spec.stream_window), ("connection_window", spec.connection_window)] {
-            if window.is_some_and(|window| window == 0 || VarInt::from_u64(window).is_err()) {
-                return refuse(field, "QUIC needs between 1 and 2^62 - 1 bytes");
-            }
-        }
+        quic_contract::check(spec)?;
         let qlog = qlog_dir.map(|folder| Qlog::new(folder, role)).transpose()?;
         Ok(Self { spec: spec.clone(), qlog })
     }
@@ -153,7 +134,7 @@ impl QuicSettings {
         say("connection_window", json!(self.spec.connection_window.unwrap_or(VarInt::MAX.into_inner())));
         say("send_window", json!(self.send_window()));
         say("max_udp_payload", json!(self.spec.max_udp_payload.unwrap_or(DISCOVERY_ENDS)));
-        say("initial_udp_payload", json!(self.spec.max_udp_payload.unwrap_or(*PAYLOADS.start())));
+        say("initial_udp_payload", json!(self.spec.max_udp_payload.unwrap_or(*quic_contract::PAYLOADS.start())));
         say("gso", json!(self.spec.gso != Some(false) && socket.segments()));
         say("gro", json!(socket.joins()));
         udp_socket::report(socket.io(), &mut configured);
@@ -184,22 +165,4 @@ pub fn failure(attempt: &str, error: &quinn::ConnectionError) -> Failure {
         Error::LocallyClosed | Error::CidsExhausted => ErrorKind::Other,
     };
     Failure { kind, message: format!("{attempt}: {error}") }
-}
-
-/// The class of an error code of QUIC (RFC 9000, section 20.1); from 0x100 on it carries a TLS alert (RFC 9001,
-/// section 4.8; RFC 8446, section 6).
-fn kind_of_code(code: u64) -> ErrorKind {
-    const CONNECTION_REFUSED: u64 = 0x2;
-    match code {
-        CONNECTION_REFUSED => ErrorKind::Refused,
-        0x100..0x200 => match code & 0xff {
-            // bad_certificate, unsupported_certificate, certificate_revoked, certificate_expired, certificate_unknown,
-            // unknown_ca
-            42..=46 | 48 => ErrorKind::Certificate,
-            // no_application_protocol
-            120 => ErrorKind::Protocol,
-            _ => ErrorKind::Tls,
-        },
-        _ => ErrorKind::Protocol,
-    }
 }

@@ -122,7 +122,7 @@ impl Server {
     fn start(spec: &ServerSpec) -> Self {
         Self::bind(|stop| async {
             let site = Arc::new(Site::new(spec).unwrap());
-            server::bind(spec, site, stop).await
+            crate::builtin::bind(spec.clone(), site, stop).await
         })
     }
 
@@ -363,7 +363,7 @@ fn settings_are_in_force_and_reported_by_both_sides() {
     let (runtime, (_ask, stop)) = (Runtime::new().unwrap(), Stop::channel());
     let site = Arc::new(Site::new(&server_spec).unwrap());
     let Bound { port, configured: of_server, run, .. } =
-        runtime.block_on(server::bind(&server_spec, site, stop)).unwrap();
+        runtime.block_on(crate::builtin::bind(server_spec, site, stop)).unwrap();
     runtime.spawn(run);
     let mut spec = fixture.client_spec(Protocol::H3, port, "GET", "/bytes/1000000", 0);
     spec.transport = settings;
@@ -382,7 +382,7 @@ fn settings_are_in_force_and_reported_by_both_sides() {
         assert_eq!((configured["gso"].as_bool(), configured["gro"].as_bool()), (Some(false), Some(false)));
     }
     assert_eq!(of_client["alpn"], "h3");
-    assert_eq!(of_client["cipher"], "TLS13_AES_128_GCM_SHA256");
+    assert_eq!(of_client["cipher"], "TLS_AES_128_GCM_SHA256");
     assert_eq!(of_client["group"], "X25519");
     assert_eq!(of_client["udp_payload"], 1300);
     assert!(of_client["certificate_chain_bytes"].as_u64().unwrap() > 200);
@@ -576,7 +576,8 @@ fn a_response_of_bare_udp_that_does_not_fit_the_receive_buffer_is_lost() {
     spec.timeouts.request_ns = 300_000_000;
     // A check request is sent where something is expected.
     spec.request.expect = Some(Expect { status: 200, body_size: 5_000_000, sha256: String::new() });
-    let mut control = Control::start(spec, None).map_err(|refusal| refusal.to_string()).unwrap();
+    let driver = crate::builtin::driver(spec.protocol);
+    let mut control = Control::start(spec, driver, None).map_err(|refusal| refusal.to_string()).unwrap();
     let Err(Ended::Failed(failure)) = control.open() else { panic!("the check request must fail") };
     assert_eq!(failure.kind, ErrorKind::Lost, "{}", failure.message);
 }

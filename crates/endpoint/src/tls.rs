@@ -23,7 +23,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache};
 use rustls::version::TLS13;
 use rustls::{
-    ClientConfig, CommonState, DigitallySignedStruct, KeyLog, NamedGroup, RootCertStore, ServerConfig, SignatureScheme,
+    CipherSuite, ClientConfig, CommonState, DigitallySignedStruct, KeyLog, NamedGroup, RootCertStore, ServerConfig,
+    SignatureScheme,
 };
 use wirelab_model::event::Configured;
 use wirelab_model::outcome::ErrorKind;
@@ -54,11 +55,23 @@ pub struct ClientSide {
 }
 
 /// A client's side of TLS, from its spec.
+///
+/// # Errors
+///
+/// [`Refusal`] where a file cannot be used.
 pub fn client(spec: &ClientSpec) -> Result<ClientSide, Refusal> {
+    client_with(spec, provider())
+}
+
+/// The same, with the cryptography of `provider`.
+///
+/// # Errors
+///
+/// As of [`client`].
+pub fn client_with(spec: &ClientSpec, provider: Arc<CryptoProvider>) -> Result<ClientSide, Refusal> {
     let tls = spec.tls.as_ref().ok_or_else(|| {
         Refusal::failed(format!("the protocol `{}` needs the section `tls` in the spec", spec.protocol))
     })?;
-    let provider = provider();
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&TLS13])
         .map_err(|error| Refusal::failed(format!("setting up TLS: {error}")))?;
@@ -86,13 +99,26 @@ pub fn client(spec: &ClientSpec) -> Result<ClientSide, Refusal> {
 }
 
 /// A server's side of TLS, from its spec.
+///
+/// # Errors
+///
+/// As of [`client`].
 pub fn server(spec: &ServerSpec) -> Result<Arc<ServerConfig>, Refusal> {
+    server_with(spec, provider())
+}
+
+/// The same, with the cryptography of `provider`.
+///
+/// # Errors
+///
+/// As of [`client`].
+pub fn server_with(spec: &ServerSpec, provider: Arc<CryptoProvider>) -> Result<Arc<ServerConfig>, Refusal> {
     let tls = spec.tls.as_ref().ok_or_else(|| {
         Refusal::failed(format!("the protocol `{}` needs the section `tls` in the spec", spec.protocol))
     })?;
     let key = PrivateKeyDer::from_pem_file(&tls.key)
         .map_err(|error| Refusal::failed(format!("reading the private key {}: {error}", tls.key.display())))?;
-    let mut config = ServerConfig::builder_with_provider(provider())
+    let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
         .map_err(|error| Refusal::failed(format!("setting up TLS: {error}")))?
         .with_no_client_auth()
@@ -121,7 +147,7 @@ pub fn server(spec: &ServerSpec) -> Result<Arc<ServerConfig>, Refusal> {
 pub fn facts(state: &CommonState) -> Configured {
     let mut facts = Configured::new();
     if let Some(suite) = state.negotiated_cipher_suite() {
-        facts.insert("cipher".to_owned(), format!("{:?}", suite.suite()).into());
+        facts.insert("cipher".to_owned(), cipher_name(suite.suite()).into());
     }
     if let Some(group) = state.negotiated_key_exchange_group() {
         facts.insert("group".to_owned(), group_name(group.name()).into());
@@ -134,6 +160,12 @@ pub fn facts(state: &CommonState) -> Configured {
         facts.insert("certificate_chain_bytes".to_owned(), bytes.into());
     }
     facts
+}
+
+/// The name of a cipher suite in the registry of IANA; rustls puts the version of TLS into its own names.
+#[must_use]
+pub fn cipher_name(suite: CipherSuite) -> String {
+    format!("{suite:?}").replacen("TLS13_", "TLS_", 1)
 }
 
 /// The name of a key exchange group, as `configured` gives it.
@@ -204,6 +236,12 @@ impl TicketStore {
     #[must_use]
     pub fn len(&self) -> usize {
         self.queue().len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     fn queue(&self) -> std::sync::MutexGuard<'_, VecDeque<Tls13ClientSessionValue>> {

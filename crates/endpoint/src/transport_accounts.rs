@@ -2,6 +2,7 @@
 //! and those that are still open when the report is made. Nothing is read while requests go on.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
@@ -12,6 +13,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::transport_reading::{Reading, Totals};
+
+/// A connection that says what it has counted so far.
+pub trait Meter: fmt::Debug + Send + Sync + 'static {
+    /// What it says now. Called from any thread, never while the measured window is open.
+    fn read(&self) -> Reading;
+}
 
 /// The accounts; clones share them.
 #[derive(Debug, Clone, Default)]
@@ -37,14 +44,15 @@ struct Entry {
 enum Source {
     /// An open TCP socket.
     Tcp(RawFd),
-    Quic(quinn::Connection),
+    /// The library that carries the connection.
+    Library(Arc<dyn Meter>),
 }
 
 impl Source {
     fn read(&self) -> Reading {
         match self {
             Self::Tcp(socket) => Reading::of_tcp(*socket),
-            Self::Quic(connection) => Reading::of_quic(&connection.stats()),
+            Self::Library(connection) => connection.read(),
         }
     }
 }
@@ -55,9 +63,9 @@ impl Accounts {
         Metered { _account: self.enter(Source::Tcp(stream.as_raw_fd())), stream }
     }
 
-    /// An account of a QUIC connection, to be dropped when it ends.
-    pub fn quic(&self, connection: &quinn::Connection) -> Account {
-        self.enter(Source::Quic(connection.clone()))
+    /// An account of a connection that its library can say something of, to be dropped when it ends.
+    pub fn of(&self, connection: Arc<dyn Meter>) -> Account {
+        self.enter(Source::Library(connection))
     }
 
     /// Begins the period of the report: what was counted so far does not count.

@@ -2,7 +2,6 @@
 
 use std::os::fd::RawFd;
 
-use quinn::ConnectionStats;
 use wirelab_model::transport::TransportReport;
 
 /// What a connection says of itself. What is not known is absent.
@@ -62,23 +61,6 @@ impl Reading {
                 .zip(known!(tcpi_snd_cwnd: u32))
                 .map(|(size, count)| size * count)
                 .filter(|window| *window > 0),
-        }
-    }
-
-    /// From quinn's statistics.
-    pub fn of_quic(stats: &ConnectionStats) -> Self {
-        // Before the first acknowledgement quinn gives the initial guess of 333 ms (RFC 9002, section 6.2.2).
-        let sampled = stats.frame_rx.acks > 0;
-        let nanos = |time: std::time::Duration| sampled.then_some(time.as_nanos() as u64).filter(|ns| *ns > 0);
-        let path = &stats.path;
-        Self {
-            round_trip_min: nanos(path.min_rtt),
-            round_trip: nanos(path.rtt),
-            sent: Some(path.sent_packets),
-            lost: Some(path.lost_packets),
-            bytes_lost: Some(path.lost_bytes),
-            congestion_events: Some(path.congestion_events),
-            window: Some(path.cwnd).filter(|window| *window > 0),
         }
     }
 

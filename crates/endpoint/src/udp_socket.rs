@@ -12,7 +12,24 @@ use wirelab_model::spec::Transport;
 use crate::refusal::Refusal;
 
 /// Opens a socket bound to `local` with the buffer sizes of `settings`.
+///
+/// # Errors
+///
+/// [`Refusal::Unsupported`] where the kernel does not give such buffers.
 pub fn open(local: SocketAddr, settings: &Transport) -> Result<std::net::UdpSocket, Refusal> {
+    bind(local, settings, false)
+}
+
+/// The same, of several sockets at one port: the kernel spreads peers over them (`SO_REUSEPORT`).
+///
+/// # Errors
+///
+/// As of [`open`].
+pub fn open_shared(local: SocketAddr, settings: &Transport) -> Result<std::net::UdpSocket, Refusal> {
+    bind(local, settings, true)
+}
+
+fn bind(local: SocketAddr, settings: &Transport, shared: bool) -> Result<std::net::UdpSocket, Refusal> {
     let failed = |error: io::Error| Refusal::failed(format!("binding a UDP socket to {local}: {error}"));
     let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP)).map_err(failed)?;
     for buffer in [Buffer::Send, Buffer::Receive] {
@@ -21,6 +38,9 @@ pub fn open(local: SocketAddr, settings: &Transport) -> Result<std::net::UdpSock
         }
     }
     socket.set_nonblocking(true).map_err(failed)?;
+    if shared {
+        socket.set_reuse_port(true).map_err(failed)?;
+    }
     socket.bind(&local.into()).map_err(failed)?;
     Ok(socket.into())
 }
@@ -36,11 +56,16 @@ pub fn report(socket: &impl AsFd, configured: &mut Configured) {
 }
 
 /// Whether the kernel joins received datagrams on this socket (`UDP_GRO`, Linux 5.0).
-pub fn joins_on_receive(socket: &std::net::UdpSocket) -> bool {
+#[must_use]
+pub fn joins_on_receive(socket: &impl AsRawFd) -> bool {
     matches!(get_option(socket.as_raw_fd(), libc::UDP_GRO), Ok(value) if value != 0)
 }
 
 /// Makes the kernel join received datagrams on this socket, or not.
+///
+/// # Errors
+///
+/// Where the kernel does not know the option.
 pub fn set_join_on_receive(socket: &std::net::UdpSocket, on: bool) -> io::Result<()> {
     set_option(socket.as_raw_fd(), libc::UDP_GRO, on.into())
 }

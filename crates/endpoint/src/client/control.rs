@@ -15,7 +15,7 @@ use crate::client::bench::Progress;
 use crate::client::engine::Part;
 use crate::client::record::Results;
 use crate::client::schedule::Share;
-use crate::client::threads::{self, Job, Message, Order, Report};
+use crate::client::threads::{self, Driver, Job, Message, Order, Report};
 use crate::client::transport::Failure;
 use crate::client::validate;
 use crate::refusal::Refusal;
@@ -71,7 +71,7 @@ pub(crate) struct Control<'a> {
 
 impl<'a> Control<'a> {
     /// Starts the threads. Nothing is connected yet.
-    pub fn start(spec: ClientSpec, watch: Option<Watch<'a>>) -> Result<Self, Refusal> {
+    pub fn start(spec: ClientSpec, driver: Driver, watch: Option<Watch<'a>>) -> Result<Self, Refusal> {
         validate::client(&spec)?;
         let spec = Arc::new(spec);
         let numbers = Arc::new(AtomicU32::new(0));
@@ -95,7 +95,7 @@ impl<'a> Control<'a> {
             let progress = Arc::new(Progress::default());
             control.progress.push(Arc::clone(&progress));
             let (numbers, reports) = (Arc::clone(&control.numbers), control.sender.clone());
-            let orders = threads::start(Job { spec: Arc::clone(&spec), share, numbers, progress, reports })
+            let orders = threads::start(Job { spec: Arc::clone(&spec), driver, share, numbers, progress, reports })
                 .map_err(|error| Refusal::failed(format!("starting a client thread: {error}")))?;
             control.orders.push(orders);
         }

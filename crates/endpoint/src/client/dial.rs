@@ -138,7 +138,7 @@ impl Dialer {
             let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);
             say("alpn", json!(String::from_utf8_lossy(&self.alpn)));
             if let Some(cipher) = facts.cipher {
-                say("cipher", json!(format!("{cipher:?}")));
+                say("cipher", json!(tls::cipher_name(cipher)));
             }
             if let Some(group) = facts.group {
                 say("group", json!(tls::group_name(group)));
@@ -200,7 +200,7 @@ impl Dialer {
     }
 
     fn link(&self, connection: quinn::Connection, socket: Arc<QuicSocket>, early: Option<Early>) -> Rc<Link> {
-        let account = self.accounts.quic(&connection);
+        let account = self.accounts.of(Arc::new(connection.clone()));
         Rc::new(Link {
             _account: account,
             connection,

@@ -1,23 +1,17 @@
-//! What HTTP/1.1 and HTTP/2 clients have in common: the request, made once and copied cheaply, and its body.
+//! What HTTP clients have in common: the request, made once and copied cheaply.
 
-use std::convert::Infallible;
 use std::net::Ipv6Addr;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use http::header::{HOST, HeaderName, HeaderValue};
+use http::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Uri};
-use hyper::body::{Body, Frame, SizeHint};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::ClientSpec;
 
-use crate::payload;
 use crate::refusal::Refusal;
 
 /// The request of a spec.
 #[derive(Debug)]
-pub(crate) struct Recipe {
+pub struct Recipe {
     method: Method,
     uri: Uri,
     headers: HeaderMap,
@@ -57,15 +51,33 @@ impl Recipe {
         Ok(Self { method, uri, headers, body_size: request.body_size })
     }
 
-    /// A copy to send.
-    pub fn request(&self) -> Request<PatternBody> {
-        let mut request = Request::new(PatternBody::new(self.body_size));
+    /// A copy to send, without its body.
+    #[must_use]
+    pub fn head(&self) -> Request<()> {
+        let mut request = Request::new(());
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.uri.clone();
         if !self.headers.is_empty() {
             *request.headers_mut() = self.headers.clone();
         }
         request
+    }
+
+    /// The same with the length of the body, where it has or could have one. hyper adds that by itself; other libraries
+    /// add no fields of their own, and compared cells are to send the same.
+    #[must_use]
+    pub fn head_with_length(&self) -> Request<()> {
+        let mut head = self.head();
+        if self.body_size > 0 || matches!(*head.method(), Method::POST | Method::PUT | Method::PATCH) {
+            head.headers_mut().entry(CONTENT_LENGTH).or_insert(self.body_size.into());
+        }
+        head
+    }
+
+    /// Bytes of its body.
+    #[must_use]
+    pub const fn body_size(&self) -> u64 {
+        self.body_size
     }
 }
 
@@ -75,46 +87,4 @@ fn authority(spec: &ClientSpec) -> String {
     let name = if name.parse::<Ipv6Addr>().is_ok() { format!("[{name}]") } else { name.clone() };
     let default_port = if spec.protocol.is_secure() { 443 } else { 80 };
     if spec.port == default_port { name } else { format!("{name}:{}", spec.port) }
-}
-
-/// The request of a spec without its body.
-pub(crate) fn head(spec: &ClientSpec) -> Result<Request<()>, Refusal> {
-    Recipe::new(spec).map(|recipe| recipe.request().map(|_| ()))
-}
-
-/// So many bytes of the pattern, in slices of one buffer.
-#[derive(Debug)]
-pub(crate) struct PatternBody {
-    offset: u64,
-    left: u64,
-}
-
-impl PatternBody {
-    /// The first `size` bytes.
-    pub const fn new(size: u64) -> Self {
-        Self { offset: 0, left: size }
-    }
-}
-
-impl Body for PatternBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.left == 0 {
-            return Poll::Ready(None);
-        }
-        let piece = payload::piece(self.offset, self.left);
-        self.offset += piece.len() as u64;
-        self.left -= piece.len() as u64;
-        Poll::Ready(Some(Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.left == 0
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
-    }
 }

@@ -19,7 +19,8 @@ use wirelab_model::sample::Handshake;
 use wirelab_model::spec::ClientSpec;
 
 use crate::client::failure;
-use crate::client::http::{PatternBody, Recipe};
+use crate::client::http::Recipe;
+use crate::client::http_body::PatternBody;
 use crate::client::stream::{Dialed, Dialer, Proof, TICKET_PATIENCE};
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::http2::Windows;

@@ -4,32 +4,49 @@ mod bench;
 mod check;
 pub(crate) mod control;
 mod deadline;
+#[cfg(feature = "builtin")]
 pub(crate) mod dial;
 pub(crate) mod engine;
 #[cfg(test)]
 mod engine_tests;
+#[cfg(feature = "builtin")]
 mod failure;
+#[cfg(feature = "builtin")]
 pub(crate) mod h3;
-mod http;
-mod http1;
-mod http2;
+#[cfg(feature = "h3")]
+pub mod h3_channel;
+pub(crate) mod http;
+#[cfg(feature = "builtin")]
+pub(crate) mod http1;
+#[cfg(feature = "builtin")]
+pub(crate) mod http2;
+#[cfg(feature = "builtin")]
+mod http_body;
 mod lanes;
 mod pool;
+#[cfg(feature = "builtin")]
 pub(crate) mod quic;
 mod record;
 mod schedule;
-mod servers;
+pub mod servers;
+#[cfg(feature = "builtin")]
 mod stream;
-mod tcp;
+#[cfg(feature = "builtin")]
+pub(crate) mod tcp;
 mod threads;
 pub mod transport;
+#[cfg(feature = "builtin")]
 pub(crate) mod udp;
 mod validate;
 
-pub(crate) use control::{Control, Ended, Watch};
-pub(crate) use failure::http as http_failure;
-pub(crate) use http::Recipe;
-pub(crate) use http2::LocalExecutor;
+pub(crate) use control::{Control, Ended};
 pub use record::Results;
-pub(crate) use stream::{Dialed, Dialer};
-pub(crate) use threads::Message;
+pub(crate) use threads::{Driver, Message};
+#[cfg(feature = "builtin")]
+pub(crate) use {
+    control::Watch,
+    failure::http as http_failure,
+    http::Recipe,
+    http2::LocalExecutor,
+    stream::{Dialed, Dialer},
+};

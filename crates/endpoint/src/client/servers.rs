@@ -10,21 +10,25 @@ static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
 /// The servers, taken in turn.
 #[derive(Debug)]
-pub(crate) struct Servers(Vec<SocketAddr>);
+pub struct Servers(Vec<SocketAddr>);
 
 impl Servers {
-    pub(crate) fn new(spec: &ClientSpec) -> Self {
+    /// The servers of a spec.
+    #[must_use]
+    pub fn new(spec: &ClientSpec) -> Self {
         let all = if spec.addresses.is_empty() { vec![spec.address] } else { spec.addresses.clone() };
         Self(all.into_iter().map(|address| SocketAddr::new(address, spec.port)).collect())
     }
 
     /// The first one.
-    pub(crate) fn first(&self) -> SocketAddr {
+    #[must_use]
+    pub fn first(&self) -> SocketAddr {
         self.0[0]
     }
 
     /// The one whose turn it is.
-    pub(crate) fn next(&self) -> SocketAddr {
+    #[must_use]
+    pub fn next(&self) -> SocketAddr {
         match &self.0[..] {
             [only] => *only,
             several => several[TAKEN.fetch_add(1, Ordering::Relaxed) % several.len()],

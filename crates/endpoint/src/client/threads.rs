@@ -1,6 +1,7 @@
 //! The client's threads: each runs one engine on a runtime of its own and shares nothing with the others while requests
 //! are sent.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::Sender;
@@ -10,19 +11,12 @@ use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
 use wirelab_model::event::{Command, Configured};
-use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::ClientSpec;
 
 use crate::client::bench::Progress;
 use crate::client::engine::{Engine, Part};
-use crate::client::h3::H3Transport;
-use crate::client::http1::Http1Transport;
-use crate::client::http2::Http2Transport;
-use crate::client::quic::QuicTransport;
 use crate::client::schedule::Share;
-use crate::client::tcp::TcpTransport;
 use crate::client::transport::{Failure, Transport};
-use crate::client::udp::UdpTransport;
 use crate::refusal::Refusal;
 use crate::wait::Timer;
 
@@ -74,6 +68,8 @@ pub(crate) enum Message {
 pub(crate) struct Job {
     /// What to do.
     pub spec: Arc<ClientSpec>,
+    /// By which transport.
+    pub driver: Driver,
     /// How much of it.
     pub share: Share,
     /// Numbers the connections of all threads.
@@ -82,6 +78,20 @@ pub(crate) struct Job {
     pub progress: Arc<Progress>,
     /// Where it reports to.
     pub reports: Sender<Message>,
+}
+
+/// Runs the engine of one thread with one transport. The choice is made once per thread, so that the engine's own calls
+/// are bound when it is compiled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Driver(fn(Job, UnboundedReceiver<Order>) -> Drive);
+
+type Drive = Pin<Box<dyn Future<Output = ()>>>;
+
+impl Driver {
+    /// The driver of a transport.
+    pub fn of<T: Transport>() -> Self {
+        Self(|job, inbox| Box::pin(async move { obey::<T>(&job, inbox).await }))
+    }
 }
 
 impl Job {
@@ -128,14 +138,7 @@ fn run(job: &Job, inbox: UnboundedReceiver<Order>) {
     };
     let local = LocalSet::new();
     local.block_on(&runtime, async {
-        match job.spec.protocol {
-            Protocol::Tcp | Protocol::Tls => obey::<TcpTransport>(job, inbox).await,
-            Protocol::H1c | Protocol::H1 => obey::<Http1Transport>(job, inbox).await,
-            Protocol::H2c | Protocol::H2 => obey::<Http2Transport>(job, inbox).await,
-            Protocol::Quic => obey::<QuicTransport>(job, inbox).await,
-            Protocol::H3 => obey::<H3Transport>(job, inbox).await,
-            Protocol::Udp => obey::<UdpTransport>(job, inbox).await,
-        }
+        (job.driver.0)(job.clone(), inbox).await;
     });
 }
 

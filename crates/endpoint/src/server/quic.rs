@@ -3,22 +3,21 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bytes::BytesMut;
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream, ServerConfig, ValidationTokenConfig, VarInt};
+use quinn::{Connection, Endpoint, Incoming, ServerConfig, ValidationTokenConfig, VarInt};
 use tokio::time::timeout;
 use wirelab_model::spec::ServerSpec;
 
-use crate::payload;
 use crate::quic_config::QuicSettings;
+use crate::quic_stream::QuicStream;
 use crate::quic_tokens::OneUse;
-use crate::raw::{HEADER, Header};
+use crate::raw_stream;
 use crate::refusal::Refusal;
 use crate::server::{Bound, Site, Stop};
+use crate::tls;
 use crate::transport_accounts::Accounts;
-use crate::{tls, wait};
 
 /// How long a connection may hear nothing from its client. Clients set a shorter time, and the shorter one counts
 /// (RFC 9000, section 10.1); this one is for those that set none.
@@ -29,9 +28,6 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Address validation tokens given to each client, where it may reuse anything at all: as many as rustls gives tickets.
 const TOKENS: u32 = 2;
-
-/// Error codes of the raw protocol: the request was not as announced.
-const BAD_REQUEST: VarInt = VarInt::from_u32(1);
 
 /// Binds a server for raw requests.
 pub(crate) async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Bound, Refusal> {
@@ -128,7 +124,7 @@ where
         let (reception, serve) = (Arc::clone(&reception), serve.clone());
         tokio::spawn(async move {
             if let Some(connection) = reception.receive(incoming).await {
-                let _account = reception.accounts.quic(&connection);
+                let _account = reception.accounts.of(Arc::new(connection.clone()));
                 serve(connection).await;
             }
         });
@@ -139,47 +135,6 @@ async fn answer_streams(connection: Connection, site: Arc<Site>) {
     // Ends with the connection, whoever closed it.
     while let Ok((send, receive)) = connection.accept_bi().await {
         let site = Arc::clone(&site);
-        tokio::spawn(async move {
-            // A stream that fails is the client's to report; its request is not counted.
-            if answer(send, receive, &site).await.is_some() {
-                site.count();
-            }
-        });
+        tokio::spawn(async move { raw_stream::answer(QuicStream(send, receive), &site).await });
     }
-}
-
-/// Answers one request; `None` where it could not.
-async fn answer(mut send: SendStream, mut receive: RecvStream, site: &Site) -> Option<()> {
-    let Some(header) = read_request(&mut receive).await else {
-        let _ = send.reset(BAD_REQUEST);
-        return None;
-    };
-    let arrival = Instant::now();
-    if header.delay_us > 0 {
-        if !site.offers_delay() {
-            let _ = send.reset(BAD_REQUEST);
-            return None;
-        }
-        wait::until(arrival + Duration::from_micros(header.delay_us)).await;
-    }
-    let mut sent = 0;
-    while sent < header.wanted {
-        let piece = payload::piece(sent, header.wanted - sent);
-        sent += piece.len() as u64;
-        send.write_chunk(piece).await.ok()?;
-    }
-    send.finish().ok()
-}
-
-/// Reads a whole request: the header, and as many bytes of body as it announces, then the end of the stream.
-async fn read_request(stream: &mut RecvStream) -> Option<Header> {
-    let mut start = BytesMut::new();
-    let mut received = 0_u64;
-    while let Some(chunk) = stream.read_chunk(usize::MAX, true).await.ok()? {
-        let missing = HEADER.saturating_sub(start.len()).min(chunk.bytes.len());
-        start.extend_from_slice(&chunk.bytes[..missing]);
-        received += chunk.bytes.len() as u64;
-    }
-    let header = Header::decode(start.first_chunk()?);
-    (received - HEADER as u64 == header.body).then_some(header)
 }

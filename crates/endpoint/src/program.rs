@@ -1,0 +1,260 @@
+//! An endpoint that is a program of its own: what it gives, and what it gets for it.
+//!
+//! The program gives a description, and per protocol a [`Transport`] for its client and a function that binds its server.
+//! It gets the conversation on standard input and output, specs that are parsed strictly and checked for contradictions,
+//! the load engine with its schedules, connection policies, time stamps and records, and the [`Site`] that decides what a
+//! request is answered with. `contract/README.md` says what all of it is for.
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//! use wirelab_endpoint::program::{Program, version};
+//! # mod h3 {
+//! #     use std::sync::Arc;
+//! #     use wirelab_endpoint::program::{Bound, Refusal, ServerSpec, Site, Stop};
+//! #     pub async fn bind(_: ServerSpec, _: Arc<Site>, _: Stop) -> Result<Bound, Refusal> { std::future::pending().await }
+//! # }
+//! use wirelab_model::protocol::Protocol;
+//!
+//! fn main() -> ExitCode {
+//!     Program::new("rust-mylib", "mylib", version("..the text of Cargo.lock..", "mylib"))
+//!         .server(Protocol::H3, h3::bind)
+//!         // .client::<h3::Client>(Protocol::H3)
+//!         .main()
+//! }
+//! ```
+//!
+//! # The client
+//!
+//! [`Transport::build`] gets the spec once per thread, inside that thread's single-threaded tokio runtime, and refuses with
+//! [`Refusal::Unsupported`] what the library cannot honour: no field that is set may be ignored. What remains to be looked
+//! at is `tls`, `resumption`, `qlog_dir` and `transport` (for QUIC, [`check_quic`] refuses what no library has); schedules,
+//! extents, time-outs and the recording are the engine's. [`Transport::connect`] opens a connection, [`Connection::request`]
+//! sends the request of the spec on it and receives the answer; both say in a [`Failure`] what went wrong. The engine
+//! watches every deadline by dropping the future, so a request that is dropped must cancel its stream.
+//!
+//! The head of an HTTP request is that of a [`Recipe`]; its body, and that of a raw request, are [`piece`]s of the pattern.
+//!
+//! # The server
+//!
+//! The function gets the spec, the site and a [`Stop`], inside a multi-threaded runtime with as many threads as the spec
+//! says. It refuses what cannot be honoured, binds, and returns a [`Bound`]: the port, what is in force, and a future that
+//! serves until [`Stop::asked`] returns. For each request it does what [`Site::reply`] says, and counts it.
+//!
+//! # Libraries that need less
+//!
+//! A QUIC library with an adapter for the crate `h3` needs no HTTP/3 of its own: `h3_channel` and `h3_connection` (feature
+//! `h3`) are all of it. Where TLS is by rustls, [`tls`] (feature `rustls`) has the
+//! configurations of the spec. The streams of any QUIC library carry raw requests by the trait [`RawStream`], with
+//! [`exchange`] and [`answer`]. Sockets with the buffers of the spec come from [`udp_socket`].
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::endpoint::{Description, Role};
+use wirelab_model::event::Event;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::Feature;
+
+pub use crate::client::http::Recipe;
+pub use crate::client::servers::Servers;
+pub use crate::client::transport::{Answer, Connection, Opened, Sink, Transport};
+pub use crate::lock_file::version;
+pub use crate::payload::{piece, piece_slice};
+pub use crate::quic_contract::{PAYLOADS, check as check_quic, kind_of_code};
+pub use crate::raw::Header;
+pub use crate::raw_stream::{ATTEMPT, RawStream, answer, exchange};
+pub use crate::refusal::{Failure, Refusal};
+pub use crate::server::{Bound, Reply, Site, Stop};
+#[cfg(feature = "rustls")]
+pub use crate::tls;
+pub use crate::transport_accounts::{Account, Accounts, Meter, Metered};
+pub use crate::transport_reading::Reading;
+pub use crate::udp_socket;
+pub use crate::wait::{Timer, until};
+pub use wirelab_model::event::Configured;
+pub use wirelab_model::spec::{ClientSpec, ServerSpec};
+#[cfg(feature = "h3")]
+pub use {crate::client::h3_channel, crate::server::h3_connection};
+
+use crate::client::Driver;
+use crate::contract::{self, Binding};
+
+type Binder = Box<dyn Fn(ServerSpec, Arc<Site>, Stop) -> Binding>;
+
+/// An endpoint.
+pub struct Program {
+    name: &'static str,
+    library: &'static str,
+    version: String,
+    language: &'static str,
+    servers: Vec<(Protocol, Binder)>,
+    clients: Vec<(Protocol, Driver)>,
+}
+
+impl Program {
+    /// An endpoint that can do nothing yet. `name` is that of its folder, `library` what it measures.
+    pub fn new(name: &'static str, library: &'static str, version: impl Into<String>) -> Self {
+        let (servers, clients) = Default::default();
+        Self { name, library, version: version.into(), language: "Rust", servers, clients }
+    }
+
+    /// The language that the library is written in, where it is not Rust.
+    #[must_use]
+    pub const fn language(mut self, language: &'static str) -> Self {
+        self.language = language;
+        self
+    }
+
+    /// Adds a server.
+    #[must_use]
+    pub fn server<F>(mut self, protocol: Protocol, bind: fn(ServerSpec, Arc<Site>, Stop) -> F) -> Self
+    where
+        F: Future<Output = Result<Bound, Refusal>> + 'static,
+    {
+        self.servers.push((protocol, Box::new(move |spec, site, stop| Box::pin(bind(spec, site, stop)))));
+        self
+    }
+
+    /// Adds a client.
+    #[must_use]
+    pub fn client<T: Transport>(mut self, protocol: Protocol) -> Self {
+        self.clients.push((protocol, Driver::of::<T>()));
+        self
+    }
+
+    /// What it says of itself.
+    #[must_use]
+    pub fn description(&self) -> Description {
+        let role = |protocols: Vec<Protocol>| {
+            (!protocols.is_empty()).then(|| Role {
+                protocols,
+                features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay],
+            })
+        };
+        Description {
+            contract: CONTRACT_VERSION,
+            name: self.name.to_owned(),
+            library: self.library.to_owned(),
+            version: self.version.clone(),
+            language: self.language.to_owned(),
+            server: role(self.servers.iter().map(|(protocol, _)| *protocol).collect()),
+            client: role(self.clients.iter().map(|(protocol, _)| *protocol).collect()),
+        }
+    }
+
+    /// Does what the command line says: `describe`, `server --spec FILE` or `client --spec FILE`.
+    #[must_use]
+    pub fn main(self) -> ExitCode {
+        let arguments: Vec<_> = std::env::args().skip(1).collect();
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let status = match arguments[..] {
+            ["describe"] => self.describe(),
+            ["server", "--spec", path] => with_spec(path, |text| self.serve(text, stdin(), io::stdout())),
+            ["client", "--spec", path] => with_spec(path, |text| self.request(text, stdin(), io::stdout())),
+            _ => {
+                eprintln!("usage: {} describe | server --spec FILE | client --spec FILE", self.name);
+                return ExitCode::from(2);
+            }
+        };
+        u8::try_from(status).map_or(ExitCode::FAILURE, ExitCode::from)
+    }
+
+    fn describe(&self) -> i32 {
+        match serde_json::to_string_pretty(&self.description()) {
+            Ok(text) => {
+                println!("{text}");
+                0
+            }
+            Err(error) => {
+                eprintln!("writing the description: {error}");
+                1
+            }
+        }
+    }
+
+    fn serve(&self, spec: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
+        let bind = |spec: ServerSpec, site, stop| -> Binding {
+            match self.servers.iter().find(|(known, _)| *known == spec.protocol) {
+                Some((_, bind)) => bind(spec, site, stop),
+                None => Box::pin(std::future::ready(Err(self.unknown(spec.protocol, "servers")))),
+            }
+        };
+        contract::serve(spec, bind, input, output)
+    }
+
+    fn request(&self, spec: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
+        let driver = |protocol| match self.clients.iter().find(|(known, _)| *known == protocol) {
+            Some((_, driver)) => Ok(*driver),
+            None => Err(self.unknown(protocol, "clients")),
+        };
+        contract::request(spec, driver, input, output)
+    }
+
+    fn unknown(&self, protocol: Protocol, role: &str) -> Refusal {
+        Refusal::unsupported(format!("`{protocol}`: the {role} of {} do not speak it", self.library))
+    }
+}
+
+fn stdin() -> BufReader<io::Stdin> {
+    BufReader::new(io::stdin())
+}
+
+fn with_spec(path: &str, run: impl FnOnce(&str) -> i32) -> i32 {
+    match std::fs::read_to_string(path) {
+        Ok(text) => run(&text),
+        Err(error) => {
+            let kind = wirelab_model::outcome::ErrorKind::Other;
+            let event = Event::Error { kind, message: format!("reading the spec {path}: {error}") };
+            println!("{}", serde_json::to_string(&event).unwrap_or_default());
+            1
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::endpoint::UNSUPPORTED_STATUS;
+
+    use super::*;
+
+    async fn bind(_: ServerSpec, _: Arc<Site>, _: Stop) -> Result<Bound, Refusal> {
+        Err(Refusal::failed("it was asked to bind"))
+    }
+
+    fn program() -> Program {
+        Program::new("rust-mylib", "mylib", "mylib 1.2").server(Protocol::H3, bind)
+    }
+
+    /// What the server says to a spec, and its exit status.
+    fn serve(protocol: &str) -> (Event, i32) {
+        let spec = serde_json::json!({
+            "contract": CONTRACT_VERSION, "protocol": protocol, "address": "127.0.0.1", "port": 0,
+            "server_name": "server.test", "features": [],
+        });
+        let mut output = Vec::new();
+        let status = program().serve(&spec.to_string(), io::empty(), &mut output);
+        (serde_json::from_slice(&output).unwrap(), status)
+    }
+
+    #[test]
+    fn a_program_describes_the_roles_that_it_was_given_and_no_others() {
+        let description = program().description();
+        assert_eq!((description.name.as_str(), description.language.as_str()), ("rust-mylib", "Rust"));
+        assert_eq!(description.server.unwrap().protocols, [Protocol::H3]);
+        assert_eq!(description.client, None);
+    }
+
+    #[test]
+    fn a_protocol_that_was_given_reaches_its_server_and_another_one_is_unsupported() {
+        let (event, status) = serve("h3");
+        assert!(matches!(event, Event::Error { message, .. } if message == "it was asked to bind"));
+        assert_eq!(status, 1);
+        for protocol in ["quic", "xquic"] {
+            let (event, status) = serve(protocol);
+            assert!(matches!(event, Event::Unsupported { message } if message.contains(protocol)));
+            assert_eq!(status, UNSUPPORTED_STATUS);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What the contract and QUIC itself say of settings and errors, whatever the library.
+
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::spec::Transport;
+
+use crate::refusal::Refusal;
+
+/// The smallest and the largest UDP payload of QUIC version 1 (RFC 9000, section 14; RFC 768).
+pub const PAYLOADS: std::ops::RangeInclusive<u16> = 1200..=65_527;
+
+/// The largest number that QUIC can write (RFC 9000, section 16).
+const LARGEST_WINDOW: u64 = (1 << 62) - 1;
+
+/// Refuses transport settings that QUIC does not have or that no QUIC library could honour.
+///
+/// # Errors
+///
+/// [`Refusal::Unsupported`], which says which setting and why.
+pub fn check(spec: &Transport) -> Result<(), Refusal> {
+    let refuse = |field: &str, why: &str| Err(Refusal::unsupported(format!("`{field}`: {why}")));
+    if spec.no_delay.is_some() {
+        return refuse("no_delay", "it is an option of TCP; QUIC has no Nagle algorithm to switch");
+    }
+    if spec.fast_open.is_some() {
+        return refuse("fast_open", "it is an option of TCP; QUIC's counterpart is the resumption policy `zero_rtt`");
+    }
+    if spec.max_udp_payload.is_some_and(|size| !PAYLOADS.contains(&size)) {
+        return refuse("max_udp_payload", "QUIC needs between 1200 and 65527 bytes (RFC 9000, section 14)");
+    }
+    for (field, window) in [("stream_window", spec.stream_window), ("connection_window", spec.connection_window)] {
+        if window.is_some_and(|window| window == 0 || window > LARGEST_WINDOW) {
+            return refuse(field, "QUIC needs between 1 and 2^62 - 1 bytes");
+        }
+    }
+    Ok(())
+}
+
+/// The class of an error code of QUIC (RFC 9000, section 20.1); from 0x100 on it carries a TLS alert (RFC 9001,
+/// section 4.8; RFC 8446, section 6).
+#[must_use]
+pub const fn kind_of_code(code: u64) -> ErrorKind {
+    const CONNECTION_REFUSED: u64 = 0x2;
+    match code {
+        CONNECTION_REFUSED => ErrorKind::Refused,
+        0x100..0x200 => match code & 0xff {
+            // bad_certificate, unsupported_certificate, certificate_revoked, certificate_expired, certificate_unknown,
+            // unknown_ca
+            42..=46 | 48 => ErrorKind::Certificate,
+            // no_application_protocol
+            120 => ErrorKind::Protocol,
+            _ => ErrorKind::Tls,
+        },
+        _ => ErrorKind::Protocol,
+    }
+}

@@ -1,0 +1,23 @@
+//! What quinn says of a connection.
+
+use crate::transport_accounts::Meter;
+use crate::transport_reading::Reading;
+
+impl Meter for quinn::Connection {
+    fn read(&self) -> Reading {
+        let stats = self.stats();
+        // Before the first acknowledgement quinn gives the initial guess of 333 ms (RFC 9002, section 6.2.2).
+        let sampled = stats.frame_rx.acks > 0;
+        let nanos = |time: std::time::Duration| sampled.then_some(time.as_nanos() as u64).filter(|ns| *ns > 0);
+        let path = &stats.path;
+        Reading {
+            round_trip_min: nanos(path.min_rtt),
+            round_trip: nanos(path.rtt),
+            sent: Some(path.sent_packets),
+            lost: Some(path.lost_packets),
+            bytes_lost: Some(path.lost_bytes),
+            congestion_events: Some(path.congestion_events),
+            window: Some(path.cwnd).filter(|window| *window > 0),
+        }
+    }
+}

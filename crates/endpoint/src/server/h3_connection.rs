@@ -1,0 +1,92 @@
+//! HTTP/3 by the crate `h3` on a connection of any QUIC library, the server's side.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes};
+use h3::error::StreamError;
+use h3::quic::{self, BidiStream};
+use h3::server::RequestStream;
+use http::header::CONTENT_LENGTH;
+use http::{HeaderValue, Response, StatusCode};
+
+use crate::server::Site;
+use crate::server::site::Reply;
+use crate::{payload, wait};
+
+/// Answers the requests of a connection until it ends, whoever closed it.
+pub async fn serve<C>(connection: C, site: Arc<Site>)
+where
+    C: quic::Connection<Bytes> + Send + 'static,
+    C::BidiStream: BidiStream<Bytes> + Send + 'static,
+    <C::BidiStream as BidiStream<Bytes>>::SendStream: Send,
+    <C::BidiStream as BidiStream<Bytes>>::RecvStream: Send,
+{
+    // What fails on a connection or a stream is the client's to report; its request is not counted.
+    let Ok(mut connection) = h3::server::Connection::<_, Bytes>::new(connection).await else { return };
+    while let Ok(Some(resolver)) = connection.accept().await {
+        let site = Arc::clone(&site);
+        tokio::spawn(async move {
+            let Ok((request, stream)) = resolver.resolve_request().await else { return };
+            if answer(&request, stream, &site).await.is_ok() {
+                site.count();
+            }
+        });
+    }
+}
+
+async fn answer<S: BidiStream<Bytes>>(
+    request: &http::Request<()>,
+    mut stream: RequestStream<S, Bytes>,
+    site: &Site,
+) -> Result<(), StreamError> {
+    let arrival = Instant::now();
+    match site.reply(request.method().as_str(), request.uri().path()) {
+        Reply::Document(body) => {
+            stream.send_response(head(StatusCode::OK, Some(body.len() as u64))).await?;
+            if !body.is_empty() {
+                stream.send_data(body).await?;
+            }
+        }
+        Reply::Pattern(size) => {
+            stream.send_response(head(StatusCode::OK, Some(size))).await?;
+            let mut sent = 0;
+            while sent < size {
+                let piece = payload::piece(sent, size - sent);
+                sent += piece.len() as u64;
+                stream.send_data(piece).await?;
+            }
+        }
+        Reply::Echo => {
+            let length = request.headers().get(CONTENT_LENGTH).cloned();
+            let mut response = head(StatusCode::OK, None);
+            response.headers_mut().extend(length.map(|length| (CONTENT_LENGTH, length)));
+            stream.send_response(response).await?;
+            while let Some(mut piece) = stream.recv_data().await? {
+                let piece = piece.copy_to_bytes(piece.remaining());
+                stream.send_data(piece).await?;
+            }
+        }
+        Reply::Delay(microseconds) => {
+            wait::until(arrival + Duration::from_micros(microseconds)).await;
+            stream.send_response(head(StatusCode::OK, Some(0))).await?;
+        }
+        Reply::Status(status) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            stream.send_response(head(status, Some(0))).await?;
+        }
+    }
+    stream.finish().await?;
+    // Read up to the end of the stream, or quinn would ask the client to stop sending what it has sent already.
+    while stream.recv_data().await?.is_some() {}
+    Ok(())
+}
+
+fn head(status: StatusCode, length: Option<u64>) -> Response<()> {
+    let mut response = Response::new(());
+    *response.status_mut() = status;
+    if let Some(length) = length {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response
+}

@@ -1,0 +1,175 @@
+//! Opens connections for both protocols, and knows how each began.
+//!
+//! All connections of a thread share one endpoint with one socket, as s2n-quic is meant to be used: its endpoint keeps
+//! 8 MiB of receive buffers and three tasks.
+
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use s2n_quic::client::Connect;
+use s2n_quic::connection::Handle;
+use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
+use s2n_quic::provider::tls::rustls::Client as Tls;
+use s2n_quic::{Client, Connection, application};
+use serde_json::json;
+use wirelab_endpoint::program::tls::client_with;
+use wirelab_endpoint::program::{Account, Accounts, Configured, Failure, Refusal, Servers};
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::sample::Handshake;
+use wirelab_model::spec::{ClientSpec, Congestion, Resumption};
+
+use crate::events::{Gauge, Listener, Platform, Shared};
+use crate::settings::Settings;
+use crate::stream::of_connection;
+use crate::tls::provider;
+
+/// How long a connection may hear nothing from its server: the default that RFC 9308, section 3.2, recommends.
+const SHORTEST_IDLE: Duration = Duration::from_secs(30);
+
+/// Opens connections to the server of a spec.
+pub struct Dialer {
+    servers: Servers,
+    name: String,
+    alpn: &'static str,
+    endpoint: Client,
+    /// Kept open so that what is in force can be read from it.
+    _socket: UdpSocket,
+    accounts: Accounts,
+    configured: RefCell<Configured>,
+}
+
+impl Dialer {
+    /// A dialer by the spec; what cannot be honoured shows here.
+    pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
+        if spec.resumption != Resumption::None {
+            return Err(Refusal::unsupported(
+                "`resumption`: s2n-quic takes session tickets only by an unstable feature, and has no 0-RTT",
+            ));
+        }
+        let idle = SHORTEST_IDLE.max(2 * Duration::from_nanos(spec.timeouts.request_ns));
+        let settings = Settings::new(&spec.transport, spec.qlog_dir.as_deref(), idle)?;
+        let any = match spec.address {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let (socket, io) = settings.io(SocketAddr::new(any, 0))?;
+        let platform = Arc::new(Platform::default());
+        let tls = Tls::from(client_with(spec, provider())?.config);
+        let failed = |error: &dyn Display| Refusal::failed(format!("starting s2n-quic: {error}"));
+        let builder = Client::builder()
+            .with_tls(tls)
+            .map_err(|error| failed(&error))?
+            .with_io(io)
+            .map_err(|error| failed(&error))?
+            .with_limits(settings.limits())
+            .map_err(|error| failed(&error))?
+            .with_event(Listener(Arc::clone(&platform)))
+            .map_err(|error| failed(&error))?;
+        let endpoint = match settings.congestion() {
+            Congestion::Bbr => builder.with_congestion_controller(Bbr::default()).map(|builder| builder.start()),
+            _ => builder.with_congestion_controller(Cubic::default()).map(|builder| builder.start()),
+        };
+        let endpoint = endpoint.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+        let configured = RefCell::new(settings.report(&socket, &platform)?);
+        Ok(Self {
+            servers: Servers::new(spec),
+            name: spec.server_name.clone(),
+            alpn: spec.protocol.alpn().unwrap_or_default(),
+            endpoint,
+            _socket: socket,
+            accounts: Accounts::default(),
+            configured,
+        })
+    }
+
+    /// Opens a connection; when its handshake was complete.
+    pub async fn dial(&self) -> Result<(Connection, Link, Instant), Failure> {
+        let server = self.servers.next();
+        let attempt = format!("connecting to {} at {server} by QUIC", self.name);
+        let connect = Connect::new(server).with_server_name(self.name.as_str());
+        let connection = self.endpoint.connect(connect).await.map_err(|error| of_connection(&attempt, &error))?;
+        let ready = Instant::now();
+        let alpn = connection.application_protocol().map_err(|error| of_connection(&attempt, &error))?;
+        if alpn != self.alpn.as_bytes() {
+            let got = String::from_utf8_lossy(&alpn);
+            let message = format!("the server at {server} negotiated the protocol `{got}`, not {}", self.alpn);
+            return Err(Failure::new(ErrorKind::Protocol, message));
+        }
+        let handle = connection.handle();
+        let shared = Shared::of(&handle);
+        let account = self.accounts.of(Arc::new(Gauge::new(&handle, &shared)));
+        let link = Link { handle, shared, _account: account };
+        self.record(&link);
+        Ok((connection, link, ready))
+    }
+
+    /// Notes what is known of a connection by now.
+    pub fn record(&self, link: &Link) {
+        let facts = link.shared.facts();
+        let mut configured = self.configured.borrow_mut();
+        let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);
+        say("alpn", json!(self.alpn));
+        if let Some(cipher) = &facts.cipher {
+            say("cipher", json!(cipher));
+        }
+        if let Some(group) = &facts.group {
+            say("group", json!(group));
+        }
+        if let Some(bytes) = facts.certificate_chain_bytes {
+            say("certificate_chain_bytes", json!(bytes));
+        }
+        if let Some(payload) = facts.udp_payload {
+            say("udp_payload", json!(payload));
+        }
+    }
+
+    /// What is in force.
+    pub fn configured(&self) -> Configured {
+        self.configured.borrow().clone()
+    }
+
+    /// What the connections say of their transport.
+    pub const fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+}
+
+/// An open connection.
+pub struct Link {
+    /// s2n-quic's handle.
+    pub handle: Handle,
+    shared: Shared,
+    _account: Account,
+}
+
+impl Link {
+    /// Whether it can carry a further request.
+    pub fn is_open(&self) -> bool {
+        self.shared.facts().closed.is_none()
+    }
+
+    /// Nothing is ever resumed: the TLS configuration keeps no tickets.
+    pub const fn handshake(&self) -> Handshake {
+        Handshake::Full
+    }
+
+    /// The failure of the connection if it failed, else `otherwise`.
+    pub fn failure_or(&self, attempt: &str, otherwise: Failure) -> Failure {
+        match &self.shared.facts().closed {
+            Some(error) => of_connection(attempt, error),
+            None => otherwise,
+        }
+    }
+
+    /// Closes the connection with `code`.
+    pub async fn close(&self, code: application::Error) {
+        self.handle.close(code);
+        // The endpoint's task makes the packet, and the task of its socket sends it, each when it gets its turn.
+        for _ in 0..4 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
