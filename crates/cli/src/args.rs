@@ -92,6 +92,9 @@ pub struct RunArgs {
     /// Show the plan and stop
     #[arg(long)]
     pub plan: bool,
+    /// Lift the limits on what hosts are sent that are not started here (`site`): you may send load to all of them
+    #[arg(long)]
+    pub i_may_load_these_hosts: bool,
     #[command(flatten)]
     pub show: ShowArgs,
 }

@@ -9,6 +9,7 @@ use wirelab_endpoint::look::Head;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
+use wirelab_model::site::USER_AGENT;
 use wirelab_model::spec::{
     ClientSpec, ClientTls, ConnectionPolicy, Extent, Recording, Request, Resumption, Schedule, Timeouts, Transport,
 };
@@ -151,7 +152,7 @@ impl Target {
                 method: "GET".to_owned(),
                 path: self.path.clone(),
                 body_size: 0,
-                headers: vec![("user-agent".to_owned(), concat!("wirelab/", env!("CARGO_PKG_VERSION")).to_owned())],
+                headers: vec![("user-agent".to_owned(), USER_AGENT.to_owned())],
                 expect: None,
             },
             connections: ConnectionPolicy::Persistent { connections: 1, streams: 1 },

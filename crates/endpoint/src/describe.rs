@@ -21,7 +21,7 @@ const LOCK: &str = include_str!("../../../Cargo.lock");
 pub fn describe() -> Description {
     let role = || Role {
         protocols: Protocol::ALL.to_vec(),
-        features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay],
+        features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay, Feature::Redirect],
     };
     Description {
         contract: CONTRACT_VERSION,

@@ -7,6 +7,7 @@ mod deadline;
 pub mod endpoints;
 pub mod fake;
 pub mod guard;
+pub mod internet;
 mod lines;
 mod log;
 pub mod loopback;
@@ -33,6 +34,7 @@ use wirelab_model::warning::Warning;
 
 pub use fake::Fake;
 pub use guard::Guard;
+pub use internet::Internet;
 pub use loopback::Loopback;
 pub use netns::Netns;
 pub use netns::metrics::METRICS;
@@ -103,7 +105,7 @@ pub trait Lab: Send {
 /// The addresses of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses {
-    /// What each server binds.
+    /// What each server binds; none where no server is started.
     pub servers: Vec<IpAddr>,
     /// What the client connects to.
     pub connect: IpAddr,

@@ -9,6 +9,7 @@ use wirelab_model::plan::Job;
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
+use crate::internet::only_inside;
 use crate::process::LocalProcess;
 use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process};
 
@@ -61,6 +62,7 @@ impl Lab for Loopback {
 
 /// The addresses of a lab whose only placement is `local`.
 pub(crate) fn only_local(lab: &str, job: &Job) -> Result<Addresses, LabError> {
+    only_inside(lab, job)?;
     if job.network != Network::Direct {
         let why = "has no nodes and pods; set `network = \"direct\"`, or use the lab `netns`";
         Err(LabError(format!("the lab `{lab}` {why}")))

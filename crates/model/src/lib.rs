@@ -21,6 +21,7 @@ pub mod protocol;
 pub mod sample;
 pub mod selector;
 pub mod settings;
+pub mod site;
 pub mod spec;
 pub mod study;
 pub mod transport;

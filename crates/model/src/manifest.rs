@@ -27,6 +27,9 @@ pub struct Manifest {
     pub set: Vec<String>,
     /// The lab.
     pub lab: String,
+    /// Whether hosts that are not ours may be sent more than is polite: the user said that they may.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_load: bool,
     /// The observers, by name.
     pub observers: Vec<String>,
     /// The plan.

@@ -7,6 +7,7 @@ use crate::link::Link;
 use crate::network::{Address, Network, Servers};
 use crate::protocol::Protocol;
 use crate::settings::Exchange;
+use crate::site::Site;
 use crate::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport};
 use crate::units::{Size, Span};
 
@@ -80,6 +81,12 @@ pub struct Job {
     /// What the client connects to.
     #[serde(default)]
     pub address: Address,
+    /// What the servers speak, where the client asks with what they do not speak.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_protocol: Option<Protocol>,
+    /// The page of a server that is not started here. Then `server`, `servers` and the network mean nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<Site>,
     /// What is asked for.
     pub exchange: Exchange,
     /// Bytes of request body.
@@ -127,6 +134,8 @@ impl Job {
             offloads: None,
             servers: Servers::ONE,
             address: Address::Server,
+            server_protocol: None,
+            site: None,
             exchange: Exchange::Files,
             request_size: Size(0),
             response_size: Size(1024),

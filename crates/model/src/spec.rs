@@ -346,4 +346,6 @@ pub enum Feature {
     /// `GET /delay/MICROSECONDS` answers with an empty body that long after the request arrived. For calibration.
     /// On raw transports: by a field of the request header.
     Delay,
+    /// `GET /redirect` is answered with status 302 and its own address as `location`. No client follows it.
+    Redirect,
 }

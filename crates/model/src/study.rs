@@ -58,6 +58,10 @@ pub struct Study {
     /// Combinations to leave out: a cell that has all the levels of one entry is not in the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<Selector>,
+    /// Where levels of several factors together need other settings than each of them says: a stack of which each protocol has
+    /// an endpoint of its own, a server without 0-RTT.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adjust: Vec<Adjustment>,
     /// What is compared with what.
     pub compare: Compare,
     /// How often it is repeated, and when it is enough.
@@ -66,6 +70,9 @@ pub struct Study {
     /// Statements to test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
+    /// Box plots of the response times of single requests, and total times, arranged as the author wants to see them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
     /// Published numbers to show beside the measured ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
@@ -152,6 +159,32 @@ impl<'de> Deserialize<'de> for Factor {
     }
 }
 
+/// Box plots of response times of requests, beside each other by the levels of a factor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// What is seen, in one line.
+    pub title: String,
+    /// Which cells.
+    #[serde(default)]
+    pub cells: Selector,
+    /// The factor whose levels stand below each other, a box each; each combination of the others has a plot of its own.
+    pub rows: String,
+    /// Factors whose levels are thrown together: a box has the requests of all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pool: Vec<String>,
+}
+
+/// Settings of the cells that have these levels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Adjustment {
+    /// Which cells.
+    pub cells: Selector,
+    /// What is set in them, after everything else. Later adjustments come after earlier ones.
+    pub set: Settings,
+}
+
 /// What is compared with what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -215,6 +248,9 @@ pub struct Preset {
     pub workload: Settings,
     /// Factors that replace those of the same name.
     pub factors: IndexMap<String, Factor>,
+    /// Replaces `exclude`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<Vec<Selector>>,
     /// Replaces `blocks.min`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_blocks: Option<u32>,

@@ -21,9 +21,13 @@ type Checked = Result<(), StudyError>;
 /// Checks a study as it is written, with all its presets.
 pub(crate) fn written(study: &Study) -> Checked {
     study_name(&study.name)?;
-    for (list, entries) in
-        [("exclude", study.exclude.len()), ("claims", study.claims.len()), ("published", study.published.len())]
-    {
+    for (list, entries) in [
+        ("exclude", study.exclude.len()),
+        ("adjust", study.adjust.len()),
+        ("figures", study.figures.len()),
+        ("claims", study.claims.len()),
+        ("published", study.published.len()),
+    ] {
         at_most(MAX_ENTRIES, entries, list)?;
     }
     at_most(MAX_PRESETS, study.presets.len(), "presets")?;
@@ -31,6 +35,7 @@ pub(crate) fn written(study: &Study) -> Checked {
     // Without what no preset changes, so that applying many presets costs little.
     let base = Study {
         exclude: Vec::new(),
+        figures: Vec::new(),
         claims: Vec::new(),
         published: Vec::new(),
         presets: IndexMap::new(),
@@ -38,6 +43,7 @@ pub(crate) fn written(study: &Study) -> Checked {
     };
     for (name, preset) in &study.presets {
         let place = steps!["presets", name];
+        at_most(MAX_ENTRIES, preset.exclude.as_ref().map_or(0, Vec::len), "presets")?;
         label("preset", name).map_err(|error| error.at_key(place.clone()))?;
         if name == DEFAULT_PRESET {
             let message = format!("`{name}` stands for the study as it is written; give this preset another name");
@@ -172,6 +178,26 @@ fn named_levels(name: &str, levels: &IndexMap<String, Settings>, place: &[Step])
     Ok(())
 }
 
+/// Checks what adjustments set. A factor that is a list of values says in its levels what is set, so nothing else may set it.
+fn adjustments(study: &Study) -> Checked {
+    for (index, adjustment) in study.adjust.iter().enumerate() {
+        if let Some((key, message)) = out_of_range(&adjustment.set) {
+            return Err(StudyError::new(message).at(steps!["adjust", index, "set", key]));
+        }
+        let set = keys(&adjustment.set);
+        if set.is_empty() {
+            let message = "this adjustment sets nothing; say what in `set`, for example `set = { workers = 1 }`";
+            return Err(StudyError::new(message).at(steps!["adjust", index, "set"]));
+        }
+        let is_list = |key: &&String| matches!(study.factors.get(*key), Some(Factor::Values(_)));
+        if let Some(key) = set.iter().find(is_list) {
+            let message = format!("`{key}` is a factor, whose levels would no longer be what they say; remove it here");
+            return Err(StudyError::new(message).at_key(steps!["adjust", index, "set", key]));
+        }
+    }
+    Ok(())
+}
+
 /// Checks how the parts of a study fit together.
 fn whole(study: &Study) -> Checked {
     let cells = study.factors.values().fold(1usize, |cells, factor| cells.saturating_mul(level_names(factor).len()));
@@ -191,6 +217,7 @@ fn whole(study: &Study) -> Checked {
                        (`protocol = [\"h1\", \"h2\"]`)";
         return Err(StudyError::new(message).at_key(steps!["factors"]));
     }
+    adjustments(study)?;
     compare(study)?;
     blocks(study)
 }

@@ -1,4 +1,4 @@
-//! Which combinations of levels a study leaves out. Selectors mean what `Selector::matches` says; here they are resolved
+//! Which combinations of levels a study leaves out, or adjusts. Selectors mean what `Selector::matches` says; here they are resolved
 //! to the numbers of levels once, because a large matrix has ten thousand cells for each of a thousand exclusions.
 
 use std::collections::HashSet;
@@ -10,28 +10,34 @@ use wirelab_model::units::{Frequency, Size, Span};
 
 use crate::factor::{level_name, level_names};
 
-/// The exclusions of a study, by numbers of factors and levels.
-pub(crate) struct Exclusions(Vec<Vec<(usize, Vec<bool>)>>);
+/// The factors that a selector fixes, each with which of its levels it accepts.
+type Resolved = Vec<(usize, Vec<bool>)>;
 
-impl Exclusions {
-    pub(crate) fn of(study: &Study) -> Self {
+/// Selectors by numbers of factors and levels.
+pub(crate) struct Selection(Vec<Option<Resolved>>);
+
+impl Selection {
+    pub(crate) fn of<'a>(study: &Study, selectors: impl IntoIterator<Item = &'a Selector>) -> Self {
         let meanings: Vec<Vec<String>> = study
             .factors
             .values()
             .map(|factor| level_names(factor).iter().map(|name| meaning(name)).collect())
             .collect();
-        Self(study.exclude.iter().filter_map(|selector| resolve(study, selector, &meanings)).collect())
+        Self(selectors.into_iter().map(|selector| resolve(study, selector, &meanings)).collect())
     }
 
-    /// Whether the combination of these levels, by number in the order of the factors, is left out.
-    pub(crate) fn contain(&self, levels: &[usize]) -> bool {
-        self.0.iter().any(|selector| selector.iter().all(|(factor, matching)| matching[levels[*factor]]))
+    /// The numbers of the selectors that the combination of these levels, by number in the order of the factors, has.
+    pub(crate) fn matching(&self, levels: &[usize]) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().filter_map(|(number, selector)| {
+            let matches = selector.as_ref()?.iter().all(|(factor, matching)| matching[levels[*factor]]);
+            matches.then_some(number)
+        })
     }
 }
 
 /// Which levels of which factors a selector has. None if it names a factor that the study does not have, as after a
 /// preset of another one: then it matches nothing.
-fn resolve(study: &Study, selector: &Selector, meanings: &[Vec<String>]) -> Option<Vec<(usize, Vec<bool>)>> {
+fn resolve(study: &Study, selector: &Selector, meanings: &[Vec<String>]) -> Option<Resolved> {
     let of_factor = |(factor, value): (&String, &Value)| {
         let number = study.factors.get_index_of(factor)?;
         let wanted: HashSet<String> = match value {

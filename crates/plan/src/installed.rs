@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
+use wirelab_model::selector::Selector;
 use wirelab_model::settings::Settings;
 use wirelab_model::study::{Factor, MissingEndpoints, Study};
 use wirelab_model::warning::Warning;
@@ -12,8 +13,8 @@ use crate::factor;
 use crate::locate::steps;
 
 /// A study to which preset and command line are applied ([`resolve`](crate::resolve())), without the levels whose endpoint
-/// cannot be used, and a warning for each such endpoint. `missing` says why an endpoint cannot be used; absent: it can.
-/// It is asked once for each endpoint that a level names, and only if the study says `missing_endpoints = "skip"`.
+/// cannot be used, without the cells that an adjustment would give such an endpoint, and a warning for each such endpoint.
+/// `missing` says why an endpoint cannot be used; absent: it can. It is asked once for each endpoint that a level names, and only if the study says `missing_endpoints = "skip"`.
 ///
 /// # Errors
 /// If a factor keeps no level, or the comparison loses its baseline.
@@ -58,8 +59,36 @@ pub fn only_installed(
             )));
         }
     }
+    for adjustment in study.adjust.clone() {
+        if !has_cells(&study, &adjustment.cells) {
+            continue;
+        }
+        let mut is_lost = false;
+        for endpoint in named(&adjustment.set) {
+            let why = known.entry(endpoint.clone()).or_insert_with(|| missing(endpoint));
+            if let Some(why) = why {
+                let (levels, _) = lost.entry(endpoint.clone()).or_insert_with(|| (Vec::new(), why.clone()));
+                levels.push(adjustment.cells.to_string());
+                is_lost = true;
+            }
+        }
+        if is_lost {
+            study.exclude.push(adjustment.cells);
+        }
+    }
     let warnings = lost.into_iter().map(|(endpoint, (levels, why))| Warning::EndpointMissing { endpoint, levels, why });
     Ok((study, warnings.collect()))
+}
+
+/// Whether the study has levels for every factor that a selector names.
+fn has_cells(study: &Study, selector: &Selector) -> bool {
+    selector.0.iter().all(|(name, wanted)| {
+        let levels = study.factors.get(name).map(factor::level_names).unwrap_or_default();
+        levels.into_iter().any(|level| {
+            let one = Selector([(name.clone(), wanted.clone())].into());
+            one.matches_levels(&[(name.clone(), level)].into())
+        })
+    })
 }
 
 /// The endpoints that a level names.
@@ -120,6 +149,28 @@ mod tests {
     fn a_study_that_does_not_say_skip_keeps_every_level_and_nobody_is_asked() {
         let (levels, warnings, asked) = reduced(&STUDY.replace("\"skip\"", "\"refuse\""), &["left"]).unwrap();
         assert_eq!((levels.len(), warnings.len(), asked.len()), (3, 0, 0));
+    }
+
+    #[test]
+    fn cells_that_an_adjustment_would_give_a_missing_endpoint_are_left_out() {
+        let study = format!(
+            "{STUDY}\n[[adjust]]\ncells = {{ implementation = \"one\", payload = \"1 KiB\" }}\nset = {{ client = \"third\" }}\n"
+        );
+        let (levels, warnings, _) = reduced(&study, &["third"]).unwrap();
+        assert_eq!(levels, ["own", "one", "other"]);
+        let expected = Warning::EndpointMissing {
+            endpoint: "third".to_owned(),
+            levels: vec!["implementation=one payload=1 KiB".to_owned()],
+            why: "no third".to_owned(),
+        };
+        assert_eq!(warnings, [expected]);
+        let resolved = crate::parse(&study, "mine.toml").unwrap();
+        let (left, _) = only_installed(resolved, &mut |name| (name == "third").then(|| "no".to_owned())).unwrap();
+        let cells = crate::plan(&left).unwrap().0.cells;
+        assert!(cells.iter().all(|cell| cell.levels["implementation"] != "one"));
+        // A level that is gone already needs no adjustment, and nobody is asked for its endpoint.
+        let (_, warnings, asked) = reduced(&study, &["left", "third"]).unwrap();
+        assert_eq!((warnings.len(), asked.contains(&"third".to_owned())), (1, false));
     }
 
     #[test]

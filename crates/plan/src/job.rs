@@ -11,6 +11,7 @@ use wirelab_model::units::{Size, Span};
 use crate::hosts::{Hosts, hosts, offloads};
 use crate::link::link;
 use crate::ranges::out_of_range;
+use crate::site::site;
 
 /// Resolves every default. A setting that the protocol does not have does not apply, even where it is set: the window
 /// of a stream in HTTP/1.1, the congestion control of UDP, resumption in clear text. A study can thus vary it for the
@@ -24,10 +25,11 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     }
     let protocol = settings.protocol.ok_or("no protocol is set; set it in `[workload]` or `[factors]`")?;
     let endpoint = settings.endpoint.clone().unwrap_or_else(|| "builtin".to_owned());
-    let (exchange, request_size, response_size) = exchange(settings, protocol);
+    let (exchange, request_size, response_size) = exchange(settings, protocol)?;
     let schedule = schedule(settings)?;
     let extent = extent(settings);
     let placement = settings.placement.clone().unwrap_or_else(|| "local".to_owned());
+    let site = site(settings, protocol)?;
     let Hosts { network, servers, address } = hosts(settings, &placement)?;
     let link = link(settings, &placement)?;
     Ok(Job {
@@ -40,6 +42,8 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         network,
         servers,
         address,
+        server_protocol: server_protocol(settings, protocol)?,
+        site,
         exchange,
         request_size,
         response_size,
@@ -63,11 +67,19 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
 }
 
 /// What is asked for, with the bytes of request and response.
-fn exchange(settings: &Settings, protocol: Protocol) -> (Exchange, Size, Size) {
+///
+/// # Errors
+/// If the protocol has no such exchange.
+fn exchange(settings: &Settings, protocol: Protocol) -> Result<(Exchange, Size, Size), String> {
     const NOTHING: Size = Size(0);
-    let payload = settings.payload.unwrap_or(Size(1024));
+    // Nobody knows the size of a page before it has come.
+    let payload = if settings.site.is_some() { NOTHING } else { settings.payload.unwrap_or(Size(1024)) };
     let default = if protocol.is_http() { Exchange::Files } else { Exchange::Echo };
-    match settings.exchange.unwrap_or(default) {
+    Ok(match settings.exchange.unwrap_or(default) {
+        Exchange::Redirect if !protocol.is_http() => {
+            return Err(format!("`exchange` is `redirect`, which {protocol} does not have; it belongs to HTTP"));
+        }
+        Exchange::Redirect => (Exchange::Redirect, NOTHING, NOTHING),
         Exchange::Echo => (Exchange::Echo, payload, payload),
         // An empty answer cannot be seen on a stream that has no frames, so raw transports send one byte.
         Exchange::Delay if !protocol.is_http() => (Exchange::Delay, NOTHING, Size(1)),
@@ -76,7 +88,21 @@ fn exchange(settings: &Settings, protocol: Protocol) -> (Exchange, Size, Size) {
         // takes the wanted size of the response from the request's header, so an empty request gets the payload.
         Exchange::Files | Exchange::Bytes if !protocol.is_http() => (Exchange::Echo, NOTHING, payload),
         document => (document, NOTHING, payload),
-    }
+    })
+}
+
+/// What the server speaks, where it lacks what the client asks with: the version that such servers do have.
+///
+/// # Errors
+/// If it is a protocol that servers do not lack while they speak another one on the same port.
+fn server_protocol(settings: &Settings, protocol: Protocol) -> Result<Option<Protocol>, String> {
+    let Some(lacks) = settings.server_lacks else { return Ok(None) };
+    let other = match lacks {
+        Protocol::H1 | Protocol::H3 => Protocol::H2,
+        Protocol::H2 => Protocol::H1,
+        other => return Err(format!("`server_lacks` is `{other}`, but must be `h1`, `h2` or `h3`")),
+    };
+    Ok((lacks == protocol).then_some(other))
 }
 
 fn connections(settings: &Settings, protocol: Protocol) -> ConnectionPolicy {

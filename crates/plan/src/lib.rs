@@ -43,11 +43,13 @@ mod locate;
 mod matrix;
 mod order;
 mod parse;
+pub mod polite;
 mod preset;
 mod ranges;
 mod resolve;
 mod sample_size;
 mod selectors;
+mod site;
 mod words;
 
 pub use builtin::{Builtin, builtin, find};

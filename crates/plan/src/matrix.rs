@@ -10,7 +10,7 @@ use wirelab_model::warning::Warning;
 
 use crate::check;
 use crate::error::StudyError;
-use crate::exclude::Exclusions;
+use crate::exclude::Selection;
 use crate::factor::{self, overlaid};
 use crate::job::job;
 use crate::locate::steps;
@@ -19,7 +19,8 @@ use crate::sample_size;
 /// Makes a plan of a study to which preset and command line are applied ([`resolve`](crate::resolve())).
 ///
 /// - Cells: the full factorial of the factors in the order of the file, the last factor changing fastest, without what
-///   `exclude` names. A cell's settings are those of the workload, replaced by those of its levels.
+///   `exclude` names. A cell's settings are those of the workload, replaced by those of its levels, and then by what `adjust`
+///   says of it.
 /// - A/A twins: every cell of the baseline is in the plan a second time, behind all others, so that each combination of
 ///   the other factors has its own pair of the same cells. What the pair differs by is noise.
 /// - Comparisons: every cell with the baseline's cell at equal other levels, then the A/A pairs.
@@ -84,10 +85,16 @@ fn cells(study: &Study) -> Result<Vec<Cell>, StudyError> {
         }
         combinations = longer;
     }
-    let exclusions = Exclusions::of(study);
+    let exclusions = Selection::of(study, &study.exclude);
+    let adjustments = Selection::of(study, study.adjust.iter().map(|adjustment| &adjustment.cells));
     let mut cells = Vec::with_capacity(combinations.len());
-    // An excluded combination may be the very one that makes no sense, so it is left out before it is made a job.
-    for (levels, _, settings) in combinations.into_iter().filter(|(_, numbers, _)| !exclusions.contain(numbers)) {
+    for (levels, numbers, settings) in combinations {
+        // An excluded combination may be the very one that makes no sense, so it is left out before it is made a job.
+        if exclusions.matching(&numbers).next().is_some() {
+            continue;
+        }
+        let adjusted = adjustments.matching(&numbers).map(|number| &study.adjust[number].set);
+        let settings = adjusted.fold(settings, |settings, set| overlaid(&settings, set));
         let job = job(&settings).map_err(|message| {
             let names: Vec<_> = levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
             StudyError::new(format!("the cell `{}` cannot be run: {message}", names.join(" ")))

@@ -15,6 +15,7 @@ pub(crate) fn with_preset(mut study: Study, preset: &Preset) -> Study {
     for (name, factor) in &preset.factors {
         study.factors.insert(name.clone(), factor.clone());
     }
+    study.exclude = preset.exclude.clone().unwrap_or(study.exclude);
     let asked = Asked { min: preset.min_blocks.is_some(), max: preset.max_blocks.is_some(), compared: None };
     study.blocks.min = preset.min_blocks.unwrap_or(study.blocks.min);
     study.blocks.max = preset.max_blocks.unwrap_or(study.blocks.max);

@@ -1,4 +1,4 @@
-//! Checks of the places that name levels (exclusions, claims, published numbers), metrics, observers and labs.
+//! Checks of the places that name levels (exclusions, adjustments, claims, published numbers), metrics, observers and labs.
 
 use std::collections::HashSet;
 
@@ -19,17 +19,56 @@ type Known = IndexMap<String, IndexSet<String>>;
 /// Checks that every selector names factors and levels which the study has, in its base or in a preset.
 pub(crate) fn check(study: &Study) -> Checked {
     let known = known(study);
-    for (index, exclude) in study.exclude.iter().enumerate() {
-        if exclude.0.is_empty() {
-            let message = "an exclusion without levels would leave out every cell";
-            return Err(StudyError::new(message).at(steps!["exclude", index]));
-        }
-        selector(exclude, &known, &steps!["exclude", index])?;
+    exclusions(&study.exclude, &known, &[])?;
+    for (name, preset) in &study.presets {
+        exclusions(preset.exclude.as_deref().unwrap_or_default(), &known, &steps!["presets", name])?;
     }
+    for (index, adjustment) in study.adjust.iter().enumerate() {
+        if adjustment.cells.0.is_empty() {
+            let message = "an adjustment without levels would change every cell; put it into `[workload]`";
+            return Err(StudyError::new(message).at(steps!["adjust", index, "cells"]));
+        }
+        selector(&adjustment.cells, &known, &steps!["adjust", index, "cells"])?;
+    }
+    figures(study, &known)?;
     for (index, published) in study.published.iter().enumerate() {
         selector(&published.cell, &known, &steps!["published", index, "cell"])?;
     }
     claims(study, &known)
+}
+
+fn exclusions(exclude: &[Selector], known: &Known, prefix: &[Step]) -> Checked {
+    for (index, exclude) in exclude.iter().enumerate() {
+        let place = [prefix, &steps!["exclude", index]].concat();
+        if exclude.0.is_empty() {
+            let message = "an exclusion without levels would leave out every cell";
+            return Err(StudyError::new(message).at(place));
+        }
+        selector(exclude, known, &place)?;
+    }
+    Ok(())
+}
+
+fn figures(study: &Study, known: &Known) -> Checked {
+    for (index, figure) in study.figures.iter().enumerate() {
+        selector(&figure.cells, known, &steps!["figures", index, "cells"])?;
+        let rows = [(&figure.rows, steps!["figures", index, "rows"].to_vec())].into_iter();
+        let pool = figure.pool.iter().enumerate();
+        let pool = pool.map(|(number, factor)| (factor, steps!["figures", index, "pool", number].to_vec()));
+        for (factor, place) in rows.chain(pool) {
+            if !known.contains_key(factor) {
+                let names: Vec<_> = known.keys().collect();
+                let message = format!("the study has no factor `{factor}`, only {}", one_of(&names));
+                let meant = nearest(factor, names.iter().map(|name| name.as_str()));
+                return Err(StudyError::new(message).meant(meant).at(place));
+            }
+        }
+        if figure.pool.contains(&figure.rows) {
+            let message = format!("`{}` cannot both be the rows and be thrown together", figure.rows);
+            return Err(StudyError::new(message).at(steps!["figures", index, "pool"]));
+        }
+    }
+    Ok(())
 }
 
 /// The union of the levels of the base and of all presets.

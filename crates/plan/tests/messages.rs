@@ -124,6 +124,31 @@ fn every_mistake_has_its_place_and_the_remedy() {
         (format!("{ok}[[exclude]]\nprotocl = \"h1\"\n"), (10, 1), &["no factor `protocl`", "`protocol`?"]),
         (format!("{ok}[[exclude]]\nprotocol = [\"h1\", \"h3\"]\n"), (10, 19), &["`h3` is not a level of `protocol`"]),
         (format!("{ok}[[exclude]]\n"), (9, 1), &["would leave out every cell"]),
+        (
+            format!("{ok}[presets.s]\nexclude = [{{ protocol = \"h4\" }}]\n"),
+            (10, 25),
+            &["`h4` is not a level of `protocol`"],
+        ),
+        // Adjustments and figures
+        (format!("{ok}[[adjust]]\ncells = {{ protocol = \"h4\" }}\nset = {{ workers = 2 }}\n"), (10, 22), &["`h1`?"]),
+        (format!("{ok}[[adjust]]\ncells = {{}}\nset = {{ workers = 2 }}\n"), (10, 1), &["would change every cell"]),
+        (format!("{ok}[[adjust]]\ncells = {{ protocol = \"h2\" }}\nset = {{}}\n"), (11, 1), &["sets nothing"]),
+        (
+            format!("{ok}[[adjust]]\ncells = {{ protocol = \"h2\" }}\nset = {{ workers = 0 }}\n"),
+            (11, 19),
+            &["`workers` is 0"],
+        ),
+        (
+            format!("{ok}[[adjust]]\ncells = {{ protocol = \"h2\" }}\nset = {{ protocol = \"h1\" }}\n"),
+            (11, 9),
+            &["`protocol` is a factor"],
+        ),
+        (format!("{ok}[[figures]]\ntitle = \"t\"\nrows = \"protcol\"\n"), (11, 8), &["no factor `protcol`"]),
+        (
+            format!("{ok}[[figures]]\ntitle = \"t\"\nrows = \"protocol\"\npool = [\"protocol\"]\n"),
+            (12, 8),
+            &["thrown together"],
+        ),
         (format!("{ok}{test}of = [{{ protocol = \"h4\" }}]\n"), (15, 20), &["`h4` is not a level", "`h1`?"]),
         (format!("{ok}{test}of = [{{}}, {{}}, {{}}]\n"), (15, 6), &["one, two or four selectors", "this one of 3"]),
         (format!("{ok}{test}of = [{{}}]\nwhere = {{ payload = \"1\" }}\n"), (16, 11), &["no factor `payload`"]),
@@ -248,6 +273,6 @@ fn a_misspelt_built_in_study_is_found() {
     assert_eq!(
         text,
         "there is no built-in study `qick`, only one of `quick`, `null`, `cloud-quic`, `conditions`, `cluster-http3`, \
-         `observers`; a file is given by its path; did you mean `quick`?"
+         `public-sites`, `observers`; a file is given by its path; did you mean `quick`?"
     );
 }

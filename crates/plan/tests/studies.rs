@@ -2,9 +2,10 @@
 
 use wirelab_model::network::{Address, Network, Servers};
 use wirelab_model::plan::{Cell, Plan};
+use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption};
 use wirelab_model::warning::Warning;
-use wirelab_plan::{Builtin, builtin, find, only_installed, parse, plan, resolve};
+use wirelab_plan::{Builtin, builtin, find, only_installed, parse, plan, polite, resolve};
 
 fn planned(study: &Builtin, preset: Option<&str>) -> (Plan, Vec<Warning>) {
     let written = parse(study.text, study.name).unwrap_or_else(|error| panic!("{error}"));
@@ -127,6 +128,61 @@ fn cluster_http3_takes_what_is_installed() {
     let (plan, _) = plan(&study).unwrap();
     assert!(plan.cells.iter().all(|cell| cell.job.server == "builtin"));
     assert_eq!(plan.cells.len(), 6 * 12);
+}
+
+#[test]
+fn public_sites_asks_failing_sites_once_and_each_stack_by_its_own_endpoints() {
+    let (plan, _) = planned(find("public-sites").unwrap(), None);
+    for Cell { levels, job, .. } in &plan.cells {
+        let level = |factor: &str| levels[factor].as_str();
+        let fails = ["without-h3", "redirect-loop", "times-out"].contains(&level("site"));
+        assert_eq!(level("load") == "once", fails, "{levels:?}");
+        let h3 = job.protocol == Protocol::H3;
+        let client = match (level("client"), h3) {
+            ("go", false) => "go-net-http",
+            ("go", true) => "go-quic-go",
+            ("python", false) => "python-httpx",
+            ("python", true) => "python-aioquic",
+            ("java", _) => "java-jetty",
+            _ => "builtin",
+        };
+        assert_eq!((job.client.as_str(), job.server.as_str()), (client, "builtin"));
+        let resumption = match (level("load"), h3) {
+            ("reconnect", true) => Resumption::ZeroRtt,
+            ("reconnect", false) => Resumption::Resume,
+            _ => Resumption::None,
+        };
+        assert_eq!(job.resumption, resumption, "{levels:?}");
+        let lacks = level("site") == "without-h3" && h3;
+        assert_eq!(job.server_protocol, lacks.then_some(Protocol::H2), "{levels:?}");
+        assert!(!job.link.unwrap().is_wire());
+    }
+}
+
+#[test]
+fn public_sites_takes_what_is_installed() {
+    let study = find("public-sites").unwrap();
+    let resolved = resolve(parse(study.text, study.name).unwrap(), None, &[]).unwrap();
+    let mut missing = |name: &str| (!["builtin", "go-net-http"].contains(&name)).then(|| "not there".to_owned());
+    let (study, warnings) = only_installed(resolved, &mut missing).unwrap();
+    // Of Go there is half a stack: its HTTP/3 is left out, the rest is not. What a missing stack would need besides is not asked.
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+    let (plan, _) = plan(&study).unwrap();
+    let of_go: Vec<_> = plan.cells.iter().filter(|cell| cell.levels["client"] == "go").collect();
+    assert!(!of_go.is_empty() && of_go.iter().all(|cell| cell.job.protocol != Protocol::H3));
+    assert!(plan.cells.iter().any(|cell| cell.job.protocol == Protocol::H3));
+}
+
+#[test]
+fn public_sites_is_polite_to_real_ones_unless_it_may_load_them() {
+    let study = find("public-sites").unwrap();
+    let (mut polite, _) = planned(study, Some("internet"));
+    polite::spare(&mut polite);
+    assert_eq!(polite::excess(&polite), None);
+    assert!(polite.cells.iter().all(|cell| cell.job.site.is_some() && cell.twin_of.is_none()));
+    assert!(polite.comparisons.iter().all(|comparison| !comparison.aa));
+    let (all, _) = planned(study, Some("internet-all"));
+    assert!(polite::excess(&all).is_some());
 }
 
 #[test]

@@ -92,6 +92,8 @@ pub struct Pooled {
     pub requests: u64,
     /// Pairs of a share from 0 to 1 and the nanoseconds within which that share of the requests was answered; both ascending.
     pub quantiles: Vec<(f64, f64)>,
+    /// The values in nanoseconds with their counts, ascending.
+    pub counts: Vec<(u64, u64)>,
 }
 
 /// Points of a curve: enough for one per pixel where the curve is steep.
@@ -110,9 +112,14 @@ impl Pooled {
     pub fn from_counts(trials: u32, counts: impl IntoIterator<Item = (u64, u64)>) -> Option<Self> {
         let mut cumulative = Vec::new();
         let mut requests = 0_u64;
+        let mut kept: Vec<(u64, u64)> = Vec::new();
         for (value, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
             requests += count;
             cumulative.push((requests, value));
+            match kept.last_mut() {
+                Some((last, sum)) if *last == value => *sum += count,
+                _ => kept.push((value, count)),
+            }
         }
         let first = cumulative.first()?.1;
         let mut quantiles = vec![(0.0, first as f64)];
@@ -126,7 +133,7 @@ impl Pooled {
             }
             quantiles.push((share, cumulative[from].1 as f64));
         }
-        Some(Self { trials, requests, quantiles })
+        Some(Self { trials, requests, quantiles, counts: kept })
     }
 }
 

@@ -9,6 +9,7 @@ mod columns;
 mod contests;
 mod csv;
 mod failures;
+mod figures;
 mod grid;
 mod html;
 mod input;

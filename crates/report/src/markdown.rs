@@ -13,7 +13,7 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words;
-use crate::{Input, claims, links, overhead, published};
+use crate::{Input, claims, figures, links, overhead, published};
 
 /// The report as Markdown with tables in the style of GitHub.
 #[must_use]
@@ -31,6 +31,7 @@ pub fn markdown(input: &Input) -> String {
     }
     winners(&mut out, input, &layout);
     tables(&mut out, input, &layout);
+    figure_tables(&mut out, input);
     failed(&mut out, input);
     claims_table(&mut out, input);
     published_table(&mut out, input);
@@ -127,6 +128,33 @@ fn missing(out: &mut String, input: &Input, layout: &Layout, group: usize, colum
     }
     for ((title, why), metrics) in reasons {
         let _ = writeln!(out, "- {}", escape(&format!("{title}, not measured ({}): {why}", metrics.join(", "))));
+    }
+}
+
+/// The figures of the study: a table for each plot, with its boxes drawn in text.
+fn figure_tables(out: &mut String, input: &Input) {
+    let figures = figures::figures(input);
+    for figure in &figures {
+        let _ = writeln!(out, "\n### {}", escape(&figure.title));
+        for plot in &figure.plots {
+            let _ = writeln!(out, "\n{}\n", escape(&plot.title));
+            let header: Vec<_> =
+                figures::HEADER.iter().chain(&["box plot without outliers"]).map(|name| (*name).to_owned()).collect();
+            row(out, &header);
+            let rule: Vec<_> = (0..header.len())
+                .map(|column| if column == 0 || column + 1 == header.len() { "---" } else { "---:" })
+                .collect();
+            let _ = writeln!(out, "| {} |", rule.join(" | "));
+            for mut line in plot.table() {
+                if let Some(drawn) = line.last_mut().filter(|drawn| !drawn.is_empty()) {
+                    *drawn = format!("`{drawn}`");
+                }
+                row(out, &line);
+            }
+        }
+    }
+    if !figures.is_empty() {
+        let _ = writeln!(out, "\n<sub>{}</sub>", escape(figures::NOTE));
     }
 }
 

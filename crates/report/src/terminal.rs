@@ -16,7 +16,7 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words::{self, Tone};
-use crate::{claims, links, overhead, published, warnings};
+use crate::{claims, figures, links, overhead, published, warnings};
 
 /// Lines narrower than this cannot hold a table of any use; the text is then laid out for this width.
 const NARROWEST: usize = 40;
@@ -29,6 +29,7 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
     page.verdicts(&mut out);
     page.winners(&mut out);
     page.tables(&mut out);
+    page.figures(&mut out);
     page.claims(&mut out);
     page.published(&mut out);
     page.overhead(&mut out);
@@ -215,6 +216,56 @@ impl Page<'_> {
         }
         let lost = self.input.estimate(row.cell, metric).is_none() && failures::of_cell(failures, row.cell).is_some();
         (if lost { "no values, see below" } else { "baseline" }.to_owned(), None)
+    }
+
+    /// The figures of the study as tables, each row with its box where there is room for it.
+    fn figures(&self, out: &mut String) {
+        let figures = figures::figures(self.input);
+        for figure in &figures {
+            self.heading(out, &figure.title);
+            for plot in &figure.plots {
+                let lines = plot.table();
+                let (whole, numbers) = (self.boxes(&lines, true), self.boxes(&lines, false));
+                let fits = |text: &str| text.lines().all(|line| visible_width(line) <= self.width);
+                self.item(out, "·", &plot.title);
+                if fits(&whole) {
+                    out.push_str(&whole);
+                } else if fits(&numbers) {
+                    out.push_str(&numbers);
+                } else {
+                    for line in &lines {
+                        let facts =
+                            figures::HEADER.iter().zip(line).skip(1).map(|(name, fact)| format!("{name} {fact}"));
+                        self.item(out, " ", &format!("{}: {}", line[0], facts.collect::<Vec<_>>().join(", ")));
+                    }
+                }
+                for row in &plot.rows {
+                    if let Err(why) = &row.requests {
+                        self.item(out, "–", &format!("{}: {why}", row.label));
+                    }
+                }
+            }
+        }
+        if !figures.is_empty() {
+            out.push('\n');
+            self.item(out, "·", figures::NOTE);
+        }
+    }
+
+    fn boxes(&self, lines: &[Vec<String>], drawn: bool) -> String {
+        let mut table = self.plain_table();
+        let columns = figures::HEADER.len() + usize::from(drawn);
+        let right = |column: usize| (1..figures::HEADER.len()).contains(&column);
+        let cell = |column: usize, text: &str| {
+            let cell = Cell::new(text);
+            if right(column) { cell.set_alignment(CellAlignment::Right) } else { cell }
+        };
+        let header = figures::HEADER.into_iter().chain([""]).take(columns).enumerate();
+        table.set_header(header.map(|(column, name)| cell(column, name).add_attribute(Attribute::Dim)));
+        for line in lines {
+            table.add_row(line.iter().take(columns).enumerate().map(|(column, text)| cell(column, text)));
+        }
+        trimmed(&table)
     }
 
     fn claims(&self, out: &mut String) {

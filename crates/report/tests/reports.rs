@@ -165,6 +165,35 @@ fn a_run_without_any_success_still_has_a_report() {
 }
 
 #[test]
+fn figures_show_requests_as_boxes_with_and_without_outliers_in_every_readable_format() {
+    let mut fixture = Fixture::quick();
+    fixture.manifest.study.figures = serde_json::from_value(serde_json::json!([
+        { "title": "Boxes of each payload", "cells": { "connections": "1" }, "rows": "protocol" },
+        { "title": "Boxes of all payloads", "rows": "protocol", "pool": ["payload", "connections"] },
+        { "title": "Boxes of nothing", "cells": { "protocol": "h9" }, "rows": "protocol" },
+    ]))
+    .unwrap();
+    let [text, narrow, marked, page] =
+        fixture.report(|input| [terminal(input, 140, false), terminal(input, 70, false), markdown(input), html(input)]);
+    for (name, text) in [("terminal", &text), ("narrow", &narrow), ("markdown", &marked), ("html", &page)] {
+        assert!(text.contains("Boxes of each payload") && text.contains("Boxes of all payloads"), "{name}: {text}");
+        assert!(!text.contains("Boxes of nothing"), "{name}");
+    }
+    // Twelve trials' 2000 requests of each cell; in the second figure those of all cells that have any.
+    assert!(
+        text.lines().any(|line| line.starts_with(" HTTP/1.1") && line.contains(" 2000 ") && line.contains('┃')),
+        "{text}"
+    );
+    assert!(text.lines().any(|line| line.starts_with(" HTTP/1.1") && line.contains(" 8000 ")), "{text}");
+    assert!(narrow.lines().all(|line| line.chars().count() <= 70), "{narrow}");
+    assert!(marked.contains("| box plot without outliers |") && marked.contains("| `├"), "{marked}");
+    let figure = page.split_once("id=\"figure-1\"").unwrap().1.split_once("</figure>").unwrap().0;
+    let (all, within) = figure.split_once("facets within").unwrap();
+    assert!(all.contains("Draw without outliers") && all.matches("<svg").count() > within.matches("<svg").count());
+    assert!(all.matches("<circle").count() > within.matches("<circle").count());
+}
+
+#[test]
 fn warnings_of_the_manifest_are_shown_and_none_twice() {
     let mut fixture = Fixture::tiny();
     let warning = wirelab_model::warning::Warning::BusyMachine { load: 3.5, cores: 2 };

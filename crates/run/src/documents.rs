@@ -35,7 +35,7 @@ impl Documents {
         let mut documents = Self { root, digests: HashMap::new() };
         for cell in &plan.cells {
             let size = cell.job.response_size.bytes();
-            if cell.job.exchange == Exchange::Files {
+            if cell.job.exchange == Exchange::Files && cell.job.site.is_none() {
                 write(&documents.root.join(name(size)), size)?;
             }
             documents.digests.entry(size).or_insert_with(|| digest(size));

@@ -47,6 +47,11 @@ pub enum RunError {
         /// What it did.
         why: String,
     },
+    /// The plan asks more of hosts that are not ours than is polite.
+    Impolite {
+        /// Of which, and how much.
+        why: String,
+    },
     /// The study or its options ask for something that cannot be done.
     Refused {
         /// What, why, and what to do instead.
@@ -85,6 +90,7 @@ impl RunError {
                 "Start a new run; or continue with `--force`, which keeps a warning in every report of this run."
             }
             Self::Contract { .. } => "Run `wirelab endpoints check NAME`, and repair the endpoint.",
+            Self::Impolite { .. } => "If you may send load to these hosts, say so with --i-may-load-these-hosts.",
             Self::Refused { .. } => "Change the study or the options and start again.",
         }
     }
@@ -101,7 +107,7 @@ impl fmt::Display for RunError {
                 write!(f, "the run was begun under other conditions: {}", what.join("; "))?;
             }
             Self::Contract { who, why } => write!(f, "{who} breaks the endpoint contract: {why}")?,
-            Self::Refused { why } => f.write_str(why)?,
+            Self::Impolite { why } | Self::Refused { why } => f.write_str(why)?,
         }
         write!(f, ". {}", self.remedy())
     }

@@ -51,12 +51,17 @@ pub(crate) struct Player {
     process: Box<dyn Process>,
     role: Role,
     name: String,
+    /// Whether it asks a server that is not ours.
+    asks_strangers: bool,
 }
 
 impl Player {
     pub(crate) fn start(lab: &mut dyn Lab, launch: &Launch<'_>) -> Result<Self, Cut> {
         let LabError(why) = match lab.start(launch) {
-            Ok(process) => return Ok(Self { process, role: launch.role, name: launch.endpoint.name.clone() }),
+            Ok(process) => {
+                let (name, asks_strangers) = (launch.endpoint.name.clone(), launch.job.site.is_some());
+                return Ok(Self { process, role: launch.role, name, asks_strangers });
+            }
             Err(error) => error,
         };
         Err(Cut::failed(Blame::Lab, why))
@@ -191,11 +196,20 @@ impl Player {
             other => format!(" (and then ended with {other:?} where the contract demands exit status 1)"),
         };
         let blame = match (self.role, kind) {
-            // The server is up and said at which port, and still nothing is there; or its answer is not the right one.
+            // The server is up and said at which port, and still nothing is there; or its answer is late, or not the right one.
             (
                 Role::Client,
-                ErrorKind::Refused | ErrorKind::Status | ErrorKind::Digest | ErrorKind::Truncated | ErrorKind::Reset,
+                ErrorKind::Refused
+                | ErrorKind::Status
+                | ErrorKind::Digest
+                | ErrorKind::Truncated
+                | ErrorKind::Reset
+                | ErrorKind::Timeout,
             ) => Blame::Server,
+            // Ours speak what they are asked to and have a certificate that the client trusts; others need not.
+            (Role::Client, ErrorKind::Certificate | ErrorKind::Tls | ErrorKind::Protocol) if self.asks_strangers => {
+                Blame::Server
+            }
             (Role::Client, ErrorKind::Unreachable) => Blame::Lab,
             (role, _) => role.blame(),
         };

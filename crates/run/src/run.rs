@@ -20,6 +20,7 @@ use wirelab_model::sample::Sample;
 use wirelab_model::study::{Artifact, Study};
 use wirelab_model::warning::Warning;
 use wirelab_observe::packets::ABOUT as PACKETS;
+use wirelab_plan::polite;
 
 use crate::error::RunError;
 use crate::folder::Folder;
@@ -45,6 +46,8 @@ pub struct Create<'a> {
     pub endpoints: Vec<Found>,
     /// Where it will run.
     pub lab: &'a dyn Lab,
+    /// Whether hosts that are not ours may be sent more than is polite: the user says that they may.
+    pub may_load: bool,
 }
 
 /// A run. Reading needs no lock and writes nothing; [`Run::execute`] works on it.
@@ -69,6 +72,9 @@ impl Run {
     /// is not; otherwise if an endpoint breaks the contract, or the folder cannot be made.
     pub fn create(create: Create<'_>) -> Result<Self, RunError> {
         documents::check(&create.plan)?;
+        if let Some(why) = polite::excess(&create.plan).filter(|_| !create.may_load) {
+            return Err(RunError::Impolite { why });
+        }
         let endpoints = records(&create.plan, &create.endpoints, create.lab)?;
         let mut observers = match &create.study.observers {
             Some(names) => names.clone(),
@@ -94,6 +100,7 @@ impl Run {
             preset: create.preset,
             set: create.set,
             lab: create.lab.name().to_owned(),
+            may_load: create.may_load,
             observers,
             study: create.study,
             plan: create.plan,
@@ -293,7 +300,8 @@ pub(crate) fn addresses(plan: &Plan, lab: &dyn Lab) -> Result<BTreeSet<IpAddr>, 
 /// The endpoints that a plan names, described.
 fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<String, EndpointRecord>, RunError> {
     let mut records = IndexMap::new();
-    for name in plan.cells.iter().flat_map(|cell| [&cell.job.server, &cell.job.client]) {
+    let servers = plan.cells.iter().filter(|cell| cell.job.site.is_none()).map(|cell| &cell.job.server);
+    for name in servers.chain(plan.cells.iter().map(|cell| &cell.job.client)) {
         if !records.contains_key(name) {
             records.insert(name.clone(), record(name, found, lab)?);
         }

@@ -11,6 +11,7 @@ use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::Trial;
 use wirelab_model::study::Artifact;
 use wirelab_observe::Witness;
+use wirelab_plan::polite;
 
 use crate::documents::Documents;
 use crate::error::RunError;
@@ -209,7 +210,8 @@ impl Session<'_> {
         let plan = &self.run.manifest.plan;
         let mut asked = HashSet::new();
         for job in plan.cells.iter().map(|cell| &cell.job) {
-            for (name, role) in [(&job.server, Role::Server), (&job.client, Role::Client)] {
+            let server = job.site.is_none().then_some((&job.server, Role::Server));
+            for (name, role) in server.into_iter().chain([(&job.client, Role::Client)]) {
                 if asked.insert((name, role)) {
                     let endpoint: &Endpoint = &self.run.endpoint(name)?.endpoint;
                     refuses_unknown_protocol(endpoint, role, &self.run.folder.work(), plan.seed).map_err(
@@ -237,6 +239,7 @@ impl Session<'_> {
             qlog: run.manifest.study.keep.contains(&Artifact::Qlog),
             stop: self.stop,
             witness: &self.witness,
+            interval: if run.manifest.may_load { Duration::ZERO } else { polite::INTERVAL },
         }
         .run(trial)
     }

@@ -8,7 +8,10 @@ use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::network::{Address, SERVER_NAME};
 use wirelab_model::plan::{Cell, Job, Trial};
 use wirelab_model::settings::Exchange;
-use wirelab_model::spec::{ClientSpec, ClientTls, Expect, Feature, Request, Resumption, ServerSpec, ServerTls};
+use wirelab_model::site::{Site, USER_AGENT};
+use wirelab_model::spec::{
+    ClientSpec, ClientTls, Expect, Feature, Request, Resumption, ServerSpec, ServerTls, Transport,
+};
 
 use crate::documents::{self, Documents};
 use crate::error::RunError;
@@ -39,13 +42,18 @@ const SHARED_PORTS: (u16, u32) = (20_000, 10_000);
 pub fn server(trial: &Trial, job: &Job, address: IpAddr, files: &Files) -> ServerSpec {
     let (first, count) = SHARED_PORTS;
     let shared = || first + (trial.number % count) as u16;
+    // One that does not speak what the client asks with is never asked anything, so its transport is as it is by default.
+    let (protocol, transport) = match job.server_protocol {
+        Some(other) => (other, Transport::default()),
+        None => (job.protocol, job.transport.clone()),
+    };
     ServerSpec {
         contract: CONTRACT_VERSION,
-        protocol: job.protocol,
+        protocol,
         address,
         port: if job.address == Address::Headless { shared() } else { 0 },
         server_name: SERVER_NAME.to_owned(),
-        tls: job.protocol.is_secure().then(|| ServerTls {
+        tls: protocol.is_secure().then(|| ServerTls {
             certificate: files.pki.certificate.clone(),
             key: files.pki.key.clone(),
             key_log: None,
@@ -56,7 +64,7 @@ pub fn server(trial: &Trial, job: &Job, address: IpAddr, files: &Files) -> Serve
         features: vec![feature(job.exchange)],
         qlog_dir: None,
         threads: job.server_threads,
-        transport: job.transport.clone(),
+        transport,
     }
 }
 
@@ -79,13 +87,16 @@ pub fn client(
         address: addresses.connect,
         addresses: if is_name { addresses.servers.clone() } else { Vec::new() },
         port,
-        server_name: SERVER_NAME.to_owned(),
+        server_name: job.site.as_ref().map_or_else(|| SERVER_NAME.to_owned(), |site| site.host.clone()),
         tls: job.protocol.is_secure().then(|| ClientTls {
-            trust_anchor: Some(files.pki.trust_anchor.clone()),
+            trust_anchor: trust_anchor(job, files),
             verify: true,
             key_log: files.key_log.clone(),
         }),
-        request: request(cell, &files.documents)?,
+        request: match &job.site {
+            Some(site) => page(site),
+            None => request(cell, &files.documents)?,
+        },
         connections: job.connections,
         schedule: job.schedule,
         extent: job.extent,
@@ -99,6 +110,25 @@ pub fn client(
         threads: job.client_threads,
         transport: job.transport.clone(),
     })
+}
+
+/// Whom the client trusts. Endpoints run in folders of their own, so that a relative path would mean something else to them.
+fn trust_anchor(job: &Job, files: &Files) -> Option<PathBuf> {
+    match &job.site {
+        Some(site) => site.trust_anchor.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone())),
+        None => Some(files.pki.trust_anchor.clone()),
+    }
+}
+
+/// The request for a page of a server that is not ours. Nobody knows what its content has to be.
+fn page(site: &Site) -> Request {
+    Request {
+        method: "GET".to_owned(),
+        path: site.path.clone(),
+        body_size: 0,
+        headers: vec![("user-agent".to_owned(), USER_AGENT.to_owned())],
+        expect: None,
+    }
 }
 
 /// Writes a spec for an endpoint to read.
@@ -115,6 +145,7 @@ const fn feature(exchange: Exchange) -> Feature {
         Exchange::Bytes => Feature::Bytes,
         Exchange::Echo => Feature::Echo,
         Exchange::Delay => Feature::Delay,
+        Exchange::Redirect => Feature::Redirect,
     }
 }
 
@@ -127,6 +158,7 @@ fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
         Exchange::Bytes => format!("/bytes/{size}"),
         Exchange::Echo => "/echo".to_owned(),
         Exchange::Delay => format!("/delay/{}", job.delay.nanos() / 1000),
+        Exchange::Redirect => "/redirect".to_owned(),
     };
     let sha256 = documents.digest(size).ok_or_else(|| RunError::Refused {
         why: format!("the cell `{}` is not in the plan that the run was prepared for", cell.label()),

@@ -1,8 +1,9 @@
 //! The life cycle of one trial: fresh processes, one measured window, everything checked, everything ended.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
@@ -11,7 +12,7 @@ use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Configured, Event};
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::manifest::EndpointRecord;
-use wirelab_model::metric::{Value, Values};
+use wirelab_model::metric::{Side, Value, Values};
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Job, Plan, Trial};
 use wirelab_model::spec::{Extent, Pause, Schedule};
@@ -65,6 +66,8 @@ pub(crate) struct Bench<'a> {
     pub qlog: bool,
     pub stop: &'a AtomicBool,
     pub witness: &'a Witness,
+    /// The least time between two requests to a host that is not ours.
+    pub interval: Duration,
 }
 
 /// What is known of a trial so far; a failed one keeps it for the diagnosis.
@@ -154,9 +157,12 @@ impl Bench<'_> {
                 .map_err(|why| Cut::failed(Blame::Client, why))?,
         };
         values.extend(wirelab_stats::transport(facts.client_transport.as_deref(), facts.server_transport.as_deref()));
-        let window = Window { ns: facts.window_ns, requests: tally.ok, bytes: tally.bytes(cell) };
+        let window = Window { ns: facts.window_ns, requests: tally.ok, bytes: tally.bytes };
         for observer in &mut observers {
             values.extend(observer.values(&window));
+        }
+        if cell.job.site.is_some() {
+            not_ours(&mut values);
         }
         let network = std::mem::take(&mut facts.network);
         values.extend(network.values);
@@ -177,13 +183,14 @@ impl Bench<'_> {
         facts: &mut Facts,
     ) -> Result<(), Cut> {
         let (limits, stop, job) = (self.limits, self.stop, &cell.job);
-        let LabOf { addresses, server, client } = self.lab_of(job)?;
+        let LabOf { addresses, client } = self.lab_of(job)?;
         let of_lab = |LabError(why)| Cut::failed(Blame::Lab, why);
         self.lab.begin_trial(trial, job).map_err(of_lab)?;
 
         let attempt = "starting";
         let mut servers = Vec::new();
         for (number, address) in (0..).zip(&addresses.servers) {
+            let server = self.endpoint(&job.server)?;
             let path = self.files.folder.join(format!("server{number}.json"));
             let mut of_server = spec::server(trial, job, *address, self.files);
             of_server.qlog_dir = self.qlog_dir(trial, job, &server_name(number))?;
@@ -205,7 +212,14 @@ impl Bench<'_> {
                 other => return Err(server.unexpected(&other, attempt)),
             }
         }
-        let port = self.lab.publish(job, &ports).map_err(of_lab)?;
+        let port = match &job.site {
+            Some(site) => {
+                let address = SocketAddr::new(addresses.connect, site.port);
+                facts.server.insert("address".to_owned(), address.to_string().into());
+                site.port
+            }
+            None => self.lab.publish(job, &ports).map_err(of_lab)?,
+        };
 
         let client_spec = self.files.folder.join("client.json");
         let mut of_client = spec::client(trial, cell, &addresses, port, self.files)?;
@@ -220,6 +234,7 @@ impl Bench<'_> {
         }
 
         self.prepare(trial, job, observers);
+        self.keep_distance(job)?;
         client.send(Command::Go)?;
         let attempt = "making the check request and warming up";
         let request = Duration::from_nanos(job.timeouts.connect_ns.saturating_add(job.timeouts.request_ns));
@@ -229,7 +244,10 @@ impl Bench<'_> {
             other => return Err(client.unexpected(&other, attempt)),
         }
 
-        let targets = Targets { servers: servers.iter().map(Player::pid).collect(), client: client.pid() };
+        self.keep_distance(job)?;
+        let pids = servers.iter().map(Player::pid).collect();
+        // Of no server at all nothing can be said, which is not 0.
+        let targets = Targets { servers: if servers.is_empty() { None } else { pids }, client: client.pid() };
         for observer in observers.iter_mut() {
             observer.begin(&targets);
         }
@@ -312,7 +330,22 @@ impl Bench<'_> {
 
     fn lab_of(&self, job: &Job) -> Result<LabOf, Cut> {
         let addresses = self.lab.addresses(job).map_err(|LabError(why)| Cut::failed(Blame::Lab, why))?;
-        Ok(LabOf { addresses, server: self.endpoint(&job.server)?, client: self.endpoint(&job.client)? })
+        Ok(LabOf { addresses, client: self.endpoint(&job.client)? })
+    }
+
+    /// Lets a host that is not ours rest before the next request.
+    fn keep_distance(&self, job: &Job) -> Result<(), Cut> {
+        let end = Instant::now() + if job.site.is_some() { self.interval } else { Duration::ZERO };
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Cut::Interrupted);
+            }
+            std::thread::sleep(left.min(Duration::from_millis(50)));
+        }
     }
 
     fn endpoint(&self, name: &str) -> Result<Endpoint, RunError> {
@@ -357,8 +390,17 @@ impl Bench<'_> {
 
 struct LabOf {
     addresses: wirelab_lab::Addresses,
-    server: Endpoint,
     client: Endpoint,
+}
+
+/// Nobody can look into a server that is not ours, whatever an observer says.
+fn not_ours(values: &mut Values) {
+    let metrics = wirelab_observe::metrics().into_iter().chain(wirelab_stats::TRANSPORT_METRICS);
+    for metric in metrics.filter(|metric| metric.side == Side::Server) {
+        if let Some(value) = values.get_mut(metric.name) {
+            *value = Value::missing("the server is not ours");
+        }
+    }
 }
 
 /// The first server has the name that it has where there is only one.

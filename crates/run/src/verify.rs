@@ -14,6 +14,7 @@ use wirelab_model::plan::{Cell, Job};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::{Handshake, Sample};
 use wirelab_model::settings::Exchange;
+use wirelab_model::site::Site;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
 use wirelab_model::warning::Warning;
 
@@ -26,6 +27,8 @@ pub(crate) struct Tally {
     pub ok: u64,
     /// Requests that failed, by kind.
     pub errors: IndexMap<ErrorKind, u64>,
+    /// Payload bytes of the requests that succeeded, both directions.
+    pub bytes: u64,
     /// Handshakes in the window, by how they began.
     pub handshakes: IndexMap<Handshake, u64>,
 }
@@ -33,11 +36,6 @@ pub(crate) struct Tally {
 impl Tally {
     fn failed(&self) -> u64 {
         self.errors.values().sum()
-    }
-
-    /// Payload bytes of the requests that succeeded, both directions. Their sizes were checked one by one.
-    pub(crate) fn bytes(&self, cell: &Cell) -> u64 {
-        self.ok.saturating_mul(cell.job.request_size.bytes().saturating_add(cell.job.response_size.bytes()))
     }
 
     /// What the report has to say of the trial.
@@ -144,6 +142,9 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
         _ if all == 0 => return Err(client("the client made no request in the measured window")),
         _ => {}
     }
+    if let (0, Some(site)) = (tally.ok, &cell.job.site) {
+        return Err(Outcome::failed(Blame::Server, format!("{} never gave the page: {}", site.url, answers(results))));
+    }
     let foreign = tally.handshakes.keys().find(|handshake| **handshake != Handshake::Full);
     if let (Resumption::None, Some(foreign)) = (cell.job.resumption, foreign) {
         return Err(client(format!("a connection was {foreign:?} where each has to be new (`resumption = \"none\"`)")));
@@ -173,6 +174,7 @@ fn samples(cell: &Cell, window_ns: u64, samples: &[Sample]) -> Checked<Tally> {
             continue;
         }
         tally.ok += 1;
+        tally.bytes = tally.bytes.saturating_add(sample.bytes_in).saturating_add(sample.bytes_out);
         if let Some((blame, what)) = wrong(cell, sample) {
             return of(blame, what);
         }
@@ -184,11 +186,31 @@ fn samples(cell: &Cell, window_ns: u64, samples: &[Sample]) -> Checked<Tally> {
     Ok(tally)
 }
 
+/// What became of requests all of which failed, in words.
+fn answers(results: &Results) -> String {
+    let mut counts: IndexMap<String, u64> = IndexMap::new();
+    match results {
+        Results::Samples(samples) => {
+            for sample in samples {
+                let kind = sample.error.map_or("ok", ErrorKind::token);
+                let status = sample.status.map_or_else(String::new, |status| format!(" {status}"));
+                *counts.entry(format!("{kind}{status}")).or_default() += 1;
+            }
+        }
+        Results::Histograms(histograms) => {
+            counts.extend(histograms.errors.iter().map(|(kind, count)| (kind.to_string(), *count)));
+        }
+    }
+    let words: Vec<_> = counts.into_iter().map(|(what, count)| format!("{count} times `{what}`")).collect();
+    words.join(", ")
+}
+
 /// What is wrong with a sample that claims success.
 fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
     let job = &cell.job;
     let (sent, received) = (job.request_size.bytes(), job.response_size.bytes());
-    if sample.bytes_in != received {
+    // Of a page that is not ours, nobody but its server knows how long it has to be.
+    if sample.bytes_in != received && job.site.is_none() {
         return Some((
             Blame::Client,
             format!("it succeeded with {} bytes where {received} are right", sample.bytes_in),
@@ -197,7 +219,8 @@ fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
     if sample.bytes_out != sent {
         return Some((Blame::Client, format!("it sent {} bytes of body where {sent} are right", sample.bytes_out)));
     }
-    if job.protocol.is_http() && sample.status != Some(200) {
+    let is_right = |status| if job.site.is_some() { Site::is_page(status) } else { status == 200 };
+    if job.protocol.is_http() && !sample.status.is_some_and(is_right) {
         return Some((Blame::Client, format!("it succeeded with status {:?}", sample.status)));
     }
     let opened = job.connections == ConnectionPolicy::PerRequest;
@@ -225,17 +248,18 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
     let tally = Tally {
         ok: h.requests,
         errors: h.errors.iter().filter(|(_, count)| **count > 0).map(|(kind, count)| (*kind, *count)).collect(),
+        bytes: h.bytes_in.saturating_add(h.bytes_out),
         handshakes: h.handshakes.iter().filter(|(_, count)| **count > 0).map(|(kind, count)| (*kind, *count)).collect(),
     };
     let failed = tally.failed();
-    let (all, received) = (tally.ok + failed, cell.job.response_size.bytes());
+    let (all, received, is_ours) = (tally.ok + failed, cell.job.response_size.bytes(), cell.job.site.is_none());
     let must_equal = [
         ("values of `response`", h.response.count, tally.ok),
         ("values of `service`", h.service.count, tally.ok),
         ("values of `first_byte`", h.first_byte.count, tally.ok),
         ("values of `lag`", h.lag.count, all),
         ("values of `failure`", h.failure.count, failed),
-        ("bytes received", h.bytes_in, tally.ok.saturating_mul(received)),
+        ("bytes received", h.bytes_in, if is_ours { tally.ok.saturating_mul(received) } else { h.bytes_in }),
         ("bytes sent", h.bytes_out, tally.ok.saturating_mul(cell.job.request_size.bytes())),
     ];
     if let Some((what, is, right)) = must_equal.into_iter().find(|(_, is, right)| is != right) {

@@ -42,7 +42,7 @@ fn refused(cell: &Cell, change: impl FnOnce(&mut Vec<Sample>), blame: Blame, wor
 #[test]
 fn right_records_are_counted() {
     let tally = checked(&cell(), |_| ()).unwrap();
-    assert_eq!((tally.ok, tally.failed(), tally.bytes(&cell())), (3, 0, 3 * 1024));
+    assert_eq!((tally.ok, tally.failed(), tally.bytes), (3, 0, 3 * 1024));
     assert_eq!(tally.warnings(&cell()), []);
 }
 
@@ -53,7 +53,7 @@ fn failed_requests_are_counted_by_kind_and_their_bytes_are_not() {
         (failed.error, failed.first_byte_ns, failed.bytes_in) = (Some(ErrorKind::Timeout), None, 7);
     })
     .unwrap();
-    assert_eq!((tally.ok, tally.failed(), tally.bytes(&cell())), (2, 1, 2 * 1024));
+    assert_eq!((tally.ok, tally.failed(), tally.bytes), (2, 1, 2 * 1024));
     let [Warning::RequestsFailed { share, kind, .. }] = &tally.warnings(&cell())[..] else { panic!("{tally:?}") };
     assert!((share - 1.0 / 3.0).abs() < 1e-12 && kind == "timeout");
 }

@@ -132,6 +132,7 @@ fn execute(study: Study, plan: Plan, script: Script, parent: &Path) -> Run {
         installation: None,
     };
     let mut run = Run::create(Create {
+        may_load: false,
         parent,
         study,
         preset: None,

@@ -53,6 +53,7 @@ fn create(parent: &Path, plan: Plan) -> Result<Run, RunError> {
         installation: None,
     };
     let mut run = Run::create(Create {
+        may_load: false,
         parent,
         study: study.unwrap(),
         preset: None,

@@ -42,6 +42,16 @@ pub static METRICS: &[Metric] = &[
     time("response_min", "Response time, smallest", "The exact smallest response time of a successful request."),
     time("response_max", "Response time, largest", "The exact largest response time of a successful request."),
     time(
+        "response_iqr",
+        "Response time, interquartile range",
+        "The third quartile of the response times of successful requests less the first (nearest rank): their spread.",
+    ),
+    time(
+        "total_time",
+        "Total time",
+        "The length of the measured window: from its begin to the end of its last request, pauses and failed requests included.",
+    ),
+    time(
         "service_median",
         "Service time, median",
         "From the actual start of a request to the last byte of its response; successful requests only.",

@@ -191,6 +191,15 @@ fn value(metric: &str, times: &Times, counts: &Counts) -> Value {
         "response_mean" => some(&times.response, times.response.mean()),
         "response_min" => some(&times.response, smallest(&times.response)),
         "response_max" => some(&times.response, largest(&times.response)),
+        "response_iqr" => match times.response.count() {
+            0 => Value::missing(NO_SUCCESS),
+            count @ 1..4 => Value::missing(format!("only {count} requests; quartiles need 4")),
+            _ => Value::finite(times.response.quantile(0.75) - times.response.quantile(0.25), NO_SUCCESS),
+        },
+        "total_time" => match counts.requests {
+            0 => Value::missing(NO_SUCCESS),
+            _ => Value::Measured(counts.window_ns as f64),
+        },
         "service_median" => percentile(&times.service, 0.5, 1, NO_SUCCESS),
         "lag_p99" => percentile(&times.lag, 0.99, 100, "no request was made"),
         "connected_median" => match &times.connected {

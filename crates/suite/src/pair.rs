@@ -195,6 +195,7 @@ fn request(protocol: Protocol, feature: Feature, size: usize) -> Request {
         Feature::Echo => "/echo".to_owned(),
         Feature::Bytes => format!("/bytes/{size}"),
         Feature::Delay => format!("/delay/{DELAY_US}"),
+        Feature::Redirect => "/redirect".to_owned(),
     };
     Request {
         method: if echoes { "POST" } else { "GET" }.to_owned(),

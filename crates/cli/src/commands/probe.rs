@@ -6,7 +6,6 @@ mod text;
 mod trials;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use indexmap::IndexMap;
 use serde_json::json;
@@ -16,6 +15,7 @@ use wirelab_model::metric::Metric;
 use wirelab_model::plan::Plan;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::study::Study;
+use wirelab_plan::polite;
 use wirelab_stats::Analysis;
 
 use self::trials::Measured;
@@ -25,12 +25,6 @@ use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
 use crate::target::Target;
-
-/// Requests per protocol that a stranger may be sent, the one before the measurement included.
-const POLITE_REQUESTS: u32 = 30;
-
-/// The least time between two requests to a stranger, from the end of one to the start of the next.
-const POLITE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Requests on a connection that is kept and was opened before they are timed.
 const KEPT: &str = "kept";
@@ -82,11 +76,13 @@ pub fn probe(args: &ProbeArgs) -> Result {
 /// Refuses more than a stranger may be sent.
 fn be_polite(args: &ProbeArgs) -> Result {
     let each = args.blocks.saturating_mul(args.requests).saturating_add(1);
-    if !args.i_own_this_host && each > POLITE_REQUESTS {
+    if !args.i_own_this_host && u64::from(each) > polite::REQUESTS {
         return Err(Failure::input(format!(
             "{} blocks of {} requests, and the one before them, are {each} per protocol; a host that is not yours gets at most \
-             {POLITE_REQUESTS}. Lower --blocks or --requests, or say --i-own-this-host",
-            args.blocks, args.requests
+             {}. Lower --blocks or --requests, or say --i-own-this-host",
+            args.blocks,
+            args.requests,
+            polite::REQUESTS
         )));
     }
     Ok(())

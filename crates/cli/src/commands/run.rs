@@ -7,6 +7,7 @@ use wirelab_model::journal::StopReason;
 use wirelab_model::plan::Plan;
 use wirelab_model::study::Artifact;
 use wirelab_model::warning::Warning;
+use wirelab_plan::polite;
 use wirelab_run::{Create, Run, RunError};
 
 use crate::args::{Keep, ResumeArgs, RunArgs, ShowArgs};
@@ -36,13 +37,20 @@ pub fn run(args: &RunArgs) -> Result {
     let is_fake = study.lab == wirelab_lab::fake::INFO.name;
     let (study, mut warnings) =
         wirelab_plan::only_installed(study, &mut |name| unusable(&endpoints, name, is_fake)).map_err(Failure::input)?;
-    let (plan, more) = wirelab_plan::plan(&study).map_err(Failure::input)?;
+    let (mut plan, more) = wirelab_plan::plan(&study).map_err(Failure::input)?;
     warnings.extend(more);
+    if !args.i_may_load_these_hosts {
+        polite::spare(&mut plan);
+    }
     if args.plan {
+        if let Some(why) = polite::excess(&plan).filter(|_| !args.i_may_load_these_hosts) {
+            eprintln!("! This plan would be refused without --i-may-load-these-hosts: {why}.");
+        }
         return show_plan(&plan, &warnings, args.show.json);
     }
     let mut lab = wirelab_lab::open(&study.lab, &program()?).map_err(Failure::input)?;
     let mut run = Run::create(Create {
+        may_load: args.i_may_load_these_hosts,
         parent: &args.out,
         study,
         preset: args.preset.clone(),
@@ -53,7 +61,7 @@ pub fn run(args: &RunArgs) -> Result {
         lab: lab.as_ref(),
     })
     .map_err(|error| match error {
-        RunError::Refused { .. } => Failure::input(error),
+        RunError::Refused { .. } | RunError::Impolite { .. } => Failure::input(error),
         _ => Failure::failed(error),
     })?;
     execute(&mut run, lab.as_mut(), &args.show)

@@ -150,6 +150,12 @@ impl<T: Transport> Bench<T> {
     pub fn judge(&self, answer: &Answer) -> Result<(), Failure> {
         let fail = |kind, message| Err(Failure::new(kind, message));
         match (self.expected, answer.status) {
+            (Some((wanted, _)), Some(status @ (300..=303 | 305..=399))) if status != wanted => fail(
+                ErrorKind::Status,
+                format!(
+                    "the server answered with status {status} instead of {wanted}, a redirect, which is not followed"
+                ),
+            ),
             (Some((wanted, _)), Some(status)) if status != wanted => {
                 fail(ErrorKind::Status, format!("the server answered with status {status} instead of {wanted}"))
             }

@@ -7,7 +7,7 @@ use bytes::{Buf, Bytes};
 use h3::error::StreamError;
 use h3::quic::{self, BidiStream};
 use h3::server::RequestStream;
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, LOCATION};
 use http::{HeaderValue, Response, StatusCode};
 
 use crate::server::Site;
@@ -70,6 +70,11 @@ async fn answer<S: BidiStream<Bytes>>(
         Reply::Delay(microseconds) => {
             wait::until(arrival + Duration::from_micros(microseconds)).await;
             stream.send_response(head(StatusCode::OK, Some(0))).await?;
+        }
+        Reply::Redirect(place) => {
+            let mut response = head(StatusCode::FOUND, Some(0));
+            response.headers_mut().insert(LOCATION, HeaderValue::from_static(place));
+            stream.send_response(response).await?;
         }
         Reply::Status(status) => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

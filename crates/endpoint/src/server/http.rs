@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::header::LOCATION;
+use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -68,6 +69,7 @@ impl HttpServer {
 async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Infallible> {
     let arrival = Instant::now();
     let reply = site.reply(request.method().as_str(), request.uri().path());
+    let mut location = None;
     let (status, body) = match reply {
         Reply::Document(content) => (StatusCode::OK, ReplyBody::Document(content)),
         Reply::Pattern(size) => (StatusCode::OK, ReplyBody::Pattern { offset: 0, left: size }),
@@ -76,6 +78,10 @@ async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<
             wait::until(arrival + Duration::from_micros(us)).await;
             (StatusCode::OK, ReplyBody::EMPTY)
         }
+        Reply::Redirect(place) => {
+            location = Some(HeaderValue::from_static(place));
+            (StatusCode::FOUND, ReplyBody::EMPTY)
+        }
         Reply::Status(status) => {
             (StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), ReplyBody::EMPTY)
         }
@@ -83,6 +89,7 @@ async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<
     site.count();
     let mut response = Response::new(body);
     *response.status_mut() = status;
+    response.headers_mut().extend(location.map(|place| (LOCATION, place)));
     Ok(response)
 }
 

@@ -14,6 +14,9 @@ const LONGEST_DELAY_US: u64 = 3_600_000_000;
 /// The largest generated body that a client may ask for, in bytes.
 const LARGEST_BODY: u64 = 1 << 40;
 
+/// The address that leads to itself.
+const ITSELF: &str = "/redirect";
+
 /// What a server has to offer, and how often it was asked.
 #[derive(Debug)]
 pub struct Site {
@@ -21,6 +24,7 @@ pub struct Site {
     echo: bool,
     bytes: bool,
     delay: bool,
+    redirect: bool,
     answered: AtomicU64,
 }
 
@@ -35,6 +39,8 @@ pub enum Reply {
     Echo,
     /// After so many microseconds, counted from the arrival of the request: status 200 with an empty body.
     Delay(u64),
+    /// Status 302 with an empty body, and this address as its `location`.
+    Redirect(&'static str),
     /// This status with an empty body.
     Status(u16),
 }
@@ -56,6 +62,7 @@ impl Site {
             echo: has(Feature::Echo),
             bytes: has(Feature::Bytes),
             delay: has(Feature::Delay),
+            redirect: has(Feature::Redirect),
             answered,
         })
     }
@@ -80,6 +87,9 @@ impl Site {
         }
         if let Some(number) = path.strip_prefix("/delay/").filter(|_| self.delay) {
             return number.parse().ok().filter(|n| *n <= LONGEST_DELAY_US).map_or(Reply::Status(400), Reply::Delay);
+        }
+        if self.redirect && path == ITSELF {
+            return Reply::Redirect(ITSELF);
         }
         match self.documents.as_ref().and_then(|documents| documents.get(path)) {
             Some(body) => Reply::Document(body),

@@ -30,6 +30,7 @@ use wirelab_model::plan::{Job, Trial};
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
+use crate::internet::only_inside;
 use crate::names::Names;
 use crate::netns::fabric::{Hosts, Tallied};
 use crate::netns::network::Network;
@@ -117,6 +118,7 @@ impl Lab for Netns {
     }
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
+        only_inside(INFO.name, job)?;
         let link = link(job)?;
         let servers: Vec<IpAddr> = match job.network {
             Joined::Direct => vec![Way::of(link).addresses[1].into()],

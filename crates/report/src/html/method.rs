@@ -165,6 +165,9 @@ pub(super) fn command(input: &Input) -> String {
         words.extend(["--set".to_owned(), quoted(set)]);
     }
     words.extend(["--lab".to_owned(), quoted(&manifest.lab)]);
+    if manifest.may_load {
+        words.push("--i-may-load-these-hosts".to_owned());
+    }
     words.join(" ")
 }
 

@@ -23,7 +23,7 @@ pub fn cases(role: Role, protocol: Protocol, abilities: &Abilities) -> Vec<Case>
         .features
         .iter()
         .copied()
-        .filter(|feature| applies(*feature, protocol))
+        .filter(|feature| applies(*feature, protocol) && *feature != Feature::Redirect)
         .map(|feature| {
             Case::new(role, protocol, sentence(feature), move |stage| {
                 if !can_both(stage, role, protocol, feature) {
@@ -48,9 +48,13 @@ pub fn cases(role: Role, protocol: Protocol, abilities: &Abilities) -> Vec<Case>
             move |stage| {
                 ["/nothing-here.bin", "/../authority.pem", "/%2e%2e/authority.pem", "/"]
                     .into_iter()
-                    .try_for_each(|path| missing(stage, protocol, path))
+                    .try_for_each(|path| answers(stage, protocol, (Feature::Files, path), 404))
             },
         ));
+        if abilities.features.contains(&Feature::Redirect) {
+            let redirects = move |stage: &Stage| answers(stage, protocol, (Feature::Redirect, "/redirect"), 302);
+            cases.push(Case::new(role, protocol, "a redirect is a 302", redirects).about(Feature::Redirect));
+        }
     }
     cases
 }
@@ -61,11 +65,13 @@ const fn sentence(feature: Feature) -> &'static str {
         Feature::Echo => "bodies of every size come back whole",
         Feature::Bytes => "generated bodies of every size arrive whole",
         Feature::Delay => "an answer takes the delay that was asked for",
+        Feature::Redirect => "a redirect is a 302",
     }
 }
 
 fn sizes(feature: Feature, protocol: Protocol) -> Vec<usize> {
     match feature {
+        Feature::Redirect => Vec::new(),
         // On a bare stream, an answer of no bytes is over before it begins: there is nothing to wait for.
         Feature::Delay if !protocol.is_http() => vec![1_000, 1_000],
         Feature::Delay => vec![0, 0],
@@ -91,22 +97,22 @@ fn in_words(stop: Stop, size: usize) -> Stop {
 
 /// Asked without an expectation, so that any status could be right; the client says which it was, in its records or in
 /// the error of the check request.
-fn missing(stage: &Stage, protocol: Protocol, path: &str) -> Finding {
-    let mut pair = Pair::new(stage, Role::Server, protocol, Feature::Files, 0);
+fn answers(stage: &Stage, protocol: Protocol, (feature, path): (Feature, &str), wanted: u16) -> Finding {
+    let mut pair = Pair::new(stage, Role::Server, protocol, feature, 0);
     path.clone_into(&mut pair.client.request.path);
     pair.client.request.expect = None;
     let server = pair.serve(stage)?;
     let spec = ClientSpec { port: server.port, ..pair.client.clone() };
     let observed = match conversation::run(stage, &stage.reference, &spec)? {
-        Answer::Error(ErrorKind::Status, message) if message.contains("404") => None,
+        Answer::Error(ErrorKind::Status, message) if message.contains(&wanted.to_string()) => None,
         Answer::Went(_) => {
             let all = conversation::samples(&spec.results)?;
             let statuses: Vec<_> = all.iter().map(|sample| sample.status).collect();
-            (statuses.is_empty() || statuses.iter().any(|status| *status != Some(404)))
+            (statuses.is_empty() || statuses.iter().any(|status| *status != Some(wanted)))
                 .then(|| format!("the statuses are {statuses:?}"))
         }
         other => Some(other.words()),
     };
     server.stop(true)?;
-    observed.map_or(Ok(()), |words| Err(Stop::broken(format!("expected status 404 for GET {path}; {words}"))))
+    observed.map_or(Ok(()), |words| Err(Stop::broken(format!("expected status {wanted} for GET {path}; {words}"))))
 }

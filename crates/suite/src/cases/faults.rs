@@ -73,6 +73,13 @@ pub fn cases(protocol: Protocol) -> Vec<Case> {
             fails_check(stage, &pair, server.port, wrong.kinds)
         })
     }));
+    if protocol.is_http() {
+        cases.push(case("a redirect is not followed: it is `status`", |stage, protocol| {
+            let pair = Pair::new(stage, Role::Client, protocol, Feature::Redirect, 0);
+            let server = pair.serve(stage)?;
+            fails_check(stage, &pair, server.port, &[ErrorKind::Status])
+        }));
+    }
     if protocol.is_secure() {
         cases.push(case("a certificate of an authority that is not trusted is `certificate`", |stage, protocol| {
             let mut pair = Pair::simple(stage, Role::Client, protocol)?;

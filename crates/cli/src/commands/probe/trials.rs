@@ -13,8 +13,8 @@ use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Plan, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ConnectionPolicy, Pause, Schedule};
+use wirelab_plan::polite;
 
-use super::POLITE_INTERVAL;
 use crate::args::ProbeArgs;
 use crate::target::Target;
 
@@ -29,7 +29,7 @@ pub struct Measured {
 /// Runs the blocks of the plan.
 pub fn measure(args: &ProbeArgs, target: &Target, plan: &Plan, stop: &AtomicBool) -> Measured {
     let bar = progress(args, plan);
-    let interval = if args.i_own_this_host { Duration::ZERO } else { POLITE_INTERVAL };
+    let interval = if args.i_own_this_host { Duration::ZERO } else { polite::INTERVAL };
     let mut pace = Pace { interval, next: Instant::now() + interval };
     let mut measured = Measured { records: Vec::new(), silent: IndexMap::new() };
     for number in 0..plan.max_blocks {

@@ -1,0 +1,100 @@
+//! The lab outside: the client on this machine, and servers wherever they are, which are not started here.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use wirelab_model::plan::Job;
+use wirelab_model::site::Site;
+use wirelab_model::warning::Warning;
+
+use crate::guard::Guard;
+use crate::process::LocalProcess;
+use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process};
+
+/// What `wirelab labs` says of it.
+pub const INFO: LabInfo = LabInfo {
+    name: "internet",
+    summary: "The client on this machine, servers that are not started here: the pages that `site` names, by their URLs.",
+    needs: None,
+};
+
+/// The lab.
+#[derive(Debug)]
+pub struct Internet {
+    guard: Arc<Guard>,
+    /// The address of each host, looked up once, so that every trial of a session asks the same server.
+    found: Mutex<HashMap<String, IpAddr>>,
+}
+
+impl Internet {
+    /// Opens the lab. `program` is wirelab's own file; `program guard` must run [`crate::guard::main`].
+    ///
+    /// # Errors
+    /// If the guard cannot be started.
+    pub fn start(program: &Path) -> Result<Self, LabError> {
+        let guard = Arc::new(Guard::start(program)?);
+        guard.share();
+        Ok(Self { guard, found: Mutex::default() })
+    }
+
+    fn address(&self, site: &Site) -> Result<IpAddr, LabError> {
+        let literal = site.address.or_else(|| site.host.parse().ok());
+        if let Some(address) = literal {
+            return Ok(address);
+        }
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(address) = found.get(&site.host) {
+            return Ok(*address);
+        }
+        let address = look_up(site)?;
+        found.insert(site.host.clone(), address);
+        Ok(address)
+    }
+}
+
+fn look_up(site: &Site) -> Result<IpAddr, LabError> {
+    let Site { host, port, .. } = site;
+    let remedy = "`site_address` says where it is";
+    let found = (host.as_str(), *port)
+        .to_socket_addrs()
+        .map_err(|error| LabError(format!("cannot find the address of `{host}`: {error}; {remedy}")))?;
+    // IPv4 first: a name such as localhost often has an IPv6 address on which the server does not listen.
+    let mut addresses: Vec<_> = found.map(|socket| socket.ip()).collect();
+    addresses.sort_by_key(IpAddr::is_ipv6);
+    addresses.first().copied().ok_or_else(|| LabError(format!("`{host}` has no address; {remedy}")))
+}
+
+impl Lab for Internet {
+    fn name(&self) -> &'static str {
+        INFO.name
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        Vec::new()
+    }
+
+    fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
+        let Some(site) = &job.site else {
+            return Err(LabError(format!(
+                "the lab `{}` starts no servers; set `site` to a URL, or use another lab",
+                INFO.name
+            )));
+        };
+        Ok(Addresses { servers: Vec::new(), connect: self.address(site)? })
+    }
+
+    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
+        let Launch { role, endpoint, spec, log, .. } = *launch;
+        Ok(Box::new(LocalProcess::start(endpoint, role, spec, log, Some(Arc::clone(&self.guard)))?))
+    }
+}
+
+/// Refuses a page of others in a lab from which they cannot be reached, or in which they would not be what is measured.
+pub(crate) fn only_inside(lab: &str, job: &Job) -> Result<(), LabError> {
+    job.site.as_ref().map_or(Ok(()), |site| {
+        let Site { url, .. } = site;
+        Err(LabError(format!("{url} is not in the lab `{lab}`; use `--lab {}`", INFO.name)))
+    })
+}

@@ -1,0 +1,127 @@
+//! What a host may be sent that is not ours. Politeness is counted in the plan, before anything is sent.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use wirelab_model::plan::{Job, Plan};
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::{Extent, Pause, Schedule};
+
+/// Requests per protocol that a stranger's host may be sent, those before a measurement included.
+pub const REQUESTS: u64 = 30;
+
+/// The least time between two requests to strangers, from the end of one to the start of the next.
+pub const INTERVAL: Duration = Duration::from_millis(500);
+
+/// Why a plan asks more of hosts than one may ask of a stranger; absent: it does not, or it asks no host that is not ours.
+///
+/// A trial is taken to send one request more than it records: clients may look at an answer before they measure.
+#[must_use]
+pub fn excess(plan: &Plan) -> Option<String> {
+    let mut sent: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for cell in &plan.cells {
+        let Some(site) = &cell.job.site else { continue };
+        if let Some(why) = too_fast(&cell.job) {
+            return Some(format!("the cell `{}` {why}", cell.label()));
+        }
+        let Extent::Requests(requests) = cell.job.extent else {
+            let why = "lasts a time and not a number of requests; set `requests`";
+            return Some(format!("the cell `{}` {why}", cell.label()));
+        };
+        let each = requests.saturating_add(1).saturating_mul(plan.max_blocks.into());
+        let of_host = sent.entry((&site.host, cell.job.protocol.token())).or_default();
+        *of_host = of_host.saturating_add(each);
+    }
+    let ((host, protocol), requests) = sent.into_iter().max_by_key(|(_, requests)| *requests)?;
+    (requests > REQUESTS).then(|| {
+        let title = protocol.parse().map_or(protocol, Protocol::title);
+        format!(
+            "{host} would be sent {requests} requests of {title} (each trial's, one before them, in every block, A/A twins \
+             included), where a host that is not yours gets at most {REQUESTS} per protocol; lower `requests` or \
+             `blocks.max`, or take fewer clients"
+        )
+    })
+}
+
+/// Takes the A/A twins out of a plan that asks strangers: they would be sent the baseline's requests a second time. Twins come
+/// after all other cells, so that the others keep their numbers.
+pub fn spare(plan: &mut Plan) {
+    if plan.cells.iter().all(|cell| cell.job.site.is_none()) {
+        return;
+    }
+    plan.cells.retain(|cell| cell.twin_of.is_none());
+    plan.comparisons.retain(|comparison| !comparison.aa);
+}
+
+/// Why a trial's requests follow each other too closely; absent: they do not.
+fn too_fast(job: &Job) -> Option<String> {
+    let least = Duration::from_nanos(match job.schedule {
+        Schedule::Open { .. } => {
+            return Some("has an open loop, which does not wait for answers; use `pause`".to_owned());
+        }
+        Schedule::Closed { workers, .. } if workers > 1 => {
+            return Some(format!(
+                "has {workers} requests in flight at the same time; a host that is not yours gets one"
+            ));
+        }
+        Schedule::Closed { pause: Pause::None, .. } if job.extent == Extent::Requests(1) => return warm_up(job),
+        Schedule::Closed { pause: Pause::None, .. } => 0,
+        Schedule::Closed { pause: Pause::Fixed { ns }, .. } => ns,
+        Schedule::Closed { pause: Pause::Uniform { min_ns, .. }, .. } => min_ns,
+    });
+    if least < INTERVAL {
+        return Some(format!("pauses for {least:?} between requests; a host that is not yours gets {INTERVAL:?}"));
+    }
+    warm_up(job)
+}
+
+fn warm_up(job: &Job) -> Option<String> {
+    job.warm_up.map(|_| "has a warm-up, which a host that is not yours is spared; set `warm_up = 0`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(workload: &str, blocks: u32) -> Option<String> {
+        let text = format!(
+            "name = \"mine\"\ntitle = \"t\"\nquestion = \"q\"\n[workload]\n{workload}\n[factors]\nprotocol = [\"h1\", \"h2\"]\n\
+             [compare]\nfactor = \"protocol\"\nbaseline = \"h1\"\n[blocks]\nmin = 1\nmax = {blocks}\n"
+        );
+        let study = crate::parse(&text, "mine.toml").unwrap();
+        excess(&crate::plan(&study).unwrap().0)
+    }
+
+    const SITE: &str = "site = \"https://example.org/\"";
+
+    #[test]
+    fn servers_of_ours_may_be_sent_anything() {
+        assert_eq!(of("requests = 100000\nworkers = 10", 10), None);
+    }
+
+    #[test]
+    fn a_polite_plan_is_counted_to_the_last_request() {
+        // The baseline and its A/A twin, 5 blocks of 2 requests and one before them: 30.
+        assert_eq!(of(&format!("{SITE}\nrequests = 2\npause = \"500 ms\""), 5), None);
+        let why = of(&format!("{SITE}\nrequests = 2\npause = \"500 ms\""), 6).unwrap();
+        assert!(why.starts_with("example.org would be sent 36 requests of HTTP/1.1"), "{why}");
+        assert_eq!(of(&format!("{SITE}\nrequests = 1"), 7), None);
+    }
+
+    #[test]
+    fn nobody_elses_host_is_asked_twice_at_a_time_or_in_quick_succession() {
+        for (more, words) in [
+            ("requests = 2", "pauses for 0ns"),
+            ("requests = 2\npause = \"499 ms\"", "pauses for 499ms"),
+            ("requests = 2\npause = \"0 ms\"\npause_max = \"5 s\"", "pauses for 0ns"),
+            ("requests = 2\nworkers = 2", "2 requests in flight"),
+            ("requests = 2\nrate = \"1/min\"", "open loop"),
+            ("duration = \"1 s\"\npause = \"500 ms\"", "set `requests`"),
+            ("requests = 1\nwarm_up = 1", "warm-up"),
+            ("requests = 2\npause = \"1 s\"\nwarm_up = 1", "warm-up"),
+        ] {
+            let why = of(&format!("{SITE}\n{more}"), 1).unwrap();
+            assert!(why.contains(words), "{more}: {why}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The page of a server that is not started here, from its URL.
+
+use url::{Host, Url};
+use wirelab_model::protocol::Protocol;
+use wirelab_model::settings::{Exchange, Settings};
+use wirelab_model::site::Site;
+
+/// The page; absent where a server is started.
+///
+/// # Errors
+/// If it is no URL that can be asked with the protocol, or if something is set that only a server of ours could be told.
+pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Site>, String> {
+    let Some(text) = &settings.site else {
+        let of_sites =
+            [("site_address", settings.site_address.is_some()), ("site_trust", settings.site_trust.is_some())];
+        return match of_sites.into_iter().find(|(_, is_set)| *is_set) {
+            Some((key, _)) => Err(format!("`{key}` is set, but no `site`, to which it belongs")),
+            None => Ok(None),
+        };
+    };
+    if let Some(key) = of_servers(settings) {
+        return Err(format!(
+            "`{key}` is set, but the server of `site` ({text}) is not started here; remove one of them"
+        ));
+    }
+    let mut site = parse(text)?;
+    let secure = site.url.starts_with("https:");
+    if !protocol.is_http() || protocol.is_secure() != secure {
+        let those = if secure { "`h1`, `h2` or `h3`" } else { "`h1c` or `h2c`" };
+        return Err(format!("{text} cannot be asked for with `{protocol}`; `protocol` is to be {those}"));
+    }
+    site.address = settings.site_address;
+    site.trust_anchor = settings.site_trust.clone();
+    Ok(Some(site))
+}
+
+/// Reads a URL.
+///
+/// # Errors
+/// If it is none that can be asked for; says what was expected.
+fn parse(text: &str) -> Result<Site, String> {
+    let wrong =
+        |why: &str| format!("`{text}` is not a URL that can be asked for: {why}; example: https://example.org/");
+    let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("its scheme is neither http nor https"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("it has a user name or a password, which would not be sent"));
+    }
+    let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
+        return Err(wrong("it names no host"));
+    };
+    let host = match host {
+        Host::Domain(name) => name.to_owned(),
+        Host::Ipv4(address) => address.to_string(),
+        Host::Ipv6(address) => address.to_string(),
+    };
+    let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
+    Ok(Site { host, port, path, url: url.to_string(), address: None, trust_anchor: None })
+}
+
+/// A key that only a server of ours, or a network of ours, could be told, if one is set.
+fn of_servers(s: &Settings) -> Option<&'static str> {
+    let set = [
+        ("server", s.server.is_some()),
+        ("server_lacks", s.server_lacks.is_some()),
+        ("server_threads", s.server_threads.is_some()),
+        ("servers", s.servers.is_some()),
+        ("address", s.address.is_some()),
+        ("network", s.network.is_some()),
+        ("placement", s.placement.is_some()),
+        ("payload", s.payload.is_some()),
+        ("exchange", s.exchange.is_some_and(|exchange| exchange != Exchange::Files)),
+    ];
+    set.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(toml: &str, protocol: Protocol) -> Result<Option<Site>, String> {
+        site(&toml::from_str(toml).unwrap(), protocol)
+    }
+
+    #[test]
+    fn a_url_is_taken_apart() {
+        let site = of("site = 'https://Example.org:8443/a/b?c=d#e'\nsite_address = '10.0.0.1'", Protocol::H3);
+        let site = site.unwrap().unwrap();
+        assert_eq!((site.host.as_str(), site.port, site.path.as_str()), ("example.org", 8443, "/a/b?c=d"));
+        assert_eq!(site.address, Some([10, 0, 0, 1].into()));
+        let plain = of("site = 'http://[::1]'", Protocol::H1c).unwrap().unwrap();
+        assert_eq!((plain.host.as_str(), plain.port, plain.path.as_str()), ("::1", 80, "/"));
+        assert_eq!(of("payload = '1 KiB'", Protocol::Quic), Ok(None));
+    }
+
+    #[test]
+    fn what_cannot_be_asked_for_is_refused_with_the_remedy() {
+        for (toml, protocol, words) in [
+            ("site = 'example.org'", Protocol::H2, "example: https://example.org/"),
+            ("site = 'ftp://example.org'", Protocol::H2, "neither http nor https"),
+            ("site = 'https://me@example.org'", Protocol::H2, "user name"),
+            ("site = 'https://example.org'", Protocol::H2c, "`h1`, `h2` or `h3`"),
+            ("site = 'http://example.org'", Protocol::H2, "`h1c` or `h2c`"),
+            ("site = 'https://example.org'", Protocol::Quic, "`h1`, `h2` or `h3`"),
+            ("site = 'https://example.org'\nserver = 'builtin'", Protocol::H2, "`server` is set"),
+            ("site = 'https://example.org'\nplacement = 'lan'", Protocol::H2, "`placement` is set"),
+            ("site = 'https://example.org'\npayload = '1 KiB'", Protocol::H2, "`payload` is set"),
+            ("site = 'https://example.org'\nexchange = 'echo'", Protocol::H2, "`exchange` is set"),
+            ("site_trust = 'ca.pem'", Protocol::H2, "no `site`"),
+        ] {
+            let why = of(toml, protocol).unwrap_err();
+            assert!(why.contains(words), "{toml}: {why}");
+        }
+    }
+}
