@@ -15,6 +15,7 @@ from contract import Failure
 STARTING_S = 15  # how long it may take to answer; wirelab itself gives up later
 ANSWERING_S = 1  # how long one question waits before it is looked whether the server still lives
 BETWEEN_S = 0.005  # between two questions
+KEPT = 50  # lines of what it says
 STOPPING_S = 1  # after that it is killed; the contract gives it two seconds
 
 
@@ -22,7 +23,7 @@ class Server:
     """A web server in the foreground, in the process group of this process."""
 
     def __init__(self, name, command, folder, privileges=(), environment=None, descriptors=()):
-        self.name, self.last_words = name, ""
+        self.name, self.words = name, []
         allow_many_files()
         # setpriv replaces itself by the server. Should this process die alone, the kernel tells the server to stop.
         self.child = subprocess.Popen(
@@ -33,36 +34,40 @@ class Server:
         self.log.start()
 
     def pass_on(self):
-        """Passes the server's messages on to the trial's log, and keeps the last one."""
+        """Passes the server's messages on to the trial's log, and keeps some of them."""
         for line in self.child.stdout:
             sys.stderr.buffer.write(line)
             sys.stderr.buffer.flush()
-            self.last_words = line.decode(errors="replace").strip() or self.last_words
+            self.words = [*self.words[:KEPT - 1], line.decode(errors="replace").strip()]  # the first ones and the last
 
-    def await_answer(self, site, port, is_up, over):
-        """What the server's first answer says; None if `over` was set before.
+    @property
+    def last_words(self):
+        return next((line for line in reversed(self.words) if line), "none")
 
-        It is not asked before `is_up` says of its process that all of its workers are there.
+    def await_answer(self, site, find_port, over):
+        """The server's port, and what its first answer says; None if `over` was set before.
+
+        It is not asked before `find_port` says of its process that all of its workers are there, by naming the port.
         """
         deadline, trouble = time.monotonic() + STARTING_S, "not all of its workers started"
         while time.monotonic() < deadline and not over.is_set():
             if self.child.poll() is not None:
                 raise self.ended("before it was ready")
             try:
-                if is_up(self.child.pid):
-                    return probe.ask(site, port, ANSWERING_S)
+                if port := find_port(self.child.pid):
+                    return port, probe.ask(site, port, ANSWERING_S)
             except OSError as error:
                 trouble = error
             over.wait(BETWEEN_S)
         if over.is_set():
             return None
         raise Failure("other", f"{self.name} was started and did not become ready within {STARTING_S} s: {trouble}; "
-                               f"its last words: {self.last_words or 'none'}")
+                               f"its last words: {self.last_words}")
 
     def ended(self, when):
         self.log.join(STOPPING_S)
         return Failure("other", f"{self.name} ended with status {self.child.returncode} {when}; "
-                                f"its last words: {self.last_words or 'none'}")
+                                f"its last words: {self.last_words}")
 
     def watch(self, over):
         """Sets `over` when the server has ended."""
@@ -88,18 +93,19 @@ class Server:
         self.log.join(STOPPING_S)
 
 
-def serve(server, site, port, is_up, configured):
+def serve(server, site, find_port, configured):
     """Says `ready` when the server answers, and `done` when it was told to stop and has stopped.
 
-    `configured` says what is in force; what the answer said of it is added.
+    `find_port` gets a process and says its port once all of its workers are there. `configured` gets the port and says what
+    is in force; what the answer said of it is added.
     """
     over = threading.Event()
     told = []
     contract.Commands(on_stop=lambda: (told.append("stop"), over.set()))
     try:
-        answer = server.await_answer(site, port, is_up, over)
-        if answer is not None:
-            contract.emit("ready", port=port, configured={**configured(), **answer})
+        if (found := server.await_answer(site, find_port, over)) is not None:
+            port, answer = found
+            contract.emit("ready", port=port, configured={**configured(port), **answer})
             server.watch(over)
             over.wait()
         if not told:
@@ -123,9 +129,13 @@ def children(pid):
     return found
 
 
-def threads(pid):
-    """How many threads a process has."""
-    return len(os.listdir(f"/proc/{pid}/task"))
+def threads(pid, name=""):
+    """How many threads a process has whose names begin so."""
+    found = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/comm", encoding="utf-8", errors="replace") as file:
+            found += file.read().startswith(name)
+    return found
 
 
 def allow_many_files():

@@ -2,21 +2,24 @@
 
 import socket
 
+import probe_quic
 from contract import Failure
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS, PING, WINDOW_UPDATE, ACK = 4, 6, 8, 1  # types of frames and a flag, RFC 9113, section 6
-INITIAL_WINDOW_SIZE = 4  # a setting, section 6.5.2
+MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE = 3, 4  # settings, section 6.5.2
 DEFAULT_WINDOW = 65535
 
 
 def ask(site, port, patience):
     """Returns what the server's answer says of its configuration. OSError: it does not answer (yet)."""
+    if site.is_quic:
+        return probe_quic.ask(site, port, patience)
     sock = socket.create_connection((str(site.address), port), timeout=patience)
     try:
         if site.is_secure:
             sock = handshake(sock, site.alpn)
-        return windows(sock) if site.is_http2 else status(sock)
+        return settings(sock) if site.is_http2 else status(sock)
     finally:
         sock.close()
 
@@ -43,24 +46,35 @@ def status(sock):
     return {}
 
 
-def windows(sock):
-    """The windows that the server grants: what it announces before it answers a PING."""
+def settings(sock):
+    """The windows and streams that the server grants: what it announces before it answers two PINGs.
+
+    Two, because Envoy answers the first one before it has announced all.
+    """
     sock.sendall(PREFACE + frame(SETTINGS, b"") + frame(PING, bytes(8)))
-    stream, connection, settings_came = DEFAULT_WINDOW, DEFAULT_WINDOW, False
+    said, connection, answered = None, DEFAULT_WINDOW, False
     while True:
         head = receive(sock, 9)
         kind, flags, payload = head[3], head[4], receive(sock, int.from_bytes(head[:3], "big"))
         if kind == SETTINGS and not flags & ACK:
-            settings_came = True
-            for at in range(0, len(payload), 6):
-                if int.from_bytes(payload[at:at + 2], "big") == INITIAL_WINDOW_SIZE:
-                    stream = int.from_bytes(payload[at + 2:at + 6], "big")
-        elif not settings_came:
+            said = {**(said or {}), **pairs(payload)}
+        elif said is None:
             raise Failure("protocol", f"the server's HTTP/2 connection does not begin with SETTINGS but with {head!r}")
         elif kind == WINDOW_UPDATE and not any(head[5:9]):
             connection += int.from_bytes(payload, "big")
+        elif kind == PING and flags & ACK and not answered:
+            answered = True
+            sock.sendall(frame(PING, bytes(8)))
         elif kind == PING and flags & ACK:
-            return {"stream_window": stream, "connection_window": connection}
+            streams = {"streams": said[MAX_CONCURRENT_STREAMS]} if MAX_CONCURRENT_STREAMS in said else {}
+            return {"stream_window": said.get(INITIAL_WINDOW_SIZE, DEFAULT_WINDOW), "connection_window": connection,
+                    **streams}
+
+
+def pairs(payload):
+    """The settings of a frame: numbers of two bytes with values of four."""
+    return {int.from_bytes(payload[at:at + 2], "big"): int.from_bytes(payload[at + 2:at + 6], "big")
+            for at in range(0, len(payload), 6)}
 
 
 def frame(kind, payload):

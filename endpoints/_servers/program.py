@@ -16,40 +16,47 @@ from contract import Failure
 # Where Debian puts servers, which is not on every user's path.
 PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 
+# An endpoint's name is that of its folder.
+NAME = os.path.basename(os.path.dirname(os.path.abspath(sys.argv[0])))
+
 
 class Program:
-    """A web server: its program, the Debian package that has it, and the pattern of its version in what `-v` prints."""
+    """A web server: how its program is called and asked for its version, and what it can honour of a spec."""
 
-    def __init__(self, library, program, package, version):
-        self.library, self.program, self.package, self.version = library, program, package, version
+    def __init__(self, library, program, honours, version, ask=("-v",), language="C"):
+        """`version`: the pattern of the version in the answer. `honours`: see site_spec."""
+        self.library, self.program, self.honours = library, program, honours
+        self.version, self.ask, self.language = version, ask, language
 
     def path(self):
         if (path := shutil.which(self.program, path=PATH)) is None:
-            raise Failure("other", f"there is no program `{self.program}`; install {self.library} with "
-                                   f"`apt-get install {self.package}`")
+            raise Failure("other", f"there is no program `{self.program}`; `wirelab endpoints install {NAME}` "
+                                   "says what is missing")
         return path
 
     def describe(self):
-        said = subprocess.run([self.path(), "-v"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        said = subprocess.run([self.path(), *self.ask], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               check=False).stdout
         if (version := re.search(self.version, said)) is None:
-            raise Failure("other", f"`{self.program} -v` names no version: {said.strip()}")
+            raise Failure("other", f"`{self.program} {' '.join(self.ask)}` names no version: {said.strip()}")
         return {
             "contract": contract.VERSION,
-            "name": os.path.basename(os.path.dirname(os.path.abspath(sys.argv[0]))),
+            "name": NAME,
             "library": self.library,
             "version": version[1],
-            "language": "C",
-            "server": {"protocols": list(site_spec.ALPN), "features": site_spec.FEATURES},
+            "language": self.language,
+            "server": {"protocols": list(self.honours), "features": site_spec.FEATURES},
         }
 
 
 def main(program, run):
     """`run` gets the site, the program's path, and a folder with links to what the spec names."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--program", help="where the server's program was installed; absent: it is looked for")
     parser.add_argument("role", choices=["describe", "server"])
     parser.add_argument("--spec", metavar="FILE")
     arguments = parser.parse_args()
+    program.program = arguments.program or program.program
     if arguments.role == "describe":
         try:
             print(json.dumps(program.describe()))
@@ -62,10 +69,10 @@ def main(program, run):
 
 
 def serve(program, run, spec):
-    site = site_spec.Site(contract.read_spec(spec))
+    site = site_spec.Site(contract.read_spec(spec), program.honours)
     # Beside the spec: what is left behind when this process is killed goes with the rest of the run.
     beside = os.path.dirname(os.path.abspath(spec))
-    with tempfile.TemporaryDirectory(prefix=f"{program.program}-", dir=beside) as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{NAME}-", dir=beside) as folder:
         link(site, folder)
         run(site, program.path(), folder)
 

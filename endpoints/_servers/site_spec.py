@@ -5,24 +5,46 @@ import ipaddress
 from contract import Failure, Fields, Unsupported
 
 # What each protocol needs: its ALPN, or nothing where it has no TLS.
-ALPN = {"h1c": None, "h1": "http/1.1", "h2c": None, "h2": "h2"}
+ALPN = {"h1c": None, "h1": "http/1.1", "h2c": None, "h2": "h2", "h3": "h3"}
 FEATURES = ["files"]  # what a web server does by itself; the others would measure a module or a script
 
-LARGEST_WINDOW = 2**31 - 1  # bytes, RFC 9113, section 6.9.1
+LARGEST_WINDOW = 2**31 - 1  # bytes in HTTP/2, RFC 9113, section 6.9.1
+LARGEST_BUFFER = 2**31 - 1  # bytes, an int of setsockopt(2)
+
+
+class Anything:
+    """All values, of a field whose value is checked elsewhere."""
+
+    def __contains__(self, _):
+        return True
+
+
+ANYTHING, FLAG = Anything(), [True, False]
+
+# An endpoint says by a table what its server can honour: for each protocol the fields that a spec may set, each with its
+# possible values. These are the options that the kernel keeps for whatever server.
+OF_TCP = {"congestion": ["cubic", "bbr", "reno"], "no_delay": FLAG, "fast_open": FLAG}
+OF_UDP = {"udp_send_buffer": range(1, LARGEST_BUFFER + 1), "udp_receive_buffer": range(1, LARGEST_BUFFER + 1)}
+
+# nginx and httpd announce any stream window, and always the largest connection window.
+HTTP2_WINDOWS = {"stream_window": range(1, LARGEST_WINDOW + 1), "connection_window": [LARGEST_WINDOW]}
 
 
 class Site:
-    def __init__(self, spec):
+    def __init__(self, spec, honours):
+        """`honours`: the table."""
         drop_nulls(spec)
-        self.protocol = spec.choose("protocol", list(ALPN))
+        self.protocol = spec.choose("protocol", list(honours))
+        self.honours = honours[self.protocol]
         self.address = parse_address(spec.take("address"))
         self.port = spec.count("port", least=0)
-        spec.take("server_name")  # one site answers to every name
+        self.server_name = spec.take("server_name")
         for feature in spec.take("features"):
             if feature not in FEATURES:
                 raise Unsupported(f"features: `{feature}`; supported: {', '.join(FEATURES)}")
         self.document_root = spec.take("document_root", None)
-        self.threads = spec.count("threads") if "threads" in spec.left else None
+        self.threads = self.honour(spec, "threads")
+        self.qlog_dir = self.honour(spec, "qlog_dir")
         self.read_tls(spec)
         self.read_transport(spec)
         spec.end()  # every field that is left would be ignored: unsupported
@@ -30,6 +52,22 @@ class Site:
     @property
     def is_http2(self):
         return self.protocol in ("h2c", "h2")
+
+    @property
+    def is_quic(self):
+        return self.protocol == "h3"
+
+    def honour(self, fields, name, otherwise=None):
+        """Takes a field if the server can honour it; absent, its value is `otherwise`."""
+        if name not in fields.left:
+            return otherwise
+        value, possible = fields.take(name), self.honours.get(name, [])
+        # In Python, True is 1 and so within a range.
+        if value not in possible or isinstance(possible, range) and isinstance(value, bool):
+            supported = f"; supported: {', '.join(map(str, possible))}" if possible and isinstance(possible, list) else ""
+            raise Unsupported(
+                f"{fields.where}: with {self.protocol} this server cannot honour `{name}` = {value!r}{supported}")
+        return value
 
     def read_tls(self, spec):
         self.alpn = ALPN[self.protocol]
@@ -42,28 +80,25 @@ class Site:
             tls = spec.inner("tls")
             drop_nulls(tls)
             self.certificate, self.key = tls.take("certificate"), tls.take("key")
-            self.key_log = tls.take("key_log", None)
-            self.early_data = tls.choose("early_data", [True, False])
-            self.resumption = tls.choose("resumption", [True, False]) or self.early_data
+            self.key_log = self.honour(tls, "key_log")
+            self.early_data = tls.choose("early_data", FLAG)
+            if self.early_data and not self.honours.get("early_data"):
+                raise Unsupported(f"tls: with {self.protocol} this server has no 0-RTT (`early_data`)")
+            self.resumption = tls.choose("resumption", FLAG) or self.early_data
             tls.end()
 
     def read_transport(self, spec):
         transport = Fields(spec.take("transport", {}), "transport")
         drop_nulls(transport)
-        self.congestion = transport.choose("congestion", [None, "cubic", "bbr", "reno"], None)
-        self.no_delay = transport.choose("no_delay", [True, False], True)
-        self.fast_open = transport.choose("fast_open", [True, False], False)
-        self.stream_window = None
-        if self.is_http2:
-            self.read_windows(transport)
+        self.congestion = self.honour(transport, "congestion")
+        self.no_delay = self.honour(transport, "no_delay", otherwise=True)
+        self.fast_open = self.honour(transport, "fast_open", otherwise=False)
+        self.stream_window = self.honour(transport, "stream_window")
+        self.connection_window = self.honour(transport, "connection_window")
+        self.send_buffer = self.honour(transport, "udp_send_buffer")
+        self.receive_buffer = self.honour(transport, "udp_receive_buffer")
+        self.gso, self.gro = self.honour(transport, "gso"), self.honour(transport, "gro")
         transport.end()
-
-    def read_windows(self, transport):
-        """Both servers announce any stream window, and always the largest connection window that HTTP/2 has."""
-        self.stream_window = transport.count("stream_window") if "stream_window" in transport.left else None
-        if self.stream_window is not None and self.stream_window > LARGEST_WINDOW:
-            raise Unsupported(f"transport: `stream_window` = {self.stream_window}; HTTP/2 has at most {LARGEST_WINDOW}")
-        transport.choose("connection_window", [LARGEST_WINDOW], LARGEST_WINDOW)
 
 
 def drop_nulls(fields):

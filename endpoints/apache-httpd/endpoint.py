@@ -2,18 +2,26 @@
 
 import os
 
+import choices
 import life
 import program
 import sockets
-from contract import Failure, Unsupported
+from contract import Failure
+from site_spec import ANYTHING, HTTP2_WINDOWS, OF_TCP
 
-HTTPD = program.Program("Apache httpd", "apache2", "apache2-bin", r"Apache/([\d.]+)")
 MODULES = "/usr/lib/apache2/modules"  # of the Debian package
+
+MOST_THREADS = 20_000  # httpd's MAX_THREAD_LIMIT
+
+# httpd sets TCP_NODELAY on every connection. Two pools of threads serve HTTP/2: no one number is true of both.
+HTTP1 = {**OF_TCP, "no_delay": [True], "threads": range(1, MOST_THREADS + 1)}
+HTTP2 = {**OF_TCP, "no_delay": [True], **HTTP2_WINDOWS}
+HONOURS = {"h1c": HTTP1, "h1": {**HTTP1, "key_log": ANYTHING}, "h2c": HTTP2, "h2": {**HTTP2, "key_log": ANYTHING}}
+
+HTTPD = program.Program("Apache httpd", "apache2", HONOURS, r"Apache/([\d.]+)")
 
 PROTOCOLS = {"h1c": "http/1.1", "h1": "http/1.1", "h2c": "h2c", "h2": "h2"}  # httpd's names
 OTHER_THREADS = 2  # in a child, beside those that serve requests: the main one, and the one that listens
-MOST_THREADS = 20_000  # httpd's MAX_THREAD_LIMIT
-CONNECTIONS = 4096  # to hold at least, as many as an nginx worker here
 
 CONFIGURATION = """\
 {modules}
@@ -27,7 +35,7 @@ DefaultRuntimeDir .
 ErrorLog /dev/stderr
 LogLevel error
 {threads}
-KeepAliveTimeout 86400
+KeepAliveTimeout {idle}
 MaxKeepAliveRequests 0
 EnableSendfile On
 DocumentRoot documents
@@ -44,7 +52,7 @@ Alias /wirelab-not-there not-there.asis
     SetHandler send-as-is
 </Location>
 {tls}
-{window}
+{http2}
 """
 
 # As Debian configures it, but for the limits that would end a process or refuse a connection amid a trial.
@@ -73,6 +81,9 @@ SSLEngine on
 SSLProtocol -all +TLSv1.3
 SSLCertificateFile certificate.pem
 SSLCertificateKeyFile key.pem
+SSLCipherSuite TLSv1.3 {ciphers}
+SSLHonorCipherOrder on
+SSLOpenSSLConfCmd Groups {group}
 {tickets}
 """
 
@@ -82,10 +93,11 @@ NOT_THERE = "Status: 404 Not Found\nContent-Type: text/plain\n\n"
 
 
 def run(site, path, folder):
-    refuse(site)
+    if not os.path.isdir(MODULES):
+        raise Failure("other", f"there is no folder {MODULES}; install Apache httpd with `apt-get install apache2-bin`")
     with open(os.path.join(folder, "not-there.asis"), "w", encoding="ascii") as file:
         file.write(NOT_THERE)
-    held = sockets.bind(site)  # until httpd has the port
+    held = sockets.hold(site)  # until httpd has the port
     port = held.getsockname()[1]
     with open(os.path.join(folder, "httpd.conf"), "w", encoding="utf-8") as file:
         file.write(configuration(site, port))
@@ -95,19 +107,19 @@ def run(site, path, folder):
         privileges=["--securebits", "+no_setuid_fixup"] if os.geteuid() == 0 else [],
         environment={"SSLKEYLOGFILE": os.path.abspath(site.key_log)} if site.key_log else {})
 
-    def is_up(pid):
+    def find_port(pid):
         """It writes the file after it has bound the port."""
-        return os.path.exists(os.path.join(folder, "httpd.pid")) and workers(pid) >= (site.threads or AT_START)
+        bound = os.path.exists(os.path.join(folder, "httpd.pid"))
+        return port if bound and workers(pid) >= (site.threads or AT_START) else None
 
-    def configured():
+    def configured(_):
         held.close()
-        listener = sockets.borrow(server.child.pid, port)
-        sockets.apply(listener, site)
-        facts = sockets.in_force(listener)
+        [listener] = sockets.borrow(server.child.pid, port)
+        facts = sockets.settle([listener], site)
         listener.close()
         return facts if site.is_http2 else {**facts, "threads": workers(server.child.pid)}
 
-    life.serve(server, site, port, is_up, configured)
+    life.serve(server, site, find_port, configured)
 
 
 def workers(pid):
@@ -115,32 +127,23 @@ def workers(pid):
     return sum(life.threads(child) - OTHER_THREADS for child in life.children(pid))
 
 
-def refuse(site):
-    if not os.path.isdir(MODULES):
-        raise Failure("other", f"there is no folder {MODULES}; install Apache httpd with `apt-get install apache2-bin`")
-    if site.early_data:
-        raise Unsupported("tls: Apache httpd has no 0-RTT (`early_data`)")
-    if not site.no_delay:
-        raise Unsupported("transport: Apache httpd sets TCP_NODELAY on every connection (`no_delay` = false)")
-    if site.threads and site.is_http2:
-        raise Unsupported("Apache httpd serves HTTP/2 by two pools of threads; no one number is true of both (`threads`)")
-    if site.threads and site.threads > MOST_THREADS:
-        raise Unsupported(f"Apache httpd has at most {MOST_THREADS} threads in a process (`threads`)")
-
-
 def configuration(site, port):
     modules = ["mpm_event", "authz_core", "alias", "asis"] + ["ssl"] * site.is_secure + ["http2"] * site.is_http2
-    host = f"[{site.address}]" if site.address.version == 6 else site.address
-    tickets = "SSLSessionTickets on" if site.resumption else NO_TICKETS
+    tls = TLS.format(ciphers=":".join(choices.CIPHERS), group=choices.GROUP,
+                     tickets="SSLSessionTickets on" if site.resumption else NO_TICKETS)
     threads = DEFAULT_THREADS
     if site.threads:
-        threads = SET_THREADS.format(threads=site.threads, factor=max(2, CONNECTIONS // site.threads))
+        threads = SET_THREADS.format(threads=site.threads, factor=max(2, choices.CONNECTIONS // site.threads))
     return CONFIGURATION.format(
         modules="\n".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in modules),
-        user="User www-data\nGroup www-data" if os.geteuid() == 0 else "", listen=f"{host}:{port}",
-        backlog=sockets.BACKLOG, protocol=PROTOCOLS[site.protocol], threads=threads,
-        tls=TLS.format(tickets=tickets) if site.is_secure else "",
-        window=f"H2WindowSize {site.stream_window}" if site.stream_window else "")
+        user="User www-data\nGroup www-data" if os.geteuid() == 0 else "", listen=f"{sockets.host(site)}:{port}",
+        backlog=choices.BACKLOG, protocol=PROTOCOLS[site.protocol], threads=threads, idle=choices.IDLE_S,
+        tls=tls if site.is_secure else "", http2=http2(site) if site.is_http2 else "")
+
+
+def http2(site):
+    lines = [f"H2MaxSessionStreams {choices.STREAMS[site.protocol]}"]
+    return "\n".join(lines + [f"H2WindowSize {site.stream_window}"] * bool(site.stream_window))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+../_template/contract.py

@@ -1,0 +1,1 @@
+../_servers/site_spec.py
