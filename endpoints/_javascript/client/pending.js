@@ -1,0 +1,78 @@
+// What a library is given to report to: it ends once, by success or by failure, and whatever comes later is not heard.
+
+import { Failure } from '../contract.js';
+
+class Pending {
+  settled = false;
+  /** What gives up the work; set by the library, called by the engine after it has failed this by a deadline. */
+  abandon = () => {};
+
+  constructor() {
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
+  fail(failure) {
+    if (this.settled) return;
+    this.settled = true;
+    this.reject(failure);
+  }
+}
+
+/** A connection that is being opened. */
+export class Attempt extends Pending {
+  done(connection) {
+    if (this.settled) return connection.destroy();
+    this.settled = true;
+    this.resolve(connection);
+  }
+}
+
+/** A request that is under way. The library notes what it sees as it comes. */
+export class Exchange extends Pending {
+  status = null;
+  firstByte = null;
+  bytesIn = 0;
+  bytesOut = 0;
+
+  /** `sink` is shown the body's pieces. */
+  constructor(sink = null) {
+    super();
+    this.sink = sink;
+  }
+
+  head(status, at) {
+    this.status = status;
+    this.firstByte ??= at;
+  }
+
+  piece(bytes) {
+    this.bytesIn += bytes.length;
+    if (this.sink !== null) this.sink(bytes);
+  }
+
+  /** The response is complete. */
+  done(at) {
+    if (this.settled) return;
+    this.settled = true;
+    this.resolve(at);
+  }
+}
+
+/** Whether a complete response is the right one; throws if it is not. */
+export function judge(job, exchange) {
+  const { status, bytesIn } = exchange;
+  const said = `the server answered with status ${status}`;
+  if (job.expect === null) {
+    // Measuring a redirect instead of what it leads to would be a wrong number that looks right. 304 is no redirect.
+    if (status >= 300 && status < 400 && status !== 304) throw new Failure('status', `${said}, which is not followed`);
+    if (status >= 400) throw new Failure('status', said);
+    return;
+  }
+  if (status !== job.expect.status) throw new Failure('status', `${said} instead of ${job.expect.status}`);
+  const size = `the response has ${bytesIn} bytes instead of ${job.expect.size}`;
+  if (bytesIn < job.expect.size) throw new Failure('truncated', size);
+  if (bytesIn > job.expect.size) throw new Failure('digest', size);
+}
