@@ -1,0 +1,39 @@
+package wirelab;
+
+import wirelab.client.Transport;
+import wirelab.contract.ClientSpec;
+import wirelab.contract.Failure;
+import wirelab.contract.Role;
+import wirelab.contract.ServerSpec;
+import wirelab.server.Running;
+import wirelab.server.Site;
+
+/** What an endpoint adds to the shared code: its library. A role that it does not play is null. */
+public interface Library {
+    /** The endpoint's name, the same as its folder's. */
+    String endpoint();
+
+    /** The library that is measured. */
+    String name();
+
+    /** Its version, as the library tells it. */
+    String version();
+
+    default Role server() {
+        return null;
+    }
+
+    default Role client() {
+        return null;
+    }
+
+    /** Starts a server. Takes from the spec what it honours; what it leaves there is refused afterwards. */
+    default Running serve(ServerSpec spec, Site site) throws Failure {
+        throw new UnsupportedOperationException();
+    }
+
+    /** Builds a client, with nothing connected. Takes from the spec what it honours; what it leaves there is refused. */
+    default Transport client(ClientSpec spec) throws Failure {
+        throw new UnsupportedOperationException();
+    }
+}

@@ -1,0 +1,148 @@
+package wirelab.client;
+
+import java.util.SplittableRandom;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import wirelab.contract.ClientSpec;
+
+/** A period in which requests are sent by the schedule: the warm-up or the measured window. */
+final class Period {
+    private final Engine engine;
+    private final ClientSpec spec;
+    private final Pool pool;
+    private final long start;
+    private final Limit limit;
+    private final SplittableRandom random;
+    private final CountDownLatch over = new CountDownLatch(1);
+    /** Workers, or arrivals and those who bring them. */
+    private final AtomicLong under = new AtomicLong(1);
+    /** Once all have arrived: until when those that wait for a lane may still start. */
+    private volatile long patience = Exchange.NEVER;
+
+    Period(Engine engine, Pool pool, ClientSpec.Extent extent, long start, long stream) {
+        this.engine = engine;
+        this.spec = engine.spec;
+        this.pool = pool;
+        this.start = start;
+        this.limit = new Limit(extent, start);
+        this.random = new SplittableRandom(spec.seed * 0x9e3779b97f4a7c15L + stream);
+    }
+
+    /** Sends all requests, and returns when none is in flight. */
+    void run() throws InterruptedException {
+        if (spec.workers > 0) {
+            Worker[] workers = new Worker[spec.workers];
+            for (int i = 0; i < workers.length; i++) {
+                workers[i] = new Worker(random.split());
+            }
+            under.addAndGet(workers.length);
+            for (Worker worker : workers) {
+                worker.next();
+            }
+        } else {
+            dispatch();
+        }
+        left();
+        over.await();
+        engine.throwCrash();
+    }
+
+    private void left() {
+        if (under.decrementAndGet() == 0) {
+            over.countDown();
+        }
+    }
+
+    /** Ends at once: something is wrong with the program itself. */
+    void crash() {
+        over.countDown();
+    }
+
+    /** Starts a request at each arrival, whatever became of the earlier ones. */
+    private void dispatch() {
+        Arrivals arrivals = new Arrivals(spec.ratePerS, spec.poisson ? random.split() : null);
+        for (long at = start + arrivals.next(); limit.take(at); at = start + arrivals.next()) {
+            for (long wait = at - System.nanoTime(); wait > 0; wait = at - System.nanoTime()) {
+                LockSupport.parkNanos(wait);
+            }
+            under.incrementAndGet();
+            pool.take(new Arrival(at));
+        }
+        patience = System.nanoTime() + spec.requestNs;
+    }
+
+    /** A request of an open loop. Where it waits for a lane, its response time runs. */
+    private final class Arrival implements Pool.Taker, Lane.Passenger {
+        private final long intended;
+
+        Arrival(long intended) {
+            this.intended = intended;
+        }
+
+        @Override
+        public void with(Lane lane) {
+            long last = patience;
+            if (last != Exchange.NEVER && System.nanoTime() - last > 0) {
+                engine.keepUnsent(lane, intended);
+                pool.put(lane);
+                left();
+            } else {
+                lane.carry(intended, null, false, this);
+            }
+        }
+
+        @Override
+        public void arrived(Lane lane, Exchange exchange) {
+            pool.put(lane);
+            left();
+        }
+    }
+
+    /** One worker of a closed loop: sends, waits for the response, pauses, and sends again. */
+    private final class Worker implements Pool.Taker, Lane.Passenger {
+        private final SplittableRandom pauses;
+        /** More than one: the response was there before sending had returned. A loop takes the place of recursion. */
+        private final AtomicInteger steps = new AtomicInteger();
+        private volatile long intended = start;
+
+        Worker(SplittableRandom pauses) {
+            this.pauses = pauses;
+        }
+
+        void next() {
+            if (steps.getAndIncrement() == 0) {
+                do {
+                    engine.guarded(() -> pool.take(this));
+                } while (steps.decrementAndGet() > 0);
+            }
+        }
+
+        @Override
+        public void with(Lane lane) {
+            long now = System.nanoTime();
+            // Judged by the moment of starting, which is what "none starts after the end" is about.
+            if (!limit.take(now - intended > 0 ? now : intended)) {
+                pool.put(lane);
+                left();
+                return;
+            }
+            lane.carry(intended, null, false, this);
+        }
+
+        @Override
+        public void arrived(Lane lane, Exchange exchange) {
+            pool.put(lane);
+            if (spec.pause.isNone()) {
+                intended = System.nanoTime();
+                next();
+                return;
+            }
+            long range = spec.pause.maxNs() - spec.pause.minNs();
+            intended = exchange.end + spec.pause.minNs() + (range == 0 ? 0 : pauses.nextLong(range + 1));
+            engine.timer.schedule(this::next, intended - System.nanoTime(), TimeUnit.NANOSECONDS);
+        }
+    }
+}

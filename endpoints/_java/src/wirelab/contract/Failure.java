@@ -1,0 +1,13 @@
+package wirelab.contract;
+
+/** Something failed: what was attempted, and what happened. Without a stack trace, because a failed request is no bug. */
+public final class Failure extends Exception {
+    private static final long serialVersionUID = 1;
+
+    public final ErrorKind kind;
+
+    public Failure(ErrorKind kind, String message) {
+        super(message, null, false, false);
+        this.kind = kind;
+    }
+}

@@ -1,0 +1,48 @@
+package wirelab.jdk;
+
+import java.util.List;
+import wirelab.Endpoint;
+import wirelab.Library;
+import wirelab.client.Transport;
+import wirelab.contract.ClientSpec;
+import wirelab.contract.Failure;
+import wirelab.contract.Protocol;
+import wirelab.contract.Role;
+import wirelab.net.Hosts;
+
+/** The client of the JDK, `java.net.http.HttpClient`. */
+public final class Main implements Library {
+    public static void main(String[] arguments) {
+        Hosts.prepare();
+        System.setProperty("java.nio.channels.spi.SelectorProvider", Channels.class.getName());
+        // A request that fails is a record; it is not for the library to try again.
+        System.setProperty("jdk.httpclient.disableRetryConnect", "true");
+        System.setProperty("jdk.httpclient.redirects.retrylimit", "1");
+        Endpoint.run(new Main(), arguments);
+    }
+
+    @Override
+    public String endpoint() {
+        return "java-jdk";
+    }
+
+    @Override
+    public String name() {
+        return "java.net.http.HttpClient";
+    }
+
+    @Override
+    public String version() {
+        return Runtime.version().toString();
+    }
+
+    @Override
+    public Role client() {
+        return new Role(List.of(Protocol.H1C, Protocol.H1, Protocol.H2), List.of("files", "echo", "bytes", "delay"));
+    }
+
+    @Override
+    public Transport client(ClientSpec spec) throws Failure {
+        return new JdkTransport(spec);
+    }
+}
