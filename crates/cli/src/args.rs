@@ -170,6 +170,8 @@ pub enum Format {
     Comparisons,
     /// CSV, which level is the best under which conditions: one row per condition, metric and level
     Contests,
+    /// CSV, clients against servers: one row per pair, condition and metric
+    Pairs,
     /// JSON
     Json,
 }

@@ -16,7 +16,7 @@ fn a_run_ends_in_every_form_of_report() {
     for file in ["manifest.json", "journal.jsonl", "report.html"] {
         assert!(path.join(file).metadata().unwrap().len() > 100, "{file}");
     }
-    for format in ["terminal", "markdown", "html", "csv", "comparisons", "json"] {
+    for format in ["terminal", "markdown", "html", "csv", "comparisons", "contests", "json"] {
         let report = run(folder.path(), &["report", "--format", format]).with_status(0);
         assert!(report.out.len() > 200, "{format}: {}", report.out);
         assert!(!report.out.contains("NaN"), "{format} shows NaN");
@@ -55,6 +55,40 @@ fn a_study_takes_what_is_installed_and_the_report_says_what_is_missing() {
     assert!(text.contains("3 trials of 3 cells in 1 complete block"), "{text}");
     let plan = command(&["run", "cluster-http3", "--plan"]);
     assert!(!plan.contains("  implementation=nginx-h1") && plan.contains("! Left out"), "{plan}");
+}
+
+#[test]
+fn a_study_of_all_pairs_takes_what_is_installed_and_its_run_names_it() {
+    let folder = tempdir().unwrap();
+    let command = |args: &[&str], status| {
+        let mut command = wirelab(folder.path(), args);
+        // Endpoints of whoever runs the tests are none of this one's.
+        command.env_remove("WIRELAB_ENDPOINTS").env("HOME", folder.path()).env_remove("XDG_DATA_HOME");
+        said(command.output().unwrap()).with_status(status)
+    };
+    let all = ["run", "pairs", "--preset", "smoke", "--lab", "fake", "--quiet"];
+    let alone = command(&all, 2).err;
+    assert!(
+        alone.contains("no endpoint besides those that the study names") && alone.contains("wirelab endpoints"),
+        "{alone}"
+    );
+    for (name, toml) in
+        [("one", "name = 'one'\ncommand = ['true']"), ("two", "name = 'two'\ncommand = ['true']"), ("odd", "x")]
+    {
+        let endpoint = folder.path().join("endpoints").join(name);
+        fs::create_dir_all(&endpoint).unwrap();
+        fs::write(endpoint.join("endpoint.toml"), toml).unwrap();
+    }
+    let text = command(&all, 0).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["HTTP/3, 9 pairs: 9 work.", "the endpoint `odd` cannot be used: `client=odd`, `server=odd`"] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
+    // The endpoints are gone, and the run still knows them.
+    fs::remove_dir_all(folder.path().join("endpoints")).unwrap();
+    command(&["resume", "--quiet"], 0);
+    let table = command(&["report", "--format", "pairs"], 0).out;
+    let works = table.lines().filter(|line| line.contains(",one,two,works,1,0,0,"));
+    assert_eq!((works.count(), table.lines().count()), (3, 1 + 3 * 9));
 }
 
 #[test]

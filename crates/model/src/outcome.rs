@@ -25,6 +25,9 @@ pub enum Outcome {
     },
 }
 
+/// How the reason of a trial begins that was not run, because its cell had been given up.
+pub const NOT_RUN: &str = "not run, because";
+
 impl Outcome {
     /// A failed outcome.
     pub fn failed(blame: Blame, reason: impl Into<String>) -> Self {

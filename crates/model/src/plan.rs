@@ -107,6 +107,9 @@ pub struct Job {
     pub resumption: Resumption,
     /// Time-outs.
     pub timeouts: Timeouts,
+    /// How long requests that time out one after the other are waited for.
+    #[serde(default = "ten_minutes")]
+    pub patience: Span,
     /// What is recorded.
     pub recording: Recording,
     /// Transport settings of both sides. A setting that the protocol does not have is absent.
@@ -118,6 +121,12 @@ pub struct Job {
     pub server_threads: Option<u16>,
     /// Threads of the client.
     pub client_threads: Option<u16>,
+}
+
+/// How long requests that time out one after the other are waited for, where a study says nothing.
+#[must_use]
+pub const fn ten_minutes() -> Span {
+    Span::from_secs(600)
 }
 
 impl Job {
@@ -146,6 +155,7 @@ impl Job {
             warm_up: None,
             resumption: Resumption::None,
             timeouts: Timeouts { connect_ns: 1_000_000_000, request_ns: 2_000_000_000 },
+            patience: ten_minutes(),
             recording: Recording::Samples,
             transport: Transport::default(),
             more_observers: Vec::new(),

@@ -23,7 +23,8 @@ pub struct Settings {
     /// What client and server speak. Required.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
-    /// The endpoint that plays both roles. Default: `builtin`.
+    /// The endpoint that plays both roles. Default: `builtin`. As a level of a factor, `installed` stands for every endpoint that is
+    /// installed and speaks the protocol in that role; so it does for `server` and `client`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// The endpoint that plays the server. Default: `endpoint`.
@@ -153,6 +154,11 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recording: Option<Recording>,
 
+    /// What becomes of transport settings that the study leaves alone: `same`, the defaults named here, so that libraries are
+    /// compared under equal conditions (one that cannot be set so refuses), or `library`, each library's own choice, which the report
+    /// shows. Default: `same`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport_defaults: Option<TransportDefaults>,
     /// Congestion control of TCP and QUIC: `cubic`, `bbr` or `reno`. Default: `cubic`, for parity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<Congestion>,
@@ -190,6 +196,10 @@ pub struct Settings {
     /// The deadline of a request, connecting included. Default: `10 s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_timeout: Option<Span>,
+    /// How long requests that time out one after the other are waited for, before and in the measured window, until the client is
+    /// taken to hang. Default: `10 min`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patience: Option<Span>,
     /// Observers of these cells besides those of the study, by name: to measure what an observer costs. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more_observers: Option<Vec<String>>,
@@ -215,6 +225,16 @@ pub enum Exchange {
     Delay,
     /// GET of an address that redirects to itself.
     Redirect,
+}
+
+/// What becomes of transport settings that a study leaves alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TransportDefaults {
+    /// They are the same for all.
+    Same,
+    /// Each library does as it does.
+    Library,
 }
 
 /// How connections are used, as a study writes it.

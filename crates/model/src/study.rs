@@ -224,11 +224,15 @@ pub struct Blocks {
     pub budget: Option<Span>,
     /// The study ends when every interval of the first metric is narrower than this on both sides. Default: `5 %`.
     pub precision: Share,
+    /// A cell is given up when this many of its trials in a row were refused, or failed by the fault of server or client, in the same
+    /// way: its further trials are not run, and end with that reason. Default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub give_up_after: Option<u32>,
 }
 
 impl Default for Blocks {
     fn default() -> Self {
-        Self { min: 10, max: 30, budget: None, precision: Share(0.05) }
+        Self { min: 10, max: 30, budget: None, precision: Share(0.05), give_up_after: None }
     }
 }
 

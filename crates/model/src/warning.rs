@@ -1,5 +1,6 @@
 //! Rules of measurement that a trial or a run could not meet: typed, with what they mean and what to do.
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 /// A rule that was not met. The report shows [`Warning::meaning`] and [`Warning::remedy`] for each.
@@ -150,8 +151,7 @@ impl Warning {
                 "The loopback interface has an MTU of {mtu} bytes, where real networks have 1500: costs per packet are far smaller than in a network."
             ),
             Self::Parity { what, values } => {
-                let list: Vec<_> = values.iter().map(|(cell, value)| format!("{value} in `{cell}`")).collect();
-                format!("Compared cells differ in `{what}`, which is not a factor of the study: {}.", list.join(", "))
+                format!("Compared cells differ in `{what}`, which is not a factor of the study: {}.", by_value(values))
             }
             Self::AaDiffers { cell, ratio } => format!(
                 "The two halves of the A/A pair `{cell}` were told apart (ratio {ratio:.3}), though they are the same: something other than the cells changes between trials."
@@ -254,5 +254,33 @@ impl Warning {
             }
             Self::ScheduleLag { .. } => "Lower the rate, give the client more threads, or use a faster machine.",
         }
+    }
+}
+
+/// `2 in `a` and `b`, 50 in `c``: each value once, with the first cells that have it.
+fn by_value(values: &[(String, String)]) -> String {
+    const NAMED: usize = 4;
+    let mut cells: IndexMap<&str, Vec<String>> = IndexMap::new();
+    for (cell, value) in values {
+        cells.entry(value).or_default().push(format!("`{cell}`"));
+    }
+    let words = cells.into_iter().map(|(value, mut cells)| {
+        let more = cells.len().saturating_sub(NAMED);
+        cells.truncate(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{value} in {}{more}", cells.join(" and "))
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_many_cells_have_is_named_once() {
+        let cell = |number: usize| (format!("c{number}"), if number == 3 { "9" } else { "2" }.to_owned());
+        let meaning = Warning::Parity { what: "threads".to_owned(), values: (0..7).map(cell).collect() }.meaning();
+        assert!(meaning.ends_with(": 2 in `c0` and `c1` and `c2` and `c4` and 2 more, 9 in `c3`."), "{meaning}");
     }
 }

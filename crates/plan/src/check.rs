@@ -298,6 +298,11 @@ fn blocks(study: &Study) -> Checked {
         let message = format!("`max` is {}, but must be at most {MAX_BLOCKS}", blocks.max);
         return Err(StudyError::new(message).at(steps!["blocks", "max"]));
     }
+    if blocks.give_up_after == Some(0) {
+        let message =
+            "`give_up_after` is 0, but a cell has to be tried at least once; leave it out to never give one up";
+        return Err(StudyError::new(message).at(steps!["blocks", "give_up_after"]));
+    }
     share(blocks.precision, "blocks", "precision")
 }
 

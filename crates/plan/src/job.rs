@@ -1,8 +1,8 @@
 //! What a trial does, from the settings of its cell. The defaults are those that `wirelab_model::settings` documents.
 
-use wirelab_model::plan::Job;
+use wirelab_model::plan::{Job, ten_minutes};
 use wirelab_model::protocol::Protocol;
-use wirelab_model::settings::{Connections, Exchange, Settings};
+use wirelab_model::settings::{Connections, Exchange, Settings, TransportDefaults};
 use wirelab_model::spec::{
     Arrivals, Congestion, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport,
 };
@@ -58,6 +58,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
             connect_ns: settings.connect_timeout.unwrap_or(Span::from_secs(5)).nanos(),
             request_ns: settings.request_timeout.unwrap_or(Span::from_secs(10)).nanos(),
         },
+        patience: settings.patience.unwrap_or(ten_minutes()),
         recording: settings.recording.unwrap_or_else(|| recording(schedule, extent)),
         transport: transport(settings, protocol),
         more_observers: settings.more_observers.clone().unwrap_or_default(),
@@ -163,10 +164,13 @@ fn transport(settings: &Settings, protocol: Protocol) -> Transport {
     let bytes = |size: Option<Size>| size.map(Size::bytes);
     let (multiplexes, udp) = (protocol.multiplexes(), protocol.uses_udp());
     let over_tcp = !udp;
+    // Absent, the choice is the library's.
+    let same = settings.transport_defaults != Some(TransportDefaults::Library);
+    let window = |set: Option<Size>, default| bytes(set.or(same.then_some(Size(default)))).filter(|_| multiplexes);
     Transport {
-        congestion: (protocol != Protocol::Udp).then(|| settings.congestion.unwrap_or(Congestion::Cubic)),
-        stream_window: multiplexes.then(|| settings.stream_window.unwrap_or(Size(1 << 20)).bytes()),
-        connection_window: multiplexes.then(|| settings.connection_window.unwrap_or(Size(16 << 20)).bytes()),
+        congestion: settings.congestion.or(same.then_some(Congestion::Cubic)).filter(|_| protocol != Protocol::Udp),
+        stream_window: window(settings.stream_window, 1 << 20),
+        connection_window: window(settings.connection_window, 16 << 20),
         udp_send_buffer: bytes(settings.udp_send_buffer).filter(|_| udp),
         udp_receive_buffer: bytes(settings.udp_receive_buffer).filter(|_| udp),
         max_udp_payload: settings.max_udp_payload.filter(|_| udp),
@@ -174,7 +178,7 @@ fn transport(settings: &Settings, protocol: Protocol) -> Transport {
         gro: settings.gro.filter(|_| udp),
         // Off is the default of every stack, so it is only said where the study says it.
         fast_open: settings.fast_open.filter(|_| over_tcp),
-        no_delay: over_tcp.then(|| settings.no_delay.unwrap_or(true)),
+        no_delay: settings.no_delay.or(same.then_some(true)).filter(|_| over_tcp),
     }
 }
 
@@ -246,6 +250,15 @@ mod tests {
         assert_eq!((h1c.transport, h1c.resumption), (expected, Resumption::None));
         assert_eq!(of("h3").resumption, Resumption::Resume);
         assert_eq!((of("h3").transport.fast_open, of("h3").transport.stream_window), (None, Some(1024)));
+    }
+
+    #[test]
+    fn a_library_may_be_left_its_own_defaults_but_for_what_the_study_sets() {
+        let of = |protocol: &str| {
+            of(&format!("protocol = '{protocol}'\ntransport_defaults = 'library'\nstream_window = '1 KiB'"))
+        };
+        assert_eq!(of("h3").transport, Transport { stream_window: Some(1024), ..Transport::default() });
+        assert_eq!(of("h1").transport, Transport::default());
     }
 
     #[test]

@@ -32,6 +32,7 @@
 mod builtin;
 mod check;
 mod error;
+mod every;
 mod exclude;
 mod factor;
 mod hosts;
@@ -54,6 +55,7 @@ mod words;
 
 pub use builtin::{Builtin, builtin, find};
 pub use error::StudyError;
+pub use every::{Candidate, INSTALLED, takes_installed, with_installed};
 pub use installed::only_installed;
 pub use job::job;
 pub use limits::{MAX_CELLS, MAX_TEXT};

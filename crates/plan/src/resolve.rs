@@ -7,6 +7,7 @@ use wirelab_model::units::{Share, Span};
 
 use crate::check;
 use crate::error::StudyError;
+use crate::every;
 use crate::factor::{keys_of, level_name, level_names, one_setting, overlaid};
 use crate::preset::{Asked, DEFAULT_PRESET, with_preset};
 use crate::words::{nearest, one_of};
@@ -187,7 +188,7 @@ fn fix(study: &mut Study, key: &str, words: &[&str]) -> Result<(), StudyError> {
     }
     let values = settings_of(key, words)?;
     match values.as_slice() {
-        [value] => {
+        [value] if !every::stands_for_all(key, &level_name(value)) => {
             let one = one_setting(key, value).map_err(|(message, meant)| StudyError::new(message).meant(meant))?;
             study.workload = overlaid(&study.workload, &one);
         }

@@ -8,6 +8,7 @@ use wirelab_model::selector::Selector;
 use wirelab_model::study::Study;
 
 use crate::error::StudyError;
+use crate::every;
 use crate::factor::{level_name, level_names};
 use crate::locate::{Step, steps};
 use crate::words::{nearest, one_of};
@@ -139,7 +140,9 @@ fn selector(selector: &Selector, known: &Known, place: &[Step]) -> Checked {
 
 fn level(factor: &str, value: &Value, levels: &IndexSet<String>, place: Vec<Step>) -> Checked {
     let name = level_name(value);
-    if levels.contains(&name) {
+    // Which endpoints there are, the study does not know.
+    let takes_all = levels.iter().any(|level| every::stands_for_all(factor, level));
+    if takes_all || levels.contains(&name) {
         return Ok(());
     }
     let names: Vec<_> = levels.iter().collect();

@@ -123,6 +123,7 @@ fn every_mistake_has_its_place_and_the_remedy() {
         // Selectors
         (format!("{ok}[[exclude]]\nprotocl = \"h1\"\n"), (10, 1), &["no factor `protocl`", "`protocol`?"]),
         (format!("{ok}[[exclude]]\nprotocol = [\"h1\", \"h3\"]\n"), (10, 19), &["`h3` is not a level of `protocol`"]),
+        (format!("{ok}[blocks]\ngive_up_after = 0\n"), (10, 17), &["`give_up_after` is 0"]),
         (format!("{ok}[[exclude]]\n"), (9, 1), &["would leave out every cell"]),
         (
             format!("{ok}[presets.s]\nexclude = [{{ protocol = \"h4\" }}]\n"),
@@ -273,6 +274,6 @@ fn a_misspelt_built_in_study_is_found() {
     assert_eq!(
         text,
         "there is no built-in study `qick`, only one of `quick`, `null`, `cloud-quic`, `conditions`, `cluster-http3`, \
-         `public-sites`, `observers`; a file is given by its path; did you mean `quick`?"
+         `public-sites`, `pairs`, `observers`; a file is given by its path; did you mean `quick`?"
     );
 }

@@ -3,7 +3,7 @@
 use wirelab_model::network::{Address, Network, Servers};
 use wirelab_model::plan::{Cell, Plan};
 use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption};
+use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
 use wirelab_model::warning::Warning;
 use wirelab_plan::{Builtin, builtin, find, only_installed, parse, plan, polite, resolve};
 
@@ -183,6 +183,21 @@ fn public_sites_is_polite_to_real_ones_unless_it_may_load_them() {
     assert!(polite.comparisons.iter().all(|comparison| !comparison.aa));
     let (all, _) = planned(study, Some("internet-all"));
     assert!(polite::excess(&all).is_some());
+}
+
+#[test]
+fn pairs_leaves_libraries_their_defaults_and_waits_for_no_pair_for_long() {
+    let study = find("pairs").unwrap();
+    let (plan, _) = planned(study, None);
+    for Cell { job, .. } in &plan.cells {
+        assert_eq!(job.transport, Transport::default());
+        let seconds = |ns: u64| ns / 1_000_000_000;
+        let waits = (seconds(job.timeouts.connect_ns), seconds(job.timeouts.request_ns), seconds(job.patience.nanos()));
+        assert_eq!(waits, (3, 5, 10));
+    }
+    let (smoke, _) = planned(study, Some("smoke"));
+    assert!(smoke.cells.iter().all(|cell| cell.job.protocol == Protocol::H3));
+    assert_eq!((smoke.max_blocks, plan.min_blocks, plan.max_blocks), (1, 12, 16));
 }
 
 #[test]

@@ -11,6 +11,7 @@ fn main() {
     let fixture = match arguments.next().as_deref() {
         Some("large") => Fixture::large(),
         Some("conditions") => Fixture::conditions(),
+        Some("pairs") => Fixture::pairs(),
         Some("tiny") => Fixture::tiny(),
         _ => Fixture::quick(),
     };
@@ -22,6 +23,7 @@ fn main() {
         "cells" => wirelab_report::cells_csv(input),
         "comparisons" => wirelab_report::comparisons_csv(input),
         "contests" => wirelab_report::contests_csv(input),
+        "pairs" => wirelab_report::pairs_csv(input),
         "json" => wirelab_report::json(input),
         _ => wirelab_report::html(input),
     });

@@ -5,6 +5,8 @@ use wirelab_stats::analysis::{CannotTell, Interval, Verdict};
 
 use crate::Input;
 use crate::columns::known;
+use crate::failures::failures;
+use crate::fate::Fate;
 
 /// One row per cell and metric, with a column per factor. Numbers are in the metric's base unit; a number that does not
 /// exist is an empty field, and `not_measured` says why.
@@ -161,6 +163,64 @@ pub fn contests_csv(input: &Input) -> String {
             let more = [blocks, number(rival.ratio), low, high, confidence, number(rival.p), number(rival.p_holm)];
             row(rival.cell, token(rival.standing), more)
         }));
+    }
+    written(rows)
+}
+
+/// One row per pair of a client and a server and metric, with a column per factor: whether it works, what it takes, and whether that
+/// is what its two sides predict.
+///
+/// # Panics
+/// Never: writing to memory cannot fail, and every row has as many fields as the header.
+#[must_use]
+pub fn pairs_csv(input: &Input) -> String {
+    let factors = factors(input);
+    let failures = failures(input);
+    let mut header = vec!["metric".to_owned(), "cell".to_owned()];
+    header.extend(factors.iter().cloned());
+    let columns = [
+        "outcome",
+        "ok",
+        "failed",
+        "unsupported",
+        "blame",
+        "reason",
+        "median",
+        "predicted",
+        "synergy",
+        "interval_low",
+        "interval_high",
+        "confidence",
+        "blocks",
+        "blocks_needed",
+        "p",
+        "p_holm",
+        "verdict",
+        "why",
+    ];
+    header.extend(columns.map(str::to_owned));
+    let mut rows = vec![header];
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for table in &input.analysis.pairs {
+        for pair in &table.pairs {
+            let mut row = vec![table.metric.clone(), pair.cell.to_string()];
+            let levels = input.manifest.plan.cells.get(pair.cell).map(|cell| &cell.levels);
+            row.extend(factors.iter().map(|factor| levels.and_then(|l| l.get(factor)).cloned().unwrap_or_default()));
+            row.push(Fate::of(input, &failures, pair.cell).token().to_owned());
+            let counts = input.cell(pair.cell).map(|cell| [cell.ok, cell.failed, cell.unsupported]);
+            row.extend(counts.map_or_else(|| [const { String::new() }; 3], |counts| counts.map(|n| n.to_string())));
+            let failure = failures.iter().find(|failure| failure.cell == pair.cell);
+            row.extend(
+                failure.map_or_else(Default::default, |failure| [failure.blame.clone(), failure.reason.clone()]),
+            );
+            row.push(number(input.estimate(pair.cell, &table.metric).map(|estimate| estimate.median)));
+            row.extend([number(pair.predicted), number(pair.synergy)]);
+            row.extend(interval_fields(pair.interval.as_ref()));
+            row.extend([pair.blocks.to_string(), table.blocks_needed.to_string(), number(pair.p), number(pair.p_holm)]);
+            let (verdict, why) = verdict_tokens(&pair.verdict);
+            row.extend([verdict.to_owned(), why.to_owned()]);
+            rows.push(row);
+        }
     }
     written(rows)
 }

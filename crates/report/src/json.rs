@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Input;
 
-/// The study, its cells with their estimates, the comparisons, the contests (which level is the best where), claims and warnings as one JSON object.
+/// The study, its cells with their estimates, the comparisons, the contests (which level is the best where), the pairs of clients and servers, claims and warnings as one JSON object.
 ///
 /// # Panics
 /// Never: every part has string keys and finite numbers.
@@ -60,6 +60,7 @@ pub fn json(input: &Input) -> String {
         "cells": cells,
         "comparisons": input.analysis.comparisons,
         "contests": input.analysis.contests,
+        "pairs": input.analysis.pairs,
         "claims": input.analysis.claims,
         "warnings": warnings,
         "environment": manifest.environment,

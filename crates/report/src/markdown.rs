@@ -9,6 +9,7 @@ use crate::contests::Field;
 use crate::failures::failures;
 use crate::layout::Layout;
 use crate::numbers::NBSP;
+use crate::pairs::views;
 use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
@@ -29,8 +30,12 @@ pub fn markdown(input: &Input) -> String {
     for sentence in ground(input, &layout) {
         let _ = writeln!(out, "{}  ", escape(&sentence));
     }
+    // A matrix of clients and servers says the same as the tables of each client, in less room, and whether they work at all.
+    let has_matrix = pairs(&mut out, input);
     winners(&mut out, input, &layout);
-    tables(&mut out, input, &layout);
+    if !has_matrix {
+        tables(&mut out, input, &layout);
+    }
     figure_tables(&mut out, input);
     failed(&mut out, input);
     claims_table(&mut out, input);
@@ -68,6 +73,37 @@ fn winners(out: &mut String, input: &Input, layout: &Layout) {
         }
     }
     let _ = writeln!(out, "\n<sub>{}</sub>", escape(NOTE));
+}
+
+/// The matrix of clients and servers; says whether there is one.
+fn pairs(out: &mut String, input: &Input) -> bool {
+    let failures = failures(input);
+    let views = views(input, &failures);
+    let Some(first) = views.first().map(|view| view.table.metric.as_str()) else { return false };
+    let _ = writeln!(out, "\n### Which pairs work\n");
+    for view in views.iter().filter(|view| view.table.metric == first) {
+        let _ = writeln!(out, "- {}", escape(&view.tally()));
+        for trouble in view.table.pairs.iter().filter_map(|pair| view.trouble(pair)) {
+            let _ = writeln!(out, "  - {}", escape(&trouble));
+        }
+    }
+    for view in &views {
+        let _ = writeln!(out, "\n### {}\n", escape(&view.title()));
+        for (number, line) in view.lines(&view.table.servers).iter().enumerate() {
+            row(out, line);
+            if number == 0 {
+                let _ = writeln!(out, "| --- |{}", " ---: |".repeat(line.len() - 1));
+            }
+        }
+        if view.judges() {
+            let _ = writeln!(out, "\n{}\n", escape(&view.rest()));
+        }
+        for sentence in view.odd().into_iter().filter_map(|pair| view.synergy(pair)) {
+            let _ = writeln!(out, "- {}", escape(&sentence));
+        }
+    }
+    let _ = writeln!(out, "\n<sub>{} {}</sub>", escape(crate::pairs::NOTE), escape(&views[0].needs()));
+    true
 }
 
 fn tables(out: &mut String, input: &Input, layout: &Layout) {

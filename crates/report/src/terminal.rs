@@ -1,5 +1,7 @@
 //! The report of a terminal: verdicts first, then a table per group of levels, claims, warnings with their remedies.
 
+mod pairs;
+
 use std::fmt::Write as _;
 
 use comfy_table::presets::NOTHING;
@@ -27,8 +29,12 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
     let page = Page { input, layout: Layout::new(input), width: width.max(NARROWEST), colour };
     let mut out = String::new();
     page.verdicts(&mut out);
+    // A matrix of clients and servers says the same as the tables of each client, in less room, and whether they work at all.
+    let has_matrix = page.pairs(&mut out);
     page.winners(&mut out);
-    page.tables(&mut out);
+    if !has_matrix {
+        page.tables(&mut out);
+    }
     page.figures(&mut out);
     page.claims(&mut out);
     page.published(&mut out);

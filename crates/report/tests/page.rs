@@ -38,7 +38,7 @@ fn balanced(page: &str) -> Result<(), String> {
 
 #[test]
 fn every_tag_is_closed() {
-    for fixture in [Fixture::tiny(), Fixture::quick(), Fixture::large(), Fixture::conditions()] {
+    for fixture in [Fixture::tiny(), Fixture::quick(), Fixture::large(), Fixture::conditions(), Fixture::pairs()] {
         balanced(&fixture.report(html)).unwrap();
     }
     assert!(balanced("<p><b></p>").is_err());

@@ -4,7 +4,7 @@
 mod fixture;
 
 use fixture::Fixture;
-use wirelab_report::{cells_csv, comparisons_csv, contests_csv, html, json, markdown, terminal};
+use wirelab_report::{cells_csv, comparisons_csv, contests_csv, html, json, markdown, pairs_csv, terminal};
 
 /// Every format, with a name for messages.
 fn formats(fixture: &Fixture) -> Vec<(&'static str, String)> {
@@ -17,6 +17,7 @@ fn formats(fixture: &Fixture) -> Vec<(&'static str, String)> {
             ("cells", cells_csv(input)),
             ("comparisons", comparisons_csv(input)),
             ("contests", contests_csv(input)),
+            ("pairs", pairs_csv(input)),
             ("json", json(input)),
         ]
     })
@@ -69,7 +70,9 @@ fn the_same_run_gives_the_same_report() {
 
 #[test]
 fn no_report_shows_a_number_that_is_none() {
-    for (name, text) in formats(&Fixture::quick()).into_iter().chain(formats(&Fixture::large())) {
+    for (name, text) in
+        formats(&Fixture::quick()).into_iter().chain(formats(&Fixture::large())).chain(formats(&Fixture::pairs()))
+    {
         for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {
             assert!(!["NaN", "inf", "Infinity", "nan"].contains(&word), "{name} has {word}");
         }
@@ -78,7 +81,7 @@ fn no_report_shows_a_number_that_is_none() {
 
 #[test]
 fn terminal_lines_fit_the_width() {
-    for fixture in [Fixture::quick(), Fixture::tiny(), Fixture::conditions()] {
+    for fixture in [Fixture::quick(), Fixture::tiny(), Fixture::conditions(), Fixture::pairs()] {
         for width in [60, 80, 100, 120, 200] {
             let text = fixture.report(|input| terminal(input, width, false));
             for line in text.lines() {
@@ -200,7 +203,7 @@ fn warnings_of_the_manifest_are_shown_and_none_twice() {
     fixture.manifest.warnings.push(warning.clone());
     fixture.analysis.warnings.push(warning);
     for (name, text) in formats(&fixture) {
-        let expected = usize::from(!["cells", "comparisons", "contests"].contains(&name));
+        let expected = usize::from(!["cells", "comparisons", "contests", "pairs"].contains(&name));
         assert_eq!(text.matches("The load average was 3.5").count(), expected, "{name}");
     }
 }
@@ -294,4 +297,57 @@ fn a_tile_without_a_winner_has_no_hue() {
         seen.insert(words[0].to_owned());
     }
     assert!(["sure", "tied", "open", "absent"].iter().all(|class| seen.contains(*class)), "{seen:?}");
+}
+
+/// What a report says of clients and servers, with everything after it left out.
+fn pairs(text: &str, end: &str) -> String {
+    let from =
+        text.find("Which pairs work").or_else(|| text.find("<section id=\"pairs\">")).expect("it speaks of pairs");
+    let to = text[from..].find(end).expect("something follows") + from;
+    text[from..to].to_owned()
+}
+
+#[test]
+fn clients_and_servers_are_in_the_terminal_as_agreed() {
+    let text = Fixture::pairs().report(|input| terminal(input, 110, false));
+    insta::assert_snapshot!(pairs(&text, "\nWho wins where"));
+}
+
+#[test]
+fn clients_and_servers_are_in_markdown_as_agreed() {
+    insta::assert_snapshot!(pairs(&Fixture::pairs().report(markdown), "\n### Who wins where"));
+}
+
+#[test]
+fn the_matrix_of_clients_and_servers_is_as_agreed() {
+    insta::assert_snapshot!(pairs(&Fixture::pairs().report(html), "</section>"));
+}
+
+#[test]
+fn the_csv_of_pairs_is_as_agreed() {
+    insta::assert_snapshot!(Fixture::pairs().report(pairs_csv));
+}
+
+#[test]
+fn a_matrix_wider_than_the_terminal_is_cut_between_servers() {
+    let text = Fixture::pairs().report(|input| terminal(input, 60, false));
+    let text = pairs(&text, "\nWho wins where");
+    assert!(text.matches(" client ╲ server").count() > 4, "{text}");
+    let narrow = Fixture::pairs().report(|input| terminal(input, 40, false));
+    for server in ["builtin", "java-jetty", "envoy", "nginx"] {
+        assert!(text.contains(server) && narrow.contains(server), "{server}");
+    }
+}
+
+#[test]
+fn every_pair_has_its_tile_in_every_table_whatever_became_of_it() {
+    let page = Fixture::pairs().report(html);
+    let section = pairs(&page, "</section>");
+    assert_eq!(section.matches("<td class=").count(), 2 * 2 * 16);
+    for (class, count) in [("broken", 4), ("absent", 2), ("partly", 4)] {
+        assert_eq!(section.matches(&format!("<td class=\"{class}")).count(), count, "{class}");
+    }
+    for (name, text) in formats(&Fixture::tiny()) {
+        assert!(!text.contains("Which pairs work") && !text.contains("id=\"pairs\""), "{name}");
+    }
 }

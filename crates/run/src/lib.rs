@@ -29,6 +29,7 @@ mod error;
 #[cfg(test)]
 mod fixture;
 pub mod folder;
+mod given_up;
 pub mod journal;
 pub mod pki;
 mod player;

@@ -15,6 +15,7 @@ use wirelab_plan::polite;
 
 use crate::documents::Documents;
 use crate::error::RunError;
+use crate::given_up::given_up;
 use crate::journal::{self, Writer, timestamp};
 use crate::pki::Pki;
 use crate::progress::{Phase, Progress};
@@ -154,7 +155,11 @@ impl Session<'_> {
                     return Ok(StopReason::Interrupted);
                 }
                 self.show(Phase::Measuring, Some(&trial));
-                let Some(record) = self.trial(lab, &files, &trial)? else { return Ok(StopReason::Interrupted) };
+                let record = match self.given_up(&trial) {
+                    Some(record) => Some(record),
+                    None => self.trial(lab, &files, &trial)?,
+                };
+                let Some(record) = record else { return Ok(StopReason::Interrupted) };
                 self.last = Some(record.outcome.clone());
                 self.append(Entry::Trial(record))?;
                 self.show(Phase::Measuring, Some(&trial));
@@ -224,6 +229,24 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The record of a trial that is not worth running.
+    fn given_up(&self, trial: &Trial) -> Option<TrialRecord> {
+        let after = self.run.manifest.study.blocks.give_up_after?;
+        let outcome = given_up(&self.run.trials, trial.cell, after)?;
+        Some(TrialRecord {
+            trial: *trial,
+            at: timestamp(),
+            took_ns: 0,
+            outcome,
+            window_ns: 0,
+            values: Default::default(),
+            results: None,
+            server: Default::default(),
+            client: Default::default(),
+            warnings: Vec::new(),
+        })
     }
 
     fn trial(&self, lab: &mut dyn Lab, files: &Files, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {

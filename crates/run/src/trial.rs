@@ -447,11 +447,9 @@ fn drops(cell: &Cell, values: &Values) -> Vec<Warning> {
     warnings
 }
 
-/// Time-outs in a row are waited for up to this long; a client that hangs is found out then.
-const PATIENCE: Duration = Duration::from_secs(600);
-
 /// The longest that an extent can take by right: its schedule, and time-outs of its requests within reason.
 fn longest(job: &Job, extent: Extent) -> Duration {
+    let patience = Duration::from_nanos(job.patience.nanos());
     let request = Duration::from_nanos(job.timeouts.request_ns.saturating_add(job.timeouts.connect_ns));
     let requests = match extent {
         Extent::DurationNs(ns) => return Duration::from_nanos(ns).saturating_add(request),
@@ -466,13 +464,13 @@ fn longest(job: &Job, extent: Extent) -> Duration {
             });
             let each = times(1, requests.div_ceil(workers.max(1).into()));
             let pauses = longest_pause.saturating_mul(each);
-            pauses.saturating_add(request.saturating_mul(each).min(PATIENCE.max(request)))
+            pauses.saturating_add(request.saturating_mul(each).min(patience.max(request)))
         }
         Schedule::Open { rate_per_s, .. } => {
             // Ten standard deviations of a Poisson process, and room for the first few arrivals.
             let arrivals = requests as f64 + 10.0 * (requests as f64).sqrt() + 20.0;
             let schedule = Duration::try_from_secs_f64(arrivals / rate_per_s).unwrap_or(Duration::MAX);
-            let backlog = request.saturating_mul(times(1, requests)).min(PATIENCE.max(request));
+            let backlog = request.saturating_mul(times(1, requests)).min(patience.max(request));
             schedule.saturating_add(backlog)
         }
     }
@@ -493,6 +491,7 @@ fn remove(path: &std::path::Path) -> Result<(), RunError> {
 #[cfg(test)]
 mod tests {
     use wirelab_model::spec::Arrivals;
+    use wirelab_model::units::Span;
 
     use super::*;
     use crate::fixture::cell;
@@ -508,12 +507,15 @@ mod tests {
         );
         assert_eq!(longest(&closed(1, Pause::None), Extent::Requests(10)), request * 10);
         assert_eq!(longest(&closed(4, Pause::None), Extent::Requests(10)), request * 3);
-        assert_eq!(longest(&closed(1, Pause::None), Extent::Requests(u64::MAX)), PATIENCE);
+        let ten_minutes = Duration::from_secs(600);
+        assert_eq!(longest(&closed(1, Pause::None), Extent::Requests(u64::MAX)), ten_minutes);
+        let impatient = Job { patience: Span::from_secs(7), ..closed(1, Pause::None) };
+        assert_eq!(longest(&impatient, Extent::Requests(1000)), Duration::from_secs(7));
         let spaced = closed(1, Pause::Uniform { min_ns: 0, max_ns: 1_000_000_000 });
-        assert_eq!(longest(&spaced, Extent::Requests(10_000)), Duration::from_secs(10_000) + PATIENCE);
+        assert_eq!(longest(&spaced, Extent::Requests(10_000)), Duration::from_secs(10_000) + ten_minutes);
         let open = job(Schedule::Open { rate_per_s: 10.0, arrivals: Arrivals::Poisson });
         let hundred = longest(&open, Extent::Requests(100));
-        assert!(hundred >= Duration::from_secs(20) && hundred <= Duration::from_secs(40) + PATIENCE, "{hundred:?}");
+        assert!(hundred >= Duration::from_secs(20) && hundred <= Duration::from_secs(40) + ten_minutes, "{hundred:?}");
     }
 
     #[test]

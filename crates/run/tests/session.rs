@@ -41,8 +41,12 @@ fn plan(blocks: u32) -> Plan {
 }
 
 fn create(parent: &Path, plan: Plan) -> Result<Run, RunError> {
+    create_with(parent, plan, &json!({}))
+}
+
+fn create_with(parent: &Path, plan: Plan, blocks: &serde_json::Value) -> Result<Run, RunError> {
     let study = serde_json::from_value(json!({
-        "name": "test", "title": "Test", "question": "?", "observers": [],
+        "name": "test", "title": "Test", "question": "?", "observers": [], "blocks": blocks,
         "compare": { "factor": "protocol", "baseline": "h1" },
     }));
     let builtin = Endpoint {
@@ -234,6 +238,39 @@ fn a_run_in_which_nothing_works_is_given_up_after_its_first_block() {
     // Repaired, it goes on.
     assert_eq!(execute(&mut run, Script::plausible()).unwrap(), StopReason::MaxBlocks);
     assert_eq!(run.trials().len(), 15);
+}
+
+#[test]
+fn a_cell_that_always_ends_badly_is_given_up_and_the_others_go_on_as_if_nothing_were() {
+    let parent = tempfile::tempdir().unwrap();
+    // The second cell hangs, which in the fake lab nobody waits for.
+    let script = || {
+        Script::plausible().with_trouble(|case| {
+            (case.role == Role::Client && case.cell == Some(1)).then_some((Moment::Check, Misbehaviour::Hangs))
+        })
+    };
+    let mut run = create_with(parent.path(), plan(5), &json!({ "give_up_after": 2 })).unwrap();
+    // Interrupted after the trials of two blocks and one of the third, and resumed from the journal.
+    let stop = AtomicBool::new(false);
+    let interrupted = run.execute(
+        &mut Fake::new(script()),
+        &mut |progress| stop.store(progress.phase == Phase::Measuring && progress.done >= 7, Ordering::Relaxed),
+        &stop,
+    );
+    assert_eq!(interrupted.unwrap(), StopReason::Interrupted);
+    let mut run = Run::reopen(run.folder(), false).unwrap();
+    assert_eq!(execute(&mut run, script()).unwrap(), StopReason::MaxBlocks);
+    let of_cell = |cell: usize| run.trials().iter().filter(move |record| record.trial.cell == cell);
+    assert!([0, 2].iter().all(|cell| of_cell(*cell).filter(|record| record.outcome == Outcome::Ok).count() == 5));
+    let reasons: Vec<_> = of_cell(1)
+        .map(|record| match &record.outcome {
+            Outcome::Failed { blame: Blame::Client, reason } => {
+                (reason.starts_with("not run, because 2 trials"), record.took_ns == 0)
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(reasons, [(false, false), (false, false), (true, true), (true, true), (true, true)]);
 }
 
 #[test]

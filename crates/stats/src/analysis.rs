@@ -17,6 +17,9 @@ pub struct Analysis {
     /// Which level of the compared factor is the best: one per compared metric and combination of the other factors, metric by metric.
     #[serde(default)]
     pub contests: Vec<Contest>,
+    /// Clients against servers, where the study varies both: one per compared metric and combination of the other factors, metric by metric.
+    #[serde(default)]
+    pub pairs: Vec<PairTable>,
     /// One per claim of the study.
     pub claims: Vec<ClaimResult>,
     /// Everything that the trials and the analysis have to warn of, without repetition.
@@ -188,6 +191,49 @@ pub enum ContestOutcome {
     Undecided,
     /// Fewer than two cells have values.
     NoContest,
+}
+
+/// Every client with every server, in one metric and under one combination of the other factors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairTable {
+    /// The metric's name.
+    pub metric: String,
+    /// The levels of the other factors.
+    pub levels: indexmap::IndexMap<String, String>,
+    /// The clients, in the order of the study.
+    pub clients: Vec<String>,
+    /// The servers, in the order of the study.
+    pub servers: Vec<String>,
+    /// The pairs that the study has, in the order of the plan.
+    pub pairs: Vec<Pair>,
+    /// Blocks that a verdict on a pair's synergy needs, where the family is all pairs under all combinations.
+    pub blocks_needed: u32,
+}
+
+/// A client with a server, and what they do beyond what the two predict in other company.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// The number of the cell.
+    pub cell: usize,
+    /// The client.
+    pub client: String,
+    /// The server.
+    pub server: String,
+    /// The median that all other pairs predict, from an effect of the client and one of the server that multiply; absent where the pair
+    /// has no value, or the others predict nothing.
+    pub predicted: Option<f64>,
+    /// The pair's median divided by the predicted one.
+    pub synergy: Option<f64>,
+    /// Bootstrap interval of the synergy, resampling blocks.
+    pub interval: Option<Interval>,
+    /// Blocks in which the synergy can be computed.
+    pub blocks: u32,
+    /// P value of the rank test over blocks, two-sided, uncorrected.
+    pub p: Option<f64>,
+    /// P value after Holm's correction over all pairs under all combinations in this metric.
+    pub p_holm: Option<f64>,
+    /// What the statistics say of the pair's value against the predicted one.
+    pub verdict: Verdict,
 }
 
 /// What became of a claim.

@@ -56,10 +56,23 @@ impl Bootstrap {
             }
             effects.push(effect(&medians));
         }
-        effects.sort_unstable_by(f64::total_cmp);
-        // Infinities and NaN are at the ends of the total order.
-        let finite = effects.first()?.is_finite() && effects.last()?.is_finite();
-        finite.then_some(Distribution(effects))
+        Distribution::of(effects)
+    }
+
+    /// The medians of several cells in each of the resamples of `n` blocks, one after the other. `cells` has a list per cell of values,
+    /// each with the number of its block; in a resample that has none of its blocks a cell has no median (NaN).
+    pub fn medians(&mut self, n: usize, cells: &[Vec<(usize, f64)>], mut each: impl FnMut(&[f64])) {
+        if n < MIN_VALUES || n > usize::from(u16::MAX) {
+            return;
+        }
+        let orders: Vec<_> = cells.iter().map(|values| Order::of_blocks(values.clone())).collect();
+        let mut medians = vec![0.0; cells.len()];
+        for counts in self.counts(n).chunks_exact(n) {
+            for (median, order) in medians.iter_mut().zip(&orders) {
+                *median = order.median(counts);
+            }
+            each(&medians);
+        }
     }
 
     fn counts(&mut self, n: usize) -> &[u16] {
@@ -82,13 +95,21 @@ struct Order(Vec<(f64, usize)>);
 
 impl Order {
     fn of(values: &[f64]) -> Self {
-        let mut order: Vec<_> = values.iter().copied().zip(0..).collect();
+        Self::of_blocks((0..).zip(values.iter().copied()).collect())
+    }
+
+    fn of_blocks(values: Vec<(usize, f64)>) -> Self {
+        let mut order: Vec<_> = values.into_iter().map(|(block, value)| (value, block)).collect();
         order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         Self(order)
     }
 
+    /// The median of the values in a resample; NaN if it has none of them.
     fn median(&self, counts: &[u16]) -> f64 {
-        let n = self.0.len();
+        let n: usize = self.0.iter().map(|(_, block)| usize::from(counts[*block])).sum();
+        if n == 0 {
+            return f64::NAN;
+        }
         let (mut seen, mut lower) = (0, None);
         for &(value, block) in &self.0 {
             seen += usize::from(counts[block]);
@@ -99,7 +120,7 @@ impl Order {
                 lower.get_or_insert(value);
             }
         }
-        unreachable!("a resample has as many values as the sample")
+        unreachable!("the counts add up to n")
     }
 }
 
@@ -108,6 +129,15 @@ impl Order {
 pub struct Distribution(Vec<f64>);
 
 impl Distribution {
+    /// Absent where an effect is not finite, or there is none.
+    #[must_use]
+    pub fn of(mut effects: Vec<f64>) -> Option<Self> {
+        effects.sort_unstable_by(f64::total_cmp);
+        // Infinities and NaN are at the ends of the total order.
+        let finite = effects.first()?.is_finite() && effects.last()?.is_finite();
+        finite.then_some(Self(effects))
+    }
+
     /// The percentile interval of a nominal coverage, for example 0.95.
     ///
     /// # Panics
@@ -166,6 +196,21 @@ mod tests {
         let double: Vec<f64> = base.iter().map(|value| 2.0 * value).collect();
         let interval = Bootstrap::new(1).distribution(&[&double, &base], ratio).unwrap().interval(0.95);
         assert_eq!((interval.low, interval.high), (2.0, 2.0));
+    }
+
+    #[test]
+    fn a_cell_without_values_in_some_blocks_has_the_medians_of_the_others() {
+        let all: Vec<(usize, f64)> = (0..8).map(|block| (block, block as f64)).collect();
+        let some = all[..4].to_vec();
+        let mut medians = Vec::new();
+        Bootstrap::new(1).medians(8, &[all.clone(), some], |both| medians.push((both[0], both[1])));
+        let (first, second): (Vec<_>, Vec<_>) = medians.into_iter().unzip();
+        let values: Vec<f64> = all.iter().map(|(_, value)| *value).collect();
+        assert_eq!(Distribution::of(first), Bootstrap::new(1).distribution(&[&values], |medians| medians[0]));
+        assert!(second.iter().all(|median| median.is_nan() || *median <= 3.0));
+        // (4/8)^8 of the resamples have none of its blocks.
+        let share = second.iter().filter(|median| median.is_nan()).count() as f64 / RESAMPLES as f64;
+        assert!((share - 0.5_f64.powi(8)).abs() < 0.004, "{share}");
     }
 
     #[test]

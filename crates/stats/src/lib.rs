@@ -1,6 +1,7 @@
 //! Samples to values, values to estimates, comparisons, verdicts and warnings. Pure: no input or output, no clock; randomness comes
 //! from a seed. This crate knows no protocol. The methods, their sources and their limits are in `docs/statistics.md`.
 
+mod additive;
 pub mod analysis;
 pub mod bootstrap;
 mod claims;
@@ -11,11 +12,13 @@ mod estimate;
 mod fixture;
 pub mod holm;
 pub mod metrics;
+mod pairs;
 mod parity;
 pub mod quantile;
 pub mod simulation;
 mod stop;
 mod summary;
+mod synergy;
 mod transport;
 pub mod trend;
 mod trials;
@@ -45,7 +48,8 @@ pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&
         (0..plan.cells.len()).map(|cell| estimate::cell(cell, &trials, metrics, &mut bootstrap)).collect();
     let comparisons = compare::compare(study, plan, &trials, &mut bootstrap);
     let contests = contest::contests(study, plan, &trials, metrics, &mut bootstrap);
+    let pairs = pairs::pairs(study, plan, &trials, &mut bootstrap);
     let claims = claims::claims(study, plan, &trials, &mut bootstrap);
     let warnings = warnings::warnings(study, plan, &trials, &cells, &comparisons);
-    Analysis { complete_blocks: trials.complete_blocks(), cells, comparisons, contests, claims, warnings }
+    Analysis { complete_blocks: trials.complete_blocks(), cells, comparisons, contests, pairs, claims, warnings }
 }

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 use wirelab_model::journal::TrialRecord;
-use wirelab_model::plan::Plan;
+use wirelab_model::plan::{Cell, Plan};
 use wirelab_model::study::{Factor, Study};
 use wirelab_model::warning::Warning;
 
@@ -39,9 +39,10 @@ pub fn parity(study: &Study, plan: &Plan, trials: &Trials<'_>) -> Vec<Warning> {
             }
         }
         for (key, cells) in differing {
-            let values = by_level(study, plan, &facts, key).unwrap_or_else(|| {
-                cells.iter().map(|cell| (plan.cells[*cell].label(), facts[*cell][key].clone())).collect()
-            });
+            let values = match by_levels(&[&study.compare.factor], plan, &facts, key) {
+                Some(values) => values.into_iter().collect(),
+                None => by_cell(study, plan, &facts, key, &cells),
+            };
             warnings.push(Warning::Parity { what: format!("{side} {key}"), values });
         }
     }
@@ -79,22 +80,47 @@ fn facts<'a>(maps: impl Iterator<Item = &'a IndexMap<String, Value>>) -> IndexMa
     joined.collect()
 }
 
-/// The values of a fact by level of the compared factor, if in the whole plan the level alone decides.
-fn by_level(
+/// The values of a fact by the levels of these factors, if in the whole plan they alone decide.
+fn by_levels(
+    factors: &[&str],
+    plan: &Plan,
+    facts: &[IndexMap<String, String>],
+    key: &str,
+) -> Option<IndexMap<String, String>> {
+    let mut by_levels: IndexMap<String, String> = IndexMap::new();
+    for (cell, facts) in plan.cells.iter().zip(facts) {
+        let Some(value) = facts.get(key) else { continue };
+        if by_levels.entry(label(factors, cell)).or_insert_with(|| value.clone()) != value {
+            return None;
+        }
+    }
+    Some(by_levels)
+}
+
+/// The levels that a cell has of these factors: `protocol=h2 server=nginx`.
+fn label(factors: &[&str], cell: &Cell) -> String {
+    let levels = cell.levels.iter().filter(|(factor, _)| factors.contains(&factor.as_str()));
+    levels.map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join(" ")
+}
+
+/// The values of a fact in cells that differ in it, by the compared factor and one other if these decide, otherwise cell by cell.
+fn by_cell(
     study: &Study,
     plan: &Plan,
     facts: &[IndexMap<String, String>],
     key: &str,
-) -> Option<Vec<(String, String)>> {
-    let factor = &study.compare.factor;
-    let mut by_level: IndexMap<&str, &str> = IndexMap::new();
-    for (cell, facts) in plan.cells.iter().zip(facts) {
-        let Some(value) = facts.get(key) else { continue };
-        if by_level.entry(cell.levels.get(factor)?).or_insert(value) != value {
-            return None;
+    cells: &[usize],
+) -> Vec<(String, String)> {
+    let compared = study.compare.factor.as_str();
+    let others = study.factors.keys().map(String::as_str).filter(|factor| *factor != compared);
+    for factors in others.map(|other| [other, compared]) {
+        if let Some(mut values) = by_levels(&factors, plan, facts, key) {
+            let differing: Vec<_> = cells.iter().map(|cell| label(&factors, &plan.cells[*cell])).collect();
+            values.retain(|label, _| differing.contains(label));
+            return values.into_iter().collect();
         }
     }
-    Some(by_level.iter().map(|(level, value)| (format!("{factor}={level}"), (*value).to_owned())).collect())
+    cells.iter().map(|cell| (plan.cells[*cell].label(), facts[*cell][key].clone())).collect()
 }
 
 #[cfg(test)]

@@ -38,6 +38,23 @@ fn cells_are_named_where_the_level_alone_does_not_decide() {
 }
 
 #[test]
+fn where_the_level_and_one_other_factor_decide_only_these_are_named() {
+    let with_third = json!({ "factors": { "colour": { "red": {}, "blue": {} }, "size": { "small": {}, "large": {} }, "mood": { "good": {} } } });
+    let mut plan = plan();
+    for cell in &mut plan.cells {
+        cell.levels.insert("mood".to_owned(), "good".to_owned());
+    }
+    let mut records = records(2, [1.0; 4]);
+    for record in &mut records {
+        record.server.insert("threads".to_owned(), json!(if record.trial.cell == 1 { 2 } else { 1 }));
+    }
+    let [Warning::Parity { values, .. }] = &parity(&study(&with_third), &plan, &Trials::of(&plan, &records))[..] else {
+        panic!()
+    };
+    assert_eq!(*values, pairs(&[("colour=red size=small", "1"), ("colour=blue size=small", "2")]));
+}
+
+#[test]
 fn what_the_study_varies_or_the_cells_are_is_no_lack_of_parity() {
     let by_name = json!({ "factors": { "colour": { "red": {}, "blue": {} }, "threads": [1, 2] } });
     assert_eq!(warned(&study(&by_name), "threads", is_blue), []);

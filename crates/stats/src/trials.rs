@@ -49,6 +49,13 @@ impl<'a> Trials<'a> {
         values.unwrap_or_default()
     }
 
+    /// The values of a metric in the blocks in which the cell has a successful trial, each with its block. Nothing if the metric is not
+    /// [`measured`](Self::measured).
+    pub fn in_blocks(&self, cell: usize, metric: &str) -> Vec<(u32, f64)> {
+        let values = self.ok(cell).map(|record| Some((record.trial.block, number(record, metric)?)));
+        values.collect::<Option<Vec<_>>>().unwrap_or_default()
+    }
+
     /// In how many of the successful trials of a cell a metric was measured, and how many there are.
     pub fn measured_in(&self, cell: usize, metric: &str) -> (usize, usize) {
         (self.ok(cell).filter(|record| number(record, metric).is_some()).count(), self.ok(cell).count())

@@ -55,6 +55,7 @@ pub fn render(folder: &Path, format: Format) -> Result<String> {
         Format::Csv => wirelab_report::cells_csv(&input),
         Format::Comparisons => wirelab_report::comparisons_csv(&input),
         Format::Contests => wirelab_report::contests_csv(&input),
+        Format::Pairs => wirelab_report::pairs_csv(&input),
         Format::Json => wirelab_report::json(&input),
     })
 }

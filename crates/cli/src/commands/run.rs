@@ -11,6 +11,7 @@ use wirelab_plan::polite;
 use wirelab_run::{Create, Run, RunError};
 
 use crate::args::{Keep, ResumeArgs, RunArgs, ShowArgs};
+use crate::candidates::candidates;
 use crate::commands::{report, studies};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
@@ -36,7 +37,10 @@ pub fn run(args: &RunArgs) -> Result {
     let endpoints = wirelab_lab::endpoints::discover(&program()?);
     let is_fake = study.lab == wirelab_lab::fake::INFO.name;
     let (study, mut warnings) =
+        wirelab_plan::with_installed(study, &mut || candidates(&endpoints, is_fake)).map_err(Failure::input)?;
+    let (study, more) =
         wirelab_plan::only_installed(study, &mut |name| unusable(&endpoints, name, is_fake)).map_err(Failure::input)?;
+    warnings.extend(more);
     let (mut plan, more) = wirelab_plan::plan(&study).map_err(Failure::input)?;
     warnings.extend(more);
     if !args.i_may_load_these_hosts {

@@ -102,13 +102,19 @@ fn check(name: &str, preset: Option<&str>, as_json: bool) -> Result {
     if as_json {
         return print_json(&plan);
     }
-    print(&format!(
+    let mut text = format!(
         "{name}: right. {} cells, {} comparisons, {} to {} blocks.\n",
         plan.cells.len(),
         plan.comparisons.len(),
         plan.min_blocks,
         plan.max_blocks
-    ))
+    );
+    if wirelab_plan::takes_installed(&study) {
+        text.push_str(
+            "Here `installed` counts as one endpoint; `wirelab run --plan` shows the cells on this machine.\n",
+        );
+    }
+    print(&text)
 }
 
 fn keys(as_json: bool) -> Result {

@@ -84,6 +84,12 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         let place = steps.iter().position(|step| step.name == "Equivalence").unwrap_or(steps.len());
         steps.insert(place, step("Who wins where", pairs, source));
     }
+    if !input.analysis.pairs.is_empty() {
+        let predicted = "The logarithm of a pair's value is predicted by an effect of its client plus one of its server, by least squares over all other pairs; a pair that is found to be odd is left out of the predictions of the others. Test, interval and correction are as above, over blocks and over all pairs.".to_owned();
+        let source = "G. F. Sprague and L. A. Tatum, General vs. specific combining ability in single crosses of corn, Journal of the American Society of Agronomy 34(10), 1942";
+        let place = steps.iter().position(|step| step.name == "Equivalence").unwrap_or(steps.len());
+        steps.insert(place, step("Clients and servers", predicted, source));
+    }
     steps
 }
 

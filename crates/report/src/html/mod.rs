@@ -4,6 +4,7 @@ mod detail;
 mod heatmap;
 mod matrix;
 mod method;
+mod pairs;
 mod results;
 
 use askama::Template;
@@ -16,6 +17,7 @@ use crate::html::detail::{ComparisonRow, Force, MetricTable};
 use crate::html::heatmap::HeatMap;
 use crate::html::matrix::Matrix;
 use crate::html::method::{Fact, Step};
+use crate::html::pairs::Pairs;
 use crate::html::results::ResultTable;
 use crate::layout::Layout;
 use crate::published::{self, Pair};
@@ -48,6 +50,7 @@ pub fn html(input: &Input) -> String {
         ground: summary::ground(input, &layout),
         maps: heatmap::maps(input, &layout),
         hues: heatmap::hues(&layout),
+        pairs: pairs::pairs(input, &failures),
         matrix: matrix::matrix(input, &layout),
         many: layout.groups.len() > MANY,
         tables: results::tables(input, &layout, &failures),
@@ -101,6 +104,7 @@ struct Page<'a> {
     ground: Vec<String>,
     maps: Vec<HeatMap>,
     hues: Vec<(usize, String)>,
+    pairs: Option<Pairs>,
     matrix: Option<Matrix>,
     many: bool,
     tables: Vec<ResultTable>,

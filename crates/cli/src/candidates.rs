@@ -1,0 +1,43 @@
+//! The endpoints that a study may take without naming them: what each says of itself, once it has shown that its word counts.
+
+use wirelab_lab::endpoints::{Found, describe};
+use wirelab_lab::{LabError, Role, refuses_unknown_protocol};
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::endpoint::{self, Description, Endpoint};
+use wirelab_model::protocol::Protocol;
+use wirelab_plan::Candidate;
+
+/// Every endpoint that was found. The fake lab starts none, so there each speaks everything.
+pub fn candidates(found: &[Found], is_fake: bool) -> Vec<Candidate> {
+    let candidate = |found: &Found| {
+        let described = found.endpoint.clone().and_then(|one| if is_fake { Ok(imagined(&one)) } else { honest(&one) });
+        Candidate { name: found.name.clone(), description: described.map_err(|LabError(why)| why) }
+    };
+    found.iter().map(candidate).collect()
+}
+
+/// The description of an endpoint that keeps the first rule of the contract in every role that it plays. One that does not would end
+/// a run that takes whatever there is before its first trial.
+fn honest(endpoint: &Endpoint) -> Result<Description, LabError> {
+    let description = describe(endpoint)?;
+    let scratch = tempfile::tempdir()
+        .map_err(|error| LabError(format!("cannot make a folder to ask `{}` in: {error}", endpoint.name)))?;
+    let roles = [(Role::Server, &description.server), (Role::Client, &description.client)];
+    for (role, _) in roles.iter().filter(|(_, plays)| plays.is_some()) {
+        refuses_unknown_protocol(endpoint, *role, scratch.path(), 1)?;
+    }
+    Ok(description)
+}
+
+fn imagined(endpoint: &Endpoint) -> Description {
+    let role = || Some(endpoint::Role { protocols: Protocol::ALL.into(), features: Vec::new() });
+    Description {
+        contract: CONTRACT_VERSION,
+        name: endpoint.name.clone(),
+        library: String::new(),
+        version: String::new(),
+        language: String::new(),
+        server: role(),
+        client: role(),
+    }
+}

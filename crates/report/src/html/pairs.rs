@@ -1,0 +1,89 @@
+//! The matrix of clients and servers: a table per metric and combination of the other factors, whose tiles are text with a colour for
+//! the size of the value.
+
+use wirelab_stats::analysis::Pair;
+
+use crate::Input;
+use crate::failures::Failure;
+use crate::pairs::{STEPS, Tile, View, views};
+
+/// All that the page says of pairs.
+pub(super) struct Pairs {
+    /// How many pairs work, by combination of the other factors.
+    pub tallies: Vec<String>,
+    /// What went wrong with whom.
+    pub troubles: Vec<String>,
+    pub tables: Vec<PairMatrix>,
+    /// What a verdict needs.
+    pub needs: String,
+    /// Steps of the colour, for the legend.
+    pub steps: std::ops::RangeInclusive<usize>,
+}
+
+/// One matrix.
+pub(super) struct PairMatrix {
+    pub id: String,
+    pub title: String,
+    pub servers: Vec<String>,
+    pub rows: Vec<(String, Vec<TileView>)>,
+    /// The pairs that are better or worse than predicted, in sentences.
+    pub odd: Vec<String>,
+    /// What is known of the others.
+    pub rest: Option<String>,
+    /// Every pair in a sentence.
+    pub sentences: Vec<String>,
+}
+
+pub(super) struct TileView {
+    pub class: String,
+    pub mark: &'static str,
+    pub shown: String,
+    pub synergy: String,
+    pub note: String,
+    /// The sentences.
+    pub title: String,
+}
+
+/// Absent where the study does not vary client and server.
+pub(super) fn pairs(input: &Input, failures: &[Failure]) -> Option<Pairs> {
+    let views = views(input, failures);
+    let first = views.first()?.table.metric.as_str();
+    let of_first = || views.iter().filter(|view| view.table.metric == first);
+    Some(Pairs {
+        tallies: of_first().map(View::tally).collect(),
+        troubles: of_first().flat_map(|view| view.table.pairs.iter().filter_map(|pair| view.trouble(pair))).collect(),
+        tables: views.iter().enumerate().map(|(number, view)| matrix(number, view)).collect(),
+        needs: views[0].needs(),
+        steps: 0..=STEPS,
+    })
+}
+
+fn matrix(number: usize, view: &View) -> PairMatrix {
+    let table = view.table;
+    let row = |client: &String| {
+        let tile = |server: &String| tile(view, view.tile(client, server), view.pair(client, server));
+        (client.clone(), table.servers.iter().map(tile).collect())
+    };
+    PairMatrix {
+        id: format!("pairs-{number}"),
+        title: crate::words::upper_first(&view.title()),
+        servers: table.servers.clone(),
+        rows: table.clients.iter().map(row).collect(),
+        odd: view.odd().into_iter().filter_map(|pair| view.synergy(pair)).collect(),
+        rest: view.judges().then(|| view.rest()),
+        sentences: table.pairs.iter().filter_map(|pair| view.synergy(pair)).collect(),
+    }
+}
+
+fn tile(view: &View, tile: Tile, pair: Option<&Pair>) -> TileView {
+    let step = tile.step.map_or_else(String::new, |step| format!(" v{step}"));
+    let sentences = pair.map(|pair| [view.trouble(pair), view.synergy(pair)].into_iter().flatten().collect::<Vec<_>>());
+    TileView {
+        class: format!("{}{step}", tile.class),
+        mark: tile.mark,
+        shown: tile.shown,
+        synergy: tile.synergy.map_or_else(String::new, |(mark, size)| format!("{mark} {size}")),
+        note: tile.note,
+        title: sentences.unwrap_or_default().join(". "),
+    }
+}

@@ -1,0 +1,79 @@
+//! The matrix of clients and servers in a terminal.
+
+use std::fmt::Write as _;
+
+use comfy_table::{Attribute, Cell};
+
+use super::{Page, trimmed, visible_width};
+use crate::failures::failures;
+use crate::pairs::{NOTE, View, views};
+
+impl Page<'_> {
+    /// Whether pairs work; a table for each metric; what is wrong with whom; who is better or worse than predicted. Says whether there
+    /// is anything of the kind.
+    pub(super) fn pairs(&self, out: &mut String) -> bool {
+        let failures = failures(self.input);
+        let views = views(self.input, &failures);
+        let Some(first) = views.first().map(|view| view.table.metric.as_str()) else { return false };
+        let of_first = || views.iter().filter(|view| view.table.metric == first);
+        self.heading(out, "Which pairs work");
+        for view in of_first() {
+            self.item(out, "·", &view.tally());
+        }
+        for view in of_first() {
+            for trouble in view.table.pairs.iter().filter_map(|pair| view.trouble(pair)) {
+                self.item(out, "!", &trouble);
+            }
+        }
+        for view in &views {
+            self.heading(out, &view.title());
+            self.matrix(out, view);
+        }
+        out.push('\n');
+        self.item(out, "·", NOTE);
+        self.heading(out, "Pairs that are better or worse than their two sides predict");
+        self.item(out, "·", &views[0].needs());
+        for view in views.iter().filter(|view| view.judges()) {
+            self.item(out, "·", &view.rest());
+            for sentence in view.odd().into_iter().filter_map(|pair| view.synergy(pair)) {
+                self.item(out, " ", &sentence);
+            }
+        }
+        out.push('\n');
+        self.item(out, "·", "Servers against the baseline, client by client, are in the page and in the CSV files.");
+        true
+    }
+
+    /// As many servers side by side as fit, at least one.
+    fn matrix(&self, out: &mut String, view: &View) {
+        let mut servers = &view.table.servers[..];
+        while !servers.is_empty() {
+            let fits =
+                |count: &usize| self.grid(view, &servers[..*count]).lines().all(|l| visible_width(l) <= self.width);
+            let count = (1..=servers.len()).rev().find(fits).unwrap_or(1);
+            let text = self.grid(view, &servers[..count]);
+            if text.lines().all(|line| visible_width(line) <= self.width) {
+                out.push_str(&text);
+            } else {
+                for line in view.lines(&servers[..count]).into_iter().skip(1) {
+                    self.item(out, "·", &format!("{} with {}: {}", line[0], servers[0], line[1]));
+                }
+            }
+            servers = &servers[count..];
+            if !servers.is_empty() {
+                let _ = writeln!(out);
+            }
+        }
+    }
+
+    fn grid(&self, view: &View, servers: &[String]) -> String {
+        let mut lines = view.lines(servers).into_iter();
+        let mut table = self.plain_table();
+        let header = lines.next().unwrap_or_default();
+        table.set_header(header.into_iter().map(|cell| Cell::new(cell).add_attribute(Attribute::Dim)));
+        for line in lines {
+            table.add_row(line);
+        }
+        trimmed(&table)
+    }
+}

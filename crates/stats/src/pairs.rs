@@ -1,0 +1,137 @@
+//! Clients against servers: what a pair does beyond what its two sides predict, its synergy.
+//!
+//! Effects multiply, so the logarithm of a value is taken for an effect of the client plus an effect of the server, and each pair is held
+//! against what the other pairs predict for it ([`crate::additive`]). The size is that of the cells' medians, its interval resamples
+//! blocks, all pairs of a block together. The test is the rank test over blocks, each of which gives every pair a value of its own
+//! (the same model for the trials of one block); Holm's correction goes over all pairs under all combinations of a metric.
+//!
+//! A pair that is found to be odd pulls the predictions of all others of its client and its server, which then look odd the other way
+//! (Gentleman and Wilk 1975, "Detecting outliers in a two-way table"). So the oddest one is taken out of the predictions, and the others
+//! are asked again, until none is found.
+
+use indexmap::{IndexMap, IndexSet};
+use wirelab_model::plan::Plan;
+use wirelab_model::study::Study;
+
+use crate::analysis::{Pair, PairTable};
+use crate::bootstrap::Bootstrap;
+use crate::compare::{ALPHA, PairedEffect, blocks_needed};
+use crate::holm::holm;
+use crate::synergy::Table;
+use crate::trials::Trials;
+
+/// The factors whose levels are the endpoints of the two sides.
+const SIDES: [&str; 2] = ["client", "server"];
+
+/// At most this share of the pairs is taken out of the predictions: if more are odd, the model is.
+const MOST_ODD: usize = 4;
+
+/// The tables of every compared metric; none where the study does not vary both sides.
+pub fn pairs(study: &Study, plan: &Plan, trials: &Trials<'_>, bootstrap: &mut Bootstrap) -> Vec<PairTable> {
+    let fields = fields(plan);
+    study.compare.metrics.iter().flat_map(|metric| tables(metric, study, &fields, trials, bootstrap)).collect()
+}
+
+/// Cells that differ in client and server alone.
+#[derive(Default)]
+struct Field {
+    levels: IndexMap<String, String>,
+    clients: IndexSet<String>,
+    servers: IndexSet<String>,
+    /// Each with the numbers of its client and server.
+    cells: Vec<(usize, (usize, usize))>,
+}
+
+/// A/A twins are no pairs of their own.
+fn fields(plan: &Plan) -> Vec<Field> {
+    let mut fields: IndexMap<Vec<(String, String)>, Field> = IndexMap::new();
+    for (number, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| cell.twin_of.is_none()) {
+        let [client, server] = SIDES.map(|side| cell.levels.get(side));
+        let (Some(client), Some(server)) = (client, server) else { continue };
+        // Factors of these names may be about something else.
+        if (client, server) != (&cell.job.client, &cell.job.server) {
+            continue;
+        }
+        let others = cell.levels.iter().filter(|(name, _)| !SIDES.contains(&name.as_str()));
+        let levels: IndexMap<_, _> = others.map(|(name, level)| (name.clone(), level.clone())).collect();
+        let key = levels.clone().into_iter().collect();
+        let field = fields.entry(key).or_insert_with(|| Field { levels, ..Field::default() });
+        let client = field.clients.insert_full(client.clone()).0;
+        let server = field.servers.insert_full(server.clone()).0;
+        field.cells.push((number, (client, server)));
+    }
+    fields.into_values().collect()
+}
+
+fn tables(
+    metric: &str,
+    study: &Study,
+    fields: &[Field],
+    trials: &Trials<'_>,
+    bootstrap: &mut Bootstrap,
+) -> Vec<PairTable> {
+    let values =
+        |field: &Field| field.cells.iter().map(|(cell, place)| (*place, trials.in_blocks(*cell, metric))).collect();
+    let mut tables: Vec<Table> = fields.iter().map(|field| Table::of(values(field))).collect();
+    leave_out_the_odd(&mut tables);
+    let mut corrected = corrected(&tables).into_iter();
+    // With one client or one server nothing can be predicted, so such pairs are no hypotheses.
+    let family = fields.iter().filter(|field| field.clients.len() > 1 && field.servers.len() > 1);
+    let needed = blocks_needed(family.map(|field| field.cells.len()).sum());
+    let mut table = |(field, table): (&Field, &Table)| {
+        let pair = |((cell, (client, server)), effect): (&(usize, (usize, usize)), Option<PairedEffect>)| {
+            let p_holm = effect.as_ref().and_then(|effect| effect.p).and_then(|_| corrected.next());
+            let effect = effect.unwrap_or_else(|| PairedEffect::of(&[], &[], &mut Bootstrap::new(0)));
+            Pair {
+                cell: *cell,
+                client: field.clients[*client].clone(),
+                server: field.servers[*server].clone(),
+                predicted: effect.ratio.and_then(|size| Some(table.median((*client, *server))? / size)),
+                synergy: effect.ratio,
+                interval: effect.interval_95,
+                blocks: effect.blocks,
+                p: effect.p,
+                p_holm,
+                verdict: effect.verdict(needed, p_holm, study.compare.margin.0),
+            }
+        };
+        PairTable {
+            metric: metric.to_owned(),
+            levels: field.levels.clone(),
+            clients: field.clients.iter().cloned().collect(),
+            servers: field.servers.iter().cloned().collect(),
+            pairs: field.cells.iter().zip(table.effects(bootstrap)).map(pair).collect(),
+            blocks_needed: needed,
+        }
+    };
+    fields.iter().zip(&tables).map(&mut table).collect()
+}
+
+/// Holm's correction of the P values of all tables, in their order.
+fn corrected(tables: &[Table]) -> Vec<f64> {
+    holm(&tables.iter().flat_map(Table::p).flatten().collect::<Vec<_>>())
+}
+
+/// Takes the pairs out of the predictions that are odd beyond chance, the oddest first.
+fn leave_out_the_odd(tables: &mut [Table]) {
+    let all: usize = tables.iter().map(Table::len).sum();
+    for _ in 0..all / MOST_ODD {
+        let mut corrected = corrected(tables).into_iter();
+        let mut oddest: Option<(f64, usize, usize)> = None;
+        for (number, table) in tables.iter().enumerate() {
+            for (pair, (p, size)) in table.p().into_iter().zip(table.sizes()).enumerate() {
+                let odd = p.and_then(|_| corrected.next()).is_some_and(|p| p <= ALPHA);
+                let larger = oddest.is_none_or(|(largest, ..)| size.abs() > largest);
+                if odd && larger && table.can_spare(pair) {
+                    oddest = Some((size.abs(), number, pair));
+                }
+            }
+        }
+        let Some((_, table, pair)) = oddest else { return };
+        tables[table].leave_out(pair);
+    }
+}
+
+#[cfg(test)]
+#[path = "pairs_tests.rs"]
+mod tests;
