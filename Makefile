@@ -30,7 +30,11 @@ unit:
 	@echo "== tests"
 	$(CARGO) test --release --locked --workspace
 
-test-endpoints: build ## install every endpoint, run the contract suite on each, and write the table in docs/ (hours the first time)
+test-endpoints: build ## unit tests of the endpoints in other languages; install all, check all, and write the table in docs/
+	cd endpoints/_go && go test ./...
+	cd endpoints/go-quic-go && go test ./...
+	cd endpoints/_python && python3 -B -m unittest tests
+	cd endpoints/_javascript && npm ci --no-audit --no-fund && node --test
 	$(WIRELAB) endpoints install --all || echo "some could not be installed; the table says which"
 	$(WIRELAB) endpoints check --all || echo "some do not keep the contract; the table says which"
 	$(WIRELAB) endpoints list --markdown > docs/endpoints-table.md
