@@ -2,7 +2,7 @@
 //! one in every block.
 
 use wirelab_model::journal::TrialRecord;
-use wirelab_model::outcome::{Blame, NOT_RUN, Outcome};
+use wirelab_model::outcome::{Blame, NOT_RUN, Outcome, without_numbers};
 
 /// How the next trial of a cell ends without being run, if the last `after` records of the cell in the journal say that it is no use.
 /// The outcome is of the same kind, with the same blame.
@@ -33,7 +33,7 @@ fn reason_of(outcome: &Outcome) -> Option<&str> {
     }
 }
 
-/// What is the same where two trials end badly in the same way: numbers (ports, times, identifiers) aside. None where it went well,
+/// What is the same where two trials end badly in the same way. None where it went well,
 /// or where neither server nor client is to blame: what the lab or the machine did says nothing of the next trial.
 fn way(outcome: &Outcome) -> Option<(Option<Blame>, String)> {
     let blame = match outcome {
@@ -41,7 +41,7 @@ fn way(outcome: &Outcome) -> Option<(Option<Blame>, String)> {
         Outcome::Unsupported { .. } => None,
         Outcome::Ok | Outcome::Failed { .. } => return None,
     };
-    Some((blame, reason_of(outcome)?.chars().filter(|letter| !letter.is_ascii_hexdigit()).collect()))
+    Some((blame, without_numbers(reason_of(outcome)?)))
 }
 
 #[cfg(test)]

@@ -333,7 +333,7 @@ impl Bench<'_> {
         Ok(LabOf { addresses, client: self.endpoint(&job.client)? })
     }
 
-    /// Lets a host that is not ours rest before the next request.
+    /// Lets a host that is not ours rest before the next request. There is nothing to ask: the pause itself is what is owed.
     fn keep_distance(&self, job: &Job) -> Result<(), Cut> {
         let end = Instant::now() + if job.site.is_some() { self.interval } else { Duration::ZERO };
         loop {

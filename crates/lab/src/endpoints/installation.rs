@@ -3,13 +3,15 @@
 //! Each version has a place of its own in the user's cache folder, named by the identity of what it is built from:
 //!
 //! ```text
-//! ~/.cache/wirelab/endpoints/NAME/KEY/files/           what the steps made
-//!                                    /work/            what is in between, until they have all succeeded
-//!                                    /log              what the steps said
-//!                                    /attempt.json     how many have succeeded, until all have
-//!                                    /installed.json   that all have: until then it is not installed
-//!                                    /checked.json     what the contract suite said last
-//! ~/.cache/wirelab/shared/                         what compilers keep for all endpoints
+//! ~/.cache/wirelab
+//!   endpoints/NAME/KEY
+//!     files            what the steps made
+//!     work             what is in between, until they have all succeeded
+//!     log              what the steps said
+//!     attempt.json     how many have succeeded, until all have
+//!     installed.json   that all have: until then it is not installed
+//!     checked.json     what the contract suite said last
+//!   shared             what compilers keep for all endpoints
 //! ```
 
 use std::io;

@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,10 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group, setpriority_process};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, setpriority_process};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
+use crate::deadline::readable;
 use crate::endpoints::installation::{Installation, Record, disk_usage, remedies};
 use crate::guard::{self, Guard};
 use crate::process::prepare;
@@ -20,7 +22,7 @@ use crate::process::prepare;
 /// How long a step may take.
 const STEP: Duration = Duration::from_secs(3600);
 
-/// How often a step is looked at while it runs.
+/// How often the progress of a step is told, and the wish to stop is heard, while it runs.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// How much a step yields to others: building must not make the machine unusable (nice(1)).
@@ -181,6 +183,8 @@ impl Installation {
 /// Waits for the end of a step.
 fn wait(child: &mut Child, stop: &AtomicBool, look: &mut dyn FnMut()) -> Result<ExitStatus, String> {
     let deadline = Instant::now() + STEP;
+    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())
+        .map_err(|error| format!("watching it: pidfd_open: {error}; wirelab needs Linux 5.3"))?;
     loop {
         if let Some(status) = child.try_wait().map_err(|error| format!("waiting for it: {error}"))? {
             return Ok(status);
@@ -192,7 +196,7 @@ fn wait(child: &mut Child, stop: &AtomicBool, look: &mut dyn FnMut()) -> Result<
             return Err(format!("it took more than {} minutes", STEP.as_secs() / 60));
         }
         look();
-        std::thread::sleep(LOOK);
+        readable([Some(pidfd.as_fd())], Instant::now() + LOOK).map_err(|error| format!("waiting for it: {error}"))?;
     }
 }
 
