@@ -305,11 +305,13 @@ class Client:
 
 def run(spec, abilities):
     job = Job(spec, abilities)
-    client, commands = Client(job), contract.Commands(on_stop=contract.give_up)
     probe = socket.socket()
     job.settings.apply(probe)  # refuse what the kernel does not have before saying that we are ready
-    contract.emit("ready", configured=job.settings.configured(probe))
+    configured = job.settings.configured(probe)
     probe.close()
+    # Only now: that the input ends must not overtake a refusal.
+    client, commands = Client(job), contract.Commands(on_stop=contract.give_up)
+    contract.emit("ready", configured=configured)
 
     commands.expect("go")
     configured = client.check_request()

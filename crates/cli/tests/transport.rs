@@ -1,4 +1,5 @@
-//! What the built-in endpoints report of their transport is what the lab's link did, and their qlog files are kept.
+//! What the built-in endpoints report of their transport is what the lab's link did, the observer `tcp` sees the same from
+//! outside, and their qlog files are kept.
 //! Where network namespaces cannot be made, the test of the link says so and tests nothing.
 
 #[path = "support/lab.rs"]
@@ -6,8 +7,10 @@ mod lab;
 mod support;
 
 use std::fs;
+use std::net::{TcpListener, TcpStream};
 
 use lab::{folder_with, trials};
+use serde_json::Value;
 use support::{only_run, run};
 use tempfile::tempdir;
 
@@ -16,6 +19,7 @@ name = "transport"
 title = "What the transport says of the link"
 question = "Do TCP and QUIC see the round trip and the losses of the link?"
 lab = "netns"
+observers = ["tcp"]
 
 [workload]
 placement = "multi-az"
@@ -67,6 +71,81 @@ fn tcp_and_quic_report_the_round_trip_and_the_losses_of_the_link() {
         }
         let events = &trial["values"]["transport_server_congestion_events"];
         assert_eq!(events.is_number(), levels["protocol"] == "h3", "{events}");
+        if levels["protocol"] == "h3" {
+            let why = trial["values"]["tcp_client_connections"]["not_measured"].as_str().unwrap();
+            assert_eq!(why, "the client had no TCP connection in the window");
+        } else {
+            seen_from_outside(levels, &value);
+        }
+    }
+}
+
+/// What the kernel says of the window from outside is what it says to the endpoints, whose servers count check request and
+/// warm-up too.
+fn seen_from_outside(levels: &Value, value: &impl Fn(&str) -> f64) {
+    for side in ["client", "server"] {
+        let seen = |name: &str| value(&format!("tcp_{side}_{name}"));
+        let said = |name: &str| value(&format!("transport_{side}_{name}"));
+        let connections = seen("connections");
+        if levels["connections"] == "per-request" {
+            // That of the last request of the warm-up may still be closing.
+            assert!((3.0..=5.0).contains(&connections), "{side}: {connections} connections: {levels}");
+        } else {
+            assert_eq!(connections, 1.0, "{side}: {levels}");
+            assert_eq!(seen("round_trip_min"), said("round_trip_min"), "{side}: {levels}");
+        }
+        assert!(seen("round_trip_min") >= 20e6 && seen("round_trip") >= 20e6, "{side}: {levels}");
+        // Of the server's, one of four requests is the check request's, which is sent again as often as any other.
+        assert!(seen("retransmitted") <= value(&format!("transport_{side}_lost")), "{side}: {levels}");
+    }
+    // 500 kB in segments of at most 1448 bytes; an acknowledgement for each at most.
+    let (sent, acknowledged) = (value("tcp_server_segments_per_request"), value("tcp_client_segments_per_request"));
+    assert!((345.0..500.0).contains(&sent), "{sent} segments: {levels}");
+    assert!((1.0..sent).contains(&acknowledged), "{acknowledged} segments: {levels}");
+    assert!(sent * 3.0 < value("transport_server_sent"), "{levels}");
+    assert!(value("tcp_server_window") > 1448.0, "{levels}");
+    if levels["loss"] == "0 %" {
+        assert_eq!(value("tcp_client_retransmitted"), 0.0, "{levels}");
+    }
+}
+
+const SHARED: &str = r#"
+name = "shared"
+title = "A network that client and server share with others"
+question = "Are strangers' connections counted?"
+lab = "loopback"
+observers = ["tcp"]
+
+[workload]
+connections = 3
+requests = 30
+
+[factors]
+protocol = ["h1", "h2"]
+
+[compare]
+factor = "protocol"
+baseline = "h1"
+
+[blocks]
+min = 1
+max = 1
+"#;
+
+#[test]
+fn on_loopback_only_the_trials_connections_are_counted() {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("study.toml"), SHARED).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let _stranger = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
+    for (cell, trial) in trials(folder.path()) {
+        for side in ["client", "server"] {
+            let connections = &trial["values"][format!("tcp_{side}_connections")];
+            // The check request's may still be closing.
+            let count = connections.as_f64().unwrap_or_else(|| panic!("{side}: {connections}: {cell}"));
+            assert!((3.0..=4.0).contains(&count), "{side}: {count}: {cell}");
+        }
     }
 }
 

@@ -96,6 +96,15 @@ pub enum Warning {
         /// How many.
         count: u64,
     },
+    /// The host of this virtual machine took processor time from trials.
+    Stolen {
+        /// In how many trials it was more than hardly any.
+        trials: u32,
+        /// Of how many that tell.
+        of: u32,
+        /// The largest share of all processors' time.
+        largest: f64,
+    },
     /// 0-RTT or resumption was asked for and not always used.
     ResumptionMissed {
         /// The cell's label.
@@ -184,6 +193,10 @@ impl Warning {
             Self::Drops { cell, counter, count } => {
                 format!("The kernel counted {count} drops ({counter}) during trials of `{cell}`.")
             }
+            Self::Stolen { trials, of, largest } => format!(
+                "In {trials} of {of} trials the host of this virtual machine gave more than 2 % of the processors' time to others, up to {:.0} %: their times are partly the host's.",
+                largest * 100.0
+            ),
             Self::ResumptionMissed { cell, wanted, share } => {
                 format!("Only {:.1} % of the connections of `{cell}` were `{wanted}` as the cell asks.", share * 100.0)
             }
@@ -243,6 +256,9 @@ impl Warning {
             }
             Self::ResumptionMissed { .. } => {
                 "Check that the server issues tickets, and that the client waits for them before it closes."
+            }
+            Self::Stolen { .. } => {
+                "Run again when the host is quiet, or on a machine whose processors nobody shares; `machine_stolen_share` says which trials."
             }
             Self::BusyMachine { .. } => "Stop other work and run again.",
             Self::ConditionsChanged { .. } => "Measure again from the start before you rely on a comparison.",

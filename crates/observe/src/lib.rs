@@ -4,12 +4,14 @@
 pub mod cpu;
 pub mod drops;
 pub mod faults;
+pub mod machine;
 pub mod memory;
 pub mod packets;
 mod registry;
 pub mod rusage;
 pub mod switches;
 pub mod syscalls;
+pub mod tcp;
 mod tree;
 mod window;
 pub mod witness;

@@ -2,7 +2,7 @@
 
 use wirelab_model::metric::Metric;
 
-use crate::{About, Observer, cpu, drops, faults, memory, packets, rusage, switches, syscalls};
+use crate::{About, Observer, cpu, drops, faults, machine, memory, packets, rusage, switches, syscalls, tcp};
 
 /// Every observer.
 pub const OBSERVERS: &[&About] = &[
@@ -12,9 +12,11 @@ pub const OBSERVERS: &[&About] = &[
     &faults::ABOUT,
     &drops::ABOUT,
     &rusage::ABOUT,
+    &machine::ABOUT,
     &syscalls::TOTAL,
     &syscalls::BY_NAME,
     &packets::ABOUT,
+    &tcp::ABOUT,
 ];
 
 /// Makes an observer for one trial; absent: there is none of that name, and [`unknown`] says so to the user.
@@ -27,9 +29,11 @@ pub fn create(name: &str) -> Option<Box<dyn Observer>> {
         "faults" => Box::<faults::Faults>::default(),
         "drops" => Box::<drops::Drops>::default(),
         "rusage" => Box::<rusage::Rusage>::default(),
+        "machine" => Box::<machine::Machine>::default(),
         "syscalls" => Box::<syscalls::Total>::default(),
         "syscalls_by_name" => Box::<syscalls::ByName>::default(),
         "packets" => Box::<packets::Packets>::default(),
+        "tcp" => Box::<tcp::Tcp>::default(),
         _ => return None,
     })
 }
@@ -106,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_study_that_names_no_observers_has_those_that_need_no_privileges() {
-        assert_eq!(default_set(), ["cpu", "memory", "switches", "faults", "drops", "rusage"]);
+        assert_eq!(default_set(), ["cpu", "memory", "switches", "faults", "drops", "rusage", "machine"]);
     }
 
     #[test]
@@ -115,7 +119,7 @@ mod tests {
         assert_eq!(
             unknown("memry"),
             "there is no observer `memry`, did you mean `memory`; the observers are cpu, memory, switches, faults, \
-             drops, rusage, syscalls, syscalls_by_name, packets"
+             drops, rusage, machine, syscalls, syscalls_by_name, packets, tcp"
         );
     }
 }

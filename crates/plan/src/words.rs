@@ -6,7 +6,7 @@ use wirelab_model::units::{BitRate, Frequency, Share, Size, Span};
 /// The word of `known` that is nearest to `word`, if one is near enough to be what was meant.
 ///
 /// Near enough is one edit (Damerau-Levenshtein: insertion, deletion, replacement, swap of neighbours) per three
-/// characters, regardless of case, or a beginning of at least three characters.
+/// characters, the last of which may be missing, regardless of case, or a beginning of at least three characters.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = word.trim().to_lowercase();
@@ -18,7 +18,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let distance = |candidate: &str| {
         let candidate = candidate.to_lowercase();
         let edits = strsim::damerau_levenshtein(&wanted, &candidate);
-        let near = edits <= (length.max(candidate.chars().count()) / 3).max(1) && edits < length;
+        let near = edits <= ((length.max(candidate.chars().count()) + 1) / 3).max(1) && edits < length;
         if near { Some(edits) } else { (length >= 3 && candidate.starts_with(&wanted)).then_some(usize::MAX) }
     };
     known.into_iter().filter_map(|k| distance(k).map(|d| (d, k))).min_by_key(|(d, _)| *d).map(|(_, k)| k)
@@ -151,6 +151,7 @@ mod tests {
         assert_eq!(nearest("Payload ", known), Some("payload"));
         assert_eq!(nearest("wrokers", known), Some("workers"));
         assert_eq!(nearest("proto", known), Some("protocol"));
+        assert_eq!(nearest("pears", ["pairs", "null"]), Some("pairs"));
         assert_eq!(nearest("bananas", known), None);
         assert_eq!(nearest("", known), None);
         assert_eq!(nearest(&"x".repeat(1 << 20), known), None);

@@ -18,6 +18,9 @@ use crate::trials::Trials;
 /// Share of its processor time above which a client is taken to be the bottleneck.
 const CLIENT_BOUND: f64 = 0.9;
 
+/// Share of the machine's processor time from which on it matters that the host took it.
+const STOLEN: f64 = 0.02;
+
 /// Schedule lag, in nanoseconds and as a share of the median response time, above which an open loop is not one.
 const LAG_NS: f64 = 1e6;
 const LAG_SHARE: f64 = 0.1;
@@ -35,6 +38,7 @@ pub fn warnings(
     all.extend(aa_differs(plan, comparisons));
     all.extend(parity(study, plan, trials));
     all.extend(drift(plan, cells));
+    all.extend(stolen(cells));
     let of_trials = OfTrials::gather(plan, trials);
     for (number, cell) in cells.iter().enumerate() {
         let label = plan.cells[number].label();
@@ -91,6 +95,15 @@ fn drift(plan: &Plan, cells: &[CellAnalysis]) -> Vec<Warning> {
         .filter(|((_, _, change), _)| change.is_finite())
         .map(|((n, _, change), _)| warning(*n, *change))
         .collect()
+}
+
+/// Processor time that the host of a virtual machine took.
+fn stolen(cells: &[CellAnalysis]) -> Option<Warning> {
+    let estimates = cells.iter().filter_map(|cell| cell.estimates.get("machine_stolen_share"));
+    let shares: Vec<f64> = estimates.flat_map(|estimate| &estimate.values).map(|(_, share)| *share).collect();
+    let trials = shares.iter().filter(|share| **share > STOLEN).count() as u32;
+    let largest = shares.iter().copied().fold(0.0, f64::max);
+    (trials > 0).then_some(Warning::Stolen { trials, of: shares.len() as u32, largest })
 }
 
 fn trials_failed(label: &str, cell: &CellAnalysis) -> Option<Warning> {

@@ -86,6 +86,16 @@ fn drops_are_added_up_and_equal_warnings_are_told_once() {
 }
 
 #[test]
+fn time_that_the_host_took_is_told_once_for_the_run() {
+    let warnings = warned(|record| {
+        let share = if record.trial.block == 3 { 0.4 } else { 0.01 };
+        set(record, "machine_stolen_share", share);
+    });
+    assert_eq!(warnings, [Warning::Stolen { trials: 1, of: 12, largest: 0.4 }]);
+    assert_eq!(warned(|record| set(record, "machine_stolen_share", 0.02)), []);
+}
+
+#[test]
 fn a_client_near_its_ceiling_is_told() {
     let warnings = warned(|record| set(record, "cpu_client_share", 0.95));
     assert_eq!(warnings, [Warning::ClientBound { cell: BLUE.to_owned(), share: 0.95 }]);

@@ -4,6 +4,7 @@
 //! wirelab itself must not go. So wirelab starts itself once more as `wirelab witness`, once per run, tells it by JSON lines
 //! what to look at, and gets an answer to each. The witness ends at the end of its input, and with wirelab.
 
+mod connections;
 mod orders;
 mod process;
 mod ring;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-pub(crate) use orders::{Answer, Order};
+pub(crate) use orders::{Answer, Listener, Order, Sought, Transports};
 pub use process::main;
 
 /// The word on wirelab's command line that makes it this process.

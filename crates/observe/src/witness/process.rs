@@ -12,9 +12,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
+use crate::witness::connections::Connections;
 use crate::witness::ring::Ring;
 use crate::witness::watch::{SETTLING, Watch};
-use crate::witness::{Answer, Order};
+use crate::witness::{Answer, Order, Transports};
 
 /// The whole process: `wirelab witness`. It has to have one thread, because only such a process may enter a user namespace.
 pub fn main(orders: BorrowedFd<'_>, answers: &mut dyn Write) -> ExitCode {
@@ -59,20 +60,22 @@ fn read(orders: BorrowedFd<'_>, unread: &mut Vec<u8>) -> io::Result<usize> {
     Ok(count)
 }
 
-/// What is looked at; where that failed, why.
+/// What is looked at.
 #[derive(Default)]
-struct Eyes(Vec<Result<Watch, String>>);
+struct Eyes {
+    /// Where that failed, why.
+    interfaces: Vec<Result<Watch, String>>,
+    connections: Vec<Connections>,
+}
 
 impl Eyes {
     fn obey(&mut self, order: Order) -> Result<Answer, String> {
         match order {
             Order::Watch { vantages } => {
-                self.0.clear();
+                self.interfaces.clear();
                 for (vantage, capture) in vantages {
-                    if let Some(owner) = &vantage.owner {
-                        enter(owner).map_err(|error| format!("entering the user namespace of the lab: {error}"))?;
-                    }
-                    self.0.push(Watch::open(&vantage, capture.as_deref()));
+                    enter(vantage.owner.as_deref())?;
+                    self.interfaces.push(Watch::open(&vantage, capture.as_deref()));
                 }
             }
             Order::Begin => {
@@ -85,8 +88,25 @@ impl Eyes {
             }
             Order::Collect => {
                 self.settle();
-                let tallies = self.0.drain(..).map(|watch| watch.and_then(Watch::finish)).collect();
+                let tallies = self.interfaces.drain(..).map(|watch| watch.and_then(Watch::finish)).collect();
                 return Ok(Answer::Collected { tallies });
+            }
+            Order::WatchConnections { namespaces, owner } => {
+                self.connections.clear();
+                enter(owner.as_deref())?;
+                for namespace in &namespaces {
+                    self.connections.push(Connections::open(namespace)?);
+                }
+                let listeners = self.connections.iter().map(|connections| connections.listeners().to_vec()).collect();
+                return Ok(Answer::Listening { listeners });
+            }
+            Order::EndConnections => self.connections.iter_mut().try_for_each(Connections::end)?,
+            Order::CollectConnections { sought } => {
+                let parts =
+                    self.connections.drain(..).zip(&sought).map(|(connections, sought)| connections.finish(sought));
+                let parts: Vec<_> = parts.collect::<Result<_, _>>()?;
+                let transports = parts.iter().fold(Transports::default(), |sum, part| sum.and(part));
+                return Ok(Answer::Connections { transports: Box::new(transports) });
             }
             Order::Try => attempt()?,
         }
@@ -94,12 +114,15 @@ impl Eyes {
     }
 
     fn watches(&mut self) -> impl Iterator<Item = &mut Watch> {
-        self.0.iter_mut().flatten()
+        self.interfaces.iter_mut().flatten()
     }
 
     /// Reads what there is.
     fn look(&mut self) {
         self.watches().for_each(Watch::look);
+        for connections in &mut self.connections {
+            connections.look();
+        }
     }
 
     /// Reads until everything that passed the interfaces is read, up to the deadline.
@@ -115,11 +138,12 @@ impl Eyes {
         }
     }
 
-    /// Waits for an order or a packet. True: there is an order, or their end.
+    /// Waits for an order, a packet or the end of a connection. True: there is an order, or their end.
     fn wait(&self, orders: BorrowedFd<'_>) -> io::Result<bool> {
         let mut sources = vec![PollFd::new(&orders, PollFlags::IN)];
-        let rings: Vec<_> = self.0.iter().flatten().map(AsFd::as_fd).collect();
-        sources.extend(rings.iter().map(|ring| PollFd::new(ring, PollFlags::IN)));
+        let rings = self.interfaces.iter().flatten().map(AsFd::as_fd);
+        let news: Vec<_> = rings.chain(self.connections.iter().map(AsFd::as_fd)).collect();
+        sources.extend(news.iter().map(|source| PollFd::new(source, PollFlags::IN)));
         match poll(&mut sources, None) {
             Ok(_) => Ok(!sources[0].revents().is_empty()),
             Err(rustix::io::Errno::INTR) => Ok(false),
@@ -128,8 +152,12 @@ impl Eyes {
     }
 }
 
-/// Enters a user namespace, unless this process is there.
-fn enter(owner: &Path) -> io::Result<()> {
+/// Enters the user namespace of the lab, if it has one, unless this process is there.
+fn enter(owner: Option<&Path>) -> Result<(), String> {
+    owner.map_or(Ok(()), enter_owner).map_err(|error| format!("entering the user namespace of the lab: {error}"))
+}
+
+fn enter_owner(owner: &Path) -> io::Result<()> {
     if fs::metadata("/proc/self/ns/user")?.ino() == fs::metadata(owner)?.ino() {
         return Ok(());
     }

@@ -201,7 +201,7 @@ fn begin(interface: &str, whole: bool) -> io::Result<(Ring, Counters, Counts)> {
 }
 
 /// Does `work` in a network namespace, in a thread of its own, because the thread stays there.
-fn within<T: Send>(namespace: &File, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+pub(crate) fn within<T: Send>(namespace: &File, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, || {
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;

@@ -15,6 +15,9 @@ use crate::stage::Stage;
 const RATE: f64 = 200.0;
 const INTERVAL_NS: u64 = 5_000_000;
 
+/// Requests on one connection. Common limits of a server at the begin are 100 and 128 streams.
+const HUNDREDS: u64 = 300;
+
 /// How far an arrival may be from its place because of rounding, in nanoseconds.
 const ROUNDING_NS: u64 = 1_000;
 
@@ -32,6 +35,14 @@ pub fn cases(role: Role, protocol: Protocol) -> Vec<Case> {
             demand(trial.samples.iter().all(|sample| sample.connection < connections), || {
                 format!("expected connections 0 to 2; {:?}", trial.samples)
             })
+        }),
+        // More than the streams that a QUIC or HTTP/2 server allows at first, so that it has to notice that they ended.
+        case("hundreds of requests share a connection", |pair, stage| {
+            let mut pair = pair.persistent(1, 1);
+            pair.client.extent = Extent::Requests(HUNDREDS);
+            let trial = pair.run(stage)?;
+            let others = trial.samples.iter().filter(|sample| sample.connection != 0).count();
+            demand(others == 0, || format!("expected connection 0 for each request; {others} had another one"))
         }),
         case("several workers open a connection for every request", |mut pair, stage| {
             pair.client.schedule = Schedule::Closed { workers: 4, pause: Pause::None };

@@ -1,0 +1,135 @@
+//! What became of the machine's processors in the measured window: how much of them something other than the trial had.
+//!
+//! A virtual machine whose host gives its processors to others measures the host: no other number of a trial shows that.
+
+use std::fs;
+
+use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
+
+use crate::window::{NO_WINDOW, Reading, values};
+use crate::{About, Observer, Targets, Window};
+
+/// The declaration.
+pub const ABOUT: About = About {
+    name: "machine",
+    summary: "How busy the machine's processors were, and what the host of a virtual machine took of them.",
+    cost: "A read of /proc/stat before and after the window; the kernel counts anyway.",
+    needs: None,
+    by_default: true,
+    metrics: &[
+        metric(
+            STOLEN,
+            "Processors' time that the host took",
+            "Share of the time of all processors in the measured window for which this virtual machine wanted to run and its \
+             host did not let it (steal time, proc_stat(5)); 0 where there is no host.",
+        ),
+        metric(
+            "machine_busy_share",
+            "Processors' time that was used",
+            "Share of the time of all processors in the measured window that was used, by whomever on this machine.",
+        ),
+    ],
+};
+
+/// What the analysis warns of where it is large.
+const STOLEN: &str = "machine_stolen_share";
+
+const VANTAGE: &str = "the kernel's account of all processors, in ticks of mostly 10 ms";
+
+const fn metric(name: &'static str, title: &'static str, meaning: &'static str) -> Metric {
+    Metric { name, title, unit: Unit::Share, side: Side::Link, vantage: VANTAGE, better: Better::Lower, meaning }
+}
+
+/// The observer.
+#[derive(Debug, Default)]
+pub struct Machine {
+    begin: Option<Result<Ticks, String>>,
+    end: Option<Result<Ticks, String>>,
+}
+
+/// Ticks of all processors since the machine started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ticks {
+    all: u64,
+    idle: u64,
+    stolen: u64,
+}
+
+impl Observer for Machine {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn begin(&mut self, _: &Targets) {
+        self.begin = Some(read());
+    }
+
+    fn end(&mut self, _: &Targets) {
+        self.end = Some(read());
+    }
+
+    fn values(&mut self, _: &Window) -> Values {
+        let share = |of: fn(&Ticks) -> u64| self.share(of);
+        values(ABOUT.metrics, [share(|ticks| ticks.stolen), share(|ticks| ticks.all - ticks.idle - ticks.stolen)])
+    }
+}
+
+impl Machine {
+    fn share(&self, of: fn(&Ticks) -> u64) -> Reading {
+        let (Some(begin), Some(end)) = (&self.begin, &self.end) else {
+            return Err(NO_WINDOW.to_owned());
+        };
+        let (begin, end) = (begin.as_ref().map_err(Clone::clone)?, end.as_ref().map_err(Clone::clone)?);
+        let grown = |of: fn(&Ticks) -> u64| {
+            of(end).checked_sub(of(begin)).ok_or_else(|| "the kernel's counter went backwards".to_owned())
+        };
+        match grown(|ticks| ticks.all)? {
+            0 => Err("the window was shorter than a tick of the kernel's account".to_owned()),
+            all => Ok(grown(of)? as f64 / all as f64),
+        }
+    }
+}
+
+fn read() -> Result<Ticks, String> {
+    let text = fs::read_to_string("/proc/stat").map_err(|error| format!("/proc/stat cannot be read: {error}"))?;
+    parse(&text).ok_or_else(|| "/proc/stat does not begin as proc_stat(5) says".to_owned())
+}
+
+/// The first line: user, nice, system, idle, waiting for the disk, interrupts, soft interrupts, stolen. Guests, after these,
+/// are in the first two already.
+fn parse(text: &str) -> Option<Ticks> {
+    let line = text.lines().next()?.strip_prefix("cpu ")?;
+    let fields: Vec<u64> = line.split_ascii_whitespace().map_while(|field| field.parse().ok()).take(8).collect();
+    let [_, _, _, idle, waiting, _, _, stolen] = fields[..] else { return None };
+    Some(Ticks { all: fields.iter().sum(), idle: idle + waiting, stolen })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(begin: &str, end: &str) -> Machine {
+        let ticks = |text| parse(text).ok_or_else(|| "no".to_owned());
+        Machine { begin: Some(ticks(begin)), end: Some(ticks(end)) }
+    }
+
+    #[test]
+    fn shares_are_of_the_time_of_all_processors() {
+        let machine = seen("cpu  100 0 50 800 10 0 0 40 7 0\ncpu0 1\n", "cpu  120 0 60 840 20 0 0 60 9 0\n");
+        assert_eq!(machine.share(|ticks| ticks.stolen), Ok(0.2));
+        assert_eq!(machine.share(|ticks| ticks.all - ticks.idle - ticks.stolen), Ok(0.3));
+    }
+
+    #[test]
+    fn a_window_without_a_tick_has_a_reason() {
+        let machine = seen("cpu  1 1 1 1 1 1 1 1\n", "cpu  1 1 1 1 1 1 1 1\n");
+        assert!(machine.share(|ticks| ticks.stolen).unwrap_err().contains("shorter than a tick"));
+        assert_eq!(parse("cpu  1 2 3\n"), None);
+        assert_eq!(parse("intr 1\n"), None);
+    }
+
+    #[test]
+    fn this_machine_has_such_an_account() {
+        assert!(read().unwrap().all > 0);
+    }
+}
