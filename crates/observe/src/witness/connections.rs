@@ -16,6 +16,7 @@ use netlink_packet_sock_diag::inet::nlas::{Nla, TcpInfo};
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags};
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use netlink_sys::{Socket, SocketAddr};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use wirelab_model::transport::TransportReport;
 
 use crate::witness::orders::{Listener, Sought, Transports};
@@ -26,6 +27,12 @@ const ENDED: [u32; 2] = [1, 3];
 
 /// Room for what the kernel tells until it is read: that of some thousand connections. The kernel may grant less.
 const ROOM: usize = 4 << 20;
+
+/// The kernel tells of an ended socket a moment later, from a queue of work. Nothing for this long: it has told all.
+const QUIET: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// But no more often than this, where something else in the namespace goes on ending connections.
+const PATIENCE: u32 = 100;
 
 /// The connections of a namespace that are looked at.
 pub(crate) struct Connections {
@@ -69,6 +76,9 @@ impl Connections {
         let (before, ended) = (HashMap::new(), HashMap::new());
         let mut connections =
             Self { questions, news, before, ended, after: None, listeners: Vec::new(), trouble: None };
+        // What ended before the window is not to be taken for what ended in it.
+        connections.settle();
+        connections.ended.clear();
         connections.before = connections.open_now().map_err(attempt)?;
         Ok(connections)
     }
@@ -102,16 +112,26 @@ impl Connections {
         }
     }
 
+    /// Reads until the kernel has nothing more to tell.
+    fn settle(&mut self) {
+        for _ in 0..PATIENCE {
+            let told = poll(&mut [PollFd::new(&self, PollFlags::IN)], Some(&QUIET));
+            if matches!(told, Ok(0)) {
+                return;
+            }
+            self.look();
+        }
+    }
+
     /// The window has ended: what is counted from now on does not count.
     pub(crate) fn end(&mut self) -> Result<(), String> {
         self.after = Some(self.open_now().map_err(|error| format!("asking for the TCP connections: {error}"))?);
         Ok(())
     }
 
-    /// What the connections sought counted in the window. The kernel tells of an ended one a moment later, so there is a while
-    /// to be between the window's end and this.
+    /// What the connections sought counted in the window.
     pub(crate) fn finish(mut self, sought: &Sought) -> Result<Transports, String> {
-        self.look();
+        self.settle();
         if let Some(trouble) = self.trouble {
             return Err(trouble);
         }
