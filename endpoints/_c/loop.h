@@ -1,0 +1,19 @@
+// The event loop, one thread: file descriptors by epoll, alarms to the nanosecond, words from standard input.
+#ifndef LOOP_H
+#define LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clock.h"
+
+// Calls `act` when one of these events (EPOLLIN, EPOLLOUT) is there; 0 forgets the descriptor.
+void loop_watch(int descriptor, uint32_t events, void (*act)(void *of, int descriptor, uint32_t events), void *of);
+// Goes on until `over` says so; `after` is called after everything that happened.
+void loop_until(bool (*over)(void), void (*after)(void));
+// Goes on until this word comes, and says when; `stop` and the end of the input end the program.
+moment loop_await(const char *word);
+// Begins to listen to standard input.
+void loop_listen(void);
+
+#endif

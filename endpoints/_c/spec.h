@@ -1,0 +1,62 @@
+// What a client is asked to do.
+#ifndef SPEC_H
+#define SPEC_H
+
+#include <json-c/json.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "fields.h"
+
+enum protocol { H1C, H1, H2C, H2, H3, PROTOCOLS };
+extern const char *const PROTOCOL_WORDS[PROTOCOLS + 1];
+extern const char *const ALPN[PROTOCOLS];  // NULL: the protocol has no TLS
+
+struct address {
+    struct sockaddr_storage socket;
+    socklen_t length;
+    const char *text;
+};
+
+// A number of requests, or a duration where that is 0.
+struct extent {
+    uint64_t requests;
+    int64_t duration;
+};
+
+struct spec {
+    enum protocol protocol;
+    struct address *addresses;
+    uint64_t address_count;
+    uint16_t port;
+    const char *server_name, *trust_anchor, *key_log, *qlog_dir;
+    bool verify, resumes;
+    const char *method, *path;
+    uint64_t body_size;
+    json_object *headers;  // pairs, or NULL
+    bool expects;
+    uint64_t expected_status, expected_size;
+    const char *expected_digest;
+    bool per_request;
+    uint64_t connections, streams;  // of persistent connections
+    bool open_loop, poisson, pauses;
+    uint64_t workers, shortest_pause, longest_pause;
+    double rate;
+    struct extent extent, warm_up;
+    bool warms_up;
+    int64_t connect_ns, request_ns;
+    uint64_t seed;
+    bool histograms;
+    const char *results;
+    // Transport settings; the negative ones are left to the library.
+    const char *congestion;
+    int fast_open, no_delay;
+    int64_t udp_send_buffer, udp_receive_buffer;
+};
+
+// Takes every field of a client's spec, or refuses it. `protocols` end with NULL.
+struct spec spec_read(const char *path, const char *const *protocols);
+
+#endif

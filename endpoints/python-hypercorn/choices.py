@@ -1,0 +1,1 @@
+../_servers/choices.py
