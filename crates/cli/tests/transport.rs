@@ -91,21 +91,25 @@ fn seen_from_outside(levels: &Value, value: &impl Fn(&str) -> f64) {
             // That of the last request of the warm-up may still be closing.
             assert!((3.0..=5.0).contains(&connections), "{side}: {connections} connections: {levels}");
         } else {
-            assert_eq!(connections, 1.0, "{side}: {levels}");
-            assert_eq!(seen("round_trip_min"), said("round_trip_min"), "{side}: {levels}");
+            // That of the check request may.
+            assert!((1.0..=2.0).contains(&connections), "{side}: {connections} connections: {levels}");
+            if connections < 2.0 && side == "client" {
+                assert_eq!(seen("round_trip_min"), said("round_trip_min"), "{levels}");
+            }
         }
         assert!(seen("round_trip_min") >= 20e6 && seen("round_trip") >= 20e6, "{side}: {levels}");
-        // Of the server's, one of four requests is the check request's, which is sent again as often as any other.
-        assert!(seen("retransmitted") <= value(&format!("transport_{side}_lost")), "{side}: {levels}");
     }
     // 500 kB in segments of at most 1448 bytes; an acknowledgement for each at most.
     let (sent, acknowledged) = (value("tcp_server_segments_per_request"), value("tcp_client_segments_per_request"));
     assert!((345.0..500.0).contains(&sent), "{sent} segments: {levels}");
     assert!((1.0..sent).contains(&acknowledged), "{acknowledged} segments: {levels}");
     assert!(sent * 3.0 < value("transport_server_sent"), "{levels}");
-    assert!(value("tcp_server_window") > 1448.0, "{levels}");
-    if levels["loss"] == "0 %" {
-        assert_eq!(value("tcp_client_retransmitted"), 0.0, "{levels}");
+    // One segment is what loss can leave of it.
+    assert!(value("tcp_server_window") >= 1448.0, "{levels}");
+    // Without loss a segment that is only late may be sent again too, on a machine that stands still.
+    if levels["loss"] == "3 %" {
+        assert!((1.0..sent).contains(&value("tcp_server_retransmitted")), "{levels}");
+        assert!(value("tcp_server_retransmitted_bytes") > 0.0, "{levels}");
     }
 }
 
