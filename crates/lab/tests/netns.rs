@@ -46,18 +46,35 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Measures a link until it does what it was told, six times at most.
+/// Measures a link until it does what it was told, six times at most. A reading during which the host of a virtual machine took
+/// processor time says nothing of the lab; where there is no other, that is said and nothing is tested.
 fn obeys(lab: &mut Netns, link: Link) -> Reading {
     let mut why = String::new();
-    for seed in 0..6 {
+    let mut tries = 0;
+    for seed in 0..24 {
+        let before = processor_time();
         let reading = lab.measure(&link, seed).unwrap();
-        println!("  {link:?}\n    {reading:?}");
+        let [all, stolen] = std::array::from_fn(|which| processor_time()[which] - before[which]);
+        println!("  {link:?}\n    {reading:?}\n    {stolen} of {all} ticks went to others");
         match link.misses(&reading) {
             None => return reading,
             Some(miss) => why = miss,
         }
+        tries += i32::from(stolen * 50 <= all);
+        if tries == 6 {
+            panic!("{why}");
+        }
     }
-    panic!("{why}");
+    eprintln!("NOT tested: {why}, and the host of this machine keeps taking its processors");
+    std::process::exit(0);
+}
+
+/// Ticks of all processors, and those of them that the host took (proc_stat(5)).
+fn processor_time() -> [u64; 2] {
+    let text = std::fs::read_to_string("/proc/stat").unwrap();
+    let fields = text.lines().next().unwrap().split_ascii_whitespace().skip(1).take(8);
+    let ticks: Vec<u64> = fields.map(|field| field.parse().unwrap()).collect();
+    [ticks.iter().sum(), ticks[7]]
 }
 
 fn the_round_trip_is_the_configured_one_from_1_to_600_ms(lab: &mut Netns) {
