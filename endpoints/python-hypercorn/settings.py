@@ -25,7 +25,7 @@ class TcpSettings:
                 self.windows[name] = transport.choose(name, [window], window)
 
     def socket(self):
-        sock = sockets.bind(self)
+        sock = sockets.hold(self)
         sockets.apply(sock, self)
         return sock
 
