@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Resume(args) => commands::run::resume(&args),
         Command::Report(args) => commands::report::report(&args),
+        Command::Analyze(args) => commands::analyze::analyze(&args),
         Command::Load(args) => commands::load::load(&args),
         Command::Probe(args) => commands::probe::probe(&args),
         Command::Studies(args) => commands::studies::studies(&args),

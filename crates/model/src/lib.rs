@@ -24,6 +24,7 @@ pub mod settings;
 pub mod site;
 pub mod spec;
 pub mod study;
+pub mod table;
 pub mod transport;
 pub mod units;
 pub mod usage;

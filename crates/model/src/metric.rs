@@ -33,6 +33,8 @@ pub enum Side {
     Server,
     /// The network between them, or the machine that both share.
     Link,
+    /// Nobody said: a number from a table.
+    Unknown,
 }
 
 /// Which direction is an improvement.

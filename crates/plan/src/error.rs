@@ -69,6 +69,11 @@ impl StudyError {
         self
     }
 
+    /// Whether it is about a part of a study that has no place in a text yet.
+    pub(crate) fn is_unplaced(&self) -> bool {
+        self.0.place.is_none() && !self.0.path.is_empty()
+    }
+
     /// The word that was probably meant, if there is one near enough.
     #[must_use]
     pub fn suggestion(&self) -> Option<&str> {

@@ -51,6 +51,7 @@ mod resolve;
 mod sample_size;
 mod selectors;
 mod site;
+pub mod table;
 mod words;
 
 pub use builtin::{Builtin, builtin, find};

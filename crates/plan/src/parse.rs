@@ -29,7 +29,8 @@ pub fn parse(text: &str, file: &str) -> Result<Study, StudyError> {
     Ok(study)
 }
 
-fn from_toml(error: &toml::de::Error, text: &str, file: &str) -> StudyError {
+/// An error of the TOML reader at its place, in the words of an author.
+pub(crate) fn from_toml(error: &toml::de::Error, text: &str, file: &str) -> StudyError {
     let (message, meant) = words::explain(error.message());
     let error_without_place = StudyError::new(message).meant(meant);
     match error.span() {

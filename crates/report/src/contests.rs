@@ -96,7 +96,8 @@ impl<'a> Field<'a> {
     fn unknown(&self, contest: &Contest, rival: &Rival) -> String {
         let why = match rival.verdict {
             Verdict::CannotTell { why: CannotTell::TooFewBlocks } => {
-                format!("too few blocks: {} of {}", rival.blocks, contest.blocks_needed)
+                let counted = self.input.design().counted();
+                format!("too few {counted}: {} of {}", rival.blocks, contest.blocks_needed)
             }
             Verdict::CannotTell { why: CannotTell::TooNoisy } => match rival.p_holm.filter(|p| *p > ALPHA) {
                 Some(p) => format!("P {} after correction", p_value(p)),

@@ -3,6 +3,7 @@
 use wirelab_model::journal::{LinkCheck, StopReason, TrialRecord};
 use wirelab_model::manifest::Manifest;
 use wirelab_model::metric::Metric;
+use wirelab_model::table::{Design, Table};
 use wirelab_stats::analysis::{Analysis, CellAnalysis, Compared, Estimate};
 
 /// Everything that a report is a function of. All of it comes from the run folder.
@@ -10,6 +11,9 @@ use wirelab_stats::analysis::{Analysis, CellAnalysis, Compared, Estimate};
 pub struct Input<'a> {
     /// `manifest.json`.
     pub manifest: &'a Manifest,
+    /// Where the numbers come from, if wirelab did not measure them: then the manifest has a study and a plan, and nothing else in it
+    /// means anything.
+    pub table: Option<&'a Table>,
     /// The trials of the journal, in its order.
     pub trials: &'a [TrialRecord],
     /// What the lab's links were measured to do, in the order of the journal.
@@ -65,10 +69,15 @@ impl<'a> Input<'a> {
             .find(|compared| compared.cell == cell && compared.metric == metric && !compared.aa)
     }
 
-    /// Blocks that a verdict needs in this study.
+    /// Which observations belong together.
+    pub(crate) fn design(&self) -> Design {
+        self.table.map_or(Design::Blocks, |table| table.design)
+    }
+
+    /// Blocks that a verdict needs in this study, or observations where there are no blocks.
     pub(crate) fn blocks_needed(&self) -> u32 {
         let family = self.manifest.plan.comparisons.iter().filter(|comparison| !comparison.aa).count();
-        wirelab_stats::compare::blocks_needed(family)
+        wirelab_stats::compare::needed(self.design(), family)
     }
 
     /// The declaration of a metric.

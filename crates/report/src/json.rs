@@ -46,7 +46,7 @@ pub fn json(input: &Input) -> String {
             })
         })
         .collect();
-    let document = json!({
+    let mut document = json!({
         "study": manifest.study.name,
         "title": manifest.study.title,
         "created": manifest.created,
@@ -65,6 +65,13 @@ pub fn json(input: &Input) -> String {
         "warnings": warnings,
         "environment": manifest.environment,
     });
+    if let Some(table) = input.table {
+        for absent in ["created", "lab", "stopped", "environment"] {
+            document[absent] = Value::Null;
+        }
+        document["table"] = value(table);
+        document["table"]["limits"] = value(crate::source::limits(input, table));
+    }
     let mut text = serde_json::to_string_pretty(&document).expect("every key is a string");
     text.push('\n');
     text

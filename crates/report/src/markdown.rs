@@ -14,7 +14,7 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words;
-use crate::{Input, claims, figures, links, overhead, published};
+use crate::{Input, claims, figures, links, means, overhead, published, source};
 
 /// The report as Markdown with tables in the style of GitHub.
 #[must_use]
@@ -33,7 +33,8 @@ pub fn markdown(input: &Input) -> String {
     // A matrix of clients and servers says the same as the tables of each client, in less room, and whether they work at all.
     let has_matrix = pairs(&mut out, input);
     winners(&mut out, input, &layout);
-    if !has_matrix {
+    let has_rows = comparisons(&mut out, input, &layout);
+    if !has_matrix && !has_rows {
         tables(&mut out, input, &layout);
     }
     figure_tables(&mut out, input);
@@ -43,17 +44,54 @@ pub fn markdown(input: &Input) -> String {
     overhead_table(&mut out, input);
     link_table(&mut out, input);
     warnings(&mut out, input);
-    let manifest = input.manifest;
-    let _ = writeln!(
-        out,
-        "\n<sub>{} · seed {} · lab {} · {} · {}</sub>",
-        escape(&manifest.environment.wirelab),
-        manifest.plan.seed,
-        escape(&manifest.lab),
-        escape(&manifest.environment.cpu),
-        escape(&manifest.environment.kernel)
-    );
+    foot(&mut out, input);
     out.replace(NBSP, " ")
+}
+
+/// Where the numbers come from: the machine, or the table and what it cannot show.
+fn foot(out: &mut String, input: &Input) {
+    let manifest = input.manifest;
+    let Some(table) = input.table else {
+        let _ = writeln!(
+            out,
+            "\n<sub>{} · seed {} · lab {} · {} · {}</sub>",
+            escape(&manifest.environment.wirelab),
+            manifest.plan.seed,
+            escape(&manifest.lab),
+            escape(&manifest.environment.cpu),
+            escape(&manifest.environment.kernel)
+        );
+        return;
+    };
+    let _ = writeln!(out, "\n### {}\n", source::TAKEN);
+    for (name, value) in source::facts(table) {
+        let _ = writeln!(out, "- {}", escape(&format!("{name}: {value}")));
+    }
+    let _ = writeln!(out, "\n### {}\n", source::LIMITS);
+    for limit in source::limits(input, table) {
+        let _ = writeln!(out, "- {}", escape(&limit));
+    }
+}
+
+/// Every comparison of a table of somebody else's in one row; says whether there are any.
+fn comparisons(out: &mut String, input: &Input, layout: &Layout) -> bool {
+    let tables = means::tables(input, layout);
+    for of_metric in &tables {
+        let _ = writeln!(out, "\n### {}, every comparison\n", escape(&of_metric.title));
+        row(out, &of_metric.header);
+        let numbers = of_metric.words..of_metric.words + 2;
+        let rule: Vec<_> =
+            (0..of_metric.header.len()).map(|column| if numbers.contains(&column) { "---:" } else { "---" }).collect();
+        let _ = writeln!(out, "| {} |", rule.join(" | "));
+        for line in &of_metric.rows {
+            row(out, line);
+        }
+        let _ = writeln!(out, "\n{}", escape(&of_metric.tally));
+    }
+    if !tables.is_empty() {
+        let _ = writeln!(out, "\n<sub>{}</sub>", escape(means::NOTE));
+    }
+    !tables.is_empty()
 }
 
 /// Who wins where, in the metric that decides.

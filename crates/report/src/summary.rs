@@ -6,6 +6,7 @@ use wirelab_stats::analysis::{Compared, Verdict};
 use crate::Input;
 use crate::layout::Layout;
 use crate::numbers::{change, percent_interval};
+use crate::source;
 use crate::words::{Tone, direction, full, margin, noise_floor, phrase, symbol, upper_first};
 
 /// A sentence with the tone of its verdict.
@@ -122,13 +123,16 @@ pub(crate) fn ground(input: &Input, layout: &Layout) -> Vec<String> {
         Some(StopReason::Hopeless) => "it was given up because every trial of the first blocks failed",
         None => "it has not ended",
     };
-    let mut sentences = vec![format!(
-        "{} of {} cells in {blocks} complete {} (a verdict needs {}); {ended}.",
-        count(input.trials.len(), "trial"),
-        plan.cells.len(),
-        if blocks == 1 { "block" } else { "blocks" },
-        input.blocks_needed()
-    )];
+    let of_run = || {
+        format!(
+            "{} of {} cells in {blocks} complete {} (a verdict needs {}); {ended}.",
+            count(input.trials.len(), "trial"),
+            plan.cells.len(),
+            if blocks == 1 { "block" } else { "blocks" },
+            input.blocks_needed()
+        )
+    };
+    let mut sentences = vec![input.table.map_or_else(of_run, |table| source::ground(input, table))];
     let metric = input.first_metric();
     let floors: Vec<_> =
         (0..layout.groups.len()).filter_map(|group| noise_floor(input, layout, group, metric)).collect();

@@ -18,7 +18,7 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words::{self, Tone};
-use crate::{claims, figures, links, overhead, published, warnings};
+use crate::{claims, figures, links, means, overhead, published, source, warnings};
 
 /// Lines narrower than this cannot hold a table of any use; the text is then laid out for this width.
 const NARROWEST: usize = 40;
@@ -32,7 +32,8 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
     // A matrix of clients and servers says the same as the tables of each client, in less room, and whether they work at all.
     let has_matrix = page.pairs(&mut out);
     page.winners(&mut out);
-    if !has_matrix {
+    let has_rows = page.rows(&mut out);
+    if !has_matrix && !has_rows {
         page.tables(&mut out);
     }
     page.figures(&mut out);
@@ -41,6 +42,7 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
     page.overhead(&mut out);
     page.links(&mut out);
     page.warnings(&mut out);
+    page.source(&mut out);
     out.replace(NBSP, " ")
 }
 
@@ -98,6 +100,53 @@ impl Page<'_> {
         }
         out.push('\n');
         self.item(out, "·", NOTE);
+    }
+
+    /// Every comparison of a table of somebody else's in one row; says whether there are any.
+    fn rows(&self, out: &mut String) -> bool {
+        let tables = means::tables(self.input, &self.layout);
+        for of_metric in &tables {
+            self.heading(out, &format!("{}, every comparison", of_metric.title));
+            let mut table = self.plain_table();
+            let aligned = |column: usize, text: &str| {
+                let cell = Cell::new(text);
+                let is_number = (of_metric.words..of_metric.words + 2).contains(&column);
+                if is_number { cell.set_alignment(CellAlignment::Right) } else { cell }
+            };
+            let header = of_metric.header.iter().enumerate();
+            table.set_header(header.map(|(column, name)| aligned(column, &halved(name)).add_attribute(Attribute::Dim)));
+            for row in &of_metric.rows {
+                table.add_row(row.iter().enumerate().map(|(column, text)| aligned(column, text)));
+            }
+            let text = trimmed(&table);
+            if text.lines().all(|line| visible_width(line) <= self.width) {
+                out.push_str(&text);
+            } else {
+                for row in &of_metric.rows {
+                    let facts = of_metric.header.iter().zip(row).map(|(name, fact)| format!("{name} {fact}"));
+                    self.item(out, "·", &facts.collect::<Vec<_>>().join("; "));
+                }
+            }
+            out.push('\n');
+            self.item(out, "·", &of_metric.tally);
+        }
+        if !tables.is_empty() {
+            self.item(out, "·", means::NOTE);
+        }
+        !tables.is_empty()
+    }
+
+    /// Where the numbers of a table come from, and what they cannot show.
+    fn source(&self, out: &mut String) {
+        let Some(table) = self.input.table else { return };
+        self.heading(out, source::TAKEN);
+        for (name, value) in source::facts(table) {
+            self.item(out, "·", &format!("{name}: {value}"));
+        }
+        self.heading(out, source::LIMITS);
+        for limit in source::limits(self.input, table) {
+            self.item(out, "!", &limit);
+        }
     }
 
     fn plain_table(&self) -> Table {
@@ -398,6 +447,16 @@ const fn tone_colour(tone: Tone) -> Color {
         Tone::Worse => Color::Red,
         Tone::Same => Color::Cyan,
         Tone::Unknown => Color::Yellow,
+    }
+}
+
+/// A heading in two lines of about the same length.
+fn halved(name: &str) -> String {
+    let middle = name.len() / 2;
+    let spaces = name.match_indices(' ').map(|(place, _)| place);
+    match spaces.min_by_key(|place| place.abs_diff(middle)).filter(|_| name.len() > 12) {
+        Some(place) => format!("{}\n{}", &name[..place], &name[place + 1..]),
+        None => name.to_owned(),
     }
 }
 

@@ -92,7 +92,7 @@ impl Field<'_> {
             }
             ContestOutcome::Tied => tile(Mark::Tied, self.first(contest, Standing::Tied).join(", ")),
             ContestOutcome::Undecided if contest.rivals.iter().any(few) => {
-                tile(Mark::Unknown, "too few blocks".to_owned())
+                tile(Mark::Unknown, format!("too few {}", self.input.design().counted()))
             }
             ContestOutcome::Undecided if self.with(contest, Standing::Beaten).is_empty() => {
                 tile(Mark::Unknown, "cannot tell".to_owned())

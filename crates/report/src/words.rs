@@ -71,7 +71,7 @@ pub(crate) fn direction(verdict: &Verdict, metric: Option<&Metric>) -> &'static 
 pub(crate) fn why(input: &Input, compared: &Compared, why: CannotTell) -> String {
     match why {
         CannotTell::TooFewBlocks => {
-            format!("too few blocks: {} of {}", compared.blocks, input.blocks_needed())
+            format!("too few {}: {} of {}", input.design().counted(), compared.blocks, input.blocks_needed())
         }
         CannotTell::TooNoisy => "the interval is too wide".to_owned(),
         CannotTell::NoValues => {
@@ -92,7 +92,9 @@ pub(crate) fn short(input: &Input, compared: &Compared) -> (String, String) {
         Verdict::Less | Verdict::More => direction(&compared.verdict, input.metric(&compared.metric)).to_owned(),
         Verdict::Equivalent => format!("no difference beyond ±{}", margin(input)),
         Verdict::CannotTell { why: CannotTell::NoValues } => "cannot tell, no values".to_owned(),
-        Verdict::CannotTell { why: CannotTell::TooFewBlocks } => "cannot tell, too few blocks".to_owned(),
+        Verdict::CannotTell { why: CannotTell::TooFewBlocks } => {
+            format!("cannot tell, too few {}", input.design().counted())
+        }
         Verdict::CannotTell { why: CannotTell::TooNoisy } => "cannot tell, too noisy".to_owned(),
     };
     let size = compared.ratio.map_or_else(String::new, |ratio| change_with(ratio, compared.interval.as_ref()));

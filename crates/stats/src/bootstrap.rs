@@ -7,12 +7,13 @@
 //! blocks is measured by simulation (`docs/statistics.md`).
 //!
 //! Blocks are resampled, all cells of a block together, so that what a block's trials share stays shared. For equal numbers of
-//! blocks every interval uses the same resamples.
+//! blocks every interval uses the same resamples. Cells whose values have nothing in common are resampled each by itself.
 
 use std::collections::BTreeMap;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use wirelab_model::table::Design;
 
 use crate::analysis::Interval;
 use crate::quantile;
@@ -27,8 +28,8 @@ pub const MIN_VALUES: usize = 3;
 #[derive(Debug, Clone)]
 pub struct Bootstrap {
     seed: u64,
-    /// By number of blocks: for each resample, how often each block is in it.
-    counts: BTreeMap<usize, Vec<u16>>,
+    /// By number of blocks and place of the cell (0 where all cells share their blocks): for each resample, how often each block is in it.
+    counts: BTreeMap<(usize, usize), Vec<u16>>,
 }
 
 impl Bootstrap {
@@ -43,16 +44,29 @@ impl Bootstrap {
     /// `cells` has one list per cell, of equal length and in the same order of blocks. `None` for fewer than [`MIN_VALUES`] blocks, or
     /// where the effect of some resample is not finite (a median of 0 was divided by).
     pub fn distribution(&mut self, cells: &[&[f64]], effect: impl Fn(&[f64]) -> f64) -> Option<Distribution> {
-        let n = cells.first()?.len();
-        if n < MIN_VALUES || n > usize::from(u16::MAX) {
+        self.under(Design::Blocks, cells, effect)
+    }
+
+    /// The same for a design. Without blocks each cell is resampled by itself, and lists may differ in length; `None` where one of them has
+    /// fewer than [`MIN_VALUES`].
+    pub fn under(&mut self, design: Design, cells: &[&[f64]], effect: impl Fn(&[f64]) -> f64) -> Option<Distribution> {
+        let fits = |values: &&[f64]| (MIN_VALUES..=usize::from(u16::MAX)).contains(&values.len());
+        if cells.is_empty() || !cells.iter().all(fits) {
             return None;
         }
+        let place_of = |place: usize| if design == Design::Blocks { 0 } else { place };
+        for (place, values) in cells.iter().enumerate() {
+            self.counts(values.len(), place_of(place));
+        }
         let orders: Vec<_> = cells.iter().map(|values| Order::of(values)).collect();
+        let counts: Vec<_> =
+            cells.iter().enumerate().map(|(place, values)| &self.counts[&(values.len(), place_of(place))]).collect();
         let mut medians = vec![0.0; cells.len()];
         let mut effects = Vec::with_capacity(RESAMPLES);
-        for counts in self.counts(n).chunks_exact(n) {
-            for (median, order) in medians.iter_mut().zip(&orders) {
-                *median = order.median(counts);
+        for resample in 0..RESAMPLES {
+            for ((median, order), counts) in medians.iter_mut().zip(&orders).zip(&counts) {
+                let n = order.0.len();
+                *median = order.median(&counts[resample * n..(resample + 1) * n]);
             }
             effects.push(effect(&medians));
         }
@@ -67,7 +81,7 @@ impl Bootstrap {
         }
         let orders: Vec<_> = cells.iter().map(|values| Order::of_blocks(values.clone())).collect();
         let mut medians = vec![0.0; cells.len()];
-        for counts in self.counts(n).chunks_exact(n) {
+        for counts in self.counts(n, 0).chunks_exact(n) {
             for (median, order) in medians.iter_mut().zip(&orders) {
                 *median = order.median(counts);
             }
@@ -75,10 +89,10 @@ impl Bootstrap {
         }
     }
 
-    fn counts(&mut self, n: usize) -> &[u16] {
-        self.counts.entry(n).or_insert_with(|| {
+    fn counts(&mut self, n: usize, place: usize) -> &[u16] {
+        self.counts.entry((n, place)).or_insert_with(|| {
             let mut random = ChaCha8Rng::seed_from_u64(self.seed);
-            random.set_stream(n as u64);
+            random.set_stream(n as u64 | (place as u64) << 32);
             let mut counts = vec![0; RESAMPLES * n];
             for resample in counts.chunks_exact_mut(n) {
                 for _ in 0..n {
@@ -196,6 +210,19 @@ mod tests {
         let double: Vec<f64> = base.iter().map(|value| 2.0 * value).collect();
         let interval = Bootstrap::new(1).distribution(&[&double, &base], ratio).unwrap().interval(0.95);
         assert_eq!((interval.low, interval.high), (2.0, 2.0));
+    }
+
+    #[test]
+    fn cells_without_blocks_are_resampled_each_by_itself() {
+        let (a, b): (Vec<f64>, Vec<f64>) = ((1..=20).map(f64::from).collect(), (1..=12).map(f64::from).collect());
+        let difference = |m: &[f64]| m[0] - m[1];
+        let mut bootstrap = Bootstrap::new(1);
+        let shared = bootstrap.under(Design::Blocks, &[&a, &a], difference).unwrap().interval(0.95);
+        assert_eq!((shared.low, shared.high), (0.0, 0.0));
+        let apart = bootstrap.under(Design::Independent, &[&a, &a], difference).unwrap().interval(0.95);
+        assert!(apart.low < -3.0 && apart.high > 3.0, "{apart:?}");
+        assert!(bootstrap.under(Design::Independent, &[&a, &b], difference).is_some());
+        assert_eq!(bootstrap.under(Design::Independent, &[&a, &b[..2]], difference), None);
     }
 
     #[test]

@@ -93,8 +93,8 @@ fn effect(test: &Test, at: String, cells: &[usize], trials: &Trials<'_>, bootstr
     let lists: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
     let medians: Option<Vec<f64>> = lists.iter().map(|list| quantile::median(list)).collect();
     let size = medians.map(|medians| product(&medians)).filter(|size| size.is_finite());
-    let interval = size.and_then(|_| bootstrap.distribution(&lists, product)).map(|d| d.interval(0.95));
-    let enough = lists[0].len() >= MIN_BLOCKS as usize;
+    let interval = size.and_then(|_| bootstrap.under(trials.design(), &lists, product)).map(|d| d.interval(0.95));
+    let enough = lists.iter().all(|list| list.len() >= MIN_BLOCKS as usize);
     Effect {
         at,
         of: ratio(&test.of),

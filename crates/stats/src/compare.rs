@@ -2,11 +2,13 @@
 
 use wirelab_model::plan::{Comparison, Plan};
 use wirelab_model::study::Study;
+use wirelab_model::table::Design;
 
 use crate::analysis::{CannotTell, Compared, Interval, Verdict};
 use crate::bootstrap::Bootstrap;
 use crate::holm::holm;
 use crate::quantile;
+use crate::rank_sum;
 use crate::trials::Trials;
 use crate::wilcoxon;
 
@@ -22,6 +24,17 @@ pub const ALPHA: f64 = 0.05;
 pub fn blocks_needed(family: usize) -> u32 {
     let floor = (2.0 * family as f64 / ALPHA).log2().ceil();
     MIN_BLOCKS.max(floor as u32)
+}
+
+/// The same for a design. Without blocks it is the number of observations that each of the two needs: with n of either the smallest P value
+/// is 2 in the number of ways to choose n of 2n.
+#[must_use]
+pub fn needed(design: Design, family: usize) -> u32 {
+    if design == Design::Blocks {
+        return blocks_needed(family);
+    }
+    let choices = |n: u32| (1..=n).map(|k| f64::from(n + k) / f64::from(k)).product::<f64>();
+    (MIN_BLOCKS..).find(|n| 2.0 * family as f64 / choices(*n) <= ALPHA).unwrap_or(u32::MAX)
 }
 
 /// Every comparison of the plan in every compared metric, metric by metric.
@@ -41,12 +54,12 @@ fn compare_in(
         .iter()
         .map(|comparison| {
             let values = trials.paired(&[comparison.cell, comparison.baseline], metric);
-            PairedEffect::of(&values[0], &values[1], bootstrap)
+            PairedEffect::under(trials.design(), &values[0], &values[1], bootstrap)
         })
         .collect();
     let mut corrected = corrected(&plan.comparisons, &effects).into_iter();
     let aa_pairs = plan.comparisons.iter().filter(|comparison| comparison.aa).count();
-    let needed = blocks_needed(plan.comparisons.len() - aa_pairs);
+    let needed = needed(trials.design(), plan.comparisons.len() - aa_pairs);
     let floors: Vec<_> = plan
         .comparisons
         .iter()
@@ -84,10 +97,10 @@ fn corrected(comparisons: &[Comparison], effects: &[PairedEffect]) -> Vec<f64> {
     holm(&family.filter_map(|(_, effect)| effect.p).collect::<Vec<_>>())
 }
 
-/// The difference of two cells over the blocks that they have in common.
+/// The difference of two cells over the blocks that they have in common, or over all their values where there are no blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedEffect {
-    /// Blocks in which both have a value.
+    /// Blocks in which both have a value; without blocks, the values of the one that has fewer.
     pub blocks: u32,
     /// Ratio of medians; absent without values, or where the baseline's median is 0.
     pub ratio: Option<f64>,
@@ -99,7 +112,7 @@ pub struct PairedEffect {
     pub p: Option<f64>,
     /// Where no ratio has a meaning because values are 0: the 95 % interval of the difference of medians.
     pub difference: Option<Interval>,
-    /// Whether both have the same value in every block.
+    /// Whether both have the same value in every block; without blocks, whether there is but one value.
     pub equal: bool,
 }
 
@@ -107,21 +120,30 @@ impl PairedEffect {
     /// The effect from values in the same order of blocks.
     #[must_use]
     pub fn of(cell: &[f64], baseline: &[f64], bootstrap: &mut Bootstrap) -> Self {
+        Self::under(Design::Blocks, cell, baseline, bootstrap)
+    }
+
+    /// The effect in a design; without blocks the lists may differ in length.
+    #[must_use]
+    pub fn under(design: Design, cell: &[f64], baseline: &[f64], bootstrap: &mut Bootstrap) -> Self {
         let ratio = quantile::median(cell).zip(quantile::median(baseline)).map(|(a, b)| a / b);
         let ratio = ratio.filter(|ratio| ratio.is_finite());
-        let ratios = ratio.and_then(|_| bootstrap.distribution(&[cell, baseline], |m| m[0] / m[1]));
+        let ratios = ratio.and_then(|_| bootstrap.under(design, &[cell, baseline], |m| m[0] / m[1]));
         let differences = match ratios {
             Some(_) => None,
-            None => bootstrap.distribution(&[cell, baseline], |m| m[0] - m[1]),
+            None => bootstrap.under(design, &[cell, baseline], |m| m[0] - m[1]),
         };
         Self {
-            blocks: cell.len() as u32,
+            blocks: cell.len().min(baseline.len()) as u32,
             ratio,
             interval_95: ratios.as_ref().map(|d| d.interval(0.95)),
             interval_90: ratios.as_ref().map(|d| d.interval(0.90)),
-            p: rank_test(cell, baseline),
+            p: rank_test(design, cell, baseline),
             difference: differences.map(|d| d.interval(0.95)),
-            equal: cell == baseline,
+            equal: match design {
+                Design::Blocks => cell == baseline,
+                Design::Independent => cell.iter().chain(baseline).all(|value| cell.first() == Some(value)),
+            },
         }
     }
 
@@ -170,9 +192,13 @@ fn side(interval: Interval, none: f64, p: Option<f64>) -> Verdict {
     }
 }
 
-/// P value of the rank test of two cells, from values in the same order of blocks; absent without values.
-pub fn rank_test(cell: &[f64], baseline: &[f64]) -> Option<f64> {
-    wilcoxon::signed_rank(&differences_of(cell, baseline)).map(|test| test.p)
+/// P value of the rank test of two cells: of signed ranks, from values in the same order of blocks; without blocks, of rank sums. Absent
+/// without values.
+pub fn rank_test(design: Design, cell: &[f64], baseline: &[f64]) -> Option<f64> {
+    match design {
+        Design::Blocks => wilcoxon::signed_rank(&differences_of(cell, baseline)).map(|test| test.p),
+        Design::Independent => rank_sum::rank_sum(cell, baseline).map(|test| test.p),
+    }
 }
 
 /// What the rank test ranks: log ratios, because noise and effects multiply; plain differences where a value is not positive.

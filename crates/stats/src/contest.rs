@@ -12,7 +12,7 @@ use wirelab_model::study::Study;
 
 use crate::analysis::{CannotTell, Contest, ContestOutcome, Rival, Standing, Verdict, find};
 use crate::bootstrap::Bootstrap;
-use crate::compare::{PairedEffect, blocks_needed, rank_test};
+use crate::compare::{PairedEffect, needed, rank_test};
 use crate::holm::holm;
 use crate::quantile;
 use crate::trials::Trials;
@@ -68,7 +68,7 @@ fn contests_in(
     trials: &Trials<'_>,
     bootstrap: &mut Bootstrap,
 ) -> Vec<Contest> {
-    let needed = blocks_needed(fields.iter().map(|field| pairs_of(field.cells.len())).sum());
+    let needed = needed(trials.design(), fields.iter().map(|field| pairs_of(field.cells.len())).sum());
     let tests: Vec<_> = fields.iter().flat_map(|field| tests(field, metric, trials)).collect();
     let corrected = holm(&tests.iter().map(|test| test.p).collect::<Vec<_>>());
     let p_of = |a: usize, b: usize| {
@@ -84,7 +84,7 @@ fn contests_in(
             .map(|(cell, median)| {
                 let (Some(leader), Some(_)) = (leader, median) else { return absent(*cell) };
                 let values = trials.paired(&[leader, *cell], metric);
-                let effect = PairedEffect::of(&values[0], &values[1], bootstrap);
+                let effect = PairedEffect::under(trials.design(), &values[0], &values[1], bootstrap);
                 let (p, p_holm) = p_of(leader, *cell).unzip();
                 let verdict = effect.verdict(needed, p_holm, margin);
                 Rival {
@@ -122,7 +122,7 @@ fn tests(field: &Field, metric: &str, trials: &Trials<'_>) -> Vec<Test> {
     for (place, &a) in field.cells.iter().enumerate() {
         for &b in &field.cells[place + 1..] {
             let values = trials.paired(&[a, b], metric);
-            if let Some(p) = rank_test(&values[0], &values[1]) {
+            if let Some(p) = rank_test(trials.design(), &values[0], &values[1]) {
                 tests.push(Test { cells: (a.min(b), a.max(b)), p });
             }
         }

@@ -15,6 +15,7 @@ pub mod metrics;
 mod pairs;
 mod parity;
 pub mod quantile;
+pub mod rank_sum;
 pub mod simulation;
 mod stop;
 mod summary;
@@ -29,6 +30,7 @@ use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::Metric;
 use wirelab_model::plan::Plan;
 use wirelab_model::study::Study;
+use wirelab_model::table::Design;
 
 pub use analysis::Analysis;
 pub use metrics::METRICS;
@@ -52,4 +54,27 @@ pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&
     let claims = claims::claims(study, plan, &trials, &mut bootstrap);
     let warnings = warnings::warnings(study, plan, &trials, &cells, &comparisons);
     Analysis { complete_blocks: trials.complete_blocks(), cells, comparisons, contests, pairs, claims, warnings }
+}
+
+/// The same of a table of measurements that somebody else made, as far as a table has what it takes. Nothing is known of the trials
+/// behind it, not even their order, so there is nothing to warn of; the report says what that means.
+#[must_use]
+pub fn analyse_table(
+    study: &Study,
+    plan: &Plan,
+    records: &[TrialRecord],
+    metrics: &[&Metric],
+    design: Design,
+) -> Analysis {
+    let trials = trials::Trials::of_table(plan, records, design);
+    let mut bootstrap = bootstrap::Bootstrap::new(study.seed);
+    Analysis {
+        complete_blocks: trials.complete_blocks(),
+        cells: (0..plan.cells.len()).map(|cell| estimate::cell(cell, &trials, metrics, &mut bootstrap)).collect(),
+        comparisons: compare::compare(study, plan, &trials, &mut bootstrap),
+        contests: contest::contests(study, plan, &trials, metrics, &mut bootstrap),
+        pairs: Vec::new(),
+        claims: claims::claims(study, plan, &trials, &mut bootstrap),
+        warnings: Vec::new(),
+    }
 }

@@ -6,10 +6,22 @@ use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::Value;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::Plan;
+use wirelab_model::table::Design;
 
 /// The last record of every trial: a resumed run repeats a trial that failed or was cut off, and the later record counts.
 pub struct Trials<'a> {
     by_cell: Vec<BTreeMap<u32, &'a TrialRecord>>,
+    design: Design,
+    gaps: Gaps,
+}
+
+/// What a missing value does to those that are there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gaps {
+    /// In a run there is a reason for it, which bears on the value: the cell has none.
+    Spoil,
+    /// In a table the reason is not known: the others stand, and the report says how many are missing.
+    LeftOut,
 }
 
 impl<'a> Trials<'a> {
@@ -21,7 +33,17 @@ impl<'a> Trials<'a> {
                 blocks.insert(record.trial.block, record);
             }
         }
-        Self { by_cell }
+        Self { by_cell, design: Design::Blocks, gaps: Gaps::Spoil }
+    }
+
+    /// The same for the observations of a table, which may have gaps, and need not have blocks.
+    pub fn of_table(plan: &Plan, records: &'a [TrialRecord], design: Design) -> Self {
+        Self { design, gaps: Gaps::LeftOut, ..Self::of(plan, records) }
+    }
+
+    /// Which values belong together.
+    pub const fn design(&self) -> Design {
+        self.design
     }
 
     /// Blocks in which every cell has a record, whatever its outcome.
@@ -44,9 +66,11 @@ impl<'a> Trials<'a> {
     /// what keeps a value from being measured (too few requests for a percentile, no success) is what makes a trial slow, so
     /// that the others would show a better picture than there is.
     pub fn measured(&self, cell: usize, metric: &str) -> Vec<(u32, f64)> {
-        let values: Option<Vec<_>> =
-            self.ok(cell).map(|record| Some((record.trial.number, number(record, metric)?))).collect();
-        values.unwrap_or_default()
+        let values = self.ok(cell).map(|record| Some((record.trial.number, number(record, metric)?)));
+        match self.gaps {
+            Gaps::Spoil => values.collect::<Option<Vec<_>>>().unwrap_or_default(),
+            Gaps::LeftOut => values.flatten().collect(),
+        }
     }
 
     /// The values of a metric in the blocks in which the cell has a successful trial, each with its block. Nothing if the metric is not
@@ -62,8 +86,12 @@ impl<'a> Trials<'a> {
     }
 
     /// The values of a metric in the blocks in which all of the cells have a successful trial: a list per cell, in the same order
-    /// of blocks. Empty lists if the metric is not [`measured`](Self::measured) in each of the cells.
+    /// of blocks. Empty lists if the metric is not [`measured`](Self::measured) in each of the cells. Without blocks: all that each has.
     pub fn paired(&self, cells: &[usize], metric: &str) -> Vec<Vec<f64>> {
+        if self.design == Design::Independent {
+            let values = |cell: &usize| self.measured(*cell, metric).into_iter().map(|(_, value)| value).collect();
+            return cells.iter().map(values).collect();
+        }
         let in_block = |cell: usize, block: u32| {
             let record = *self.by_cell.get(cell)?.get(&block)?;
             (record.outcome == Outcome::Ok).then(|| number(record, metric))?

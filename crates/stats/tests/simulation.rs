@@ -1,8 +1,11 @@
 //! Verdicts, intervals and the stopping rule against simulated studies whose truth is known. Seeds are fixed, so the counts are too;
 //! the bounds are those that the documentation promises, and `docs/statistics.md` has the figures for 4000 studies.
 
+use wirelab_model::table::Design;
+use wirelab_stats::analysis::Verdict;
 use wirelab_stats::bootstrap::Bootstrap;
-use wirelab_stats::simulation::{Length, median_covered, tally};
+use wirelab_stats::compare::{PairedEffect, needed};
+use wirelab_stats::simulation::{Length, Noise, Pair, median_covered, tally};
 
 const STUDIES: u32 = 200;
 const UNTIL_PRECISE: Length = Length::UntilPrecise { min: 10, max: 30, precision: 0.05 };
@@ -39,4 +42,39 @@ fn the_interval_of_a_median_covers_the_truth_about_as_often_as_it_says() {
         let covered = median_covered(STUDIES, trials, &mut bootstrap);
         assert!(f64::from(covered) / f64::from(STUDIES) >= 0.9, "{trials} trials: {covered} of {STUDIES}");
     }
+}
+
+/// Verdicts of less and of more, and intervals that contain the truth, of groups of 12 and 15 observations that have nothing in common.
+fn independent(ratio: f64) -> (u32, u32, u32) {
+    let noise = Noise { correlation: 0.0, block: 0.0, drift: 0.0, ..Noise::REALISTIC };
+    let mut bootstrap = Bootstrap::new(1);
+    let (mut less, mut more, mut covered) = (0, 0, 0);
+    for study in 1..=STUDIES {
+        let pair = Pair::simulate(u64::from(study), 15, ratio, &noise);
+        let effect = PairedEffect::under(Design::Independent, &pair.cell[..12], &pair.baseline, &mut bootstrap);
+        let verdict = effect.verdict(needed(Design::Independent, 1), effect.p, 0.05);
+        less += u32::from(verdict == Verdict::Less);
+        more += u32::from(verdict == Verdict::More);
+        covered += u32::from(effect.interval_95.is_some_and(|i| i.low <= ratio && ratio <= i.high));
+    }
+    (less, more, covered)
+}
+
+#[test]
+fn independent_groups_are_told_apart_as_seldom_where_they_are_equal_and_as_surely_where_they_are_not() {
+    let (less, more, covered) = independent(1.0);
+    // 5 % of them are 10; chance alone makes more than 18 of that in one series of a hundred.
+    assert!(less + more <= 18, "{less} less, {more} more");
+    assert!(f64::from(covered) / f64::from(STUDIES) >= 0.92, "{covered}");
+    let (less, more, covered) = independent(1.15);
+    assert!(less == 0 && f64::from(more) / f64::from(STUDIES) >= 0.8, "{less} less, {more} more");
+    assert!(f64::from(covered) / f64::from(STUDIES) >= 0.92, "{covered}");
+}
+
+#[test]
+fn independent_groups_need_ten_observations_each_and_a_large_family_more() {
+    assert_eq!(needed(Design::Independent, 1), 10);
+    assert_eq!(needed(Design::Independent, 4618), 10);
+    assert_eq!(needed(Design::Independent, 4620), 11);
+    assert_eq!(needed(Design::Blocks, 26), 11);
 }

@@ -41,6 +41,7 @@ pub fn render(folder: &Path, format: Format) -> Result<String> {
     let pooled = |cell| pooled(&run, cell);
     let input = Input {
         manifest,
+        table: None,
         trials: run.trials(),
         links: run.links(),
         stopped: run.stopped(),
@@ -48,16 +49,21 @@ pub fn render(folder: &Path, format: Format) -> Result<String> {
         metrics: &metrics,
         pooled: &pooled,
     };
-    Ok(match format {
-        Format::Terminal => wirelab_report::terminal(&input, width(), colour()),
-        Format::Markdown => wirelab_report::markdown(&input),
-        Format::Html => wirelab_report::html(&input),
-        Format::Csv => wirelab_report::cells_csv(&input),
-        Format::Comparisons => wirelab_report::comparisons_csv(&input),
-        Format::Contests => wirelab_report::contests_csv(&input),
-        Format::Pairs => wirelab_report::pairs_csv(&input),
-        Format::Json => wirelab_report::json(&input),
-    })
+    Ok(written(&input, format))
+}
+
+/// A report in one of its forms.
+pub fn written(input: &Input, format: Format) -> String {
+    match format {
+        Format::Terminal => wirelab_report::terminal(input, width(), colour()),
+        Format::Markdown => wirelab_report::markdown(input),
+        Format::Html => wirelab_report::html(input),
+        Format::Csv => wirelab_report::cells_csv(input),
+        Format::Comparisons => wirelab_report::comparisons_csv(input),
+        Format::Contests => wirelab_report::contests_csv(input),
+        Format::Pairs => wirelab_report::pairs_csv(input),
+        Format::Json => wirelab_report::json(input),
+    }
 }
 
 /// The response times of all successful requests of a cell, over all its successful trials.

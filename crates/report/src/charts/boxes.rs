@@ -26,28 +26,29 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     }
     let any = input.analysis.cells.iter().filter_map(|cell| cell.estimates.get(metric.name));
     let outliers: usize = any.map(|estimate| estimate.outliers.len()).sum();
+    let one = if input.table.is_some() { "observation" } else { "trial" };
+    let has_noise = input.table.is_none() || input.analysis.comparisons.iter().any(|compared| compared.aa);
+    let band = if has_noise { "The band is the baseline's median times the noise floor. " } else { "" };
+    let mut legend = vec![
+        Key { svg: canvas::draw(22.0, 14.0, one, |c| c.dot((11.0, 7.0), 2.5, Paint::Dot)), text: one.to_owned() },
+        Key {
+            svg: canvas::draw(22.0, 14.0, "outlier", |c| c.ring((11.0, 7.0), 3.5, Paint::Worse)),
+            text: "outlier (kept)".to_owned(),
+        },
+    ];
+    legend.extend(has_noise.then(|| swatch(Paint::Noise, "noise floor (A/A)")));
     Some(Chart {
         id: "boxes".to_owned(),
-        title: format!("{} of every trial", upper_first(&phrase(metric.title))),
+        title: format!("{} of every {one}", upper_first(&phrase(metric.title))),
         caption: format!(
-            "Each point is one trial. The box reaches from the first to the third quartile, its thick line is the median; whiskers reach to the last value within 1.5 times the interquartile range (Tukey 1977). {}. The band is the baseline's median times the noise floor. Each facet has an axis of its own, which need not begin at 0.",
+            "Each point is one {one}. The box reaches from the first to the third quartile, its thick line is the median; whiskers reach to the last value within 1.5 times the interquartile range (Tukey 1977). {}. {band}Each facet has an axis of its own, which need not begin at 0.",
             match outliers {
                 0 => "No value lies beyond".to_owned(),
                 1 => "The 1 value beyond is an outlier, drawn as a ring; it stays in every estimate".to_owned(),
                 count => format!("The {count} values beyond are outliers, drawn as rings; they stay in every estimate"),
             }
         ),
-        legend: vec![
-            Key {
-                svg: canvas::draw(22.0, 14.0, "trial", |c| c.dot((11.0, 7.0), 2.5, Paint::Dot)),
-                text: "trial".to_owned(),
-            },
-            Key {
-                svg: canvas::draw(22.0, 14.0, "outlier", |c| c.ring((11.0, 7.0), 3.5, Paint::Worse)),
-                text: "outlier (kept)".to_owned(),
-            },
-            swatch(Paint::Noise, "noise floor (A/A)"),
-        ],
+        legend,
         facets: with,
         without_outliers: if outliers > 0 { facets(false) } else { Vec::new() },
     })

@@ -51,14 +51,18 @@ pub(crate) fn chart(input: &Input, layout: &Layout, metric: &str) -> Option<Char
         Some(Better::Higher) => "Right of 1 is better.",
         _ => "Left of 1 is better.",
     };
+    // A table that somebody else measured seldom has a twin.
+    let has_noise = input.table.is_none() || compared.iter().any(|compared| compared.aa);
+    let noise = if has_noise { "The grey band is what the same cell differs from itself (A/A). " } else { "" };
+    let counted = input.design().counted();
     Some(Chart {
         id: format!("forest-{metric}"),
         title: format!("{}, {}", crate::words::upper_first(&title), tally(input, &real, &baseline)),
         caption: format!(
-            "Each mark is the ratio of medians to {baseline} at the same levels, its line the interval from a bootstrap over blocks. {better} A filled triangle is a difference beyond chance that is not known to lie within the margin of ±{}; a square is one that does; a ring means that the data cannot tell. The grey band is what the same cell differs from itself (A/A). All facets share one axis.",
+            "Each mark is the ratio of medians to {baseline} at the same levels, its line the interval from a bootstrap over {counted}. {better} A filled triangle is a difference beyond chance that is not known to lie within the margin of ±{}; a square is one that does; a ring means that the data cannot tell. {noise}All facets share one axis.",
             share(margin_share)
         ),
-        legend: legend(declared.is_some_and(is_waiting), &margin(input)),
+        legend: legend(declared.is_some_and(is_waiting), &margin(input), has_noise),
         facets,
         without_outliers: Vec::new(),
     })
@@ -85,20 +89,21 @@ fn tally(input: &Input, compared: &[&Compared], baseline: &str) -> String {
     }
 }
 
-fn legend(waiting: bool, margin: &str) -> Vec<Key> {
+fn legend(waiting: bool, margin: &str, has_noise: bool) -> Vec<Key> {
     let mark = |tone, text: &str| Key {
         svg: draw(22.0, 14.0, text, |canvas| symbol(canvas, (11.0, 7.0), tone)),
         text: text.to_owned(),
     };
     let (less, more) = if waiting { ("faster", "slower") } else { ("less", "more") };
-    vec![
+    let mut keys = vec![
         mark(Mark::Less(Paint::Ink), less),
         mark(Mark::More(Paint::Ink), more),
         mark(Mark::Same, "no difference that matters"),
         mark(Mark::Unknown, "cannot tell"),
         swatch(Paint::Margin, &format!("margin ±{margin}")),
-        swatch(Paint::Noise, "noise floor (A/A)"),
-    ]
+    ];
+    keys.extend(has_noise.then(|| swatch(Paint::Noise, "noise floor (A/A)")));
+    keys
 }
 
 struct FacetOf<'a> {

@@ -147,6 +147,7 @@ const fn side(side: Side) -> &'static str {
         Side::Client => "client",
         Side::Server => "server",
         Side::Link => "link",
+        Side::Unknown => "unknown",
     }
 }
 

@@ -1,5 +1,7 @@
 //! How it was measured, on what, and how to do it again.
 
+use wirelab_model::table::{Design, Table};
+
 use crate::Input;
 use crate::numbers::{share, significant};
 
@@ -28,6 +30,9 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         .find_map(|estimate| estimate.interval)
         .map_or_else(String::new, |interval| format!("{} ", share(interval.confidence)));
     let step = |name, text: String, source| Step { name, text, source };
+    if let Some(table) = input.table {
+        return of_table(table, &confidence, &share(study.compare.margin.0));
+    }
     let mut steps = vec![
         step(
             "Design",
@@ -91,6 +96,52 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         steps.insert(place, step("Clients and servers", predicted, source));
     }
     steps
+}
+
+/// The method where wirelab measured nothing.
+fn of_table(table: &Table, confidence: &str, margin: &str) -> Vec<Step> {
+    let step = |name, text: String, source| Step { name, text, source };
+    let (test, source) = match table.design {
+        Design::Blocks => (
+            "a bootstrap interval that resamples blocks, and a two-sided signed-rank test on the pairs of each block",
+            "F. Wilcoxon, Individual comparisons by ranking methods, Biometrics Bulletin 1(6), 1945",
+        ),
+        Design::Independent => (
+            "a bootstrap interval that resamples either side by itself, and a two-sided rank-sum test",
+            "H. B. Mann and D. R. Whitney, On a test of whether one of two random variables is stochastically larger than the other, Annals of Mathematical Statistics 18(1), 1947",
+        ),
+    };
+    vec![
+        step(
+            "Estimates",
+            format!("Medians over observations with {confidence}bootstrap intervals."),
+            "B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, 1993",
+        ),
+        step(
+            "Comparison",
+            format!(
+                "Ratio of medians, with {test}. A difference is reported where P after correction is at most 5 % and the 95 % interval of the ratio lies on one side of 1."
+            ),
+            source,
+        ),
+        step(
+            "Multiple comparisons",
+            "P values are corrected over all comparisons of the table in the same metric.".to_owned(),
+            "S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6(2), 1979",
+        ),
+        step(
+            "Equivalence",
+            format!(
+                "Cells are called equivalent where the 90 % interval of their ratio lies within the margin of ±{margin} (two one-sided tests at 5 %). Where neither verdict follows, the report says `cannot tell`."
+            ),
+            "D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987",
+        ),
+        step(
+            "Outliers",
+            "Values beyond 1.5 times the interquartile range are marked. None is removed from any estimate.".to_owned(),
+            "J. W. Tukey, Exploratory Data Analysis, 1977",
+        ),
+    ]
 }
 
 /// The record of the machine.

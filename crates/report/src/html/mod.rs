@@ -6,6 +6,7 @@ mod matrix;
 mod method;
 mod pairs;
 mod results;
+mod table;
 
 use askama::Template;
 use wirelab_model::study::Study;
@@ -19,6 +20,7 @@ use crate::html::matrix::Matrix;
 use crate::html::method::{Fact, Step};
 use crate::html::pairs::Pairs;
 use crate::html::results::ResultTable;
+use crate::html::table::TableView;
 use crate::layout::Layout;
 use crate::published::{self, Pair};
 use crate::summary::{self, Sentence};
@@ -54,6 +56,8 @@ pub fn html(input: &Input) -> String {
         matrix: matrix::matrix(input, &layout),
         many: layout.groups.len() > MANY,
         tables: results::tables(input, &layout, &failures),
+        table: table::view(input, &layout),
+        counted: input.design().counted(),
         failures: failures
             .iter()
             .map(|failure| FailureRow {
@@ -108,6 +112,8 @@ struct Page<'a> {
     matrix: Option<Matrix>,
     many: bool,
     tables: Vec<ResultTable>,
+    table: Option<TableView>,
+    counted: &'static str,
     failures: Vec<FailureRow<'a>>,
     charts: Vec<Chart>,
     more_charts: Vec<Chart>,

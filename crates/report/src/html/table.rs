@@ -1,0 +1,29 @@
+//! What the page says of a table of somebody else's, in the place of a run's record.
+
+use crate::Input;
+use crate::html::method::Fact;
+use crate::layout::Layout;
+use crate::means::{self, Comparisons, NOTE};
+use crate::source;
+
+/// The table.
+pub(super) struct TableView {
+    pub file: String,
+    pub comparisons: Vec<Comparisons>,
+    pub note: &'static str,
+    pub facts: Vec<Fact>,
+    pub limits: Vec<String>,
+}
+
+/// Absent of a run.
+pub(super) fn view(input: &Input, layout: &Layout) -> Option<TableView> {
+    let table = input.table?;
+    let facts = source::facts(table).into_iter().map(|(name, value)| Fact { name, value });
+    Some(TableView {
+        file: table.file.clone(),
+        comparisons: means::tables(input, layout),
+        note: NOTE,
+        facts: facts.collect(),
+        limits: source::limits(input, table),
+    })
+}
