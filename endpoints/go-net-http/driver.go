@@ -75,14 +75,14 @@ type dialing struct{}
 
 // Dial opens a connection.
 func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
-	c := &connection{driver: d}
+	c, server := &connection{driver: d}, d.spec.NextServer().String()
 	scheme := "http"
 	if d.tls != nil {
 		scheme = "https"
 	}
-	http, err := d.transport.NewClientConn(context.WithValue(ctx, dialing{}, c), scheme, d.spec.Address.String())
+	http, err := d.transport.NewClientConn(context.WithValue(ctx, dialing{}, c), scheme, server)
 	if err != nil {
-		return load.Opened{}, fault.Of("connecting to "+d.spec.Address.String(), err)
+		return load.Opened{}, fault.Of("connecting to "+server, err)
 	}
 	c.http = http
 	opened := load.Opened{Connection: c, Ready: c.ready}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -67,7 +68,7 @@ func newDriver(spec *contract.ClientSpec) (*driver, error) {
 		config.Tracer = d.qlog.trace
 	}
 	// Tried once now, so that what cannot be honoured is known before anything is measured.
-	udp, quic, err := d.open()
+	udp, quic, err := d.open(d.spec.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +78,9 @@ func newDriver(spec *contract.ClientSpec) (*driver, error) {
 	return d, quic.Close()
 }
 
-// open makes a socket that is connected to the server.
-func (d *driver) open() (*socket.UDP, *quic.Transport, error) {
-	udp, err := socket.DialUDP(d.spec.Address)
+// open makes a socket that is connected to a server.
+func (d *driver) open(server netip.AddrPort) (*socket.UDP, *quic.Transport, error) {
+	udp, err := socket.DialUDP(server)
 	if err != nil {
 		return nil, nil, failed("making a UDP socket", err)
 	}
@@ -92,8 +93,9 @@ func (d *driver) open() (*socket.UDP, *quic.Transport, error) {
 
 // Dial opens a connection. Where 0-RTT is asked for and a ticket is there it returns at once, ready for early data.
 func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
-	attempt := "connecting to " + d.spec.Address.String()
-	udp, transport, err := d.open()
+	server := d.spec.NextServer()
+	attempt := "connecting to " + server.String()
+	udp, transport, err := d.open(server)
 	if err != nil {
 		return load.Opened{}, failed(attempt, err)
 	}
@@ -108,7 +110,7 @@ func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
 		}
 	}
 	config, ticket := d.tls.Connection(resumes)
-	connection, err := dial(ctx, net.UDPAddrFromAddrPort(d.spec.Address), config, &d.settings.quic)
+	connection, err := dial(ctx, net.UDPAddrFromAddrPort(server), config, &d.settings.quic)
 	if err != nil {
 		udp.Release()
 		_, _ = transport.Close(), udp.Close()

@@ -122,7 +122,7 @@ impl Target {
     /// Refuses a protocol that the URL's scheme rules out.
     pub fn admit(&self, protocol: Protocol) -> Result {
         if !protocol.is_http() {
-            return Err(Failure::input(format!("{protocol} is no HTTP; a URL is asked for by h1, h1c, h2, h2c or h3")));
+            return Err(Failure::input(format!("{protocol} cannot ask for a URL; h1, h1c, h2, h2c and h3 can")));
         }
         if protocol.is_secure() != self.is_secure() {
             let scheme = if protocol.is_secure() { "https" } else { "http" };

@@ -7,6 +7,7 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::ServerSpec;
 
 use crate::client::Driver;
+use crate::client::grpc::GrpcTransport;
 use crate::client::h3::H3Transport;
 use crate::client::http1::Http1Transport;
 use crate::client::http2::Http2Transport;
@@ -48,6 +49,7 @@ pub(crate) fn driver(protocol: Protocol) -> Driver {
         Protocol::Quic => Driver::of::<QuicTransport>(),
         Protocol::H3 => Driver::of::<H3Transport>(),
         Protocol::Udp => Driver::of::<UdpTransport>(),
+        Protocol::Grpcc | Protocol::Grpc => Driver::of::<GrpcTransport>(),
     }
 }
 
@@ -57,8 +59,13 @@ pub(crate) async fn bind(spec: ServerSpec, site: Arc<Site>, stop: Stop) -> Resul
         Protocol::Udp => server::udp::bind(&spec, site, stop).await,
         Protocol::Quic => server::quic::bind(&spec, site, stop).await,
         Protocol::H3 => server::h3::bind(&spec, site, stop).await,
-        Protocol::Tcp | Protocol::Tls | Protocol::H1c | Protocol::H1 | Protocol::H2c | Protocol::H2 => {
-            server::tcp::bind(&spec, site, stop).await
-        }
+        Protocol::Tcp
+        | Protocol::Tls
+        | Protocol::H1c
+        | Protocol::H1
+        | Protocol::H2c
+        | Protocol::H2
+        | Protocol::Grpcc
+        | Protocol::Grpc => server::tcp::bind(&spec, site, stop).await,
     }
 }

@@ -11,7 +11,7 @@ use crate::lock_file::version;
 pub const NAME: &str = "builtin";
 
 /// The libraries that it measures.
-const LIBRARIES: [&str; 5] = ["hyper", "rustls", "quinn", "h3", "tokio"];
+const LIBRARIES: [&str; 6] = ["hyper", "tonic", "rustls", "quinn", "h3", "tokio"];
 
 /// The libraries do not say their versions; the lock file that this build was made from does.
 const LOCK: &str = include_str!("../../../Cargo.lock");
@@ -21,7 +21,14 @@ const LOCK: &str = include_str!("../../../Cargo.lock");
 pub fn describe() -> Description {
     let role = || Role {
         protocols: Protocol::ALL.to_vec(),
-        features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay, Feature::Redirect],
+        features: vec![
+            Feature::Files,
+            Feature::Echo,
+            Feature::Bytes,
+            Feature::Delay,
+            Feature::Redirect,
+            Feature::Heron,
+        ],
     };
     Description {
         contract: CONTRACT_VERSION,

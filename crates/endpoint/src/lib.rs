@@ -16,6 +16,8 @@ mod contract;
 mod describe;
 mod file_limit;
 #[cfg(feature = "builtin")]
+mod grpc;
+#[cfg(feature = "builtin")]
 mod http2;
 #[cfg(feature = "builtin")]
 pub mod load;

@@ -130,7 +130,7 @@ impl Program {
         let role = |protocols: Vec<Protocol>| {
             (!protocols.is_empty()).then(|| Role {
                 protocols,
-                features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay],
+                features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay, Feature::Heron],
             })
         };
         Description {

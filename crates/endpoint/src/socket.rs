@@ -45,7 +45,6 @@ impl TcpOptions {
     }
 
     fn new(protocol: Protocol, transport: &Transport, qlog: bool, fast_open_bit: u32) -> Result<Self, Refusal> {
-        let is_h2 = matches!(protocol, Protocol::H2 | Protocol::H2c);
         let udp_only = "concerns UDP";
         let streams_only = "concerns protocols with flow control of their own";
         let set = [
@@ -55,8 +54,8 @@ impl TcpOptions {
             ("gso", transport.gso.is_some(), udp_only),
             ("gro", transport.gro.is_some(), udp_only),
             ("qlog_dir", qlog, "concerns QUIC"),
-            ("stream_window", transport.stream_window.is_some() && !is_h2, streams_only),
-            ("connection_window", transport.connection_window.is_some() && !is_h2, streams_only),
+            ("stream_window", transport.stream_window.is_some() && !protocol.is_http2(), streams_only),
+            ("connection_window", transport.connection_window.is_some() && !protocol.is_http2(), streams_only),
         ];
         if let Some((field, _, why)) = set.into_iter().find(|(_, set, _)| *set) {
             return Err(Refusal::unsupported(format!("`{field}` is set; it {why}, and the protocol is `{protocol}`")));

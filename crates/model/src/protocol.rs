@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What client and server speak. A trailing `c` means clear text, as in the token `h2c` of RFC 7540.
+/// What client and server speak. A `c` added to a token means clear text, as in `h2c` of RFC 7540.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -27,12 +27,27 @@ pub enum Protocol {
     H2,
     /// HTTP/3 over QUIC (RFC 9114).
     H3,
+    /// gRPC over HTTP/2 in clear text with prior knowledge.
+    Grpcc,
+    /// gRPC over HTTP/2 over TLS 1.3.
+    Grpc,
 }
 
 impl Protocol {
     /// Every protocol, transports first, in the order in which reports list them.
-    pub const ALL: [Self; 9] =
-        [Self::Udp, Self::Tcp, Self::Tls, Self::Quic, Self::H1c, Self::H1, Self::H2c, Self::H2, Self::H3];
+    pub const ALL: [Self; 11] = [
+        Self::Udp,
+        Self::Tcp,
+        Self::Tls,
+        Self::Quic,
+        Self::H1c,
+        Self::H1,
+        Self::H2c,
+        Self::H2,
+        Self::H3,
+        Self::Grpcc,
+        Self::Grpc,
+    ];
 
     /// The token of specs, study files and the command line.
     #[must_use]
@@ -47,6 +62,8 @@ impl Protocol {
             Self::H2c => "h2c",
             Self::H2 => "h2",
             Self::H3 => "h3",
+            Self::Grpcc => "grpcc",
+            Self::Grpc => "grpc",
         }
     }
 
@@ -63,19 +80,21 @@ impl Protocol {
             Self::H2c => "HTTP/2 clear text",
             Self::H2 => "HTTP/2",
             Self::H3 => "HTTP/3",
+            Self::Grpcc => "gRPC clear text",
+            Self::Grpc => "gRPC",
         }
     }
 
     /// Whether the payload is encrypted (TLS 1.3, alone or inside QUIC).
     #[must_use]
     pub const fn is_secure(self) -> bool {
-        matches!(self, Self::Tls | Self::Quic | Self::H1 | Self::H2 | Self::H3)
+        matches!(self, Self::Tls | Self::Quic | Self::H1 | Self::H2 | Self::H3 | Self::Grpc)
     }
 
     /// Whether one connection carries several requests at a time.
     #[must_use]
     pub const fn multiplexes(self) -> bool {
-        matches!(self, Self::Quic | Self::H2c | Self::H2 | Self::H3)
+        self.is_http2() || self.uses_quic()
     }
 
     /// Whether it runs over UDP datagrams.
@@ -90,10 +109,22 @@ impl Protocol {
         matches!(self, Self::Quic | Self::H3)
     }
 
-    /// Whether requests are HTTP requests.
+    /// Whether requests are plain HTTP requests: any method, path and status. gRPC's are calls.
     #[must_use]
     pub const fn is_http(self) -> bool {
         matches!(self, Self::H1c | Self::H1 | Self::H2c | Self::H2 | Self::H3)
+    }
+
+    /// Whether requests are calls of gRPC.
+    #[must_use]
+    pub const fn is_grpc(self) -> bool {
+        matches!(self, Self::Grpcc | Self::Grpc)
+    }
+
+    /// Whether it runs over HTTP/2 or is it.
+    #[must_use]
+    pub const fn is_http2(self) -> bool {
+        matches!(self, Self::H2c | Self::H2 | Self::Grpcc | Self::Grpc)
     }
 
     /// The ALPN protocol identifier that must be negotiated (RFC 7301), where the protocol has TLS.
@@ -103,10 +134,10 @@ impl Protocol {
     pub const fn alpn(self) -> Option<&'static str> {
         match self {
             Self::H1 => Some("http/1.1"),
-            Self::H2 => Some("h2"),
+            Self::H2 | Self::Grpc => Some("h2"),
             Self::H3 => Some("h3"),
             Self::Tls | Self::Quic => Some("wirelab"),
-            Self::Udp | Self::Tcp | Self::H1c | Self::H2c => None,
+            Self::Udp | Self::Tcp | Self::H1c | Self::H2c | Self::Grpcc => None,
         }
     }
 }

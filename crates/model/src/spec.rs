@@ -135,13 +135,13 @@ pub struct ClientTls {
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// The HTTP method. The raw transports echo with a wanted size and ignore method and path, but for the delay of a path
-    /// `/delay/MICROSECONDS`.
+    /// `/delay/MICROSECONDS`; gRPC takes the number of a path `/heron/NUMBER`.
     pub method: String,
     /// The path with its query.
     pub path: String,
-    /// Bytes of request body.
+    /// Bytes of request body; of the message in gRPC.
     pub body_size: u64,
-    /// Further header fields.
+    /// Further header fields; metadata in gRPC.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
     /// What a right response looks like. Absent where the server is not ours (`load`, `probe`).
@@ -154,9 +154,9 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The HTTP status.
+    /// The HTTP status. gRPC always wants `grpc-status: 0`.
     pub status: u16,
-    /// Bytes of response body. The raw transports ask the server for this size.
+    /// Bytes of response body; of the message in gRPC. The raw transports ask the server for this size.
     pub body_size: u64,
     /// SHA-256 of the response body, hexadecimal.
     pub sha256: String,
@@ -348,4 +348,6 @@ pub enum Feature {
     Delay,
     /// `GET /redirect` is answered with status 302 and its own address as `location`. No client follows it.
     Redirect,
+    /// `GET /heron/NUMBER` returns its square root by Heron's method, as text; with gRPC the call of `heron.proto`.
+    Heron,
 }

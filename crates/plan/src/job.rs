@@ -1,5 +1,6 @@
 //! What a trial does, from the settings of its cell. The defaults are those that `wirelab_model::settings` documents.
 
+use wirelab_model::heron;
 use wirelab_model::plan::{Job, ten_minutes};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Exchange, Settings, TransportDefaults};
@@ -75,11 +76,27 @@ fn exchange(settings: &Settings, protocol: Protocol) -> Result<(Exchange, Size, 
     const NOTHING: Size = Size(0);
     // Nobody knows the size of a page before it has come.
     let payload = if settings.site.is_some() { NOTHING } else { settings.payload.unwrap_or(Size(1024)) };
-    let default = if protocol.is_http() { Exchange::Files } else { Exchange::Echo };
+    let default = match protocol {
+        _ if protocol.is_http() => Exchange::Files,
+        _ if protocol.is_grpc() => Exchange::Heron,
+        _ => Exchange::Echo,
+    };
+    let foreign = |exchange: &str, whose: &str| {
+        Err(format!("`exchange` is `{exchange}`, which {protocol} does not have; it belongs to {whose}"))
+    };
     Ok(match settings.exchange.unwrap_or(default) {
-        Exchange::Redirect if !protocol.is_http() => {
-            return Err(format!("`exchange` is `redirect`, which {protocol} does not have; it belongs to HTTP"));
+        Exchange::Heron if protocol.is_http() || protocol.is_grpc() => {
+            let (request, answer) = (heron::request(protocol, heron::NUMBER), heron::answer(protocol, heron::NUMBER));
+            (Exchange::Heron, Size(request.len() as u64), Size(answer.len() as u64))
         }
+        Exchange::Heron => return foreign("heron", "HTTP and gRPC"),
+        other if protocol.is_grpc() => {
+            return Err(format!(
+                "`exchange` is `{}`, which {protocol} does not have; it has `heron` only",
+                other.token()
+            ));
+        }
+        Exchange::Redirect if !protocol.is_http() => return foreign("redirect", "HTTP"),
         Exchange::Redirect => (Exchange::Redirect, NOTHING, NOTHING),
         Exchange::Echo => (Exchange::Echo, payload, payload),
         // An empty answer cannot be seen on a stream that has no frames, so raw transports send one byte.
@@ -219,6 +236,24 @@ mod tests {
         assert_eq!(document.response_size, Size(8192));
         let delay = of("protocol = 'quic'\nexchange = 'delay'\ndelay = '1 ms'");
         assert_eq!((delay.exchange, delay.response_size, delay.delay), (Exchange::Delay, Size(1), Span(1_000_000)));
+    }
+
+    #[test]
+    fn heron_is_a_small_call_by_http_and_grpc_and_all_that_grpc_has() {
+        let sizes = |toml: &str| {
+            let Job { exchange, request_size, response_size, .. } = of(toml);
+            (exchange, request_size.bytes(), response_size.bytes())
+        };
+        assert_eq!(sizes("protocol = 'h1'\nexchange = 'heron'\npayload = '8 KiB'"), (Exchange::Heron, 0, 14));
+        assert_eq!(sizes("protocol = 'grpc'\npayload = '8 KiB'"), (Exchange::Heron, 9, 9));
+        assert_eq!(of("protocol = 'grpcc'").transport.stream_window, Some(1 << 20));
+        for (toml, words) in [
+            ("protocol = 'tcp'\nexchange = 'heron'", "`heron`, which tcp does not have; it belongs to HTTP and gRPC"),
+            ("protocol = 'grpc'\nexchange = 'files'", "`files`, which grpc does not have; it has `heron` only"),
+        ] {
+            let message = job(&toml::from_str(toml).unwrap()).unwrap_err();
+            assert!(message.contains(words), "{message}");
+        }
     }
 
     #[test]

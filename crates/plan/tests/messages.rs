@@ -28,8 +28,8 @@ fn a_misspelt_factor_is_named_with_its_place_and_the_nearest_setting() {
 fn a_misspelt_value_of_a_factor_is_named_with_the_nearest_one() {
     let text = message(&format!("[factors]\nprotocol = [\"h1\", \"http/2\"]\n{COMPARE}"));
     let expected = "mine.toml:5:19: `http/2` is no level of `protocol`: unknown value `http/2`, expected one of `udp`, `tcp`, \
-                    `tls`, `quic`, `h1c`, `h1`, `h2c`, `h2`, `h3`; did you mean `h2`?\n  |\n5 | protocol = [\"h1\", \"http/2\"]\n  \
-                    |                   ^^^^^^^^";
+                    `tls`, `quic`, `h1c`, `h1`, `h2c`, `h2`, `h3`, `grpcc`, `grpc`; did you mean `h2`?\n  |\n5 | protocol = \
+                    [\"h1\", \"http/2\"]\n  |                   ^^^^^^^^";
     assert_eq!(text, expected);
 }
 
@@ -273,7 +273,7 @@ fn a_misspelt_built_in_study_is_found() {
     let text = find("qick").unwrap_err().to_string();
     assert_eq!(
         text,
-        "there is no built-in study `qick`, only one of `quick`, `null`, `cloud-quic`, `conditions`, `cluster-http3`, \
+        "there is no built-in study `qick`, only one of `quick`, `grpc`, `null`, `cloud-quic`, `conditions`, `cluster-http3`, \
          `public-sites`, `pairs`, `observers`; a file is given by its path; did you mean `quick`?"
     );
 }

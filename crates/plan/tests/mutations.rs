@@ -34,7 +34,7 @@ proptest! {
 
     #[test]
     fn damage_is_reported_and_never_crashes(
-        study in prop::sample::select(vec!["quick", "null", "cloud-quic", "conditions", "cluster-http3", "public-sites", "pairs", "observers"]),
+        study in prop::sample::select(vec!["quick", "grpc", "null", "cloud-quic", "conditions", "cluster-http3", "public-sites", "pairs", "observers"]),
         damage in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, prop::sample::select(&PIECES[..])), 1..4),
     ) {
         let mut text = find(study).unwrap().text.to_owned();

@@ -3,6 +3,7 @@
 use wirelab_model::network::{Address, Network, Servers};
 use wirelab_model::plan::{Cell, Plan};
 use wirelab_model::protocol::Protocol;
+use wirelab_model::settings::Exchange;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
 use wirelab_model::warning::Warning;
 use wirelab_plan::{Builtin, builtin, find, only_installed, parse, plan, polite, resolve};
@@ -37,6 +38,16 @@ fn every_study_and_every_preset_of_it_can_be_planned_without_a_warning() {
 fn quick_has_sixteen_trials_a_block() {
     let (plan, _) = planned(find("quick").unwrap(), None);
     assert_eq!((plan.cells.len(), plan.comparisons.len(), plan.min_blocks, plan.max_blocks), (16, 12, 10, 12));
+}
+
+#[test]
+fn grpc_asks_the_same_service_by_rest_and_by_grpc() {
+    let (plan, _) = planned(find("grpc").unwrap(), None);
+    assert_eq!((plan.cells.len(), plan.comparisons.len(), plan.min_blocks), (15, 12, 10));
+    for Cell { job, .. } in &plan.cells {
+        assert_eq!(job.exchange, Exchange::Heron);
+        assert_eq!(job.response_size.bytes(), if job.protocol.is_grpc() { 9 } else { 14 });
+    }
 }
 
 #[test]

@@ -77,8 +77,8 @@ const fn headers(protocol: Protocol) -> u64 {
     match protocol {
         Protocol::Udp => UDP,
         Protocol::Tcp | Protocol::Tls | Protocol::H1c | Protocol::H1 => TCP,
-        Protocol::H2c => TCP + FRAME,
-        Protocol::H2 => TCP + RECORD + FRAME,
+        Protocol::H2c | Protocol::Grpcc => TCP + FRAME,
+        Protocol::H2 | Protocol::Grpc => TCP + RECORD + FRAME,
         Protocol::Quic | Protocol::H3 => UDP + QUIC,
     }
 }

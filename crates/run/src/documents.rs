@@ -16,7 +16,7 @@ use crate::error::RunError;
 /// The largest body of a request or a response. Beyond it a disk fills or a digest takes minutes, without telling more.
 pub const LARGEST: Size = Size(4 << 30);
 
-/// The document root with everything that a plan asks for, and the digest of every response.
+/// The document root with everything that a plan asks for, and the digest of every response that is made of the pattern.
 #[derive(Debug, Clone)]
 pub struct Documents {
     /// Holds `<bytes>.bin` for each size.
@@ -35,6 +35,10 @@ impl Documents {
         let mut documents = Self { root, digests: HashMap::new() };
         for cell in &plan.cells {
             let size = cell.job.response_size.bytes();
+            if cell.job.exchange == Exchange::Heron {
+                // Its answers are not made of the pattern.
+                continue;
+            }
             if cell.job.exchange == Exchange::Files && cell.job.site.is_none() {
                 write(&documents.root.join(name(size)), size)?;
             }
@@ -109,6 +113,12 @@ pub fn digest(size: u64) -> String {
         Ok::<_, std::convert::Infallible>(())
     });
     hexadecimal(context.finish().as_ref())
+}
+
+/// The SHA-256 of some bytes, hexadecimal.
+#[must_use]
+pub fn digest_of(bytes: &[u8]) -> String {
+    hexadecimal(ring::digest::digest(&SHA256, bytes).as_ref())
 }
 
 /// Bytes as lower-case hexadecimal digits.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use wirelab_lab::Addresses;
 use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::heron;
 use wirelab_model::network::{Address, SERVER_NAME};
 use wirelab_model::plan::{Cell, Job, Trial};
 use wirelab_model::settings::Exchange;
@@ -146,10 +147,12 @@ const fn feature(exchange: Exchange) -> Feature {
         Exchange::Echo => Feature::Echo,
         Exchange::Delay => Feature::Delay,
         Exchange::Redirect => Feature::Redirect,
+        Exchange::Heron => Feature::Heron,
     }
 }
 
-/// The request of a cell. The raw transports get the same path; their clients turn its delay into the header's field.
+/// The request of a cell. The raw transports get the same path, and their clients turn its delay into the header's field; so do
+/// those of gRPC with the number.
 fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
     let job = &cell.job;
     let size = cell.job.response_size.bytes();
@@ -159,8 +162,13 @@ fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
         Exchange::Echo => "/echo".to_owned(),
         Exchange::Delay => format!("/delay/{}", job.delay.nanos() / 1000),
         Exchange::Redirect => "/redirect".to_owned(),
+        Exchange::Heron => heron::path(heron::NUMBER),
     };
-    let sha256 = documents.digest(size).ok_or_else(|| RunError::Refused {
+    let sha256 = match job.exchange {
+        Exchange::Heron => Some(documents::digest_of(&heron::answer(job.protocol, heron::NUMBER))),
+        _ => documents.digest(size).map(str::to_owned),
+    };
+    let sha256 = sha256.ok_or_else(|| RunError::Refused {
         why: format!("the cell `{}` is not in the plan that the run was prepared for", cell.label()),
     })?;
     Ok(Request {
@@ -168,7 +176,7 @@ fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
         path,
         body_size: job.request_size.bytes(),
         headers: Vec::new(),
-        expect: Some(Expect { status: 200, body_size: size, sha256: sha256.to_owned() }),
+        expect: Some(Expect { status: 200, body_size: size, sha256 }),
     })
 }
 
@@ -225,6 +233,21 @@ mod tests {
             assert_eq!(server.features, [feature]);
             assert_eq!(server.document_root.is_some(), exchange == Exchange::Files);
             assert_eq!((client.port, client.seed), (4433, 9));
+        }
+    }
+
+    #[test]
+    fn the_answer_of_heron_is_expected_as_text_or_as_a_message() {
+        for (protocol, size, sha256) in [
+            (Protocol::H3, 14, documents::digest_of(b"1.414213562373")),
+            (Protocol::Grpc, 9, documents::digest_of(&[9, 0xcc, 0x3b, 0x7f, 0x66, 0x9e, 0xa0, 0xf6, 0x3f])),
+        ] {
+            let mut cell = cell();
+            (cell.job.protocol, cell.job.exchange, cell.job.response_size) = (protocol, Exchange::Heron, Size(size));
+            let (server, client) = specs(&cell);
+            assert_eq!((client.request.method.as_str(), client.request.path.as_str()), ("GET", "/heron/2"));
+            assert_eq!(client.request.expect, Some(Expect { status: 200, body_size: size, sha256 }));
+            assert_eq!(server.features, [Feature::Heron]);
         }
     }
 

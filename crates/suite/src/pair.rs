@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use wirelab_lab::Role;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::event::Configured;
+use wirelab_model::heron;
 use wirelab_model::pattern;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::Sample;
@@ -51,7 +52,7 @@ pub struct Trial {
 
 impl Pair {
     /// Five requests of a feature, one after the other, each on a connection of its own; `size` is that of the
-    /// response body (and of the request's, for HTTP `echo`).
+    /// response body (and of the request's, for HTTP `echo`), unless the feature decides it.
     pub fn new(stage: &Stage, subject: Role, protocol: Protocol, feature: Feature, size: usize) -> Self {
         let secure = protocol.is_secure();
         let material = &stage.material;
@@ -183,12 +184,16 @@ impl Pair {
 
 /// The request of a feature.
 fn request(protocol: Protocol, feature: Feature, size: usize) -> Request {
-    let echoes = feature == Feature::Echo;
-    let body_size = match (echoes, protocol.is_http()) {
-        (true, true) => size as u64,
+    let body_size = match (feature, protocol.is_http()) {
+        (Feature::Heron, _) => heron::request(protocol, heron::NUMBER).len() as u64,
+        (Feature::Echo, true) => size as u64,
         // Another size than the response's, so that it shows if one is taken for the other.
-        (true, false) => size as u64 / 2 + 3,
-        (false, _) => 0,
+        (Feature::Echo, false) => size as u64 / 2 + 3,
+        _ => 0,
+    };
+    let body = match feature {
+        Feature::Heron => heron::answer(protocol, heron::NUMBER),
+        _ => pattern::body(size),
     };
     let path = match feature {
         Feature::Files => format!("/{size}.bin"),
@@ -196,13 +201,14 @@ fn request(protocol: Protocol, feature: Feature, size: usize) -> Request {
         Feature::Bytes => format!("/bytes/{size}"),
         Feature::Delay => format!("/delay/{DELAY_US}"),
         Feature::Redirect => "/redirect".to_owned(),
+        Feature::Heron => heron::path(heron::NUMBER),
     };
     Request {
-        method: if echoes { "POST" } else { "GET" }.to_owned(),
+        method: if feature == Feature::Echo { "POST" } else { "GET" }.to_owned(),
         path,
         body_size,
         headers: Vec::new(),
-        expect: Some(Expect { status: 200, body_size: size as u64, sha256: sha256(&pattern::body(size)) }),
+        expect: Some(Expect { status: 200, body_size: body.len() as u64, sha256: sha256(&body) }),
     }
 }
 
@@ -214,23 +220,28 @@ pub fn sha256(bytes: &[u8]) -> String {
 
 /// Whether a feature exists in a protocol.
 pub const fn applies(feature: Feature, protocol: Protocol) -> bool {
-    protocol.is_http() || matches!(feature, Feature::Echo | Feature::Delay)
+    match feature {
+        Feature::Heron => protocol.is_http() || protocol.is_grpc(),
+        Feature::Echo | Feature::Delay => !protocol.is_grpc(),
+        Feature::Files | Feature::Bytes | Feature::Redirect => protocol.is_http(),
+    }
 }
 
 /// A feature that both parties say they can do.
 fn common_feature(stage: &Stage, subject: Role, protocol: Protocol) -> Finding<Feature> {
-    [Feature::Bytes, Feature::Files, Feature::Echo, Feature::Delay]
+    [Feature::Bytes, Feature::Files, Feature::Echo, Feature::Delay, Feature::Heron]
         .into_iter()
-        .filter(|feature| applies(*feature, protocol))
         .find(|feature| can_both(stage, subject, protocol, *feature))
         .ok_or_else(|| Stop::skip(format!("the two endpoints have no feature of {protocol} in common")))
 }
 
-/// Whether the subject in its role, and the reference in the other one, say that they can do this.
+/// Whether the protocol has the feature, and the subject in its role and the reference in the other one say that they can do it.
 pub fn can_both(stage: &Stage, subject: Role, protocol: Protocol, feature: Feature) -> bool {
     let other = match subject {
         Role::Server => Role::Client,
         Role::Client => Role::Server,
     };
-    stage.subject.can(subject, protocol, feature) && stage.reference.can(other, protocol, feature)
+    applies(feature, protocol)
+        && stage.subject.can(subject, protocol, feature)
+        && stage.reference.can(other, protocol, feature)
 }

@@ -2,12 +2,16 @@ package contract
 
 import (
 	"math"
+	"net/netip"
+	"sync/atomic"
 	"time"
 )
 
 // ClientSpec is what a client is asked to do.
 type ClientSpec struct {
 	Common
+	// Addresses are those of all servers, where the name has several; Address is the first of them.
+	Addresses  []netip.Addr
 	TLS        *ClientTLS
 	Request    Request
 	PerRequest bool
@@ -21,6 +25,18 @@ type ClientSpec struct {
 	Seed                 uint64
 	Histograms           bool
 	Results              string
+
+	// opened counts the connections, which go to the servers in turn.
+	opened atomic.Uint64
+}
+
+// NextServer is where the next connection goes.
+func (s *ClientSpec) NextServer() netip.AddrPort {
+	if len(s.Addresses) == 0 {
+		return s.Address
+	}
+	turn := (s.opened.Add(1) - 1) % uint64(len(s.Addresses))
+	return netip.AddrPortFrom(s.Addresses[turn], s.Address.Port())
 }
 
 // ClientTLS is a client's trust.
@@ -65,6 +81,9 @@ type Extent struct {
 // ReadClientSpec takes every field of a spec, or says which one it cannot honour.
 func ReadClientSpec(spec *Fields, protocols []string) (*ClientSpec, error) {
 	s := &ClientSpec{Common: readCommon(spec, protocols), Resumption: "none"}
+	if spec.Has("addresses") {
+		s.Addresses = taken[[]netip.Addr](spec, "addresses", "lists of addresses")
+	}
 	s.readTLS(spec)
 	s.Request = readRequest(spec.Inner("request"))
 	s.readConnections(spec.Inner("connections"))

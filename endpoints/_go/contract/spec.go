@@ -10,7 +10,7 @@ import (
 
 // ALPN of the protocols that have TLS.
 var ALPN = map[string]string{
-	"h1": "http/1.1", "h2": "h2", "h3": "h3", "tls": "wirelab", "quic": "wirelab",
+	"h1": "http/1.1", "h2": "h2", "h3": "h3", "grpc": "h2", "tls": "wirelab", "quic": "wirelab",
 }
 
 // Common is what the specs of both roles have.
@@ -32,7 +32,7 @@ func (c *Common) HTTP() bool { return strings.HasPrefix(c.Protocol, "h") }
 
 // Multiplexes says whether a connection carries several requests at a time.
 func (c *Common) Multiplexes() bool {
-	return slices.Contains([]string{"h2c", "h2", "h3", "quic"}, c.Protocol)
+	return slices.Contains([]string{"h2c", "h2", "h3", "quic", "grpcc", "grpc"}, c.Protocol)
 }
 
 // Transport settings; what is nil is left to the library.

@@ -109,6 +109,7 @@ func TestWhatCannotBeHonouredIsUnsupported(t *testing.T) {
 		{[]string{"transport", "x"}, 1},
 		{[]string{"transport", "congestion"}, "x"},
 		{[]string{"threads"}, 0},
+		{[]string{"addresses"}, []string{"server.test"}},
 	} {
 		spec := example(t, "client-spec.json")
 		delete(spec, "contract")
@@ -116,6 +117,27 @@ func TestWhatCannotBeHonouredIsUnsupported(t *testing.T) {
 		_, err := readClient(spec)
 		if _, is := errors.AsType[*Unsupported](err); !is {
 			t.Errorf("%v = %v: %v", c.path, c.value, err)
+		}
+	}
+}
+
+func TestConnectionsGoToTheServersInTurn(t *testing.T) {
+	spec := example(t, "client-spec.json")
+	delete(spec, "contract")
+	alone, err := readClient(spec)
+	if err != nil || alone.NextServer() != alone.Address || alone.NextServer() != alone.Address {
+		t.Errorf("%v, %v", alone, err)
+	}
+	spec = example(t, "client-spec.json")
+	delete(spec, "contract")
+	spec["addresses"] = []string{"127.0.0.1", "127.0.0.2"}
+	several, err := readClient(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wanted := range []string{"127.0.0.1", "127.0.0.2", "127.0.0.1"} {
+		if next := several.NextServer(); next.Addr().String() != wanted || next.Port() != several.Address.Port() {
+			t.Errorf("%v instead of %s", next, wanted)
 		}
 	}
 }

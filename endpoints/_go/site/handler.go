@@ -2,6 +2,7 @@ package site
 
 import (
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"wirelab/endpoint/clock"
 	"wirelab/endpoint/contract"
+	"wirelab/endpoint/heron"
 	"wirelab/endpoint/pattern"
 )
 
@@ -25,6 +27,7 @@ const (
 type Site struct {
 	documents          map[string][]byte
 	echo, bytes, delay bool
+	heron              bool
 	answered           atomic.Uint64
 	timers             sync.Pool
 	buffers            sync.Pool
@@ -32,7 +35,9 @@ type Site struct {
 
 // New takes what the spec asks for. It loads the documents, so it takes a moment.
 func New(spec *contract.ServerSpec) (*Site, error) {
-	s := &Site{echo: spec.Wants("echo"), bytes: spec.Wants("bytes"), delay: spec.Wants("delay")}
+	s := &Site{
+		echo: spec.Wants("echo"), bytes: spec.Wants("bytes"), delay: spec.Wants("delay"), heron: spec.Wants("heron"),
+	}
 	s.timers.New = func() any { return new(clock.Timer) }
 	s.buffers.New = func() any { return new([64 * 1024]byte) }
 	var err error
@@ -68,6 +73,16 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.Wait(arrival, delay)
 			status(w, http.StatusOK)
 		})
+	case s.heron && kind == "heron":
+		number, is := heron.Number(r.URL.Path)
+		root := heron.Root(number)
+		if !is || math.IsNaN(root) {
+			status(w, http.StatusBadRequest)
+			return
+		}
+		text := heron.Text(root)
+		setLength(header, uint64(len(text)))
+		_, _ = io.WriteString(w, text)
 	default:
 		document, found := s.documents[r.URL.Path]
 		if !found {

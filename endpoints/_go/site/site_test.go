@@ -40,7 +40,7 @@ func build(t *testing.T, features ...string) *Site {
 }
 
 func TestRequestsAreAnsweredAsTheContractSays(t *testing.T) {
-	s := build(t, "files", "echo", "bytes", "delay")
+	s := build(t, "files", "echo", "bytes", "delay", "heron")
 	for _, c := range []struct {
 		method, path, body string
 		status             int
@@ -60,6 +60,9 @@ func TestRequestsAreAnsweredAsTheContractSays(t *testing.T) {
 		{"GET", "/bytes/x", "", 400, ""},
 		{"GET", "/delay/1", "", 200, ""},
 		{"GET", "/delay/99999999999999", "", 400, ""},
+		{"GET", "/heron/4", "", 200, "2.000000000000"},
+		{"GET", "/heron/-1", "", 400, ""},
+		{"GET", "/heron/x", "", 400, ""},
 		{"POST", "/echo", "body", 200, "body"},
 		{"POST", "/echo", "", 200, ""},
 		{"GET", "/echo", "", 405, ""},
@@ -75,7 +78,7 @@ func TestRequestsAreAnsweredAsTheContractSays(t *testing.T) {
 
 func TestAFeatureThatWasNotAskedForIsNotThere(t *testing.T) {
 	s := build(t)
-	for _, path := range []string{"/bytes/3", "/delay/1", "/echo"} {
+	for _, path := range []string{"/bytes/3", "/delay/1", "/heron/4", "/echo"} {
 		r := httptest.NewRecorder()
 		s.ServeHTTP(r, httptest.NewRequest("GET", path, nil))
 		if r.Code != http.StatusNotFound {

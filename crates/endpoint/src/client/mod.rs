@@ -12,6 +12,10 @@ mod engine_tests;
 #[cfg(feature = "builtin")]
 mod failure;
 #[cfg(feature = "builtin")]
+pub(crate) mod grpc;
+#[cfg(feature = "builtin")]
+mod grpc_wire;
+#[cfg(feature = "builtin")]
 pub(crate) mod h3;
 #[cfg(feature = "h3")]
 pub mod h3_channel;
@@ -20,6 +24,8 @@ pub(crate) mod http;
 pub(crate) mod http1;
 #[cfg(feature = "builtin")]
 pub(crate) mod http2;
+#[cfg(feature = "builtin")]
+mod http2_channel;
 #[cfg(feature = "builtin")]
 mod http_body;
 mod lanes;
@@ -47,6 +53,6 @@ pub(crate) use {
     control::Watch,
     failure::http as http_failure,
     http::Recipe,
-    http2::LocalExecutor,
+    http2_channel::LocalExecutor,
     stream::{Dialed, Dialer},
 };

@@ -1,4 +1,4 @@
-//! HTTP/1.1 and HTTP/2 on the connections that `tcp.rs` accepts.
+//! HTTP/1.1, HTTP/2 and gRPC on the connections that `tcp.rs` accepts.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -16,13 +16,14 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::http2::Windows;
+use crate::server::grpc;
 use crate::server::site::{Reply, Site};
 use crate::{payload, wait};
 
 /// Streams that a client may have open at the same time; more than any load has, so that no request waits for it.
 const STREAMS: u32 = 100_000;
 
-/// Serves one version of HTTP.
+/// Serves one version of HTTP, or gRPC.
 #[derive(Clone)]
 pub struct HttpServer {
     site: Arc<Site>,
@@ -33,6 +34,7 @@ pub struct HttpServer {
 enum Version {
     One(http1::Builder),
     Two(http2::Builder<TokioExecutor>),
+    Grpc(http2::Builder<TokioExecutor>),
 }
 
 impl HttpServer {
@@ -45,25 +47,37 @@ impl HttpServer {
 
     /// A server for HTTP/2.
     pub fn http2(site: Arc<Site>, windows: Windows) -> Self {
-        let mut builder = http2::Builder::new(TokioExecutor::new());
-        builder
-            .auto_date_header(false)
-            .max_concurrent_streams(STREAMS)
-            .initial_stream_window_size(windows.stream)
-            .initial_connection_window_size(windows.connection);
-        Self { site, version: Version::Two(builder) }
+        Self { site, version: Version::Two(over_http2(windows)) }
+    }
+
+    /// A server for gRPC, on the same HTTP/2.
+    pub fn grpc(site: Arc<Site>, windows: Windows) -> Self {
+        Self { site, version: Version::Grpc(over_http2(windows)) }
     }
 
     /// Serves one connection to its end.
     pub async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S) {
-        let site = self.site;
+        let (io, site) = (TokioIo::new(stream), Arc::clone(&self.site));
         let service = service_fn(move |request| answer(Arc::clone(&site), request));
+        let site = self.site;
+        let calls = service_fn(move |request| grpc::answer(Arc::clone(&site), request));
         // Errors are the client's business: it sees them on its side and counts them.
         let _ = match self.version {
-            Version::One(builder) => builder.serve_connection(TokioIo::new(stream), service).await,
-            Version::Two(builder) => builder.serve_connection(TokioIo::new(stream), service).await,
+            Version::One(builder) => builder.serve_connection(io, service).await,
+            Version::Two(builder) => builder.serve_connection(io, service).await,
+            Version::Grpc(builder) => builder.serve_connection(io, calls).await,
         };
     }
+}
+
+fn over_http2(windows: Windows) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .auto_date_header(false)
+        .max_concurrent_streams(STREAMS)
+        .initial_stream_window_size(windows.stream)
+        .initial_connection_window_size(windows.connection);
+    builder
 }
 
 async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Infallible> {

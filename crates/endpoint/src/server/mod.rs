@@ -11,6 +11,8 @@ mod documents;
 #[cfg(feature = "builtin")]
 mod early;
 #[cfg(feature = "builtin")]
+mod grpc;
+#[cfg(feature = "builtin")]
 pub(crate) mod h3;
 #[cfg(feature = "h3")]
 pub mod h3_connection;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use wirelab_model::heron;
 use wirelab_model::spec::{Feature, ServerSpec};
 
 use crate::refusal::Refusal;
@@ -25,6 +26,7 @@ pub struct Site {
     bytes: bool,
     delay: bool,
     redirect: bool,
+    heron: bool,
     answered: AtomicU64,
 }
 
@@ -63,6 +65,7 @@ impl Site {
             bytes: has(Feature::Bytes),
             delay: has(Feature::Delay),
             redirect: has(Feature::Redirect),
+            heron: has(Feature::Heron),
             answered,
         })
     }
@@ -71,6 +74,12 @@ impl Site {
     #[must_use]
     pub const fn offers_delay(&self) -> bool {
         self.delay
+    }
+
+    /// Whether calls of gRPC may ask for a root.
+    #[must_use]
+    pub const fn offers_heron(&self) -> bool {
+        self.heron
     }
 
     /// What an HTTP request is answered with. `path` is without the query.
@@ -87,6 +96,10 @@ impl Site {
         }
         if let Some(number) = path.strip_prefix("/delay/").filter(|_| self.delay) {
             return number.parse().ok().filter(|n| *n <= LONGEST_DELAY_US).map_or(Reply::Status(400), Reply::Delay);
+        }
+        if self.heron && path.starts_with("/heron/") {
+            let root = heron::number(path).map(heron::root).filter(|root| !root.is_nan());
+            return root.map_or(Reply::Status(400), |root| Reply::Document(heron::text(root).into()));
         }
         if self.redirect && path == ITSELF {
             return Reply::Redirect(ITSELF);

@@ -61,11 +61,12 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
     };
     let speaker = match spec.protocol {
         Protocol::H1c | Protocol::H1 => Speaker::Http(HttpServer::http1(Arc::clone(&site))),
-        Protocol::H2c | Protocol::H2 => {
+        protocol if protocol.is_http2() => {
             let windows = Windows::of(&spec.transport, DEFAULT_WINDOWS)?;
             configured.insert("stream_window".to_owned(), json!(windows.stream));
             configured.insert("connection_window".to_owned(), json!(windows.connection));
-            Speaker::Http(HttpServer::http2(Arc::clone(&site), windows))
+            let serve = if protocol.is_grpc() { HttpServer::grpc } else { HttpServer::http2 };
+            Speaker::Http(serve(Arc::clone(&site), windows))
         }
         _ => Speaker::Raw,
     };

@@ -181,6 +181,8 @@ fn plausible_median(job: &Job) -> f64 {
         Protocol::H2c => (95.0, 90.0, 0.6),
         Protocol::H2 => (105.0, 740.0, 1.3),
         Protocol::H3 => (160.0, 950.0, 2.5),
+        Protocol::Grpcc => (110.0, 90.0, 0.6),
+        Protocol::Grpc => (120.0, 740.0, 1.3),
     };
     let connecting = if job.connections == ConnectionPolicy::PerRequest { connect } else { 0.0 };
     let delay = if job.exchange == Exchange::Delay { job.delay.nanos() as f64 } else { 0.0 };

@@ -2,6 +2,7 @@
 
 use wirelab_lab::Role;
 use wirelab_model::endpoint::Role as Abilities;
+use wirelab_model::heron;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, Feature};
@@ -56,6 +57,13 @@ pub fn cases(role: Role, protocol: Protocol, abilities: &Abilities) -> Vec<Case>
             cases.push(Case::new(role, protocol, "a redirect is a 302", redirects).about(Feature::Redirect));
         }
     }
+    if role == Role::Server && abilities.features.contains(&Feature::Heron) && applies(Feature::Heron, protocol) {
+        // INVALID_ARGUMENT, in the words of gRPC.
+        let wanted = if protocol.is_grpc() { 3 } else { 400 };
+        let name = "a number without a square root is refused";
+        let refused = move |stage: &Stage| answers(stage, protocol, (Feature::Heron, "/heron/-1"), wanted);
+        cases.push(Case::new(role, protocol, name, refused).about(Feature::Heron));
+    }
     cases
 }
 
@@ -66,6 +74,7 @@ const fn sentence(feature: Feature) -> &'static str {
         Feature::Bytes => "generated bodies of every size arrive whole",
         Feature::Delay => "an answer takes the delay that was asked for",
         Feature::Redirect => "a redirect is a 302",
+        Feature::Heron => "a square root is right",
     }
 }
 
@@ -75,6 +84,7 @@ fn sizes(feature: Feature, protocol: Protocol) -> Vec<usize> {
         // On a bare stream, an answer of no bytes is over before it begins: there is nothing to wait for.
         Feature::Delay if !protocol.is_http() => vec![1_000, 1_000],
         Feature::Delay => vec![0, 0],
+        Feature::Heron => vec![heron::answer(protocol, heron::NUMBER).len(); 2],
         _ if protocol == Protocol::Udp => DOCUMENTS.into_iter().filter(|size| *size <= MOST_BY_DATAGRAM).collect(),
         _ if matches!(protocol, Protocol::Tcp | Protocol::Tls) => {
             DOCUMENTS.into_iter().filter(|size| *size > 0).collect()
@@ -103,8 +113,9 @@ fn answers(stage: &Stage, protocol: Protocol, (feature, path): (Feature, &str), 
     pair.client.request.expect = None;
     let server = pair.serve(stage)?;
     let spec = ClientSpec { port: server.port, ..pair.client.clone() };
+    let told = if protocol.is_grpc() { format!("`grpc-status` {wanted}") } else { wanted.to_string() };
     let observed = match conversation::run(stage, &stage.reference, &spec)? {
-        Answer::Error(ErrorKind::Status, message) if message.contains(&wanted.to_string()) => None,
+        Answer::Error(ErrorKind::Status, message) if message.contains(&told) => None,
         Answer::Went(_) => {
             let all = conversation::samples(&spec.results)?;
             let statuses: Vec<_> = all.iter().map(|sample| sample.status).collect();

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
 use wirelab_lab::Role;
+use wirelab_model::heron;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, Expect, Extent, Feature, Timeouts};
@@ -22,8 +23,8 @@ const SHORT_NS: u64 = 400_000_000;
 struct Wrong {
     name: &'static str,
     kinds: &'static [ErrorKind],
-    /// Whether raw transports can tell.
-    raw: bool,
+    /// Whether a protocol can tell.
+    shows: fn(Protocol) -> bool,
     change: fn(&mut Expect),
 }
 
@@ -31,28 +32,33 @@ const WRONG: &[Wrong] = &[
     Wrong {
         name: "a body with another digest is `digest`",
         kinds: &[ErrorKind::Digest],
-        raw: true,
+        shows: |_| true,
         change: |expect| expect.sha256 = sha256(b"another body"),
     },
     Wrong {
         name: "an unexpected status is `status`",
         kinds: &[ErrorKind::Status],
-        raw: false,
+        shows: Protocol::is_http,
         change: |expect| expect.status = 204,
     },
     Wrong {
         name: "a body that is too short is `truncated`",
         kinds: &[ErrorKind::Truncated],
-        raw: false,
+        shows: framed,
         change: |expect| expect.body_size += 1,
     },
     Wrong {
         name: "a body that is too long is `digest`",
         kinds: &[ErrorKind::Digest],
-        raw: false,
+        shows: framed,
         change: |expect| expect.body_size -= 1,
     },
 ];
+
+/// Whether a response has a size of its own, whatever the client wanted.
+const fn framed(protocol: Protocol) -> bool {
+    protocol.is_http() || protocol.is_grpc()
+}
 
 /// The cases of a client with a protocol.
 pub fn cases(protocol: Protocol) -> Vec<Case> {
@@ -65,7 +71,7 @@ pub fn cases(protocol: Protocol) -> Vec<Case> {
         case("a server that is killed in the window is reported in the records", killed),
         case("connections take the addresses of a name in turn", in_turn),
     ];
-    cases.extend(WRONG.iter().filter(|wrong| wrong.raw || protocol.is_http()).map(|wrong| {
+    cases.extend(WRONG.iter().filter(|wrong| (wrong.shows)(protocol)).map(|wrong| {
         Case::new(Role::Client, protocol, wrong.name, move |stage| {
             let mut pair = Pair::simple(stage, Role::Client, protocol)?;
             pair.client.request.expect.as_mut().map(wrong.change);
@@ -76,6 +82,14 @@ pub fn cases(protocol: Protocol) -> Vec<Case> {
     if protocol.is_http() {
         cases.push(case("a redirect is not followed: it is `status`", |stage, protocol| {
             let pair = Pair::new(stage, Role::Client, protocol, Feature::Redirect, 0);
+            let server = pair.serve(stage)?;
+            fails_check(stage, &pair, server.port, &[ErrorKind::Status])
+        }));
+    }
+    if protocol.is_grpc() {
+        cases.push(case("a `grpc-status` that is not 0 is `status`", |stage, protocol| {
+            let mut pair = Pair::new(stage, Role::Client, protocol, Feature::Heron, 0);
+            pair.client.request.path = heron::path(-1.0);
             let server = pair.serve(stage)?;
             fails_check(stage, &pair, server.port, &[ErrorKind::Status])
         }));
@@ -110,7 +124,7 @@ fn by_hostile_servers(protocol: Protocol) -> Vec<Case> {
         (Evil::Reset, "a reset within the body is `reset`", &[ErrorKind::Reset]),
         (Evil::Silent, "a deadline that passes in the window is `timeout`", &[ErrorKind::Timeout]),
     ];
-    if protocol.is_http() {
+    if framed(protocol) {
         evils.push((Evil::Status, "an unexpected status in the window is `status`", &[ErrorKind::Status]));
     }
     if protocol.is_secure() {
@@ -120,7 +134,7 @@ fn by_hostile_servers(protocol: Protocol) -> Vec<Case> {
             "nonsense in place of a handshake is `tls`",
             &[ErrorKind::Tls, ErrorKind::Protocol],
         ));
-    } else if protocol.is_http() {
+    } else if framed(protocol) {
         evils.push((Evil::Nonsense, "nonsense in place of a response is `protocol`", &[ErrorKind::Protocol]));
     }
     evils
@@ -236,10 +250,12 @@ fn against(stage: &Stage, protocol: Protocol, evil: Evil, kinds: &[ErrorKind]) -
     }
     let abilities = stage.subject.abilities(Role::Client);
     let can = |feature| abilities.is_some_and(|abilities| abilities.features.contains(&feature));
-    let feature = match protocol.is_http() {
-        true => [Feature::Bytes, Feature::Files].into_iter().find(|feature| can(*feature)),
-        false => can(Feature::Echo).then_some(Feature::Echo),
+    let features = match protocol {
+        _ if protocol.is_http() => &[Feature::Bytes, Feature::Files][..],
+        _ if protocol.is_grpc() => &[Feature::Heron],
+        _ => &[Feature::Echo],
     };
+    let feature = features.iter().copied().find(|feature| can(*feature));
     let feature = feature.ok_or_else(|| Stop::skip("it declares no feature that the hostile server can answer"))?;
     let mut pair = Pair::new(stage, Role::Client, protocol, feature, hostile::BODY);
     pair.client.extent = Extent::Requests(2);

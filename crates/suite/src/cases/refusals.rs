@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use wirelab_lab::Role;
 use wirelab_model::endpoint::Role as Abilities;
 use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::Feature;
 
 use crate::case::Case;
 use crate::conversation::{Answer, Server, json as as_json, run_client};
@@ -82,10 +83,10 @@ pub fn cases(role: Role, abilities: &Abilities) -> Vec<Case> {
     });
     let undeclared = Protocol::ALL.into_iter().filter(|other| !abilities.protocols.contains(other)).map(|other| {
         Case::new(role, other, "a protocol that it does not declare is unsupported (127)", move |stage| {
-            let feature = if other.is_http() {
-                feature.unwrap_or(wirelab_model::spec::Feature::Files)
-            } else {
-                wirelab_model::spec::Feature::Echo
+            let feature = match other {
+                _ if other.is_grpc() => Feature::Heron,
+                _ if other.is_http() => feature.unwrap_or(Feature::Files),
+                _ => Feature::Echo,
             };
             let pair = Pair::new(stage, role, other, feature, 1_000);
             let spec = if role == Role::Server { as_json(&pair.server) } else { as_json(&pair.client) };

@@ -137,7 +137,7 @@ fn others(role: Role, protocol: Protocol) -> Vec<Case> {
         pair.run(stage)?;
         demand(has_content(&folder), || "expected a qlog file with content; there is none".to_owned())
     }));
-    if role == Role::Client && protocol.is_http() {
+    if role == Role::Client && (protocol.is_http() || protocol.is_grpc()) {
         cases.push(case("further header fields are sent or unsupported", |mut pair, stage| {
             pair.client.request.headers = vec![("x-wirelab-suite".to_owned(), "1".to_owned())];
             pair.run(stage).map(drop)

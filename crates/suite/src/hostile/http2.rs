@@ -6,14 +6,14 @@ use super::{BODY, Dialect, Stream};
 
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
+pub const DATA: u8 = 0;
+pub const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 
-const END_STREAM: u8 = 1;
+pub const END_STREAM: u8 = 1;
 const ACK: u8 = 1;
-const END_HEADERS: u8 = 4;
+pub const END_HEADERS: u8 = 4;
 
 /// Where the connection stands.
 #[derive(Default)]
@@ -56,8 +56,15 @@ impl Dialect for Http2 {
         let length = BODY.to_string();
         block.extend_from_slice(&[0x0f, 0x0d, length.len() as u8]);
         block.extend_from_slice(length.as_bytes());
-        write_frame(stream, HEADERS, END_HEADERS, self.stream, &block)?;
-        write_frame(stream, DATA, if body.len() == BODY { END_STREAM } else { 0 }, self.stream, body)
+        self.write(stream, HEADERS, END_HEADERS, &block)?;
+        self.write(stream, DATA, if body.len() == BODY { END_STREAM } else { 0 }, body)
+    }
+}
+
+impl Http2 {
+    /// Writes a frame of the request's stream.
+    pub fn write(&self, stream: &mut dyn Stream, kind: u8, flags: u8, payload: &[u8]) -> io::Result<()> {
+        write_frame(stream, kind, flags, self.stream, payload)
     }
 }
 

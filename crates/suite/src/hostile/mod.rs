@@ -3,6 +3,7 @@
 //! Each answers a number of connections as it should, so that the check request passes, and then does its worst. One file
 //! per protocol knows the bytes; this one knows connections.
 
+mod grpc;
 mod http1;
 mod http2;
 mod raw;
@@ -21,7 +22,7 @@ use wirelab_model::protocol::Protocol;
 use crate::material::Material;
 use crate::pair::LOCALHOST;
 
-/// Bytes of a right response; the request is answered with the pattern whatever it asks for.
+/// Bytes of a right response; the request is answered with the pattern whatever it asks for, but for gRPC.
 pub const BODY: usize = 1_000;
 
 /// Bytes of body that are sent before the worst happens.
@@ -145,6 +146,7 @@ fn converse(protocol: Protocol, evil: Option<Evil>, tcp: TcpStream, tls: Option<
     let mut dialect: Box<dyn Dialect> = match protocol {
         Protocol::H1c | Protocol::H1 => Box::new(http1::Http1::default()),
         Protocol::H2c | Protocol::H2 => Box::new(http2::Http2::default()),
+        Protocol::Grpcc | Protocol::Grpc => Box::new(grpc::Grpc::default()),
         _ => Box::new(raw::Raw),
     };
     let body = wirelab_model::pattern::body(BODY);

@@ -1,0 +1,106 @@
+//! What carries tonic's calls: a connection of hyper, and an eye on what the server says.
+//!
+//! tonic makes a `Status` of everything that goes wrong. Its source tells what that was: [`Said`] is the server's word, a
+//! `hyper::Error` the connection's end; without one tonic itself found that the server broke the protocol.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode};
+use hyper::body::{Frame, Incoming};
+use hyper::client::conn::http2::SendRequest;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::client::GrpcService;
+use wirelab_model::outcome::ErrorKind;
+
+use crate::client::transport::Failure;
+
+type Fault = Box<dyn Error + Send + Sync>;
+
+/// What the server said instead of answering.
+#[derive(Debug)]
+pub(crate) struct Said(pub Failure);
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl Error for Said {}
+
+/// A connection as tonic wants it.
+#[derive(Clone)]
+pub(crate) struct Wire(pub SendRequest<Body>);
+
+impl GrpcService<Body> for Wire {
+    type ResponseBody = Watched;
+    type Error = Fault;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Watched>, Fault>>>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        self.0.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let sent = self.0.send_request(request);
+        Box::pin(async move {
+            let (head, body) = sent.await?.into_parts();
+            if head.status != StatusCode::OK {
+                let message = format!("the server answered with the HTTP status {}", head.status.as_u16());
+                return Err(Said(Failure::new(ErrorKind::Status, message)).into());
+            }
+            let ended = ended(&head.headers)?;
+            Ok(Response::from_parts(head, Watched { body, ended }))
+        })
+    }
+}
+
+/// The body of a response, which is not complete before the server has said that the call went well.
+pub(crate) struct Watched {
+    body: Incoming,
+    ended: bool,
+}
+
+impl hyper::body::Body for Watched {
+    type Data = Bytes;
+    type Error = Fault;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
+        let frame = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+            Some(frame) => frame?,
+            None if self.ended => return Poll::Ready(None),
+            None => {
+                let failure = Failure::new(ErrorKind::Protocol, "the response ended without `grpc-status`");
+                return Poll::Ready(Some(Err(Said(failure).into())));
+            }
+        };
+        if let Some(trailers) = frame.trailers_ref() {
+            self.ended = ended(trailers)?;
+        }
+        Poll::Ready(Some(Ok(frame)))
+    }
+}
+
+/// Whether these fields say that the call ended well; an error where they say that it did not.
+fn ended(fields: &HeaderMap) -> Result<bool, Said> {
+    match fields.get("grpc-status") {
+        None => Ok(false),
+        Some(code) if code.as_bytes() == b"0" => Ok(true),
+        Some(code) => {
+            let words =
+                Status::from_header_map(fields).map(|status| format!(" ({}: {})", status.code(), status.message()));
+            let message = format!(
+                "the server answered with `grpc-status` {} instead of 0{}",
+                String::from_utf8_lossy(code.as_bytes()),
+                words.unwrap_or_default()
+            );
+            Err(Said(Failure::new(ErrorKind::Status, message)))
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Calls of gRPC on the HTTP/2 connections that `http.rs` serves.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::server::{Grpc, UnaryService};
+use wirelab_model::heron;
+
+use crate::grpc::{METHOD, Numbers, Received};
+use crate::server::Site;
+
+/// Answers a call.
+pub(super) async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    let response = if site.offers_heron() && request.uri().path() == METHOD {
+        Grpc::new(Numbers).unary(SquareRoot, request).await
+    } else {
+        Status::unimplemented(format!("this server has {METHOD} only, where the feature `heron` is asked for"))
+            .into_http()
+    };
+    site.count();
+    Ok(response)
+}
+
+/// The method.
+struct SquareRoot;
+
+impl UnaryService<Received> for SquareRoot {
+    type Response = f64;
+    type Future = Ready<Result<tonic::Response<f64>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<Received>) -> Self::Future {
+        let number = request.into_inner().number;
+        let root = heron::root(number);
+        ready(if root.is_nan() {
+            Err(Status::invalid_argument(format!("{number} has no square root")))
+        } else {
+            Ok(tonic::Response::new(root))
+        })
+    }
+}

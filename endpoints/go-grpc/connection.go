@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+
+	"wirelab/endpoint/clock"
+	"wirelab/endpoint/contract"
+	"wirelab/endpoint/fault"
+	"wirelab/endpoint/load"
+	"wirelab/endpoint/socket"
+	"wirelab/endpoint/tlsside"
+)
+
+// ticketPatience is how long a closing connection waits for its session ticket.
+const ticketPatience = 500 * time.Millisecond
+
+var errBroken = errors.New("the connection broke, and the load engine opens the next one")
+
+// connection is a channel of grpc-go with one connection.
+type connection struct {
+	driver  *driver
+	server  string
+	channel *grpc.ClientConn
+	dialed  atomic.Bool
+	// broken is why it did not come to be, where that is known.
+	broken           atomic.Pointer[contract.Failure]
+	tcp              *socket.Metered
+	connected, ready clock.Moment
+	handshake        contract.Handshake
+	ticket           *tlsside.Arrival
+}
+
+// dial opens the connection. grpc-go would replace one that broke by itself; nobody would then know whose times are whose.
+func (c *connection) dial(ctx context.Context, address string) (net.Conn, error) {
+	if c.dialed.Swap(true) {
+		return nil, errBroken
+	}
+	tcp, err := c.driver.sockets.Dial(ctx, address)
+	if err != nil {
+		return nil, c.fails(err)
+	}
+	c.connected = clock.Now()
+	if c.driver.tls == nil {
+		c.driver.see(tcp, nil)
+	}
+	c.tcp = socket.Meter(tcp, &c.driver.accounts)
+	return c.tcp, nil
+}
+
+// fails notes why the connection does not come to be.
+func (c *connection) fails(err error) error {
+	c.broken.Store(fault.Of("connecting to "+c.server, err))
+	return err
+}
+
+// unconnected is why the connection did not come to be.
+func (c *connection) unconnected() *contract.Failure {
+	if failure := c.broken.Load(); failure != nil {
+		return failure
+	}
+	return contract.Failed(contract.Protocol, "connecting to %s: the server did not begin with SETTINGS of HTTP/2", c.server)
+}
+
+func (c *connection) Exchange(scratch *load.Scratch, by clock.Moment, look func([]byte)) (load.Answer, *contract.Failure) {
+	ctx, cancel := context.WithCancelCause(c.driver.call.context)
+	defer cancel(nil)
+	// Not a deadline of the context: grpc-go would send it to the server in a header field, which other clients do not.
+	timer := time.AfterFunc(time.Until(by.Time()), func() { cancel(context.DeadlineExceeded) })
+	defer timer.Stop()
+	answer, failure := c.driver.call.make(ctx, c, scratch, look)
+	if failure != nil && context.Cause(ctx) == context.DeadlineExceeded {
+		failure = contract.Failed(contract.Timeout, "the answer was not complete in time")
+	}
+	return answer, failure
+}
+
+func (c *connection) IsOpen() bool { return c.channel.GetState() == connectivity.Ready }
+
+func (c *connection) Handshake() contract.Handshake { return c.handshake }
+
+// Close waits for the ticket: grpc-go goes on reading from an idle connection, so that it can come.
+func (c *connection) Close() {
+	c.ticket.Wait(ticketPatience)
+	c.Abandon()
+}
+
+func (c *connection) Abandon() { _ = c.channel.Close() }
