@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond a Rust toolchain: a C compiler (for ring), python3 (for the endpoints in Python), the web
-# servers that are endpoints, and strace (to count the same system calls in another way). On Debian and Ubuntu, with root, it
-# installs packages; otherwise it names what is missing.
+# servers that are endpoints, strace (to count the same system calls in another way), and the browsers. On Debian and Ubuntu,
+# with root, it installs packages; otherwise it names what is missing.
 set -euo pipefail
 
 # Debian starts a service when it is installed, unless this program forbids it, and at every boot. The tests start their own
@@ -32,6 +32,9 @@ python3 -c 'import ctypes, http.server, json, ssl' 2>/dev/null || packages+=(pyt
 command -v strace >/dev/null || packages+=(strace)
 has_server nft || packages+=(nftables)
 has_server nginx || packages+=(nginx)
+command -v chromium >/dev/null || packages+=(chromium)
+command -v firefox-esr >/dev/null || packages+=(firefox-esr)
+command -v certutil >/dev/null || packages+=(libnss3-tools) # makes both browsers trust the tests' certificates
 has_server apache2 || packages+=(apache2-bin) # the program and its modules, without the service
 if [ ${#packages[@]} -gt 0 ]; then
   if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then

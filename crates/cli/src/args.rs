@@ -15,6 +15,7 @@ use wirelab_model::units::{Frequency, Share, Size, Span};
   wirelab run quick                             HTTP/1.1, HTTP/2 and HTTP/3 side by side, in about a minute
   wirelab run quick --set protocol=h1,h3        only these two
   wirelab load --protocol h2 -c 10 -m 10 -d 10s https://localhost:8443/
+  wirelab page https://example.org/             the same versions in real browsers
   wirelab doctor                                what this machine can and cannot measure
 
 Exit status: 0 done, 1 failed, 2 wrong input, 130 interrupted.")]
@@ -39,6 +40,8 @@ pub enum Command {
     Load(LoadArgs),
     /// Compare HTTP/1.1, HTTP/2 and HTTP/3 against one server that need not be yours, politely
     Probe(ProbeArgs),
+    /// Load pages in real browsers over HTTP/1.1, HTTP/2 and HTTP/3, politely
+    Page(PageArgs),
     /// List the built-in studies, print one, or check a study file
     Studies(StudiesArgs),
     /// List endpoints, or check that one keeps the contract
@@ -402,6 +405,63 @@ pub struct ProbeArgs {
     pub seed: u64,
     #[command(flatten)]
     pub show: ShowArgs,
+}
+
+/// Arguments of `page`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab page https://example.org/             HTTP/1.1, HTTP/2 and HTTP/3 in every browser that is installed
+  wirelab page --browsers firefox --protocols h2,h3 --loads 10 URL URL
+  wirelab page https://localhost:8443/index.html --ca ca.pem --har loads.har
+
+Every load is cold, and counts only if every resource came over the protocol that was forced. Without
+--i-may-load-these-hosts a host gets at most 30 loads, one at a time, with 5 s between them.
+docs/pages.md says what is measured, and what --json prints.")]
+pub struct PageArgs {
+    /// The pages, https://
+    #[arg(required = true, value_name = "URL")]
+    pub urls: Vec<String>,
+    /// The browsers; default: those that are installed
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub browsers: Vec<BrowserArg>,
+    /// The versions of HTTP: h1, h2, h3
+    #[arg(long, value_delimiter = ',', default_value = "h1,h2,h3")]
+    pub protocols: Vec<Protocol>,
+    /// Loads of each page in each browser over each version, in random order
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub loads: u32,
+    /// Start the browser anew for every load; otherwise a load has an isolated context in a browser that runs
+    #[arg(long)]
+    pub fresh: bool,
+    /// The requests that a page makes: a load with another number is no sample
+    #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub expect: Option<u32>,
+    /// Trust this certificate authority (PEM) beside the system's; needs certutil
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// The deadline of a load
+    #[arg(long, default_value = "30 s")]
+    pub timeout: Span,
+    /// Write every load to this file, as an HTTP Archive (HAR 1.2)
+    #[arg(long, value_name = "FILE")]
+    pub har: Option<PathBuf>,
+    /// Lift the limits: you may send load to these hosts
+    #[arg(long)]
+    pub i_may_load_these_hosts: bool,
+    /// Seeds the order
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
+/// [`wirelab_browser::Browser`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BrowserArg {
+    /// Chromium, or Google Chrome
+    Chromium,
+    /// Firefox, or its extended support release
+    Firefox,
 }
 
 /// Arguments of `studies`.

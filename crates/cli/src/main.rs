@@ -7,6 +7,7 @@ mod discovery;
 mod failure;
 mod interrupt;
 mod output;
+mod pace;
 mod place;
 mod progress;
 mod target;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Analyze(args) => commands::analyze::analyze(&args),
         Command::Load(args) => commands::load::load(&args),
         Command::Probe(args) => commands::probe::probe(&args),
+        Command::Page(args) => commands::page::page(&args),
         Command::Studies(args) => commands::studies::studies(&args),
         Command::Endpoints(args) => commands::endpoints::endpoints(&args),
         Command::Labs(args) => commands::labs::labs(&args),

@@ -9,14 +9,15 @@
 //! What it cannot do: find a descendant that left its group *and* cleared its environment; work after someone killed the
 //! guard first (then `PR_SET_PDEATHSIG` still ends the endpoints themselves, but not their descendants).
 //!
-//! The pipe carries lines: `mark TEXT` once, then `+group N` and `-group N`. Other things to clean up after a crash, such
-//! as network namespaces, are further words of the same kind. The guard ignores words that it does not know.
+//! The pipe carries lines: `mark TEXT` once, then `+group N` and `-group N`, `+folder PATH` and `-folder PATH` (removed once
+//! the processes have ended). Other things to clean up after a crash are further words of the same kind. The guard ignores
+//! words that it does not know.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -146,6 +147,11 @@ impl Guard {
         let _ = self.write(&format!("-group {}\n", group.as_raw_nonzero()));
     }
 
+    /// Lists a folder, or takes it from the list.
+    pub(crate) fn folder(&self, path: &str, listed: bool) -> Result<(), LabError> {
+        self.write(&format!("{}folder {path}\n", if listed { '+' } else { '-' }))
+    }
+
     fn write(&self, line: &str) -> Result<(), LabError> {
         let mut pipe = self.pipe.as_ref().expect("the pipe is there until the guard is dropped");
         pipe.write_all(line.as_bytes()).map_err(|error| {
@@ -174,7 +180,7 @@ impl Drop for Guard {
 /// A text that no other run of wirelab uses at the same time.
 fn mark() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{}-{}", getpid().as_raw_nonzero(), now.as_nanos())
+    format!("{:x}-{:x}", getpid().as_raw_nonzero(), now.as_nanos())
 }
 
 /// The program `wirelab guard`: waits for the end of standard input, then ends everything that is listed.
@@ -197,6 +203,9 @@ pub fn main() -> ExitCode {
     {
         std::thread::sleep(Duration::from_millis(5));
     }
+    for folder in list.own_folders() {
+        crate::folder::remove(folder);
+    }
     ExitCode::SUCCESS
 }
 
@@ -205,6 +214,19 @@ pub fn main() -> ExitCode {
 struct List {
     mark: Option<String>,
     groups: HashSet<Pid>,
+    folders: HashSet<PathBuf>,
+}
+
+impl List {
+    /// The listed folders whose name shows that this wirelab made them; no line may make the guard remove anything else.
+    fn own_folders(&self) -> impl Iterator<Item = &Path> {
+        let begin = self.mark.as_deref().map(crate::folder::name_begins);
+        let is_own = move |path: &&PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            begin.as_deref().zip(name).is_some_and(|(begin, name)| name.starts_with(begin))
+        };
+        self.folders.iter().filter(is_own).map(PathBuf::as_path)
+    }
 }
 
 /// Reads until wirelab ends. What cannot be read any more is as good as ended.
@@ -215,6 +237,12 @@ fn listen(lines: impl BufRead) -> List {
             Some(("mark", text)) if !text.is_empty() => list.mark = Some(text.to_owned()),
             Some(("+group", number)) => list.groups.extend(group(number)),
             Some(("-group", number)) => list.groups.retain(|listed| Some(*listed) != group(number)),
+            Some(("+folder", path)) if path.starts_with('/') => {
+                list.folders.insert(PathBuf::from(path));
+            }
+            Some(("-folder", path)) => {
+                list.folders.remove(Path::new(path));
+            }
             _ => {}
         }
     }
@@ -255,7 +283,16 @@ mod tests {
     fn what_was_added_and_not_taken_away_is_left_at_the_end() {
         let list = listen(&b"mark 1-2\n\n+group 10\n+group 11\n-group 10\n+ns later\n+group 12\n"[..]);
         let groups = [11, 12].into_iter().filter_map(Pid::from_raw).collect();
-        assert_eq!(list, List { mark: Some("1-2".to_owned()), groups });
+        assert_eq!(list, List { mark: Some("1-2".to_owned()), groups, folders: HashSet::new() });
+    }
+
+    #[test]
+    fn only_listed_folders_that_carry_the_mark_are_removed() {
+        let lines = "mark 1-2\n+folder /tmp/wirelab-1-2-0\n+folder /tmp/wirelab-1-2-1\n-folder /tmp/wirelab-1-2-0\n\
+                     +folder /home\n+folder wirelab-1-2-3\n+folder /\n";
+        let list = listen(lines.as_bytes());
+        assert_eq!(list.own_folders().collect::<Vec<_>>(), [Path::new("/tmp/wirelab-1-2-1")]);
+        assert_eq!(listen(&b"+folder /tmp/wirelab-1-2-0\n"[..]).own_folders().count(), 0);
     }
 
     #[test]

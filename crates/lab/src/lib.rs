@@ -6,6 +6,7 @@
 mod deadline;
 pub mod endpoints;
 pub mod fake;
+mod folder;
 pub mod guard;
 pub mod internet;
 mod lines;
@@ -33,6 +34,7 @@ pub use wirelab_model::usage::Usage;
 use wirelab_model::warning::Warning;
 
 pub use fake::Fake;
+pub use folder::Folder;
 pub use guard::Guard;
 pub use internet::Internet;
 pub use loopback::Loopback;

@@ -109,6 +109,29 @@ impl LocalProcess {
         Self::adopt(child, who, log, guard)
     }
 
+    /// Starts any program of this machine, with nothing on its standard input and nobody to read its standard output.
+    ///
+    /// # Errors
+    /// If it cannot be started, or the guard has ended.
+    pub fn program(who: &str, mut program: Program, guard: &Arc<Guard>) -> Result<Self, LabError> {
+        guard.check()?;
+        program.env(crate::guard::MARK, guard.mark());
+        program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        prepare(&mut program, Some(guard.registration()?), None);
+        let child = program
+            .spawn()
+            .map_err(|error| LabError(format!("cannot start {who}: {}: {error}", program.get_program().display())))?;
+        Self::adopt(child, who.to_owned(), None, Some(Arc::clone(guard)))
+    }
+
+    /// Waits until the deadline for the end of what [`Self::program`] started; absent: it still runs.
+    pub fn ends_by(&mut self, deadline: Instant) -> Option<Exit> {
+        if self.exit.is_none() && matches!(self.step(deadline), Step::Ended) {
+            self.bury(false);
+        }
+        self.exit.clone()
+    }
+
     fn adopt(
         mut child: Child,
         who: String,

@@ -13,6 +13,13 @@ pub const REQUESTS: u64 = 30;
 /// The least time between two requests to strangers, from the end of one to the start of the next.
 pub const INTERVAL: Duration = Duration::from_millis(500);
 
+/// Page loads that a stranger's host may be sent, over all protocols and browsers. How many requests a load takes is the page's
+/// own choice.
+pub const LOADS: u32 = 30;
+
+/// The least time between two page loads from strangers, from the end of one to the start of the next: the pace of a visitor.
+pub const LOAD_INTERVAL: Duration = Duration::from_secs(5);
+
 /// Why a plan asks more of hosts than one may ask of a stranger; absent: it does not, or it asks no host that is not ours.
 ///
 /// A trial is taken to send one request more than it records: clients may look at an answer before they measure.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde::Serialize;
+use wirelab_browser::Browser;
 
 use crate::args::DoctorArgs;
 use crate::failure::Result;
@@ -54,6 +55,7 @@ pub fn doctor(args: &DoctorArgs) -> Result {
         system_calls(),
         packets(),
         python(),
+        browsers(),
         disk(),
     ];
     if args.json {
@@ -279,6 +281,21 @@ fn python() -> Finding {
         Ok(output) if output.status.success() => good(WHAT, String::from_utf8_lossy(&output.stdout).trim()),
         Ok(output) => missing(WHAT, format!("python3 --version: {}", output.status), "install Python 3.9 or newer"),
         Err(error) => missing(WHAT, error.to_string(), "install Python 3.9 or newer"),
+    }
+}
+
+fn browsers() -> Finding {
+    const WHAT: &str = "browsers (`wirelab page`)";
+    let installed: Vec<_> =
+        Browser::ALL.into_iter().filter_map(|browser| Some((browser, browser.find().ok()?))).collect();
+    let missing: Vec<_> = Browser::ALL.into_iter().filter_map(|browser| browser.find().err()).collect();
+    let seen: Vec<_> =
+        installed.iter().map(|(browser, program)| format!("{browser} ({})", program.display())).collect();
+    let remedy: Vec<_> = missing.iter().map(ToString::to_string).collect();
+    match (installed.is_empty(), missing.is_empty()) {
+        (false, true) => good(WHAT, seen.join(", ")),
+        (false, false) => limited(WHAT, seen.join(", "), remedy.join("; ")),
+        (true, _) => self::missing(WHAT, "none", remedy.join("; ")),
     }
 }
 

@@ -7,6 +7,7 @@ pub mod endpoints;
 pub mod labs;
 pub mod load;
 pub mod manual;
+pub mod page;
 pub mod probe;
 pub mod report;
 pub mod run;

@@ -86,11 +86,13 @@ pub struct Serve<'a> {
     pub port: u16,
     pub certificate: &'a str,
     pub early_data: bool,
+    /// Documents to serve.
+    pub root: Option<&'a Path>,
 }
 
 /// On 127.0.0.1, at any port, with session tickets and without 0-RTT.
 pub fn serve(protocol: Protocol) -> Serve<'static> {
-    Serve { protocol, address: Ipv4Addr::LOCALHOST.into(), port: 0, certificate: "good", early_data: false }
+    Serve { protocol, address: Ipv4Addr::LOCALHOST.into(), port: 0, certificate: "good", early_data: false, root: None }
 }
 
 /// A built-in server in a process of its own.
@@ -107,7 +109,9 @@ impl Builtin {
     }
 
     fn try_start(place: &Place, wanted: Serve<'_>) -> Result<Self, Value> {
-        let Serve { protocol, address, port, certificate, early_data } = wanted;
+        let Serve { protocol, address, port, certificate, early_data, root } = wanted;
+        let mut features = vec![Feature::Echo, Feature::Bytes, Feature::Delay];
+        features.extend(root.map(|_| Feature::Files));
         let spec = ServerSpec {
             contract: CONTRACT_VERSION,
             protocol,
@@ -121,8 +125,8 @@ impl Builtin {
                 resumption: true,
                 early_data,
             }),
-            document_root: None,
-            features: vec![Feature::Echo, Feature::Bytes, Feature::Delay],
+            document_root: root.map(Path::to_owned),
+            features,
             qlog_dir: None,
             threads: Some(1),
             transport: Transport::default(),
@@ -144,10 +148,16 @@ impl Builtin {
     /// HTTP/1.1 over TCP and HTTP/3 over UDP at the same port number, as on the web.
     #[track_caller]
     pub fn side_by_side(place: &Place) -> (Self, Self) {
+        Self::side_by_side_with(place, serve(Protocol::H1))
+    }
+
+    /// A server over TCP, and HTTP/3 with the same documents over UDP at the same port number.
+    #[track_caller]
+    pub fn side_by_side_with(place: &Place, tcp: Serve<'_>) -> (Self, Self) {
         // The UDP port of the same number may be taken by another program.
         for _ in 0..10 {
-            let first = Self::start(place, serve(Protocol::H1));
-            if let Ok(second) = Self::try_start(place, Serve { port: first.port, ..serve(Protocol::H3) }) {
+            let first = Self::start(place, tcp);
+            if let Ok(second) = Self::try_start(place, Serve { port: first.port, protocol: Protocol::H3, ..tcp }) {
                 return (first, second);
             }
         }

@@ -16,6 +16,7 @@ use wirelab_model::spec::{ConnectionPolicy, Pause, Schedule};
 use wirelab_plan::polite;
 
 use crate::args::ProbeArgs;
+use crate::pace::Pace;
 use crate::target::Target;
 
 /// What the trials brought.
@@ -30,7 +31,8 @@ pub struct Measured {
 pub fn measure(args: &ProbeArgs, target: &Target, plan: &Plan, stop: &AtomicBool) -> Measured {
     let bar = progress(args, plan);
     let interval = if args.i_own_this_host { Duration::ZERO } else { polite::INTERVAL };
-    let mut pace = Pace { interval, next: Instant::now() + interval };
+    let mut pace = Pace::new(interval);
+    pace.rest();
     let mut measured = Measured { records: Vec::new(), silent: IndexMap::new() };
     for number in 0..plan.max_blocks {
         for trial in wirelab_plan::block(plan, number) {
@@ -46,7 +48,7 @@ pub fn measure(args: &ProbeArgs, target: &Target, plan: &Plan, stop: &AtomicBool
                 return measured;
             }
             let record = perform(args, target, plan, trial, interval, stop);
-            pace.next = Instant::now() + interval;
+            pace.rest();
             // What was cut short by Ctrl-C says nothing of the server.
             if !stop.load(Ordering::Relaxed) {
                 measured.records.push(record);
@@ -137,25 +139,6 @@ fn perform(
         server: Default::default(),
         client: configured,
         warnings: Vec::new(),
-    }
-}
-
-/// Keeps the distance between requests.
-struct Pace {
-    interval: Duration,
-    next: Instant,
-}
-
-impl Pace {
-    /// Waits for the next request's turn, in steps short enough for Ctrl-C.
-    fn wait(&self, stop: &AtomicBool) {
-        while !stop.load(Ordering::Relaxed) {
-            let left = self.next.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            std::thread::sleep(left.min(self.interval / 10));
-        }
     }
 }
 

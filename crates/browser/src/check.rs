@@ -1,0 +1,195 @@
+//! Whether a load is a sample: over the forced protocol to the last resource, complete, and in time.
+
+use std::collections::BTreeSet;
+
+use wirelab_model::outcome::{Blame, Outcome};
+use wirelab_model::protocol::Protocol;
+
+use crate::load::Observed;
+use crate::page::{Page, Setup};
+use crate::resource::Resource;
+
+/// Addresses that a message names before the rest is only counted.
+const NAMED: usize = 3;
+
+/// Notes what the page's own timeline says of each resource's protocol.
+pub fn second_opinion(seen: &mut Observed) {
+    let Some(timeline) = &seen.timeline else { return };
+    let protocols = timeline.protocols();
+    for resource in &mut seen.resources {
+        let said = protocols.get(&resource.url).filter(|_| resource.redirect.is_none());
+        resource.page_protocol = said.map(|said| said.iter().copied().collect::<Vec<_>>().join(", "));
+    }
+}
+
+/// The outcome of a load. What is checked first explains most.
+pub fn judge(setup: &Setup, page: &Page, seen: &Observed) -> Outcome {
+    let failure = redirected(page, seen)
+        .or_else(|| not_found(page, seen))
+        .or_else(|| no_page(setup, page, seen))
+        .or_else(|| wrong_protocol(setup, seen))
+        .or_else(|| incomplete(page, seen))
+        .or_else(|| unsure(setup, seen))
+        .or_else(|| unexpected(page, seen));
+    failure.map_or(Outcome::Ok, |(blame, reason)| Outcome::failed(blame, reason))
+}
+
+type Failure = Option<(Blame, String)>;
+
+fn no_page(setup: &Setup, page: &Page, seen: &Observed) -> Failure {
+    let words = seen.refused.as_ref()?;
+    let title = setup.protocol.title();
+    Some((Blame::Server, format!("no answer from {} over {title}: {words}{}", page.url, remedy(setup, page, words))))
+}
+
+/// What to do about a browser's error.
+fn remedy(setup: &Setup, page: &Page, words: &str) -> String {
+    let port = page.url.port_or_known_default().unwrap_or_default();
+    let carrier = if setup.protocol.uses_udp() { "UDP" } else { "TCP" };
+    let has = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
+    if has(&["CERT", "ISSUER", "SEC_ERROR", "PKIX"]) {
+        ". --ca FILE trusts another authority".to_owned()
+    } else if has(&["NAME_NOT_RESOLVED", "UNKNOWN_HOST"]) {
+        ". Is the name right?".to_owned()
+    } else if has(&["REFUSED", "QUIC", "TIMED_OUT", "TIMEOUT", "RESET", "CONNECTION", "PROTOCOL", "ALPN", "SSL"]) {
+        format!(". Does the server speak {} on {carrier} port {port}?", setup.protocol.title())
+    } else {
+        String::new()
+    }
+}
+
+/// The first thing that browsers do silently, and therefore the first thing to be sure of.
+fn wrong_protocol(setup: &Setup, seen: &Observed) -> Failure {
+    let right = alpn(setup.protocol);
+    let is_wrong = |resource: &&Resource| {
+        let events = resource.protocol.iter().map(String::as_str);
+        let page = resource.page_protocol.iter().flat_map(|said| said.split(", "));
+        events.chain(page).any(|said| said != right)
+    };
+    let wrong: Vec<_> = seen.resources.iter().filter(is_wrong).collect();
+    let first = wrong.first()?;
+    let over: BTreeSet<_> = wrong.iter().filter_map(|resource| resource.protocol.as_deref()).collect();
+    let over: Vec<_> = over.into_iter().filter(|said| *said != right).collect();
+    let title = setup.protocol.title();
+    if over.is_empty() {
+        let said = first.page_protocol.as_deref().unwrap_or_default();
+        let reason = format!(
+            "the browser contradicts itself: {} came over {right} by its network events, over {said} by the page's timeline",
+            first.url
+        );
+        return Some((Blame::Client, reason));
+    }
+    let count = format!("{} of {} resources came over {}", wrong.len(), seen.resources.len(), over.join(" and "));
+    let reason = format!("{count} where {title} was forced ({})", named(wrong.iter().copied()));
+    // Nobody but the browser can choose a newer version than the one it was left with.
+    if over.iter().any(|said| matches!(*said, "h2" | "h3")) && setup.protocol == Protocol::H1 {
+        return Some((Blame::Client, reason));
+    }
+    let carrier = if setup.protocol.uses_udp() { "UDP" } else { "TCP" };
+    Some((Blame::Server, format!("{reason}. Do their hosts speak {title} on the same {carrier} port?")))
+}
+
+/// A redirect may lead to another server, whose protocol nobody forced.
+fn redirected(page: &Page, seen: &Observed) -> Failure {
+    let place = seen.resources.first()?.redirect.as_ref()?;
+    let reason = format!("{} sends browsers to {place}. A redirect is not followed: give that URL instead", page.url);
+    Some((Blame::Server, reason))
+}
+
+/// Before anything that follows from it: of an answer without a body Chromium says that there is no page.
+fn not_found(page: &Page, seen: &Observed) -> Failure {
+    let status = seen.resources.first()?.status.filter(|status| *status >= 400)?;
+    Some((Blame::Server, format!("{} answers {status}. Is the path right?", page.url)))
+}
+
+fn incomplete(page: &Page, seen: &Observed) -> Failure {
+    let silent: Vec<_> =
+        seen.resources.iter().filter(|resource| !resource.is_answered() && resource.error.is_none()).collect();
+    if !seen.loaded {
+        let begun: Vec<_> = seen.resources.iter().filter(|resource| is_unfinished(resource)).collect();
+        let why = match begun.len() {
+            0 => String::new(),
+            count => format!("; {count} of {} resources are not complete ({})", seen.resources.len(), named(begun)),
+        };
+        return Some((Blame::Server, format!("timed out: no load event within {:?}{why}", page.timeout)));
+    }
+    if !silent.is_empty() {
+        let count = silent.len();
+        let reason = format!("timed out: {count} requests had no answer within {:?} ({})", page.timeout, named(silent));
+        return Some((Blame::Server, reason));
+    }
+    let failed: Vec<_> = seen.resources.iter().filter(|resource| is_broken(resource)).collect();
+    let first = failed.first()?.error.clone().unwrap_or_default();
+    Some((Blame::Server, format!("{} resources failed, the first by {first} ({})", failed.len(), named(failed))))
+}
+
+/// What cannot be told of the protocol is no proof of it.
+fn unsure(setup: &Setup, seen: &Observed) -> Failure {
+    let mute = |resource: &&Resource| resource.is_answered() && resource.protocol.is_none();
+    let browser = setup.browser.title();
+    if let Some(resource) = seen.resources.iter().find(mute) {
+        return Some((Blame::Client, format!("{browser} does not say over which protocol {} came", resource.url)));
+    }
+    if seen.resources.is_empty() {
+        return Some((Blame::Client, format!("{browser} reports no request at all")));
+    }
+    let timeline = seen.timeline.as_ref().map(crate::timeline::Timeline::protocols);
+    match timeline {
+        None => Some((Blame::Server, "the page does not answer after it was loaded: its scripts are busy".to_owned())),
+        Some(protocols) if protocols.is_empty() => {
+            Some((Blame::Client, format!("{browser}'s timeline of the page has no protocol in it")))
+        }
+        // What only the timeline knows of was perhaps asked for by a part of the page that nobody watched.
+        Some(protocols) => protocols.iter().find_map(|(url, said)| {
+            let right = alpn(setup.protocol);
+            let wrong = said.iter().find(|said| **said != right)?;
+            let is_seen = seen.resources.iter().any(|resource| resource.url == *url);
+            let reason = format!("{url} came over {wrong} by the page's timeline where {right} was forced");
+            (!is_seen).then_some((Blame::Server, reason))
+        }),
+    }
+}
+
+fn unexpected(page: &Page, seen: &Observed) -> Failure {
+    let (expected, count) = (page.requests?, seen.resources.len());
+    let reason = || format!("the page made {count} requests where {expected} were expected");
+    (usize::try_from(expected) != Ok(count)).then(|| (Blame::Server, reason()))
+}
+
+/// What has to be said of a load that is a sample all the same.
+pub fn warnings(resources: &[Resource]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for resource in resources {
+        match (resource.status, &resource.error) {
+            (_, Some(error)) if resource.withdrawn => warnings.push(format!("{} was given up: {error}", resource.url)),
+            (Some(status @ 400..), _) => warnings.push(format!("{} answers {status}", resource.url)),
+            _ => {}
+        }
+    }
+    warnings
+}
+
+fn is_broken(resource: &Resource) -> bool {
+    resource.error.is_some() && !resource.withdrawn
+}
+
+fn is_unfinished(resource: &Resource) -> bool {
+    resource.error.is_none() && resource.moments.end.is_none()
+}
+
+/// The identifier that browsers use, which is that of ALPN.
+fn alpn(protocol: Protocol) -> &'static str {
+    protocol.alpn().unwrap_or("http/1.1")
+}
+
+/// The addresses of some resources.
+fn named<'a>(resources: impl IntoIterator<Item = &'a Resource>) -> String {
+    let urls: Vec<_> = resources.into_iter().map(|resource| resource.url.as_str()).collect();
+    let more = urls.len().saturating_sub(NAMED);
+    let list = urls[..urls.len() - more].join(", ");
+    if more > 0 { format!("{list} and {more} more") } else { list }
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

@@ -1,0 +1,235 @@
+//! Chromium, driven by the Chrome DevTools Protocol.
+
+pub mod events;
+mod flags;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use wirelab_lab::{Folder, Guard};
+
+use crate::load::Observed;
+use crate::page::{Page, Setup};
+use crate::quiet::Quiet;
+use crate::running::{Listens, Running};
+use crate::session::Trouble;
+use crate::timeline::{PREPARE, READ};
+use crate::trust;
+use crate::wire::WireError;
+
+/// A running Chromium.
+#[derive(Debug)]
+pub struct Chromium {
+    running: Running,
+    /// Its version.
+    pub version: String,
+}
+
+impl Chromium {
+    /// Starts it with a profile of its own.
+    pub fn start(setup: &Setup, guard: &Arc<Guard>, stop: &Arc<AtomicBool>) -> Result<Self, Trouble> {
+        let folder = Folder::create(guard)?;
+        if let Some(authority) = &setup.authority {
+            trust::install(authority, &folder.path().join(".pki/nssdb"), guard, stop)?;
+        }
+        let profile = folder.path().join("profile");
+        let mut program = Command::new(&setup.program);
+        program.args(flags::flags(setup, &profile, is_root()));
+        let file = profile.join("DevToolsActivePort");
+        let mut running = Running::start("Chromium", program, folder, (&file, listens), guard, stop)?;
+        let version = running.call("asking for its version", json!({ "method": "Browser.getVersion" }))?;
+        let product = version["product"].as_str().unwrap_or("an unknown version");
+        let version = product.rsplit('/').next().unwrap_or(product).to_owned();
+        Ok(Self { running, version })
+    }
+
+    /// Loads a page in a browser context of its own.
+    pub fn load(&mut self, page: &Page) -> Result<Observed, Trouble> {
+        self.running.wire.forget();
+        let made = self.browser("Target.createBrowserContext", json!({ "disposeOnDetach": true }))?;
+        let context = &made["browserContextId"];
+        let seen = self.load_in(context, page)?;
+        self.browser("Target.disposeBrowserContext", json!({ "browserContextId": context }))?;
+        Ok(seen)
+    }
+
+    fn load_in(&mut self, context: &Value, page: &Page) -> Result<Observed, Trouble> {
+        let tab = self.browser("Target.createTarget", json!({ "url": "about:blank", "browserContextId": context }))?;
+        let attach = json!({ "targetId": tab["targetId"], "flatten": true });
+        let attached = self.browser("Target.attachToTarget", attach)?;
+        let mut watch = Watch::new(text(&attached["sessionId"]), Quiet::new(Instant::now() + page.timeout));
+        let session = watch.tab.clone();
+        let viewport = page.viewport;
+        for (method, params) in [
+            ("Page.enable", json!({})),
+            ("Network.enable", json!({})),
+            ("Target.setAutoAttach", auto_attach()),
+            ("Page.addScriptToEvaluateOnNewDocument", json!({ "source": format!("({PREPARE})()") })),
+            (
+                "Emulation.setDeviceMetricsOverride",
+                json!({
+                    "width": viewport.width, "height": viewport.height, "deviceScaleFactor": 1, "mobile": false
+                }),
+            ),
+        ] {
+            self.tab(&session, method, params)?;
+        }
+        let deadline = Instant::now() + page.timeout;
+        watch.quiet = Quiet::new(deadline);
+        let go = command(Some(&session), "Page.navigate", json!({ "url": page.url.as_str() }));
+        let refused = match self.running.wire.call(go, deadline) {
+            Ok(answer) => answer["errorText"].as_str().filter(|words| !words.is_empty()).map(str::to_owned),
+            // The events say what was not answered.
+            Err(WireError::Deadline) => None,
+            Err(error) => return Err(self.running.trouble("navigating", error)),
+        };
+        if refused.is_none() {
+            self.follow(&mut watch)?;
+        }
+        let loaded = watch.quiet.loaded;
+        let timeline = match loaded {
+            true => self.timeline(&session)?,
+            false => None,
+        };
+        Ok(Observed { resources: events::resources(&watch.events), timeline, refused, loaded })
+    }
+
+    /// Follows the events until the load is over.
+    fn follow(&mut self, watch: &mut Watch) -> Result<(), Trouble> {
+        loop {
+            let event = match self.running.wire.event(watch.quiet.until()) {
+                Ok(event) => event,
+                Err(WireError::Deadline) => return Ok(()),
+                Err(error) => return Err(self.running.trouble("loading", error)),
+            };
+            for command in watch.take(event) {
+                let sent = self.running.wire.post(command);
+                sent.map_err(|error| self.running.trouble("loading", error))?;
+            }
+        }
+    }
+
+    fn timeline(&mut self, session: &str) -> Result<Option<crate::Timeline>, Trouble> {
+        let answer = self.tab(session, "Runtime.evaluate", json!({ "expression": READ, "returnByValue": true }))?;
+        Ok(answer["result"]["value"].as_str().and_then(|text| serde_json::from_str(text).ok()))
+    }
+
+    fn browser(&mut self, method: &str, params: Value) -> Result<Value, Trouble> {
+        self.running.call(method, command(None, method, params))
+    }
+
+    fn tab(&mut self, session: &str, method: &str, params: Value) -> Result<Value, Trouble> {
+        self.running.call(method, command(Some(session), method, params))
+    }
+}
+
+/// What is seen of a load.
+struct Watch {
+    /// The session of the tab.
+    tab: String,
+    /// Those of its frames of other sites and of its workers, which run in processes of their own.
+    sessions: HashSet<String>,
+    events: Vec<Value>,
+    quiet: Quiet,
+}
+
+impl Watch {
+    fn new(tab: String, quiet: Quiet) -> Self {
+        Self { sessions: HashSet::from([tab.clone()]), tab, events: Vec::new(), quiet }
+    }
+
+    /// Takes an event in; gives the commands that it calls for.
+    fn take(&mut self, event: Value) -> Vec<Value> {
+        let session = text(&event["sessionId"]);
+        if !self.sessions.contains(&session) {
+            return Vec::new();
+        }
+        let params = &event["params"];
+        let mut commands = Vec::new();
+        match event["method"].as_str().unwrap_or_default() {
+            "Target.attachedToTarget" => {
+                let child = text(&params["sessionId"]);
+                for (method, params) in [
+                    ("Network.enable", json!({})),
+                    ("Target.setAutoAttach", auto_attach()),
+                    ("Runtime.runIfWaitingForDebugger", json!({})),
+                ] {
+                    commands.push(command(Some(&child), method, params));
+                }
+                self.sessions.insert(child);
+            }
+            // A page that asks something would wait for ever.
+            "Page.javascriptDialogOpening" => {
+                commands.push(command(Some(&session), "Page.handleJavaScriptDialog", json!({ "accept": false })));
+            }
+            "Page.loadEventFired" if session == self.tab => {
+                self.quiet.loaded = true;
+                self.quiet.stirred();
+            }
+            "Network.requestWillBeSent" if events::leaves(params) => self.quiet.asked(&text(&params["requestId"])),
+            "Network.responseReceived"
+            | "Network.loadingFinished"
+            | "Network.loadingFailed"
+            | "Network.requestServedFromCache" => self.quiet.answered(&text(&params["requestId"])),
+            "Network.dataReceived" => self.quiet.stirred(),
+            _ => {}
+        }
+        self.events.push(event);
+        commands
+    }
+}
+
+/// Frames and workers in other processes are attached to before they do anything, or their requests would be missed.
+fn auto_attach() -> Value {
+    json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true })
+}
+
+fn command(session: Option<&str>, method: &str, params: Value) -> Value {
+    let mut command = json!({ "method": method, "params": params });
+    if let Some(session) = session {
+        command["sessionId"] = json!(session);
+    }
+    command
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The file `DevToolsActivePort`: the port and the path, a line each.
+fn listens(file: &str) -> Option<Listens> {
+    let (port, path) = file.trim_end().split_once('\n')?;
+    let path = path.trim();
+    // Written in two steps, it may be there in part.
+    let complete = path.starts_with("/devtools/browser/") && path.len() > 40;
+    Some(Listens {
+        host: "127.0.0.1".to_owned(),
+        port: port.trim().parse().ok().filter(|_| complete)?,
+        path: path.to_owned(),
+    })
+}
+
+/// Chromium has no sandbox for root, and says so by not starting.
+fn is_root() -> bool {
+    std::fs::metadata(Path::new("/proc/self")).is_ok_and(|facts| std::os::unix::fs::MetadataExt::uid(&facts) == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_counts_once_it_is_complete() {
+        let path = "/devtools/browser/0a1b2c3d-0000-4000-8000-000000000000";
+        let whole = Listens { host: "127.0.0.1".to_owned(), port: 40123, path: path.to_owned() };
+        assert_eq!(listens(&format!("40123\n{path}")), Some(whole));
+        for partial in ["", "40123", "40123\n", "40123\n/devtools/bro", "40123\n/devtools/browser/0a1b"] {
+            assert_eq!(listens(partial), None, "{partial}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Firefox, driven by WebDriver BiDi.
+
+pub mod events;
+mod preferences;
+mod warm_up;
+
+use std::collections::HashSet;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use wirelab_lab::{Folder, Guard};
+use wirelab_model::outcome::Blame;
+
+use crate::load::Observed;
+use crate::page::{Page, Setup};
+use crate::quiet::Quiet;
+use crate::running::{Listens, Running};
+use crate::session::Trouble;
+use crate::timeline::{PREPARE, READ};
+use crate::trust;
+use crate::wire::WireError;
+
+use self::warm_up::Elsewhere;
+
+/// What is told of every tab.
+const EVENTS: [&str; 7] = [
+    "browsingContext.contextCreated",
+    "browsingContext.load",
+    "browsingContext.userPromptOpened",
+    "network.beforeRequestSent",
+    "network.responseStarted",
+    "network.responseCompleted",
+    "network.fetchError",
+];
+
+/// A running Firefox.
+#[derive(Debug)]
+pub struct Firefox {
+    running: Running,
+    /// Its version.
+    pub version: String,
+}
+
+impl Firefox {
+    /// Starts it with a profile of its own.
+    pub fn start(setup: &Setup, guard: &Arc<Guard>, stop: &Arc<AtomicBool>) -> Result<Self, Trouble> {
+        let folder = Folder::create(guard)?;
+        let profile = folder.path().join("profile");
+        std::fs::create_dir(&profile)
+            .and_then(|()| std::fs::write(profile.join("user.js"), preferences::user_js(setup)))
+            .map_err(|error| runner(format!("cannot write a profile for Firefox: {error}; is the disk full?")))?;
+        if let Some(authority) = &setup.authority {
+            trust::install(authority, &profile, guard, stop)?;
+        }
+        let mut program = Command::new(&setup.program);
+        program.args(["--headless", "--no-remote", "--remote-debugging-port", "0", "--profile"]).arg(&profile);
+        program.env("MOZ_CRASHREPORTER_DISABLE", "1");
+        let file = profile.join("WebDriverBiDiServer.json");
+        let running = Running::start("Firefox", program, folder, (&file, listens), guard, stop)?;
+        let mut firefox = Self { running, version: String::new() };
+        let session = firefox.call("session.new", json!({ "capabilities": {} }))?;
+        session["capabilities"]["browserVersion"]
+            .as_str()
+            .unwrap_or("an unknown version")
+            .clone_into(&mut firefox.version);
+        firefox.call("session.subscribe", json!({ "events": EVENTS }))?;
+        firefox.call("script.addPreloadScript", json!({ "functionDeclaration": PREPARE }))?;
+        firefox.warm_up()?;
+        Ok(firefox)
+    }
+
+    /// Firefox reads its table of alternative services with the first request that it sends, which itself is too early for it:
+    /// a first document would come over HTTP/2. So it visits a page elsewhere before, whatever the protocol.
+    fn warm_up(&mut self) -> Result<(), Trouble> {
+        let elsewhere = Elsewhere::open().map_err(|error| runner(format!("cannot listen at 127.0.0.1: {error}")))?;
+        let tree = self.call("browsingContext.getTree", json!({ "maxDepth": 0 }))?;
+        let tab = &tree["contexts"][0]["context"];
+        self.call("browsingContext.navigate", json!({ "context": tab, "url": elsewhere.url(), "wait": "complete" }))?;
+        Ok(())
+    }
+
+    /// Loads a page in a user context (container) of its own.
+    pub fn load(&mut self, page: &Page) -> Result<Observed, Trouble> {
+        self.running.wire.forget();
+        let made = self.call("browser.createUserContext", json!({}))?;
+        let context = &made["userContext"];
+        let seen = self.load_in(context, page)?;
+        self.call("browser.removeUserContext", json!({ "userContext": context }))?;
+        Ok(seen)
+    }
+
+    fn load_in(&mut self, context: &Value, page: &Page) -> Result<Observed, Trouble> {
+        let made = self.call("browsingContext.create", json!({ "type": "tab", "userContext": context }))?;
+        let tab = made["context"].as_str().unwrap_or_default().to_owned();
+        let viewport = json!({ "width": page.viewport.width, "height": page.viewport.height });
+        let set = json!({ "context": tab, "viewport": viewport, "devicePixelRatio": 1.0 });
+        self.call("browsingContext.setViewport", set)?;
+        let deadline = Instant::now() + page.timeout;
+        let mut watch = Watch::new(tab.clone(), Quiet::new(deadline));
+        let go = json!({ "context": tab, "url": page.url.as_str(), "wait": "interactive" });
+        let refused = match self.running.wire.call(command("browsingContext.navigate", go), deadline) {
+            Ok(_) => None,
+            // The events say what was not answered.
+            Err(WireError::Deadline) => None,
+            Err(WireError::Refused(words)) => Some(words),
+            Err(error) => return Err(self.running.trouble("navigating", error)),
+        };
+        if refused.is_none() {
+            self.follow(&mut watch)?;
+        }
+        let loaded = watch.quiet.loaded;
+        let timeline = match loaded {
+            true => self.timeline(&tab)?,
+            false => None,
+        };
+        Ok(Observed { resources: events::resources(&watch.events), timeline, refused, loaded })
+    }
+
+    /// Follows the events until the load is over.
+    fn follow(&mut self, watch: &mut Watch) -> Result<(), Trouble> {
+        loop {
+            match self.running.wire.event(watch.quiet.until()) {
+                Ok(event) => watch.take(event),
+                Err(WireError::Deadline) => return Ok(()),
+                Err(error) => return Err(self.running.trouble("loading", error)),
+            }
+        }
+    }
+
+    fn timeline(&mut self, tab: &str) -> Result<Option<crate::Timeline>, Trouble> {
+        let read = json!({ "expression": READ, "target": { "context": tab }, "awaitPromise": false });
+        let answer = self.call("script.evaluate", read)?;
+        Ok(answer["result"]["value"].as_str().and_then(|text| serde_json::from_str(text).ok()))
+    }
+
+    fn call(&mut self, method: &str, params: Value) -> Result<Value, Trouble> {
+        self.running.call(method, command(method, params))
+    }
+}
+
+/// What is seen of a load.
+struct Watch {
+    /// The tab.
+    tab: String,
+    /// The tab and its frames.
+    contexts: HashSet<String>,
+    events: Vec<Value>,
+    quiet: Quiet,
+}
+
+impl Watch {
+    fn new(tab: String, quiet: Quiet) -> Self {
+        Self { contexts: HashSet::from([tab.clone()]), tab, events: Vec::new(), quiet }
+    }
+
+    fn take(&mut self, event: Value) {
+        let params = &event["params"];
+        let context = params["context"].as_str().unwrap_or_default();
+        let method = event["method"].as_str().unwrap_or_default();
+        if method == "browsingContext.contextCreated" {
+            if params["parent"].as_str().is_some_and(|parent| self.contexts.contains(parent)) {
+                self.contexts.insert(context.to_owned());
+            }
+            return;
+        }
+        if !self.contexts.contains(context) {
+            return;
+        }
+        match method {
+            "browsingContext.load" if context == self.tab => {
+                self.quiet.loaded = true;
+                self.quiet.stirred();
+            }
+            "network.beforeRequestSent" if events::leaves(params) => self.quiet.asked(&events::key(params)),
+            "network.responseStarted" | "network.responseCompleted" | "network.fetchError" => {
+                self.quiet.answered(&events::key(params));
+            }
+            _ => {}
+        }
+        self.events.push(event);
+    }
+}
+
+fn command(method: &str, params: Value) -> Value {
+    json!({ "method": method, "params": params })
+}
+
+fn runner(reason: String) -> Trouble {
+    Trouble::Failed { blame: Blame::Runner, reason }
+}
+
+/// The file `WebDriverBiDiServer.json`.
+fn listens(file: &str) -> Option<Listens> {
+    let said: Value = serde_json::from_str(file).ok()?;
+    let port = said["ws_port"].as_u64()?.try_into().ok()?;
+    Some(Listens { host: said["ws_host"].as_str()?.to_owned(), port, path: "/session".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_counts_once_it_is_complete() {
+        let whole = Listens { host: "127.0.0.1".to_owned(), port: 40123, path: "/session".to_owned() };
+        assert_eq!(listens(r#"{"ws_host":"127.0.0.1","ws_port":40123}"#), Some(whole));
+        for partial in ["", "{", r#"{"ws_host":"127.0.0.1","#, "{}"] {
+            assert_eq!(listens(partial), None, "{partial}");
+        }
+    }
+
+    #[test]
+    fn only_the_tab_and_its_frames_are_followed() {
+        let mut watch = Watch::new("tab".to_owned(), Quiet::new(Instant::now()));
+        let event = |method: &str, context: &str, parent: Value| json!({ "method": method, "params": { "context": context, "parent": parent } });
+        watch.take(event("browsingContext.contextCreated", "frame", json!("tab")));
+        watch.take(event("browsingContext.contextCreated", "stranger", json!(null)));
+        for context in ["frame", "stranger"] {
+            watch.take(event("network.responseCompleted", context, json!(null)));
+            watch.take(event("browsingContext.load", context, json!(null)));
+        }
+        assert_eq!((watch.events.len(), watch.quiet.loaded), (2, false));
+        watch.take(event("browsingContext.load", "tab", json!(null)));
+        assert!(watch.quiet.loaded);
+    }
+}

@@ -1,0 +1,116 @@
+//! How Firefox is set up: what forces a protocol, and what keeps it from talking to anybody but the page's servers.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use wirelab_model::protocol::Protocol;
+
+use crate::page::Setup;
+
+/// The file `user.js` of a profile.
+pub fn user_js(setup: &Setup) -> String {
+    let mut text = String::new();
+    for (name, value) in quiet().into_iter().chain(forcing(setup)) {
+        let _ = writeln!(text, "user_pref({}, {value});", json!(name));
+    }
+    text
+}
+
+/// Nothing that is not the page's: updates, lists, checks of the connection, guesses at what comes next.
+fn quiet() -> Vec<(&'static str, Value)> {
+    vec![
+        ("app.normandy.enabled", json!(false)),
+        ("app.update.disabledForTesting", json!(true)),
+        ("browser.aboutConfig.showWarning", json!(false)),
+        // The icon of a page is the browser's wish, not the page's, and Chromium does not report it.
+        ("browser.chrome.site_icons", json!(false)),
+        ("browser.contentblocking.database.enabled", json!(false)),
+        ("browser.newtabpage.enabled", json!(false)),
+        ("browser.region.network.url", json!("")),
+        ("browser.safebrowsing.blockedURIs.enabled", json!(false)),
+        ("browser.safebrowsing.downloads.enabled", json!(false)),
+        ("browser.safebrowsing.malware.enabled", json!(false)),
+        ("browser.safebrowsing.phishing.enabled", json!(false)),
+        ("browser.search.update", json!(false)),
+        ("browser.shell.checkDefaultBrowser", json!(false)),
+        ("browser.startup.homepage_override.mstone", json!("ignore")),
+        ("browser.startup.page", json!(0)),
+        ("datareporting.healthreport.uploadEnabled", json!(false)),
+        ("datareporting.policy.dataSubmissionEnabled", json!(false)),
+        ("dom.push.connection.enabled", json!(false)),
+        ("dom.security.https_first", json!(false)),
+        ("extensions.getAddons.cache.enabled", json!(false)),
+        ("extensions.systemAddon.update.enabled", json!(false)),
+        ("extensions.update.enabled", json!(false)),
+        ("media.gmp-manager.updateEnabled", json!(false)),
+        ("network.captive-portal-service.enabled", json!(false)),
+        ("network.connectivity-service.enabled", json!(false)),
+        ("network.dns.disablePrefetch", json!(true)),
+        ("network.http.speculative-parallel-limit", json!(0)),
+        ("network.prefetch-next", json!(false)),
+        ("network.proxy.type", json!(0)),
+        // The system's own resolver, as every other program.
+        ("network.trr.mode", json!(5)),
+        // Exact times in timelines.
+        ("privacy.reduceTimerPrecision", json!(false)),
+        ("privacy.trackingprotection.enabled", json!(false)),
+        ("security.OCSP.enabled", json!(0)),
+        ("services.settings.server", json!("data:,#remote-settings-dummy/v1")),
+        ("toolkit.telemetry.server", json!("data:,")),
+        ("toolkit.telemetry.unified", json!(false)),
+    ]
+}
+
+/// What leaves the browser no other choice. It speaks HTTP/3 where it knows an alternative service of a host, and distrusts
+/// authorities that are not publicly known there, unless told otherwise.
+fn forcing(setup: &Setup) -> Vec<(&'static str, Value)> {
+    let mut preferences = match setup.protocol {
+        Protocol::H3 => {
+            let services = setup.origins.iter().map(|origin| format!("{};h3=:{}", origin.host, origin.port));
+            vec![
+                ("network.http.http3.enable", json!(true)),
+                ("network.http.http3.disable_when_third_party_roots_found", json!(false)),
+                ("network.http.http3.alt-svc-mapping-for-testing", json!(services.collect::<Vec<_>>().join(","))),
+            ]
+        }
+        Protocol::H2 => vec![("network.http.http3.enable", json!(false))],
+        _ => vec![("network.http.http2.enabled", json!(false)), ("network.http.http3.enable", json!(false))],
+    };
+    // `localhost` has two addresses, and a server may listen at one.
+    if setup.is_local() && setup.origins.iter().all(|origin| origin.address.is_ipv4()) {
+        preferences.push(("network.dns.disableIPv6", json!(true)));
+    }
+    preferences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Browser;
+    use crate::page::Origin;
+
+    fn text(protocol: Protocol, address: &str) -> String {
+        let origin = |host: &str, port| Origin { host: host.to_owned(), port, address: address.parse().unwrap() };
+        let origins = vec![origin("a.test", 443), origin("b.test", 8443)];
+        user_js(&Setup { browser: Browser::Firefox, program: "firefox".into(), protocol, origins, authority: None })
+    }
+
+    #[test]
+    fn each_protocol_is_the_only_one_left() {
+        let h1 = text(Protocol::H1, "192.0.2.1");
+        assert!(h1.contains("user_pref(\"network.http.http2.enabled\", false);\n"), "{h1}");
+        for protocol in [Protocol::H1, Protocol::H2] {
+            assert!(text(protocol, "192.0.2.1").contains("user_pref(\"network.http.http3.enable\", false);\n"));
+        }
+        let h3 = text(Protocol::H3, "192.0.2.1");
+        assert!(h3.contains("alt-svc-mapping-for-testing\", \"a.test;h3=:443,b.test;h3=:8443\");\n"), "{h3}");
+        assert!(h3.contains("disable_when_third_party_roots_found\", false);\n"), "{h3}");
+    }
+
+    #[test]
+    fn only_on_this_machine_is_one_family_of_addresses_enough() {
+        assert!(text(Protocol::H2, "127.0.0.1").contains("disableIPv6"));
+        assert!(!text(Protocol::H2, "192.0.2.1").contains("disableIPv6"));
+        assert!(!text(Protocol::H2, "::1").contains("disableIPv6"));
+    }
+}

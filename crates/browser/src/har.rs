@@ -1,0 +1,153 @@
+//! Loads as an HTTP Archive 1.2, the format of every browser's developer tools and of most waterfall viewers.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use url::Url;
+use wirelab_model::outcome::Outcome;
+
+use crate::load::Load;
+use crate::resource::{Resource, length};
+
+/// A load, and what to call it in the archive.
+#[derive(Debug, Clone, Copy)]
+pub struct Titled<'a> {
+    /// For example `chromium h3 load 1: https://localhost/`.
+    pub title: &'a str,
+    /// The load.
+    pub load: &'a Load,
+}
+
+/// The archive: a page for each load, in their order. What is not known is -1, as the format has it, or left out.
+#[must_use]
+pub fn har(version: &str, loads: &[Titled<'_>]) -> Value {
+    let begun = || loads.iter().filter(|titled| !titled.load.resources.is_empty());
+    let id = |number: usize| format!("load_{}", number + 1);
+    let pages: Vec<_> = begun().enumerate().map(|(number, titled)| page(&id(number), titled)).collect();
+    let entries = begun().enumerate().flat_map(|(number, titled)| {
+        titled.load.resources.iter().map(move |resource| entry(&id(number), titled.load.zero, resource))
+    });
+    json!({
+        "log": {
+            "version": "1.2",
+            "creator": { "name": "wirelab", "version": version },
+            "pages": pages,
+            "entries": entries.collect::<Vec<_>>(),
+        }
+    })
+}
+
+fn page(id: &str, titled: &Titled<'_>) -> Value {
+    let load = titled.load;
+    let moment =
+        |of: fn(&crate::Timeline) -> f64| load.timeline.as_ref().map(of).filter(|at| *at > 0.0).unwrap_or(-1.0);
+    let mut page = json!({
+        "startedDateTime": moment_of_day(load.zero),
+        "id": id,
+        "title": titled.title,
+        "pageTimings": { "onContentLoad": moment(|page| page.content_loaded), "onLoad": moment(|page| page.loaded) },
+    });
+    if let Outcome::Failed { blame, reason } = &load.outcome {
+        page["comment"] = json!(format!("no sample; {blame}: {reason}"));
+    }
+    page
+}
+
+fn entry(page: &str, zero: f64, resource: &Resource) -> Value {
+    let moments = &resource.moments;
+    let version = version(resource.protocol.as_deref());
+    let total = moments.end.map_or(0.0, |end| (end - moments.start).max(0.0));
+    let body = resource.received.map(|received| received.saturating_sub(resource.header_bytes.unwrap_or_default()));
+    let mut entry = json!({
+        "pageref": page,
+        "startedDateTime": moment_of_day(zero + moments.start),
+        "time": round(total),
+        "request": {
+            "method": resource.method,
+            "url": resource.url,
+            "httpVersion": version,
+            "cookies": [],
+            "headers": headers(&resource.request_headers),
+            "queryString": query(&resource.url),
+            "headersSize": -1,
+            "bodySize": -1,
+        },
+        "response": {
+            "status": resource.status.unwrap_or(0),
+            "statusText": "",
+            "httpVersion": version,
+            "cookies": [],
+            "headers": headers(&resource.response_headers),
+            "content": { "size": number(body), "mimeType": resource.mime.as_deref().unwrap_or("x-unknown") },
+            "redirectURL": resource.redirect.as_deref().unwrap_or_default(),
+            "headersSize": number(resource.header_bytes),
+            "bodySize": number(body),
+        },
+        "cache": {},
+        "timings": timings(resource, total),
+        "_resourceType": resource.kind,
+    });
+    if let Some(connection) = resource.connection {
+        entry["connection"] = json!(connection.to_string());
+    }
+    if let Some(error) = &resource.error {
+        entry["comment"] = json!(error);
+    }
+    entry
+}
+
+/// The phases. They add up to the whole, TLS within connecting; what is not known more exactly counts as blocked before the
+/// request leaves, and as receiving after it.
+fn timings(resource: &Resource, total: f64) -> Value {
+    let moments = &resource.moments;
+    let (dns, connect) = (length(moments.dns), length(moments.connect));
+    let wait = moments.wait().unwrap_or(0.0);
+    let before = moments.request.map_or(total, |request| (request - moments.start).clamp(0.0, total));
+    let blocked = before - dns.unwrap_or(0.0) - connect.unwrap_or(0.0);
+    let mut timings = json!({
+        "blocked": round(blocked.max(0.0)),
+        "dns": dns.map_or(-1.0, round),
+        "connect": connect.map_or(-1.0, round),
+        "ssl": length(moments.tls).map_or(-1.0, round),
+        "send": 0,
+        "wait": round(wait),
+        "receive": round((total - before - wait).max(0.0)),
+    });
+    if moments.response.is_none() {
+        timings["comment"] = json!("when the response began is not known: `receive` has the wait in it");
+    }
+    timings
+}
+
+/// The name that developer tools use.
+fn version(protocol: Option<&str>) -> &str {
+    match protocol {
+        Some("http/1.1") => "HTTP/1.1",
+        Some("h2") => "HTTP/2",
+        Some("h3") => "HTTP/3",
+        Some(other) => other,
+        None => "unknown",
+    }
+}
+
+fn headers(fields: &[(String, String)]) -> Vec<Value> {
+    fields.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
+}
+
+fn query(url: &str) -> Vec<Value> {
+    let Ok(url) = Url::parse(url) else { return Vec::new() };
+    url.query_pairs().map(|(name, value)| json!({ "name": name, "value": value })).collect()
+}
+
+fn number(count: Option<u64>) -> Value {
+    count.map_or_else(|| json!(-1), |count| json!(count))
+}
+
+fn round(milliseconds: f64) -> f64 {
+    (milliseconds * 1000.0).round() / 1000.0
+}
+
+/// Milliseconds of the Unix epoch as ISO 8601.
+fn moment_of_day(milliseconds: f64) -> String {
+    let at = Timestamp::from_microsecond((milliseconds * 1000.0) as i64).unwrap_or_default();
+    format!("{at:.3}")
+}

@@ -1,0 +1,242 @@
+//! What is measured of a load.
+
+use std::collections::BTreeSet;
+
+use indexmap::IndexMap;
+use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+use wirelab_model::protocol::Protocol;
+
+use crate::Browser;
+use crate::load::{HostUse, Observed};
+use crate::page::Setup;
+use crate::resource::Resource;
+
+const TIMELINE: &str = "the page's own timeline";
+const EVENTS: &str = "the browser's network events";
+
+/// Every metric of a load, in the order of reports.
+pub static METRICS: &[Metric] = &[
+    time("onload", "Load event", TIMELINE, "From the start of the navigation to the load event."),
+    time(
+        "net",
+        "Net time",
+        EVENTS,
+        "From the first request's leaving to the end of the last response; what a page loads after its load event included.",
+    ),
+    time(
+        "content_loaded",
+        "DOMContentLoaded",
+        TIMELINE,
+        "From the start of the navigation to DOMContentLoaded: the document is read, its scripts have run.",
+    ),
+    time(
+        "first_byte",
+        "First byte",
+        TIMELINE,
+        "From the start of the navigation to the header of the document's final response; an interim one (103) is none.",
+    ),
+    time(
+        "first_paint",
+        "First contentful paint",
+        TIMELINE,
+        "From the start of the navigation to the first text or image that is painted.",
+    ),
+    time(
+        "largest_paint",
+        "Largest contentful paint",
+        TIMELINE,
+        "From the start of the navigation to the largest text or image that is painted.",
+    ),
+    count("requests", "Requests", Unit::Count, "Requests that left the browser, redirects and failed ones included."),
+    count(
+        "received",
+        "Bytes received",
+        Unit::Bytes,
+        "Headers and bodies as they were transferred, without TLS, QUIC and below.",
+    ),
+    count("header_bytes", "Header bytes received", Unit::Bytes, "Those of them that are headers of responses."),
+    count("connections", "Connections", Unit::Count, "Connections that carried at least one request."),
+];
+
+const fn time(name: &'static str, title: &'static str, vantage: &'static str, meaning: &'static str) -> Metric {
+    let (unit, side, better) = (Unit::Nanoseconds, Side::Client, Better::Lower);
+    Metric { name, title, unit, side, vantage, better, meaning }
+}
+
+const fn count(name: &'static str, title: &'static str, unit: Unit, meaning: &'static str) -> Metric {
+    Metric { name, title, unit, side: Side::Client, vantage: EVENTS, better: Better::Lower, meaning }
+}
+
+/// Why Firefox's first bytes are wrong.
+const TICKETS: &str = "Firefox takes the session tickets of TLS 1.3 for the first byte of an HTTP/1.1 response";
+
+/// On a new connection over HTTP/1.1, Firefox says that the response begins when the request leaves: it sees the server's
+/// session tickets (measured against a server that thinks for 300 ms). So neither the wait nor the receiving is known.
+pub fn leave_out_what_is_wrong(setup: &Setup, resources: &mut [Resource]) {
+    if has_wrong_first_bytes(setup) {
+        for resource in resources.iter_mut().filter(|resource| resource.moments.opened()) {
+            resource.moments.response = None;
+        }
+    }
+}
+
+fn has_wrong_first_bytes(setup: &Setup) -> bool {
+    setup.browser == Browser::Firefox && setup.protocol == Protocol::H1
+}
+
+/// The values of a load that is a sample.
+pub fn values(setup: &Setup, seen: &Observed) -> Values {
+    let Observed { resources, timeline, .. } = seen;
+    let of_page = |moment: Option<f64>, why: &str| match (timeline, moment.filter(|moment| *moment > 0.0)) {
+        (None, _) => Value::missing("the page's timeline could not be read"),
+        (_, None) => Value::missing(why),
+        (_, Some(milliseconds)) => Value::Measured(nanoseconds(milliseconds)),
+    };
+    let page = timeline.clone().unwrap_or_default();
+    let paints = "nothing was painted that counts";
+    let first_byte = match has_wrong_first_bytes(setup) {
+        true => Value::missing(TICKETS),
+        // Browsers without the moment of the final response have no early hints either.
+        false => of_page(
+            Some(if page.final_response > 0.0 { page.final_response } else { page.response }),
+            "the browser does not say",
+        ),
+    };
+    let all = [
+        ("onload", of_page(Some(page.loaded), "the load event did not fire")),
+        ("net", net(resources)),
+        ("content_loaded", of_page(Some(page.content_loaded), "DOMContentLoaded did not fire")),
+        ("first_byte", first_byte),
+        ("first_paint", of_page(page.first_paint, paints)),
+        ("largest_paint", of_page(page.largest_paint, paints)),
+        ("requests", Value::Measured(resources.len() as f64)),
+        ("received", sum(resources, |resource| resource.received)),
+        ("header_bytes", sum(resources, |resource| resource.header_bytes)),
+        ("connections", Value::Measured(f64::from(connections(resources.iter())))),
+    ];
+    all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn nanoseconds(milliseconds: f64) -> f64 {
+    (milliseconds * 1e6).round()
+}
+
+/// From the first request's leaving to the end of the last response.
+fn net(resources: &[Resource]) -> Value {
+    let first = resources.iter().filter_map(|resource| resource.moments.request).reduce(f64::min);
+    let last = resources.iter().filter_map(|resource| resource.moments.end).reduce(f64::max);
+    match (first, last) {
+        (Some(first), Some(last)) => Value::finite(nanoseconds(last - first), "the browser's times are no numbers"),
+        _ => Value::missing("the browser does not say when requests left or responses ended"),
+    }
+}
+
+/// A sum over all; one that does not say spoils it. What failed or still goes on has no number, and is not waited for.
+fn sum(resources: &[Resource], of: impl Fn(&Resource) -> Option<u64>) -> Value {
+    let complete = resources.iter().filter(|resource| resource.error.is_none() && resource.moments.end.is_some());
+    let total: Option<u64> = complete.map(of).sum();
+    total.map_or_else(
+        || Value::missing("the browser does not say it of every resource"),
+        |total| Value::Measured(total as f64),
+    )
+}
+
+/// Requests and connections by host.
+pub fn hosts(resources: &[Resource]) -> IndexMap<String, HostUse> {
+    let names: indexmap::IndexSet<&str> = resources.iter().map(|resource| resource.host.as_str()).collect();
+    let of = |name: &str| {
+        let own = || resources.iter().filter(|resource| resource.host == name);
+        let requests = own().count().try_into().unwrap_or(u32::MAX);
+        HostUse { requests, connections: connections(own()) }
+    };
+    names.into_iter().map(|name| (name.to_owned(), of(name))).collect()
+}
+
+/// By their numbers where the browser numbers them; otherwise as many as were opened, because each is reported with the
+/// request that is first on it.
+fn connections<'a>(resources: impl Iterator<Item = &'a Resource> + Clone) -> u32 {
+    let numbers: BTreeSet<_> = resources.clone().filter_map(|resource| resource.connection).collect();
+    let count = match numbers.len() {
+        0 => resources.filter(|resource| resource.moments.opened()).count(),
+        count => count,
+    };
+    count.try_into().unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::Origin;
+    use crate::{Moments, Timeline};
+
+    fn setup(browser: Browser, protocol: Protocol) -> Setup {
+        let origins: Vec<Origin> = Vec::new();
+        Setup { browser, program: "browser".into(), protocol, origins, authority: None }
+    }
+
+    fn resource(host: &str, connection: Option<u64>, request: f64, end: f64) -> Resource {
+        let connect = Some((request - 20.0, request));
+        let moments = Moments { start: request, connect, request: Some(request), end: Some(end), ..Moments::default() };
+        let (received, header_bytes) = (Some(1000), Some(100));
+        Resource { host: host.to_owned(), connection, moments, received, header_bytes, ..Resource::default() }
+    }
+
+    fn load(resources: Vec<Resource>) -> Observed {
+        let timeline = Timeline { loaded: 900.5, response: 100.0, final_response: 400.0, ..Timeline::default() };
+        Observed { resources, timeline: Some(timeline), refused: None, loaded: true }
+    }
+
+    #[test]
+    fn every_metric_has_a_value_or_a_reason() {
+        let values = values(&setup(Browser::Chromium, Protocol::H2), &load(vec![resource("a:1", Some(3), 50.0, 80.0)]));
+        assert_eq!(
+            values.keys().map(String::as_str).collect::<Vec<_>>(),
+            METRICS.iter().map(|m| m.name).collect::<Vec<_>>()
+        );
+        assert_eq!(values["onload"], Value::Measured(900_500_000.0));
+        assert_eq!(values["first_byte"], Value::Measured(400e6), "the final response's, not that of a 103");
+        assert_eq!(values["first_paint"], Value::missing("nothing was painted that counts"));
+        assert_eq!((values["received"].number(), values["header_bytes"].number()), (Some(1000.0), Some(100.0)));
+    }
+
+    #[test]
+    fn net_time_goes_on_after_the_load_event() {
+        let resources = vec![resource("a:1", Some(1), 50.0, 80.0), resource("a:1", Some(1), 60.0, 2050.0)];
+        assert_eq!(net(&resources), Value::Measured(2e9));
+        assert!(net(&[]).number().is_none());
+    }
+
+    #[test]
+    fn firefoxs_first_bytes_over_http_1_are_not_believed() {
+        let (firefox, chromium) = (setup(Browser::Firefox, Protocol::H1), setup(Browser::Chromium, Protocol::H1));
+        let seen = load(vec![resource("a:1", None, 50.0, 80.0)]);
+        assert_eq!(values(&firefox, &seen)["first_byte"], Value::missing(TICKETS));
+        assert!(values(&chromium, &seen)["first_byte"].number().is_some());
+        let mut resources = vec![resource("a:1", None, 50.0, 80.0), resource("a:1", None, 50.0, 80.0)];
+        resources[0].moments.response = Some(50.0);
+        resources[1].moments.response = Some(70.0);
+        resources[1].moments.connect = None;
+        leave_out_what_is_wrong(&firefox, &mut resources);
+        assert_eq!((resources[0].moments.wait(), resources[1].moments.wait()), (None, Some(20.0)));
+    }
+
+    #[test]
+    fn connections_are_counted_by_number_or_by_their_opening() {
+        let (a, b) = (|number| resource("a:1", number, 50.0, 80.0), |number| resource("b:1", number, 50.0, 80.0));
+        let shared = hosts(&[a(Some(1)), a(Some(2)), b(Some(2))]);
+        assert_eq!(shared["a:1"], HostUse { requests: 2, connections: 2 });
+        assert_eq!(shared["b:1"], HostUse { requests: 1, connections: 1 });
+        let mut kept = a(None);
+        kept.moments.connect = None;
+        assert_eq!(hosts(&[a(None), kept])["a:1"], HostUse { requests: 2, connections: 1 });
+    }
+
+    #[test]
+    fn a_sum_with_a_gap_is_none() {
+        let mut resources = vec![resource("a:1", None, 50.0, 80.0), resource("a:1", None, 50.0, 80.0)];
+        resources[1].received = None;
+        assert!(sum(&resources, |resource| resource.received).number().is_none());
+        resources[1].error = Some("failed".to_owned());
+        assert_eq!(sum(&resources, |resource| resource.received), Value::Measured(1000.0));
+    }
+}

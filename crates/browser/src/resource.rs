@@ -1,0 +1,190 @@
+//! One request of a page and its response, as a browser reports it.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// One request and its response. What a browser does not say is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Resource {
+    /// The address, without the fragment.
+    pub url: String,
+    /// Host and port.
+    pub host: String,
+    /// GET, POST, ...
+    pub method: String,
+    /// What the page wants it for, in the browser's word: document, script, image, ...
+    pub kind: String,
+    /// The status of the response.
+    pub status: Option<u16>,
+    /// The type of the content.
+    pub mime: Option<String>,
+    /// The protocol by the browser's network events, as an ALPN identifier.
+    pub protocol: Option<String>,
+    /// The protocol by the page's own timeline; absent where it has no entry, or another host hides it.
+    pub page_protocol: Option<String>,
+    /// Why there is no complete response.
+    pub error: Option<String>,
+    /// Whether the browser itself gave the request up or kept it back, so that no server is to blame.
+    pub withdrawn: bool,
+    /// Where a redirect leads to.
+    pub redirect: Option<String>,
+    /// The connection, numbered by the browser.
+    pub connection: Option<u64>,
+    /// When what happened.
+    #[serde(flatten)]
+    pub moments: Moments,
+    /// Bytes received, header and body, as they were transferred.
+    pub received: Option<u64>,
+    /// Bytes of these that are the response's header.
+    pub header_bytes: Option<u64>,
+    /// The request's header fields.
+    #[serde(skip)]
+    pub request_headers: Vec<(String, String)>,
+    /// The response's header fields.
+    #[serde(skip)]
+    pub response_headers: Vec<(String, String)>,
+}
+
+/// When what happened, in milliseconds of the Unix epoch. What did not happen, or is not known, is absent: a request on a
+/// connection that was there before has no `connect`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Moments {
+    /// The page wants it.
+    pub start: f64,
+    /// Looking up the name.
+    pub dns: Option<(f64, f64)>,
+    /// Connecting, TLS included.
+    pub connect: Option<(f64, f64)>,
+    /// TLS, or QUIC's handshake, within that.
+    pub tls: Option<(f64, f64)>,
+    /// The request leaves.
+    pub request: Option<f64>,
+    /// The response begins.
+    pub response: Option<f64>,
+    /// The response is complete, or given up.
+    pub end: Option<f64>,
+}
+
+impl Moments {
+    /// How long the request waited for a connection of the browser, in milliseconds: what is before it and is not more
+    /// exactly known.
+    #[must_use]
+    pub fn queue(&self) -> Option<f64> {
+        let known = length(self.dns).unwrap_or(0.0) + length(self.connect).unwrap_or(0.0);
+        self.request.map(|request| (request - self.start - known).max(0.0))
+    }
+
+    /// From the request's leaving to the response's begin.
+    #[must_use]
+    pub fn wait(&self) -> Option<f64> {
+        Some((self.response? - self.request?).max(0.0))
+    }
+
+    /// From the response's begin to its end.
+    #[must_use]
+    pub fn receive(&self) -> Option<f64> {
+        Some((self.end? - self.response?).max(0.0))
+    }
+
+    /// Whether a connection was opened for this request.
+    #[must_use]
+    pub fn opened(&self) -> bool {
+        self.connect.is_some()
+    }
+
+    /// The same with another zero.
+    #[must_use]
+    pub fn since(&self, zero: f64) -> Self {
+        let both = |span: Option<(f64, f64)>| span.map(|(from, to)| (from - zero, to - zero));
+        let one = |moment: Option<f64>| moment.map(|moment| moment - zero);
+        Self {
+            start: self.start - zero,
+            dns: both(self.dns),
+            connect: both(self.connect),
+            tls: both(self.tls),
+            request: one(self.request),
+            response: one(self.response),
+            end: one(self.end),
+        }
+    }
+}
+
+/// A length in milliseconds.
+pub(crate) fn length(span: Option<(f64, f64)>) -> Option<f64> {
+    span.map(|(from, to)| (to - from).max(0.0))
+}
+
+/// What happened as lengths, in milliseconds; `start` and `end` since the zero that the moments have.
+impl Serialize for Moments {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        json!({
+            "start_ms": round(Some(self.start)),
+            "end_ms": round(self.end),
+            "queue_ms": round(self.queue()),
+            "dns_ms": round(length(self.dns)),
+            "connect_ms": round(length(self.connect)),
+            "tls_ms": round(length(self.tls)),
+            "wait_ms": round(self.wait()),
+            "receive_ms": round(self.receive()),
+        })
+        .serialize(serializer)
+    }
+}
+
+/// Microseconds are finer than any browser's clock.
+fn round(milliseconds: Option<f64>) -> Option<f64> {
+    milliseconds.map(|value| (value * 1000.0).round() / 1000.0)
+}
+
+impl Resource {
+    /// A request to this address; none if it never leaves the browser (`data:` and the like).
+    #[must_use]
+    pub(crate) fn asked(url: &str, method: &str, start: f64) -> Option<Self> {
+        let mut parsed = url::Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        parsed.set_fragment(None);
+        let host = format!("{}:{}", parsed.host_str()?, parsed.port_or_known_default()?);
+        let moments = Moments { start, ..Moments::default() };
+        Some(Self { url: parsed.into(), host, method: method.to_owned(), moments, ..Self::default() })
+    }
+
+    /// Whether a response came, of whatever status.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        self.status.is_some()
+    }
+}
+
+/// A text field of a browser's report; absent where it is empty.
+pub(crate) fn text(value: &Value) -> Option<String> {
+    value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_before_a_request_and_not_more_exactly_known_is_the_queue() {
+        let moments = Moments {
+            start: 100.0,
+            dns: Some((103.0, 104.0)),
+            connect: Some((105.0, 125.0)),
+            tls: Some((112.0, 125.0)),
+            request: Some(126.0),
+            response: Some(146.0),
+            end: Some(150.0),
+        };
+        assert_eq!(moments.queue(), Some(5.0));
+        assert_eq!((moments.wait(), moments.receive()), (Some(20.0), Some(4.0)));
+        assert_eq!(moments.since(100.0).request, Some(26.0));
+        assert_eq!(Moments::default().wait(), None, "what is not known is not 0");
+    }
+
+    #[test]
+    fn what_never_leaves_the_browser_is_no_request() {
+        assert_eq!(Resource::asked("data:image/png;base64,AA==", "GET", 0.0), None);
+        assert_eq!(Resource::asked("blob:https://localhost/1", "GET", 0.0), None);
+        let asked = Resource::asked("https://localhost/a?b#c", "GET", 0.0).unwrap();
+        assert_eq!((asked.url.as_str(), asked.host.as_str()), ("https://localhost/a?b", "localhost:443"));
+    }
+}

@@ -1,0 +1,83 @@
+//! A browser that loads one page after the other, each as if it had never seen it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use wirelab_lab::{Guard, LabError};
+use wirelab_model::outcome::Blame;
+
+use crate::Browser;
+use crate::chromium::Chromium;
+use crate::firefox::Firefox;
+use crate::load::Load;
+use crate::page::{Page, Setup};
+
+/// A running browser with one protocol forced. Dropping it ends the browser.
+///
+/// Start it from a thread that lives longer than it does ([`wirelab_lab::LocalProcess`]).
+#[derive(Debug)]
+pub struct Session {
+    setup: Setup,
+    driver: Driver,
+}
+
+#[derive(Debug)]
+enum Driver {
+    Chromium(Box<Chromium>),
+    Firefox(Box<Firefox>),
+}
+
+/// Why a browser is of no use any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// The user wants to stop.
+    Stopped,
+    /// It could not be started, ended, or does not answer.
+    Failed {
+        /// Who has to look into it.
+        blame: Blame,
+        /// What happened.
+        reason: String,
+    },
+}
+
+impl From<LabError> for Trouble {
+    fn from(error: LabError) -> Self {
+        Self::Failed { blame: Blame::Runner, reason: error.to_string() }
+    }
+}
+
+impl Session {
+    /// Starts a browser. `stop` ends all waiting.
+    ///
+    /// # Errors
+    /// If it does not start, or cannot be made to trust what it is to trust.
+    pub fn start(setup: Setup, guard: &Arc<Guard>, stop: &Arc<AtomicBool>) -> Result<Self, Trouble> {
+        let driver = match setup.browser {
+            Browser::Chromium => Driver::Chromium(Box::new(Chromium::start(&setup, guard, stop)?)),
+            Browser::Firefox => Driver::Firefox(Box::new(Firefox::start(&setup, guard, stop)?)),
+        };
+        Ok(Self { setup, driver })
+    }
+
+    /// The browser's version, as it says.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        match &self.driver {
+            Driver::Chromium(chromium) => &chromium.version,
+            Driver::Firefox(firefox) => &firefox.version,
+        }
+    }
+
+    /// Loads a page in an isolated context, without cache, cookies, connections or TLS sessions from before.
+    ///
+    /// # Errors
+    /// If the browser is of no use any more. A page that fails is no error: the load says why.
+    pub fn load(&mut self, page: &Page) -> Result<Load, Trouble> {
+        let seen = match &mut self.driver {
+            Driver::Chromium(chromium) => chromium.load(page)?,
+            Driver::Firefox(firefox) => firefox.load(page)?,
+        };
+        Ok(Load::of(&self.setup, page, seen))
+    }
+}

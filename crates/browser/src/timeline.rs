@@ -1,0 +1,83 @@
+//! What a page's own timeline says: the moments of the load, and a second opinion on the protocol of every resource.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use url::Url;
+
+/// A function that runs in a page before its own scripts. Timelines keep 250 resources unless told otherwise (Resource Timing,
+/// section 3.2), and the largest paint is told to observers only.
+pub(crate) const PREPARE: &str = "() => {
+  performance.setResourceTimingBufferSize(100000);
+  let last = null;
+  const note = entries => { for (const entry of entries) last = entry.startTime; };
+  try {
+    const observer = new PerformanceObserver(list => note(list.getEntries()));
+    observer.observe({ type: 'largest-contentful-paint', buffered: true });
+    const read = () => { note(observer.takeRecords()); return last; };
+    Object.defineProperty(globalThis, Symbol.for('wirelab'), { value: read });
+  } catch {}
+}";
+
+/// An expression that gives the timeline of a page as JSON.
+pub(crate) const READ: &str = "(() => {
+  const navigation = performance.getEntriesByType('navigation')[0];
+  const paint = performance.getEntriesByName('first-contentful-paint')[0];
+  const largest = globalThis[Symbol.for('wirelab')];
+  const entries = [navigation, ...performance.getEntriesByType('resource')];
+  return JSON.stringify({
+    content_loaded: navigation.domContentLoadedEventStart,
+    loaded: navigation.loadEventStart,
+    request: navigation.requestStart,
+    response: navigation.responseStart,
+    final_response: navigation.finalResponseHeadersStart ?? 0,
+    first_paint: paint ? paint.startTime : null,
+    largest_paint: largest ? largest() : null,
+    entries: entries.map(entry => ({ url: entry.name, protocol: entry.nextHopProtocol })),
+  });
+})()";
+
+/// The timeline of a page. Times are milliseconds since the start of the navigation; 0 where something did not happen.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Timeline {
+    /// `DOMContentLoaded` fires.
+    pub content_loaded: f64,
+    /// `load` fires.
+    pub loaded: f64,
+    /// The request for the document leaves.
+    pub request: f64,
+    /// Its first response begins, which may be an interim one (103).
+    pub response: f64,
+    /// The header of its final response begins.
+    pub final_response: f64,
+    /// Something is painted for the first time.
+    pub first_paint: Option<f64>,
+    /// The largest element is painted.
+    pub largest_paint: Option<f64>,
+    /// The document and every resource.
+    pub entries: Vec<Entry>,
+}
+
+/// An entry of the timeline.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Entry {
+    /// The address.
+    pub url: String,
+    /// The protocol, as an ALPN identifier; empty where another host hides it.
+    pub protocol: String,
+}
+
+impl Timeline {
+    /// The protocols by address (without the fragment), where the page may know them.
+    pub(crate) fn protocols(&self) -> BTreeMap<String, BTreeSet<&str>> {
+        let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+        for Entry { url, protocol } in &self.entries {
+            let Ok(mut url) = Url::parse(url) else { continue };
+            if !protocol.is_empty() && matches!(url.scheme(), "http" | "https") {
+                url.set_fragment(None);
+                found.entry(url.into()).or_default().insert(protocol);
+            }
+        }
+        found
+    }
+}

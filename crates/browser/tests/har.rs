@@ -1,0 +1,89 @@
+//! An HTTP Archive of loads that were never made. After a deliberate change, look at the difference and accept it with
+//! `INSTA_UPDATE=always cargo test -p wirelab-browser`.
+
+use wirelab_browser::har::{Titled, har};
+use wirelab_browser::{Load, Moments, Resource, Timeline};
+use wirelab_model::outcome::{Blame, Outcome};
+
+fn document() -> Resource {
+    Resource {
+        url: "https://localhost:8443/index.html?a=b%20c".to_owned(),
+        host: "localhost:8443".to_owned(),
+        method: "GET".to_owned(),
+        kind: "document".to_owned(),
+        status: Some(200),
+        mime: Some("text/html".to_owned()),
+        protocol: Some("h3".to_owned()),
+        page_protocol: Some("h3".to_owned()),
+        connection: Some(17),
+        moments: Moments {
+            start: 0.0,
+            dns: Some((1.0, 2.0)),
+            connect: Some((2.5, 32.5)),
+            tls: Some((2.5, 32.5)),
+            request: Some(33.0),
+            response: Some(83.25),
+            end: Some(90.0),
+        },
+        received: Some(1200),
+        header_bytes: Some(200),
+        request_headers: vec![("accept".to_owned(), "text/html".to_owned())],
+        response_headers: vec![("content-length".to_owned(), "1000".to_owned())],
+        ..Resource::default()
+    }
+}
+
+/// An image of which the browser says little, and one that failed.
+fn others() -> [Resource; 2] {
+    let image = Resource {
+        url: "https://localhost:8443/a.png".to_owned(),
+        kind: "image".to_owned(),
+        connection: None,
+        moments: Moments { start: 90.0, request: Some(91.0), end: Some(99.5), ..Moments::default() },
+        received: None,
+        header_bytes: None,
+        request_headers: Vec::new(),
+        response_headers: Vec::new(),
+        ..document()
+    };
+    let failed = Resource {
+        url: "https://localhost:8443/gone.png".to_owned(),
+        status: None,
+        mime: None,
+        protocol: None,
+        error: Some("net::ERR_CONNECTION_REFUSED".to_owned()),
+        moments: Moments { start: 90.5, end: Some(95.5), ..Moments::default() },
+        ..image.clone()
+    };
+    [image, failed]
+}
+
+fn load(resources: Vec<Resource>) -> Load {
+    let timeline = Timeline { content_loaded: 95.0, loaded: 120.5, ..Timeline::default() };
+    let zero = 1_700_000_000_000.25;
+    Load { resources, zero, timeline: Some(timeline), ..Load::not_begun(Outcome::Ok) }
+}
+
+#[test]
+fn an_archive_is_as_agreed() {
+    let good = load([vec![document()], others().to_vec()].concat());
+    let mut bad = load(vec![document()]);
+    bad.outcome = Outcome::failed(Blame::Server, "timed out");
+    bad.timeline = None;
+    let nothing = Load::not_begun(Outcome::failed(Blame::Client, "it did not start"));
+    let titled = [("first", &good), ("second", &nothing), ("third", &bad)].map(|(title, load)| Titled { title, load });
+    let text = serde_json::to_string_pretty(&har("0.0.0", &titled)).unwrap();
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_phases_of_every_entry_add_up_to_its_time() {
+    let archive = har("0.0.0", &[Titled { title: "t", load: &load([vec![document()], others().to_vec()].concat()) }]);
+    for entry in archive["log"]["entries"].as_array().unwrap() {
+        let phase = |name: &str| entry["timings"][name].as_f64().unwrap().max(0.0);
+        // As HAR 1.2 demands: `ssl` is within `connect`.
+        let sum: f64 = ["blocked", "dns", "connect", "send", "wait", "receive"].into_iter().map(phase).sum();
+        assert!((sum - entry["time"].as_f64().unwrap()).abs() < 0.01, "{entry}");
+        assert!(phase("ssl") <= phase("connect"));
+    }
+}

@@ -1,0 +1,192 @@
+//! `wirelab page`: the same pages in real browsers over HTTP/1.1, HTTP/2 and HTTP/3, interleaved and politely.
+
+mod loads;
+mod result;
+mod text;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use indexmap::{IndexMap, IndexSet};
+use wirelab_browser::har::{Titled, har};
+use wirelab_browser::{Browser, Origin, Page, Setup, Viewport};
+use wirelab_lab::Guard;
+use wirelab_model::protocol::Protocol;
+use wirelab_plan::polite;
+
+use self::loads::Cell;
+use crate::args::{BrowserArg, PageArgs};
+use crate::failure::{Failure, Result};
+use crate::interrupt::stop_flag;
+use crate::output::{print, print_json};
+use crate::place::program;
+use crate::target::Target;
+
+/// The protocols that browsers speak with pages.
+const PROTOCOLS: [Protocol; 3] = [Protocol::H1, Protocol::H2, Protocol::H3];
+
+/// The browsers that take part, and those that cannot.
+struct Browsers {
+    installed: IndexMap<Browser, PathBuf>,
+    /// Those that nobody asked for by name, with the remedy.
+    missing: IndexMap<&'static str, String>,
+}
+
+/// Loads pages.
+pub fn page(args: &PageArgs) -> Result {
+    let targets = targets(args)?;
+    if let Some(authority) = &args.ca {
+        File::open(authority)
+            .map_err(|error| Failure::input(format!("cannot read --ca {}: {error}", authority.display())))?;
+    }
+    let browsers = browsers(args)?;
+    let mut cells = cells(args, &targets, &browsers);
+    be_polite(args, &targets, &cells)?;
+    let mut archive = args.har.as_deref().map(create).transpose()?;
+    let stop = stop_flag()?;
+    let guard = Arc::new(Guard::start(&program()?).map_err(Failure::failed)?);
+    let strangers = targets.iter().any(|target| !target.address.is_loopback());
+    let interval = if strangers && !args.i_may_load_these_hosts { polite::LOAD_INTERVAL } else { Duration::ZERO };
+    let versions = loads::measure(args, &mut cells, interval, &guard, &stop);
+    if let Some((path, file)) = &mut archive {
+        write_archive(path, file, &cells)?;
+    }
+    if args.show.json {
+        print_json(&result::json(&cells, &versions, &browsers.missing))?;
+    } else {
+        print(&text::text(&cells, &versions, &browsers.missing))?;
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Err(Failure::interrupted("interrupted; the result is what was loaded until then"));
+    }
+    if cells.iter().all(|cell| cell.samples() == 0) {
+        return Err(Failure::failed("no load gave a sample; the result names the reasons"));
+    }
+    Ok(())
+}
+
+fn targets(args: &PageArgs) -> Result<Vec<Target>> {
+    if let Some(wrong) = args.protocols.iter().find(|protocol| !PROTOCOLS.contains(protocol)) {
+        return Err(Failure::input(format!("browsers load pages by h1, h2 or h3 over TLS, not by {wrong}")));
+    }
+    let urls: IndexSet<&String> = args.urls.iter().collect();
+    let find = |url: &String| {
+        let target = Target::find(url, None)?;
+        args.protocols.iter().try_for_each(|protocol| target.admit(*protocol)).map(|()| target)
+    };
+    urls.into_iter().map(find).collect()
+}
+
+fn browsers(args: &PageArgs) -> Result<Browsers> {
+    let mut found = Browsers { installed: IndexMap::new(), missing: IndexMap::new() };
+    let wanted: Vec<Browser> = match &args.browsers[..] {
+        [] => Browser::ALL.to_vec(),
+        named => named.iter().map(|browser| (*browser).into()).collect(),
+    };
+    for browser in wanted {
+        match browser.find() {
+            Ok(program) => {
+                found.installed.insert(browser, program);
+            }
+            Err(missing) if args.browsers.is_empty() => {
+                found.missing.insert(browser.token(), missing.to_string());
+            }
+            Err(missing) => return Err(Failure::failed(missing)),
+        }
+    }
+    if found.installed.is_empty() {
+        let reasons: Vec<_> = found.missing.into_values().collect();
+        return Err(Failure::failed(format!("no browser is installed.\n  {}", reasons.join("\n  "))));
+    }
+    Ok(found)
+}
+
+impl From<BrowserArg> for Browser {
+    fn from(browser: BrowserArg) -> Self {
+        match browser {
+            BrowserArg::Chromium => Self::Chromium,
+            BrowserArg::Firefox => Self::Firefox,
+        }
+    }
+}
+
+/// Every page in every browser over every protocol.
+fn cells(args: &PageArgs, targets: &[Target], browsers: &Browsers) -> Vec<Cell> {
+    let origins: Vec<_> = targets.iter().map(origin).collect();
+    let protocols: IndexSet<Protocol> = args.protocols.iter().copied().collect();
+    let mut cells = Vec::new();
+    for target in targets {
+        for (browser, program) in &browsers.installed {
+            for protocol in &protocols {
+                let page = Page {
+                    url: target.url.clone(),
+                    requests: args.expect,
+                    viewport: Viewport::DEFAULT,
+                    timeout: args.timeout.to_std(),
+                };
+                let setup = Setup {
+                    browser: *browser,
+                    program: program.clone(),
+                    protocol: *protocol,
+                    origins: origins.clone(),
+                    authority: args.ca.clone(),
+                };
+                cells.push(Cell { page, setup, loads: Vec::new() });
+            }
+        }
+    }
+    cells
+}
+
+fn origin(target: &Target) -> Origin {
+    let host = target.url.host_str().unwrap_or(&target.host).to_owned();
+    Origin { host, port: target.port, address: target.address }
+}
+
+/// Refuses more than a stranger may be sent.
+fn be_polite(args: &PageArgs, targets: &[Target], cells: &[Cell]) -> Result {
+    if args.i_may_load_these_hosts {
+        return Ok(());
+    }
+    for target in targets.iter().filter(|target| !target.address.is_loopback()) {
+        let of_host = cells.iter().filter(|cell| cell.page.url.host_str() == target.url.host_str()).count();
+        let loads = u64::try_from(of_host).unwrap_or(u64::MAX).saturating_mul(args.loads.into());
+        if loads > polite::LOADS.into() {
+            return Err(Failure::input(format!(
+                "{} would be loaded {loads} times ({of_host} combinations of page, browser and version, {} loads of each); a host \
+                 that is not yours gets at most {}. Lower --loads, or say --i-may-load-these-hosts",
+                target.host,
+                args.loads,
+                polite::LOADS
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Made before anything is loaded: to find out later that it cannot be written would waste the loads.
+fn create(path: &Path) -> Result<(PathBuf, File)> {
+    let file =
+        File::create(path).map_err(|error| Failure::input(format!("cannot create {}: {error}", path.display())))?;
+    Ok((path.to_owned(), file))
+}
+
+fn write_archive(path: &Path, file: &mut File, cells: &[Cell]) -> Result {
+    let loads =
+        || cells.iter().flat_map(|cell| cell.loads.iter().enumerate().map(move |(number, load)| (cell, number, load)));
+    let title = |(cell, number, _): &(&Cell, usize, _)| {
+        let Setup { browser, protocol, .. } = &cell.setup;
+        format!("{browser} {protocol} load {}: {}", number + 1, cell.page.url)
+    };
+    let titles: Vec<_> = loads().map(|load| title(&load)).collect();
+    let titled: Vec<_> = loads().zip(&titles).map(|((.., load), title)| Titled { title, load }).collect();
+    let archive = har(env!("CARGO_PKG_VERSION"), &titled);
+    let written = serde_json::to_writer_pretty(&mut *file, &archive).map_err(std::io::Error::from);
+    written
+        .and_then(|()| file.write_all(b"\n"))
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+}

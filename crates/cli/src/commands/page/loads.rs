@@ -1,0 +1,108 @@
+//! The loads of the command: one at a time, every cell once in each block, in random order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use wirelab_browser::{Browser, Load, Page, Session, Setup, Trouble};
+use wirelab_lab::Guard;
+use wirelab_model::outcome::Outcome;
+use wirelab_model::protocol::Protocol;
+
+use crate::args::PageArgs;
+use crate::pace::Pace;
+
+/// Failed loads after which a cell without a single sample is given up: neither its server nor the user should have to bear more.
+const GIVE_UP: usize = 2;
+
+/// A page in a browser over a protocol.
+pub struct Cell {
+    /// What is loaded.
+    pub page: Page,
+    /// In what.
+    pub setup: Setup,
+    /// What came of it, in the order of time.
+    pub loads: Vec<Load>,
+}
+
+impl Cell {
+    /// The loads that count.
+    pub fn samples(&self) -> usize {
+        self.loads.iter().filter(|load| load.outcome == Outcome::Ok).count()
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.loads.len() >= GIVE_UP && self.samples() == 0
+    }
+
+    fn key(&self) -> (Browser, Protocol) {
+        (self.setup.browser, self.setup.protocol)
+    }
+}
+
+/// Loads everything; gives the versions of the browsers.
+pub fn measure(
+    args: &PageArgs,
+    cells: &mut [Cell],
+    interval: Duration,
+    guard: &Arc<Guard>,
+    stop: &Arc<AtomicBool>,
+) -> IndexMap<Browser, String> {
+    let bar = progress(args, cells.len());
+    let mut pace = Pace::new(interval);
+    // One browser for each protocol: what forces it is said when a browser starts.
+    let mut running: HashMap<(Browser, Protocol), Session> = HashMap::new();
+    let mut versions = IndexMap::new();
+    for number in 0..args.loads {
+        for position in wirelab_browser::block(args.seed, number, cells.len()) {
+            let cell = &mut cells[position];
+            bar.inc(1);
+            if cell.is_given_up() {
+                continue;
+            }
+            bar.set_message(format!("{} {}", cell.setup.browser, cell.setup.protocol));
+            pace.wait(stop);
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let session = match running.remove(&cell.key()) {
+                Some(session) => Ok(session),
+                None => Session::start(cell.setup.clone(), guard, stop),
+            };
+            let loaded = session.and_then(|mut session| {
+                versions.entry(cell.setup.browser).or_insert_with(|| session.version().to_owned());
+                session.load(&cell.page).map(|load| (session, load))
+            });
+            pace.rest();
+            match loaded {
+                Ok((session, load)) => {
+                    cell.loads.push(load);
+                    if !args.fresh {
+                        running.insert(cell.key(), session);
+                    }
+                }
+                // What was cut short by Ctrl-C says nothing.
+                Err(Trouble::Stopped) => break,
+                // That browser is gone; the next load has a new one.
+                Err(Trouble::Failed { blame, reason }) => {
+                    cell.loads.push(Load::not_begun(Outcome::failed(blame, reason)));
+                }
+            }
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    versions
+}
+
+fn progress(args: &PageArgs, cells: usize) -> ProgressBar {
+    let target = if args.show.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(u64::from(args.loads) * cells as u64), target);
+    let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar:.cyan/dim} {eta} left {msg}");
+    bar.with_style(style.expect("the template is right").progress_chars("━━─"))
+}

@@ -1,0 +1,331 @@
+//! `wirelab page`: pages of built-in servers in the browsers that are installed here.
+
+#[path = "support/pages.rs"]
+mod pages;
+#[path = "support/servers.rs"]
+mod servers;
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use pages::{REQUESTS, write_document, write_page};
+use serde_json::Value;
+use servers::{Builtin, Conduct, Hostile, Place, Serve, interrupt, serve};
+use support::{Said, eventually, processes, said, wirelab};
+use wirelab_model::protocol::Protocol;
+
+/// The browsers that can be tested; says of each other one why not.
+fn browsers() -> Vec<&'static str> {
+    let certutil = Command::new("certutil").arg("-H").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if certutil.is_err() {
+        eprintln!("NOT tested: certutil is not installed, so no browser trusts the tests' certificates");
+        return Vec::new();
+    }
+    let is_there = |browser: &wirelab_browser::Browser| match browser.find() {
+        Ok(_) => true,
+        Err(missing) => {
+            eprintln!("NOT tested: {missing}");
+            false
+        }
+    };
+    wirelab_browser::Browser::ALL.into_iter().filter(is_there).map(wirelab_browser::Browser::token).collect()
+}
+
+/// Certificates, and a document root with the page of fifty images.
+fn site() -> (Place, PathBuf) {
+    let place = Place::new();
+    let root = place.path("root");
+    fs::create_dir(&root).unwrap();
+    write_page(&root);
+    (place, root)
+}
+
+/// The command, with folders for temporary files below the place, so that what is left behind is seen.
+fn page_command(place: &Place, port: u16, path: &str, args: &[&str]) -> Command {
+    let url = format!("https://localhost:{port}/{path}");
+    let mut command = wirelab(place.folder(), &[&["page", &url, "--ca", "ca.pem", "--quiet"], args].concat());
+    command.env("TMPDIR", place.folder());
+    command
+}
+
+#[track_caller]
+fn page(place: &Place, port: u16, path: &str, args: &[&str]) -> Said {
+    said(page_command(place, port, path, args).output().unwrap())
+}
+
+#[track_caller]
+fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("not JSON ({error}):\n{}\n{}", said.out, said.err))
+}
+
+/// The only load of the only cell.
+#[track_caller]
+fn only_load(said: &Said) -> Value {
+    let found = json(said);
+    let [cell] = &found["cells"].as_array().unwrap()[..] else { panic!("{found}") };
+    let [load] = &cell["loads"].as_array().unwrap()[..] else { panic!("{cell}") };
+    load.clone()
+}
+
+/// Demands that a load failed by this blame, with these words.
+#[track_caller]
+fn assert_blamed(load: &Value, blame: &str, words: &[&str]) {
+    assert_eq!((&load["outcome"], &load["blame"]), (&"failed".into(), &blame.into()), "{load}");
+    let reason = load["reason"].as_str().unwrap();
+    for word in words {
+        assert!(reason.contains(word), "`{word}` is missing in: {reason}");
+    }
+    assert_eq!(load["values"], serde_json::json!({}), "what is no sample has no values");
+}
+
+/// What is left of browsers in a place.
+fn left(place: &Place) -> Vec<PathBuf> {
+    let entries = fs::read_dir(place.folder()).unwrap().map(|entry| entry.unwrap().path());
+    let is_left = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        ["wirelab-", "org.chromium", "com.google", "rust_mozprofile", "mozilla_"]
+            .iter()
+            .any(|begin| name.starts_with(begin))
+    };
+    entries.filter(is_left).collect()
+}
+
+#[track_caller]
+fn assert_nothing_left(place: &Place) {
+    let mark = place.folder().to_string_lossy().into_owned();
+    let is_browser =
+        |pid: &u32| !fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().contains("endpoint");
+    eventually("the end of every browser", || !processes(&mark).iter().any(is_browser));
+    eventually("the removal of every profile", || left(place).is_empty());
+}
+
+/// Checks a sample of the page of fifty images, resource by resource.
+#[track_caller]
+fn assert_is_whole(load: &Value, protocol: Protocol, most_connections: u64) {
+    let right = protocol.alpn().unwrap();
+    assert_eq!(load["outcome"], "ok", "{protocol}: {} {}", load["blame"], load["reason"]);
+    assert_eq!(load["warnings"], serde_json::json!([]));
+    let resources = load["resources"].as_array().unwrap();
+    assert_eq!(resources.len(), REQUESTS as usize);
+    for resource in resources {
+        assert_eq!(resource["status"], 200, "{resource}");
+        assert_eq!((&resource["protocol"], &resource["page_protocol"]), (&right.into(), &right.into()), "{resource}");
+        assert!(resource["end_ms"].as_f64() >= resource["start_ms"].as_f64(), "{resource}");
+        assert!(resource["received"].as_u64().unwrap() > 0, "{resource}");
+    }
+    let opened = resources.iter().filter(|resource| resource["connect_ms"].is_number()).count();
+    assert!(opened >= 1, "a cold load opens a connection");
+    let hosts = load["hosts"].as_object().unwrap();
+    let [used] = hosts.values().collect::<Vec<_>>()[..] else { panic!("{hosts:?}") };
+    let connections = used["connections"].as_u64().unwrap();
+    assert!((1..=most_connections).contains(&connections), "{connections} connections over {protocol}");
+    assert_eq!(load["values"]["connections"].as_f64(), Some(connections as f64));
+    let value =
+        |name: &str| load["values"][name].as_f64().unwrap_or_else(|| panic!("{name}: {}", load["values"][name]));
+    // 50 images of 3 KB of noise each.
+    assert!(value("received") > 150_000.0 && value("header_bytes") > 0.0, "{}", load["values"]);
+    assert!(value("first_paint") > 0.0 && value("largest_paint") >= value("first_paint"));
+    assert!(value("content_loaded") <= value("onload") && value("net") > 0.0);
+}
+
+/// All three versions of a browser: every resource over the one that was forced, six connections at most or one.
+#[track_caller]
+fn check_versions(browser: &str) {
+    let (place, root) = site();
+    let (tcp, udp) = Builtin::side_by_side_with(&place, Serve { root: Some(&root), ..serve(Protocol::H1) });
+    let h2 = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
+    let expect = REQUESTS.to_string();
+    let common = ["--browsers", browser, "--expect", &expect, "--json", "--har", "loads.har"];
+    let both = page(&place, tcp.port, "index.html", &[&common[..], &["--protocols", "h1,h3", "--loads", "2"]].concat());
+    let both = json(&both.with_status(0));
+    for (number, protocol, connections) in [(0, Protocol::H1, 6), (1, Protocol::H3, 1)] {
+        let cell = &both["cells"][number];
+        assert_eq!((&cell["protocol"], &cell["samples"]), (&protocol.token().into(), &2.into()));
+        assert_eq!(cell["browser"], browser);
+        assert!(
+            cell["version"].as_str().unwrap().starts_with(|first: char| first.is_ascii_digit()),
+            "{}",
+            cell["version"]
+        );
+        for load in cell["loads"].as_array().unwrap() {
+            assert_is_whole(load, protocol, connections);
+        }
+        let onload = &cell["summary"]["onload"];
+        assert!(
+            onload["min"].as_f64() <= onload["median"].as_f64() && onload["median"].as_f64() <= onload["max"].as_f64()
+        );
+    }
+    let archive: Value = serde_json::from_str(&fs::read_to_string(place.path("loads.har")).unwrap()).unwrap();
+    assert_eq!(archive["log"]["pages"].as_array().unwrap().len(), 4);
+    assert_eq!(archive["log"]["entries"].as_array().unwrap().len(), 4 * REQUESTS as usize);
+
+    let alone =
+        page(&place, h2.port, "index.html", &[&common[..], &["--protocols", "h2", "--loads", "1", "--fresh"]].concat());
+    assert_is_whole(&only_load(&alone.with_status(0)), Protocol::H2, 1);
+    assert_nothing_left(&place);
+    // The servers saw what the browsers say, and nothing else.
+    assert_eq!(
+        (tcp.stop(), udp.stop(), h2.stop()),
+        (2 * u64::from(REQUESTS), 2 * u64::from(REQUESTS), REQUESTS.into())
+    );
+}
+
+#[test]
+fn chromium_loads_every_resource_over_the_version_that_was_forced() {
+    if browsers().contains(&"chromium") {
+        check_versions("chromium");
+    }
+}
+
+#[test]
+fn firefox_loads_every_resource_over_the_version_that_was_forced() {
+    if browsers().contains(&"firefox") {
+        check_versions("firefox");
+    }
+}
+
+#[test]
+fn a_server_that_refuses_a_version_fails_the_load_and_is_blamed() {
+    for browser in browsers() {
+        let (place, root) = site();
+        // TCP only: nobody listens at the UDP port.
+        let h2 = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
+        let h1 = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H1) });
+        let once = |protocol| ["--browsers", browser, "--protocols", protocol, "--loads", "1", "--json"];
+        let no_h3 =
+            page(&place, h2.port, "index.html", &once("h3")).with_status(1).complains(&["no load gave a sample"]);
+        assert_blamed(&only_load(&no_h3), "server", &["HTTP/3", "UDP port"]);
+        // It falls back silently, which is what every load is checked for.
+        let no_h2 = page(&place, h1.port, "index.html", &once("h2")).with_status(1);
+        assert_blamed(&only_load(&no_h2), "server", &["53 of 53", "http/1.1", "HTTP/2 was forced"]);
+        assert_nothing_left(&place);
+    }
+}
+
+#[test]
+fn pages_that_never_load_miss_something_or_lead_elsewhere_say_so() {
+    for browser in browsers() {
+        let (place, root) = site();
+        write_document(&root, "endless.html", "<img src=\"images/00.png\"><img src=\"/delay/600000000\">");
+        write_document(&root, "gap.html", "<p>text</p><img src=\"missing.png\" alt=\"\">");
+        let server = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
+        let once = ["--browsers", browser, "--protocols", "h2", "--loads", "1"];
+        let load = |path: &str, more: &[&str]| page(&place, server.port, path, &[&once[..], more].concat());
+
+        let endless = load("endless.html", &["--json", "--timeout", "3 s"]).with_status(1);
+        assert_blamed(&only_load(&endless), "server", &["timed out", "3s", "/delay/600000000"]);
+        let gap = only_load(&load("gap.html", &["--json"]).with_status(0));
+        assert_eq!(gap["outcome"], "ok", "{gap}");
+        let warning = gap["warnings"][0].as_str().unwrap();
+        assert!(warning.contains("missing.png answers 404"), "{warning}");
+        let gone = load("nowhere.html", &["--json"]).with_status(1);
+        assert_blamed(&only_load(&gone), "server", &["answers 404"]);
+        let other = load("gap.html", &["--json", "--expect", "3"]).with_status(1);
+        assert_blamed(&only_load(&other), "server", &["4 requests where 3 were expected"]);
+        let text = load("gap.html", &[]).with_status(0).out;
+        for words in ["HTTP/2", "1 of 1", "Largest contentful paint", "Connections", "missing.png answers 404"] {
+            assert!(text.contains(words), "`{words}` is missing in:\n{text}");
+        }
+
+        let elsewhere = Hostile::secure(&place, "good", Conduct::redirect());
+        let away =
+            page(&place, elsewhere.port, "", &["--browsers", browser, "--protocols", "h1", "--loads", "1", "--json"]);
+        assert_blamed(&only_load(&away.with_status(1)), "server", &["https://elsewhere.example/page", "give that URL"]);
+        assert_nothing_left(&place);
+    }
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_blamed_with_the_remedy() {
+    for browser in browsers() {
+        let (place, root) = site();
+        place.stranger("other");
+        for protocol in [Protocol::H2, Protocol::H3] {
+            let server = Builtin::start(&place, Serve { root: Some(&root), ..serve(protocol) });
+            let args =
+                ["--ca", "other.pem", "--browsers", browser, "--protocols", protocol.token(), "--loads", "1", "--json"];
+            let url = format!("https://localhost:{}/index.html", server.port);
+            let refused =
+                support::run(place.folder(), &[&["page", &url, "--quiet"], &args[..]].concat()).with_status(1);
+            let load = only_load(&refused);
+            assert_eq!((&load["outcome"], &load["blame"]), (&"failed".into(), &"server".into()), "{load}");
+            if protocol == Protocol::H2 {
+                assert_blamed(&load, "server", &["--ca FILE"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_after_an_interruption_or_a_kill() {
+    for browser in browsers() {
+        let (place, root) = site();
+        let server = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
+        for signal in ["INT", "KILL"] {
+            let args = ["--browsers", browser, "--protocols", "h2", "--loads", "1000", "--json"];
+            let mut command = page_command(&place, server.port, "index.html", &args);
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            eventually("a profile", || !left(&place).is_empty());
+            let mark = left(&place)[0].to_string_lossy().into_owned();
+            eventually("a process", || !processes(&mark).is_empty());
+            if signal == "INT" {
+                interrupt(&child);
+                said(child.wait_with_output().unwrap()).with_status(130).complains(&["interrupted"]);
+                assert!(processes(&mark).is_empty() && left(&place).is_empty(), "{:?}", left(&place));
+            } else {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                assert_nothing_left(&place);
+            }
+        }
+    }
+}
+
+#[test]
+fn browsers_that_are_missing_or_do_not_start_are_named_with_a_remedy() {
+    let place = Place::new();
+    let run = |programs: &[(&str, &Path)], args: &[&str]| {
+        let mut command = page_command(&place, servers::closed_port(), "", args);
+        command.envs(programs.iter().copied());
+        said(command.output().unwrap())
+    };
+    let nowhere = Path::new("/nowhere/browser");
+    run(&[("WIRELAB_FIREFOX", nowhere)], &["--browsers", "firefox"]).with_status(1).complains(&[
+        "Firefox is not installed",
+        "/nowhere/browser",
+        "apt-get install firefox-esr",
+    ]);
+    run(&[("WIRELAB_FIREFOX", nowhere), ("WIRELAB_CHROMIUM", nowhere)], &[]).with_status(1).complains(&[
+        "no browser is installed",
+        "apt-get install chromium",
+        "apt-get install firefox-esr",
+    ]);
+    if browsers().is_empty() {
+        return;
+    }
+    // Programs that are no browsers: one ends at once.
+    let args = ["--browsers", "chromium", "--protocols", "h2", "--loads", "1", "--json"];
+    let ended = run(&[("WIRELAB_CHROMIUM", Path::new("/bin/false"))], &args).with_status(1);
+    assert_blamed(&only_load(&ended), "client", &["ended before it was ready", "exit status 1"]);
+    assert_nothing_left(&place);
+}
+
+#[test]
+fn wrong_input_is_answered_before_anything_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = |args: &[&str], words: &[&str]| {
+        support::run(folder.path(), &[&["page"], args].concat()).with_status(2).complains(words);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "something was written");
+    };
+    wrong(&["http://localhost/"], &["https://"]);
+    wrong(&["https://localhost/", "--protocols", "h2c"], &["h1, h2 or h3"]);
+    wrong(&["https://localhost/", "--browsers", "chromum"], &["chromium"]);
+    wrong(&["https://localhost/", "--ca", "nowhere.pem"], &["nowhere.pem"]);
+    // Politeness is counted before anything is sent.
+    if !browsers().is_empty() {
+        let one = ["https://192.0.2.1/", "--har", "loads.har"];
+        wrong(&[&one[..], &["--loads", "31"]].concat(), &["192.0.2.1", "at most 30", "--i-may-load-these-hosts"]);
+    }
+}
