@@ -33,6 +33,7 @@ mod given_up;
 pub mod journal;
 pub mod pki;
 mod player;
+mod preparation;
 mod progress;
 mod results;
 mod run;
@@ -43,6 +44,7 @@ mod trial;
 mod verify;
 
 pub use error::RunError;
+pub use preparation::PREPARATION_METRICS;
 pub use progress::{Phase, Progress};
 pub use run::{Create, Run};
 pub use trial::Limits;

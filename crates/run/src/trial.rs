@@ -25,6 +25,7 @@ use crate::error::RunError;
 use crate::folder::{self, Folder};
 use crate::journal::timestamp;
 use crate::player::{Cut, Player};
+use crate::preparation::{PREPARATION_METRICS, Preparation, Step};
 use crate::results::{self, Results};
 use crate::spec::{self, Files};
 use crate::{samples, verify};
@@ -75,6 +76,7 @@ pub(crate) struct Bench<'a> {
 struct Facts {
     server: Configured,
     client: Configured,
+    preparation: Preparation,
     window_ns: u64,
     /// What the endpoints report of their transport.
     server_transport: Option<Box<TransportReport>>,
@@ -161,6 +163,7 @@ impl Bench<'_> {
         for observer in &mut observers {
             values.extend(observer.values(&window));
         }
+        values.extend(facts.preparation.values());
         if cell.job.site.is_some() {
             not_ours(&mut values);
         }
@@ -188,6 +191,7 @@ impl Bench<'_> {
         self.lab.begin_trial(trial, job).map_err(of_lab)?;
 
         let attempt = "starting";
+        let begun = Instant::now();
         let mut servers = Vec::new();
         for (number, address) in (0..).zip(&addresses.servers) {
             let server = self.endpoint(&job.server)?;
@@ -211,6 +215,7 @@ impl Bench<'_> {
                 }
                 other => return Err(server.unexpected(&other, attempt)),
             }
+            facts.preparation.took(Step::StartServer, begun, server.pid());
         }
         let port = match &job.site {
             Some(site) => {
@@ -227,14 +232,17 @@ impl Bench<'_> {
         spec::write(&client_spec, &of_client)?;
         let log = self.folder.log(trial, CLIENT_LOG);
         let launch = Launch { role: Role::Client, number: 0, endpoint: &client, job, spec: &client_spec, log: &log };
+        let begun = Instant::now();
         let mut client = Player::start(self.lab, &launch)?;
         match client.wait(attempt, limits.startup, &mut servers, stop)? {
             Event::Ready { configured, .. } => facts.client.extend(configured),
             other => return Err(client.unexpected(&other, attempt)),
         }
+        facts.preparation.took(Step::StartClient, begun, client.pid());
 
         self.prepare(trial, job, observers);
         self.keep_distance(job)?;
+        let begun = Instant::now();
         client.send(Command::Go)?;
         let attempt = "making the check request and warming up";
         let request = Duration::from_nanos(job.timeouts.connect_ns.saturating_add(job.timeouts.request_ns));
@@ -243,6 +251,7 @@ impl Bench<'_> {
             Event::Warm => {}
             other => return Err(client.unexpected(&other, attempt)),
         }
+        facts.preparation.took(Step::WarmUp, begun, client.pid());
 
         self.keep_distance(job)?;
         let pids = servers.iter().map(Player::pid).collect();
@@ -395,7 +404,8 @@ struct LabOf {
 
 /// Nobody can look into a server that is not ours, whatever an observer says.
 fn not_ours(values: &mut Values) {
-    let metrics = wirelab_observe::metrics().into_iter().chain(wirelab_stats::TRANSPORT_METRICS);
+    let metrics =
+        wirelab_observe::metrics().into_iter().chain(wirelab_stats::TRANSPORT_METRICS).chain(&PREPARATION_METRICS);
     for metric in metrics.filter(|metric| metric.side == Side::Server) {
         if let Some(value) = values.get_mut(metric.name) {
             *value = Value::missing("the server is not ours");

@@ -129,5 +129,9 @@ fn list(as_json: bool) -> Result {
     for metric in wirelab_stats::TRANSPORT_METRICS {
         let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);
     }
+    text.push_str("\nFrom before the window\n");
+    for metric in &wirelab_run::PREPARATION_METRICS {
+        let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);
+    }
     print(&text)
 }

@@ -62,7 +62,11 @@ fn text(name: &str) -> Result<String> {
 /// Every metric that a study may compare.
 pub fn metrics() -> Vec<&'static Metric> {
     let of_endpoints = wirelab_stats::METRICS.iter().chain(wirelab_stats::TRANSPORT_METRICS);
-    of_endpoints.chain(wirelab_observe::metrics()).chain(&wirelab_lab::METRICS).collect()
+    of_endpoints
+        .chain(&wirelab_run::PREPARATION_METRICS)
+        .chain(wirelab_observe::metrics())
+        .chain(&wirelab_lab::METRICS)
+        .collect()
 }
 
 impl Source {

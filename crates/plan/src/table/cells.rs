@@ -61,8 +61,9 @@ pub(super) fn cells(sheet: &Sheet, columns: &Columns) -> Result<Cells, StudyErro
     }
     let mut left_out = Vec::new();
     if skipped > 0 {
-        let value =
-            |(column, values): &(usize, Vec<String>)| format!("`{}` is {}", sheet.names()[*column], values.join(" or "));
+        let value = |(column, values): &(usize, Vec<String>)| {
+            format!("`{}` is {}", sheet.names()[*column], values.join(" or "))
+        };
         let words = columns.skip.iter().map(value).collect::<Vec<_>>().join(", or ");
         left_out.push(format!("{skipped} {} in which {words}.", if skipped == 1 { "row" } else { "rows" }));
     }

@@ -1,0 +1,71 @@
+//! How long a trial takes before its window opens. Runtimes that compile while they run need that time to become as fast as they
+//! get; what it took is told, not hidden.
+
+use std::time::{Duration, Instant};
+
+use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+
+/// The declarations, in the order in which a trial goes through them.
+pub static PREPARATION_METRICS: [Metric; 3] = [
+    time(
+        "start_server",
+        "Start-up, server",
+        Side::Server,
+        "From the start of the server's process to its `ready`; of several, from the start of the first to the last one's.",
+    ),
+    time("start_client", "Start-up, client", Side::Client, "From the start of the client's process to its `ready`."),
+    time(
+        "warm_up_time",
+        "Check and warm-up",
+        Side::Client,
+        "From the word that the client may send to its `warm`: the check request, and the requests of `warm_up`, which do not count.",
+    ),
+];
+
+const fn time(name: &'static str, title: &'static str, side: Side, meaning: &'static str) -> Metric {
+    let (unit, better, vantage) = (Unit::Nanoseconds, Better::Lower, "wirelab's own monotonic clock");
+    Metric { name, title, unit, side, vantage, better, meaning }
+}
+
+/// The times of a trial so far.
+#[derive(Debug, Default)]
+pub(crate) struct Preparation([Option<Duration>; 3]);
+
+/// What a time is of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step {
+    StartServer,
+    StartClient,
+    WarmUp,
+}
+
+impl Preparation {
+    /// A step has been gone through since then. A process without a number is not on this machine, or none at all: how long a word
+    /// takes to it and back is no time of its own.
+    pub(crate) fn took(&mut self, step: Step, since: Instant, pid: Option<u32>) {
+        self.0[step as usize] = pid.map(|_| since.elapsed());
+    }
+
+    pub(crate) fn values(&self) -> Values {
+        let value = |time: &Option<Duration>| match time {
+            Some(time) => Value::Measured(time.as_nanos() as f64),
+            None => Value::missing("not a process of this machine"),
+        };
+        PREPARATION_METRICS.iter().zip(&self.0).map(|(metric, time)| (metric.name.to_owned(), value(time))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_time_stands_under_its_name_and_what_is_not_there_is_not_0() {
+        let mut preparation = Preparation::default();
+        preparation.took(Step::StartClient, Instant::now(), Some(1));
+        preparation.took(Step::WarmUp, Instant::now(), None);
+        let values = preparation.values();
+        let is_there = |name: &str| values[name].number().is_some();
+        assert_eq!(["start_server", "start_client", "warm_up_time"].map(is_there), [false, true, false]);
+    }
+}
