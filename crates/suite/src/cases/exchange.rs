@@ -5,6 +5,7 @@ use wirelab_model::endpoint::Role as Abilities;
 use wirelab_model::heron;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
+use wirelab_model::sample::Sample;
 use wirelab_model::spec::{ClientSpec, Feature};
 
 use crate::case::Case;
@@ -118,9 +119,13 @@ fn answers(stage: &Stage, protocol: Protocol, (feature, path): (Feature, &str), 
         Answer::Error(ErrorKind::Status, message) if message.contains(&told) => None,
         Answer::Went(_) => {
             let all = conversation::samples(&spec.results)?;
-            let statuses: Vec<_> = all.iter().map(|sample| sample.status).collect();
-            (statuses.is_empty() || statuses.iter().any(|status| *status != Some(wanted)))
-                .then(|| format!("the statuses are {statuses:?}"))
+            // A call of gRPC has no status of its own in a record, and which one it was is in the client's log alone.
+            let right = |sample: &Sample| match protocol.is_grpc() {
+                true => sample.error == Some(ErrorKind::Status),
+                false => sample.status == Some(wanted),
+            };
+            let answers: Vec<_> = all.iter().map(|sample| (sample.status, sample.error)).collect();
+            (all.is_empty() || !all.iter().all(right)).then(|| format!("statuses and errors are {answers:?}"))
         }
         other => Some(other.words()),
     };

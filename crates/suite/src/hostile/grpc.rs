@@ -21,6 +21,11 @@ impl Dialect for Grpc {
         // A literal field without indexing, whose name is entry 8 (:status) of the static table, and one with a name of its own.
         let mut block = vec![0x08, 3];
         block.extend_from_slice(status.to_string().as_bytes());
+        if status != 200 {
+            // As a proxy does whose server is not there: a server of gRPC itself always says 200.
+            field(&mut block, "content-type", "text/plain");
+            return self.0.write(stream, HEADERS, END_HEADERS | END_STREAM, &block);
+        }
         field(&mut block, "content-type", "application/grpc");
         self.0.write(stream, HEADERS, END_HEADERS, &block)?;
         let answer = heron::answer(Protocol::Grpc, heron::NUMBER);
