@@ -1,8 +1,13 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build test test-endpoints setup lint unit calibration bench-peers chart power clean
+.PHONY: help quick build test test-endpoints setup lint unit image cluster cluster-check cluster-down test-cluster calibration \
+	bench-peers chart power clean
 
 CARGO ?= cargo
 WIRELAB := target/release/wirelab
+IMAGE := target/image/wirelab.tar
+# Of the test cluster (docs/cluster.md).
+NODES ?= 2
+PROXY ?= nftables
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +43,27 @@ test-endpoints: build ## unit tests of the endpoints in other languages; install
 	$(WIRELAB) endpoints install --all || echo "some could not be installed; the table says which"
 	$(WIRELAB) endpoints check --all || echo "some do not keep the contract; the table says which"
 	$(WIRELAB) endpoints list --markdown > docs/endpoints-table.md
+
+# The flags are those of the last step, linking, so nothing but the program itself is built again.
+image: ## the container image, as an archive that container engines load, made without one: target/image/wirelab.tar
+	$(CARGO) rustc --release --locked -p wirelab --bin wirelab -- -C target-feature=+crt-static -C strip=debuginfo
+	mkdir -p target/image/context
+	cp $(WIRELAB) deploy/nsswitch.conf target/image/context/
+	deploy/archive.py deploy/Containerfile target/image/context localhost/wirelab:dev $(IMAGE)
+
+cluster: cluster-check image ## a Kubernetes cluster on this machine, for tests, with the image (root; NODES=3, PROXY=iptables; docs/cluster.md)
+	@tests/cluster/cluster.sh up --nodes $(NODES) --proxy $(PROXY) --image $(IMAGE)
+
+cluster-check:
+	@tests/cluster/cluster.sh check
+
+cluster-down: ## remove every trace of that cluster
+	@tests/cluster/cluster.sh down
+
+test-cluster: ## the tests that need such a cluster (root; installs what it needs; builds Kubernetes the first time)
+	@tests/setup.sh cluster
+	$(MAKE) image
+	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked -p wirelab --test cluster --test kubernetes -- --ignored --nocapture
 
 calibration: build ## every client kind and protocol against known delays of 1, 10 and 100 ms (about seven minutes)
 	$(WIRELAB) run tests/calibration/study.toml --out wirelab-runs/calibration

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond a Rust toolchain: a C compiler (for ring), python3 (for the endpoints in Python), the web
-# servers that are endpoints, strace (to count the same system calls in another way), and the browsers. On Debian and Ubuntu,
-# with root, it installs packages; otherwise it names what is missing.
+# servers that are endpoints, strace (to count the same system calls in another way), and the browsers; `tests/setup.sh cluster` also
+# what the test cluster needs. On Debian and Ubuntu, with root, it installs packages; otherwise it names what is missing.
 set -euo pipefail
 
 # Debian starts a service when it is installed, unless this program forbids it, and at every boot. The tests start their own
@@ -15,9 +15,11 @@ install_packages() {
   fi
   apt-get update -q
   DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
-  if [[ " $* " == *" nginx "* ]] && [ -d /run/systemd/system ]; then
-    systemctl disable nginx
-  fi
+  for service in nginx containerd; do
+    if [[ " $* " == *" $service "* ]] && [ -d /run/systemd/system ]; then
+      systemctl disable "$service"
+    fi
+  done
 }
 
 # Servers are in a folder that is not on every user's path.
@@ -36,6 +38,10 @@ command -v chromium >/dev/null || packages+=(chromium)
 command -v firefox-esr >/dev/null || packages+=(firefox-esr)
 command -v certutil >/dev/null || packages+=(libnss3-tools) # makes both browsers trust the tests' certificates
 has_server apache2 || packages+=(apache2-bin) # the program and its modules, without the service
+if [ "${1:-}" = cluster ]; then
+  # Word by word: names of packages.
+  packages+=($("$(dirname "$0")/cluster/missing-packages.sh"))
+fi
 if [ ${#packages[@]} -gt 0 ]; then
   if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
     echo "missing: ${packages[*]}. Remedy: sudo apt-get install ${packages[*]}" >&2

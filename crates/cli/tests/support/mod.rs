@@ -78,8 +78,14 @@ pub fn processes(word: &str) -> Vec<u32> {
 
 /// Waits, bounded, until `holds`.
 #[track_caller]
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
+    eventually_within(Duration::from_secs(30), what, holds);
+}
+
+/// Waits until `holds`, at most this long.
+#[track_caller]
+pub fn eventually_within(patience: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + patience;
     while !holds() {
         assert!(Instant::now() < deadline, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(5));
