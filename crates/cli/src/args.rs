@@ -46,7 +46,7 @@ pub enum Command {
     Studies(StudiesArgs),
     /// List endpoints, or check that one keeps the contract
     Endpoints(EndpointsArgs),
-    /// List labs and observers, or measure what links really do
+    /// List labs and observers, measure what links really do, or clean up in a cluster
     Labs(LabsArgs),
     /// Say what this machine can and cannot measure, with the remedy for each
     Doctor(DoctorArgs),
@@ -65,6 +65,13 @@ pub enum Command {
     /// Look at the network of a run from within (internal)
     #[command(hide = true)]
     Witness,
+    /// Work in a pod of a run (internal)
+    #[command(hide = true)]
+    Agent {
+        /// What to do
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
 }
 
 /// Arguments of `run`.
@@ -584,7 +591,9 @@ pub enum SetName {
   wirelab labs                                  the list
   wirelab labs measure                          every link that has a name
   wirelab labs measure --set placement=home --set bandwidth='10 Mbit/s,50 Mbit/s'
-  wirelab labs measure conditions               the links of a study")]
+  wirelab labs measure conditions               the links of a study
+  wirelab labs rbac | kubectl apply -f -        the rights that the lab kubernetes needs
+  wirelab labs clean --dry-run                  what killed runs left in the cluster")]
 pub struct LabsArgs {
     /// What to do; default: list
     #[command(subcommand)]
@@ -609,6 +618,18 @@ pub enum LabsCommand {
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
         times: u32,
     },
+    /// Remove what runs that were killed left in the cluster of the kubeconfig: namespaces with wirelab's labels whose run has
+    /// ended
+    Clean {
+        /// List them, and remove nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Remove those of other machines as well: whether their runs go on cannot be told from here
+        #[arg(long)]
+        other_machines: bool,
+    },
+    /// Print the rights that the lab kubernetes needs, and no others, as a ClusterRole in YAML
+    Rbac,
 }
 
 /// Arguments of `doctor`.

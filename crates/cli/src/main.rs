@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Guard => return commands::endpoint::guard(),
         Command::Fabric => return commands::endpoint::fabric(),
         Command::Witness => return commands::endpoint::witness(),
+        Command::Agent { words } => return commands::endpoint::agent(&words),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,6 +9,7 @@ pub mod fake;
 mod folder;
 pub mod guard;
 pub mod internet;
+pub mod kubernetes;
 mod lines;
 mod log;
 pub mod loopback;
@@ -21,6 +22,7 @@ mod reap;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use wirelab_model::endpoint::Endpoint;
@@ -37,6 +39,7 @@ pub use fake::Fake;
 pub use folder::Folder;
 pub use guard::Guard;
 pub use internet::Internet;
+pub use kubernetes::Kubernetes;
 pub use loopback::Loopback;
 pub use netns::Netns;
 pub use netns::metrics::METRICS;
@@ -52,7 +55,24 @@ pub trait Lab: Send {
     /// What a report must say of every run in this lab.
     fn warnings(&self) -> Vec<Warning>;
 
-    /// The addresses of a trial: those that the servers bind and the one that the client connects to.
+    /// Whether the lab can be what a job says. Asked before anything is made.
+    ///
+    /// # Errors
+    /// If it cannot; the message says what to change.
+    fn check(&self, job: &Job) -> Result<(), LabError> {
+        self.addresses(job).map(drop)
+    }
+
+    /// A session is about to begin. Labs that make what a trial needs when it begins do nothing.
+    ///
+    /// # Errors
+    /// If the place cannot be made, or `stop` was raised meanwhile.
+    fn prepare(&mut self, _preparation: &Preparation<'_>) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    /// The addresses of a trial: those that the servers bind and the one that the client connects to. They may change when it
+    /// begins.
     ///
     /// # Errors
     /// If the lab has no such placement; the message names those that it has.
@@ -102,6 +122,17 @@ pub trait Lab: Send {
     /// # Errors
     /// If the process cannot be started.
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError>;
+}
+
+/// What a session is going to need.
+#[derive(Debug, Clone, Copy)]
+pub struct Preparation<'a> {
+    /// What its trials do.
+    pub jobs: &'a [&'a Job],
+    /// The run's folder, absolute: whatever specs name is below it.
+    pub folder: &'a Path,
+    /// Raised when the user wants to stop.
+    pub stop: &'a AtomicBool,
 }
 
 /// The addresses of a trial.
@@ -220,6 +251,8 @@ pub enum ExitStatus {
     Signal(i32),
     /// It did not end by itself in time, and was killed.
     Killed,
+    /// Nobody knows: the place that it ran in was lost first. The last words say how.
+    Lost,
 }
 
 /// What a lab could not do; the text names the attempt and the remedy.

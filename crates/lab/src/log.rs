@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::ChildStderr;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -38,7 +37,7 @@ impl Log {
     }
 
     /// Begins to read, in a thread that ends with the stream.
-    pub fn follow(stderr: ChildStderr, file: Option<File>) -> Self {
+    pub fn follow(stderr: impl Read + Send + 'static, file: Option<File>) -> Self {
         let tail = Arc::new(Mutex::new(VecDeque::new()));
         let (running, ended) = channel();
         let thread_tail = Arc::clone(&tail);

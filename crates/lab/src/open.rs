@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::fake::{self, Fake, Script};
 use crate::internet::{self, Internet};
+use crate::kubernetes::{self, Kubernetes};
 use crate::loopback::{self, Loopback};
 use crate::netns::{self, Netns};
 use crate::{Lab, LabError};
@@ -20,7 +21,7 @@ pub struct LabInfo {
 }
 
 /// Every lab.
-pub const LABS: &[LabInfo] = &[loopback::INFO, netns::INFO, internet::INFO, fake::INFO];
+pub const LABS: &[LabInfo] = &[loopback::INFO, netns::INFO, kubernetes::INFO, internet::INFO, fake::INFO];
 
 /// Opens a lab. `program` is wirelab's own file, which becomes the guard of labs with processes.
 ///
@@ -31,6 +32,8 @@ pub fn open(name: &str, program: &Path) -> Result<Box<dyn Lab>, LabError> {
         Ok(Box::new(Loopback::start(program)?))
     } else if name == netns::INFO.name {
         Ok(Box::new(Netns::start(program)?))
+    } else if name == kubernetes::INFO.name {
+        Ok(Box::new(Kubernetes::start(program)?))
     } else if name == internet::INFO.name {
         Ok(Box::new(Internet::start(program)?))
     } else if name == fake::INFO.name {
@@ -59,8 +62,8 @@ mod tests {
         let refusal = |name| open(name, Path::new("/nowhere")).err().unwrap().to_string();
         assert_eq!(
             refusal("loopbak"),
-            "there is no lab `loopbak`, did you mean `loopback`; the labs are loopback, netns, internet, fake"
+            "there is no lab `loopbak`, did you mean `loopback`; the labs are loopback, netns, kubernetes, internet, fake"
         );
-        assert_eq!(refusal("xyz"), "there is no lab `xyz`; the labs are loopback, netns, internet, fake");
+        assert_eq!(refusal("xyz"), "there is no lab `xyz`; the labs are loopback, netns, kubernetes, internet, fake");
     }
 }

@@ -33,6 +33,12 @@ pub enum Address {
     Headless,
 }
 
+/// The lab in which hosts are pods of a real cluster, so that this is its default: pods, on one node.
+pub const CLUSTER_LAB: &str = "kubernetes";
+
+/// The placements of pods in a real cluster: the servers seen from the client.
+pub const PLACEMENTS: [&str; 3] = ["same-node", "same-zone", "other-zone"];
+
 /// The name that the server of a trial has; that of all servers, where the client connects to a name.
 pub const SERVER_NAME: &str = "wirelab.test";
 

@@ -34,7 +34,9 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     /// Where client and server run, in the lab's words. In the lab `netns` it is the link between them, by the name of a
-    /// preset (`wirelab labs` lists them), which the ten keys from `round_trip` on change. Default: `local`, which has no link.
+    /// preset (`wirelab labs` lists them), which the ten keys from `round_trip` on change. In the lab `kubernetes` it is where the
+    /// servers are, seen from the client: `same-node`, `same-zone` (or `single-az`) or `other-zone` (or `multi-az`). Default:
+    /// `local`, which has no link; in the lab `kubernetes` `same-node`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<String>,
     /// The time that a packet is under way on the link, there and back together. Default: that of the placement.
@@ -68,7 +70,8 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     /// How the hosts of client and servers are joined: `direct`, by the link alone, or `overlay`, as pods on two nodes of a
-    /// Kubernetes cluster, with the link between the nodes and VXLAN on it. Default: `direct`.
+    /// Kubernetes cluster, with the link between the nodes and VXLAN on it. Default: `direct`; in the lab `kubernetes` `overlay`,
+    /// which there is the cluster's own network, and the only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
     /// Whether the hosts' interfaces cut and merge packets and compute checksums themselves (TSO, GSO, GRO, checksum offload).

@@ -33,7 +33,7 @@ pub struct Study {
     /// Seeds the order of trials and every random choice in them. Default: 1.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Where it runs: `loopback`, `netns` or `fake`. `--lab` overrides it. Default: `loopback`.
+    /// Where it runs: `loopback`, `netns`, `kubernetes`, `internet` or `fake`. `--lab` overrides it. Default: `loopback`.
     #[serde(default = "loopback")]
     pub lab: String,
     /// What is observed beside the client's own records, by observer name. Default: every observer that needs no

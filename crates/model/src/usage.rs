@@ -1,7 +1,9 @@
 //! What the kernel says of a process once it has ended.
 
+use serde::{Deserialize, Serialize};
+
 /// `struct rusage` of a reaped process and its waited-for children (getrusage(2)), in base units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// User CPU time in nanoseconds.
     pub user_ns: u64,

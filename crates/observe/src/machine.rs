@@ -60,12 +60,12 @@ impl Observer for Machine {
         &ABOUT
     }
 
-    fn begin(&mut self, _: &Targets) {
-        self.begin = Some(read());
+    fn begin(&mut self, targets: &Targets) {
+        self.begin = Some(read(targets));
     }
 
-    fn end(&mut self, _: &Targets) {
-        self.end = Some(read());
+    fn end(&mut self, targets: &Targets) {
+        self.end = Some(read(targets));
     }
 
     fn values(&mut self, _: &Window) -> Values {
@@ -90,7 +90,10 @@ impl Machine {
     }
 }
 
-fn read() -> Result<Ticks, String> {
+fn read(targets: &Targets) -> Result<Ticks, String> {
+    if *targets == Targets::default() {
+        return Err("the lab shows no process, so they need not be on this machine".to_owned());
+    }
     let text = fs::read_to_string("/proc/stat").map_err(|error| format!("/proc/stat cannot be read: {error}"))?;
     parse(&text).ok_or_else(|| "/proc/stat does not begin as proc_stat(5) says".to_owned())
 }
@@ -130,6 +133,8 @@ mod tests {
 
     #[test]
     fn this_machine_has_such_an_account() {
-        assert!(read().unwrap().all > 0);
+        let targets = Targets { client: Some(std::process::id()), servers: None };
+        assert!(read(&targets).unwrap().all > 0);
+        assert!(read(&Targets::default()).is_err(), "the processes may be elsewhere");
     }
 }

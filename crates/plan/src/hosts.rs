@@ -1,7 +1,7 @@
 //! Which hosts a trial has, and how they are joined.
 
 use wirelab_model::link::{Link, preset};
-use wirelab_model::network::{Address, Network, Servers};
+use wirelab_model::network::{Address, Network, PLACEMENTS, Servers};
 use wirelab_model::settings::Settings;
 
 /// The hosts of a trial.
@@ -35,7 +35,7 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Strin
             servers.count()
         ));
     }
-    if network == Network::Overlay && preset(placement).is_none() {
+    if network == Network::Overlay && preset(placement).is_none() && !PLACEMENTS.contains(&placement) {
         return Err(format!(
             "`network = \"overlay\"` needs a placement with a link between the nodes, which `{placement}` is not; set it to \
              `same-node` or `lan`, for example"
@@ -84,6 +84,8 @@ mod tests {
         let headless = Hosts { servers: Servers { near: 0, far: 2 }, address: Address::Headless, ..overlay };
         let named = "network = 'overlay'\nplacement = 'lan'\nservers = '2 far'\naddress = 'headless'";
         assert_eq!(of(named), Ok(headless));
+        // A placement of a real cluster has no link that could be told.
+        assert_eq!(of("network = 'overlay'\nplacement = 'other-zone'"), Ok(overlay));
         let both = Hosts { servers: Servers { near: 1, far: 1 }, address: Address::Service, ..overlay };
         assert_eq!(of("network = 'overlay'\nplacement = 'lan'\nservers = 'near + far'"), Ok(both));
     }

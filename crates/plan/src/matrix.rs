@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
+use wirelab_model::network::{CLUSTER_LAB, Network, PLACEMENTS};
 use wirelab_model::plan::{Cell, Comparison, Plan};
 use wirelab_model::settings::{Exchange, Settings};
 use wirelab_model::study::Study;
@@ -68,9 +69,19 @@ pub fn plan(study: &Study) -> Result<(Plan, Vec<Warning>), StudyError> {
 /// Levels by factor, their numbers in the order of the factors, and what they set.
 type Combination = (IndexMap<String, String>, Vec<usize>, Settings);
 
+/// What all cells start from. A lab of pods has other defaults than one without them.
+fn workload(study: &Study) -> Settings {
+    let mut settings = study.workload.clone();
+    if study.lab == CLUSTER_LAB {
+        settings.network.get_or_insert(Network::Overlay);
+        settings.placement.get_or_insert_with(|| PLACEMENTS[0].to_owned());
+    }
+    settings
+}
+
 /// Every combination of levels that is not excluded.
 fn cells(study: &Study) -> Result<Vec<Cell>, StudyError> {
-    let mut combinations: Vec<Combination> = vec![(IndexMap::new(), Vec::new(), study.workload.clone())];
+    let mut combinations: Vec<Combination> = vec![(IndexMap::new(), Vec::new(), workload(study))];
     for (name, factor) in &study.factors {
         let levels =
             factor::levels(name, factor).map_err(|message| StudyError::new(message).at(steps!["factors", name]))?;

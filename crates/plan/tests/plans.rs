@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use wirelab_model::network::{Network, Servers};
 use wirelab_model::study::Study;
 use wirelab_model::warning::Warning;
 use wirelab_plan::{block, parse, plan};
@@ -178,4 +179,22 @@ fn documents_and_echoes_are_not_compared_without_a_word() {
     assert!(matches!(warnings(text).as_slice(), [Warning::Parity { what, .. }] if what == "exchange"));
     let text = text.replace("[factors]", "[workload]\nexchange = \"echo\"\n[factors]");
     assert_eq!(warnings(&text), []);
+}
+
+#[test]
+fn in_a_lab_of_pods_the_hosts_are_pods_of_one_node_unless_the_study_says_otherwise() {
+    let job = |lab: &str, workload: &str| {
+        let text = format!(
+            "name = \"x\"\ntitle = \"t\"\nquestion = \"q\"\nlab = \"{lab}\"\n[workload]\n{workload}\n\
+             [factors]\nprotocol = [\"h1\", \"h2\"]\n[compare]\nfactor = \"protocol\"\nbaseline = \"h1\"\n"
+        );
+        plan(&parse(&text, "x.toml").unwrap()).unwrap().0.cells.remove(0).job
+    };
+    let pods = job("kubernetes", "");
+    let near = Servers { near: 1, far: 0 };
+    assert_eq!((pods.network, pods.placement.as_str(), pods.servers), (Network::Overlay, "same-node", near));
+    let far = job("kubernetes", "placement = \"other-zone\"");
+    assert_eq!((far.network, far.placement.as_str(), far.servers), (Network::Overlay, "other-zone", Servers::ONE));
+    assert_eq!(job("kubernetes", "network = \"direct\"").network, Network::Direct);
+    assert_eq!(job("loopback", "").network, Network::Direct);
 }

@@ -162,6 +162,10 @@ impl Player {
             ExitStatus::Code(code) => format!("failed with exit status {code}"),
             ExitStatus::Signal(signal) => format!("was killed by signal {signal}"),
             ExitStatus::Killed => "did not end in time and was killed".to_owned(),
+            ExitStatus::Lost => {
+                let reason = format!("{self} was lost while {attempt}{}", last_words(exit));
+                return Cut::failed(Blame::Lab, reason);
+            }
         };
         Cut::failed(self.role.blame(), format!("{self} {how} while {attempt}{}", last_words(exit)))
     }

@@ -15,7 +15,7 @@ use wirelab_model::histogram::Histograms;
 use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::manifest::{EndpointRecord, FORMAT, Manifest};
 use wirelab_model::outcome::{Blame, Outcome};
-use wirelab_model::plan::Plan;
+use wirelab_model::plan::{Cell, Plan};
 use wirelab_model::sample::Sample;
 use wirelab_model::study::{Artifact, Study};
 use wirelab_model::warning::Warning;
@@ -85,7 +85,7 @@ impl Run {
         }
         self::observers(&observers)?;
         create.plan.cells.iter().try_for_each(|cell| self::observers(&cell.job.more_observers).map(drop))?;
-        addresses(&create.plan, create.lab)?;
+        check(&create.plan, create.lab)?;
         let environment = environment::read();
         let mut warnings = create.warnings;
         warnings.extend(create.lab.warnings());
@@ -284,13 +284,20 @@ impl Run {
     }
 }
 
+/// Refuses a plan with cells that a lab cannot be.
+fn check(plan: &Plan, lab: &dyn Lab) -> Result<(), RunError> {
+    plan.cells.iter().try_for_each(|cell| lab.check(&cell.job).map_err(|error| no_place(cell, &error)))
+}
+
+fn no_place(cell: &Cell, LabError(why): &LabError) -> RunError {
+    RunError::Refused { why: format!("the cell `{}` has no place: {why}", cell.label()) }
+}
+
 /// Every address that the cells of a plan have in a lab.
 pub(crate) fn addresses(plan: &Plan, lab: &dyn Lab) -> Result<BTreeSet<IpAddr>, RunError> {
     let mut addresses = BTreeSet::new();
     for cell in &plan.cells {
-        let found = lab.addresses(&cell.job).map_err(|LabError(why)| RunError::Refused {
-            why: format!("the cell `{}` has no place: {why}", cell.label()),
-        })?;
+        let found = lab.addresses(&cell.job).map_err(|error| no_place(cell, &error))?;
         addresses.extend(found.servers);
         addresses.insert(found.connect);
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use wirelab_lab::{Lab, LabError, Role, fake, refuses_unknown_protocol};
+use wirelab_lab::{Lab, LabError, Preparation, Role, fake, refuses_unknown_protocol};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::outcome::Outcome;
@@ -143,7 +143,11 @@ impl Session<'_> {
 
     fn work(&mut self, lab: &mut dyn Lab) -> Result<StopReason, RunError> {
         self.show(Phase::Preparing, None);
-        let files = self.prepare(lab)?;
+        let files = match self.prepare(lab) {
+            // What it was interrupted in is no failure.
+            Err(_) if self.stop.load(Ordering::Relaxed) => return Ok(StopReason::Interrupted),
+            files => files?,
+        };
         self.show(Phase::Probing, None);
         self.probe(lab)?;
         let first = self.run.complete_blocks();
@@ -191,11 +195,14 @@ impl Session<'_> {
         self.append(Entry::Links(LinkCheck { block, at: timestamp(), links }))
     }
 
-    /// Certificates and documents, made anew: nothing secret outlives a session.
-    fn prepare(&self, lab: &dyn Lab) -> Result<Files, RunError> {
+    /// The place, certificates and documents, made anew: nothing secret outlives a session.
+    fn prepare(&self, lab: &mut dyn Lab) -> Result<Files, RunError> {
         let plan = &self.run.manifest.plan;
-        let addresses: Vec<_> = addresses(plan, lab)?.into_iter().collect();
         let work = self.run.folder.make_work()?;
+        let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).collect();
+        let preparation = Preparation { jobs: &jobs, folder: work.parent().unwrap_or(&work), stop: self.stop };
+        lab.prepare(&preparation).map_err(|LabError(why)| RunError::Refused { why })?;
+        let addresses: Vec<_> = addresses(plan, lab)?.into_iter().collect();
         let pki = Pki::create(&work, &addresses)?;
         let documents = Documents::create(work.join("documents"), plan)?;
         let keeps_captures = self.run.manifest.study.keep.contains(&Artifact::Pcap);

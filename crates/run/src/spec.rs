@@ -33,12 +33,13 @@ pub struct Files {
     pub folder: PathBuf,
 }
 
-/// Where the ports begin of servers that share a name, and how many there are: below those that kernels choose
+/// Where the ports begin of servers that share a name or a service, and how many there are: below those that kernels choose
 /// (`net.ipv4.ip_local_port_range`).
 const SHARED_PORTS: (u16, u32) = (20_000, 10_000);
 
 /// A server's spec. The kernel chooses its port, so a port in use is never in the way, unless all servers have to listen at the
-/// same one because they share a name; then it is another one in each trial, so that none is still in use from the trial before.
+/// same one because they share a name or a service; then it is another one in each trial, so that none is still in use from the
+/// trial before.
 #[must_use]
 pub fn server(trial: &Trial, job: &Job, address: IpAddr, files: &Files) -> ServerSpec {
     let (first, count) = SHARED_PORTS;
@@ -52,7 +53,7 @@ pub fn server(trial: &Trial, job: &Job, address: IpAddr, files: &Files) -> Serve
         contract: CONTRACT_VERSION,
         protocol,
         address,
-        port: if job.address == Address::Headless { shared() } else { 0 },
+        port: if job.address == Address::Server { 0 } else { shared() },
         server_name: SERVER_NAME.to_owned(),
         tls: protocol.is_secure().then(|| ServerTls {
             certificate: files.pki.certificate.clone(),

@@ -186,9 +186,9 @@ impl Bench<'_> {
         facts: &mut Facts,
     ) -> Result<(), Cut> {
         let (limits, stop, job) = (self.limits, self.stop, &cell.job);
-        let LabOf { addresses, client } = self.lab_of(job)?;
         let of_lab = |LabError(why)| Cut::failed(Blame::Lab, why);
         self.lab.begin_trial(trial, job).map_err(of_lab)?;
+        let LabOf { addresses, client } = self.lab_of(job)?;
 
         let attempt = "starting";
         let begun = Instant::now();

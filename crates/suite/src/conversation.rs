@@ -143,6 +143,7 @@ fn status(exit: &Exit) -> String {
         ExitStatus::Code(code) => format!("exit status {code}"),
         ExitStatus::Signal(signal) => format!("signal {signal}"),
         ExitStatus::Killed => "nothing but our SIGKILL".to_owned(),
+        ExitStatus::Lost => "nobody knows what".to_owned(),
     }
 }
 

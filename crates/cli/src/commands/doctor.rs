@@ -52,6 +52,7 @@ pub fn doctor(args: &DoctorArgs) -> Result {
         clear_refs(),
         namespaces(),
         services(),
+        cluster(),
         system_calls(),
         packets(),
         python(),
@@ -250,6 +251,21 @@ fn services() -> Finding {
     match wirelab_lab::netns::service::available() {
         Ok(()) => good(WHAT, "`nft` is there to translate their address"),
         Err(error) => missing(WHAT, error, "apt-get install nftables, or the like"),
+    }
+}
+
+fn cluster() -> Finding {
+    const WHAT: &str = "a cluster (lab kubernetes)";
+    match wirelab_lab::kubernetes::lacking() {
+        Ok((version, lacking)) if lacking.is_empty() => {
+            good(WHAT, format!("Kubernetes {version}, with all rights needed"))
+        }
+        Ok((version, lacking)) => missing(
+            WHAT,
+            format!("Kubernetes {version}, but without the rights to {}", lacking.join(", ")),
+            "`wirelab labs rbac` prints the role that has them; an administrator can bind it to you",
+        ),
+        Err(error) => missing(WHAT, error.to_string(), "as the message says; no other lab needs one"),
     }
 }
 

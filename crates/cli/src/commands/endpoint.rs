@@ -1,4 +1,5 @@
-//! `wirelab endpoint`, `wirelab guard`, `wirelab fabric` and `wirelab witness`: the processes that wirelab starts of itself.
+//! `wirelab endpoint`, `wirelab guard`, `wirelab fabric`, `wirelab witness` and `wirelab agent`: the processes that wirelab starts
+//! of itself.
 
 use std::os::fd::AsFd;
 use std::process::ExitCode;
@@ -33,6 +34,11 @@ pub fn guard() -> ExitCode {
 /// Holds the network of a run.
 pub fn fabric() -> ExitCode {
     wirelab_lab::netns::fabric::main()
+}
+
+/// Works in a pod of a run.
+pub fn agent(words: &[String]) -> ExitCode {
+    wirelab_lab::kubernetes::agent::main(words)
 }
 
 /// Looks at the network of a run.

@@ -1,8 +1,9 @@
-//! `wirelab labs`: the labs, links and observers that there are, and what links really do.
+//! `wirelab labs`: the labs, links and observers that there are, what links really do, and what is left in a cluster.
 
 use std::fmt::Write;
 
 use serde_json::json;
+use wirelab_lab::kubernetes::clean::{self, Fate, Left};
 use wirelab_model::journal::LinkCheck;
 use wirelab_model::link::{Link, PRESETS};
 
@@ -31,12 +32,49 @@ fn described(link: &Link) -> String {
     words.join(", ")
 }
 
-/// Lists labs, links and observers, or measures links.
+/// Lists labs, links and observers, measures links, or cleans up.
 pub fn labs(args: &LabsArgs) -> Result {
     match &args.command {
         None => list(args.json),
         Some(LabsCommand::Measure { study, sets, times }) => measure(study.as_deref(), sets, *times, args.json),
+        Some(LabsCommand::Clean { dry_run, other_machines }) => clean(*dry_run, *other_machines, args.json),
+        Some(LabsCommand::Rbac) => print(&wirelab_lab::kubernetes::rbac()),
     }
+}
+
+/// Removes the namespaces of runs that have ended.
+fn clean(dry_run: bool, other_machines: bool, as_json: bool) -> Result {
+    let found = clean::find().map_err(Failure::failed)?;
+    let is_left = |left: &Left| match left.fate {
+        Fate::Left => true,
+        Fate::Elsewhere(_) => other_machines,
+        Fate::InUse | Fate::Going => false,
+    };
+    for left in found.iter().filter(|left| !dry_run && is_left(left)) {
+        clean::remove(&left.namespace).map_err(Failure::failed)?;
+    }
+    let outcome = |left: &Left| match (&left.fate, is_left(left)) {
+        (_, true) if dry_run => "would be removed".to_owned(),
+        (_, true) => "removed".to_owned(),
+        (Fate::InUse, _) => "kept: its run goes on".to_owned(),
+        (Fate::Elsewhere(machine), _) => {
+            format!("kept: made on the machine `{machine}`; clean up there, or with --other-machines")
+        }
+        (Fate::Going | Fate::Left, _) => "is being removed".to_owned(),
+    };
+    if as_json {
+        let all: Vec<_> = found
+            .iter()
+            .map(|left| json!({ "namespace": left.namespace, "run": left.folder, "outcome": outcome(left) }))
+            .collect();
+        return print_json(&all);
+    }
+    if found.is_empty() {
+        return print("nothing of wirelab is in the cluster\n");
+    }
+    let lines: Vec<_> =
+        found.iter().map(|left| format!("{}  {}  (run {})\n", left.namespace, outcome(left), left.folder)).collect();
+    print(&lines.concat())
 }
 
 /// A study that has every link with a name, and nothing to measure but these.

@@ -68,6 +68,7 @@ pub(crate) fn ended(exit: &Exit) -> String {
         ExitStatus::Code(code) => format!("it exited with status {code}"),
         ExitStatus::Signal(signal) => format!("signal {signal} ended it"),
         ExitStatus::Killed => "it did not end in time".to_owned(),
+        ExitStatus::Lost => "it was lost".to_owned(),
     };
     format!("{how}{}", quoted(&exit.last_words))
 }

@@ -1,0 +1,323 @@
+//! Runs in the lab `kubernetes`, on the test cluster: `make test-cluster`. PROXY is that of `make cluster`; there are three nodes, so
+//! that two are in one zone. A cluster that is up already is used, and stays.
+//!
+//! What needs the cluster is one test, because the cluster is the most expensive step of all.
+
+#[path = "support/cluster.rs"]
+mod cluster;
+#[path = "support/lab.rs"]
+mod lab;
+mod support;
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use cluster::{Cluster, FOLDER, eventually, image, processes};
+use lab::{all_trials, trials};
+use serde_json::Value;
+use support::{run, said, wirelab};
+use tempfile::{TempDir, tempdir};
+
+const STUDY: &str = r#"
+name = "pods"
+title = "Pods"
+question = "Does a study run on a cluster?"
+lab = "kubernetes"
+
+[workload]
+connections = "per-request"
+congestion = "reno" # the only one that every node allows to pods without privileges
+requests = 12
+
+[factors]
+protocol = ["h1", "h2", "h3"]
+
+[factors.scenario]
+near = {}
+beside = { placement = "same-zone" }
+far = { placement = "other-zone" }
+service = { placement = "other-zone", servers = "near + far", address = "service" }
+by-name = { placement = "multi-az", servers = "near + far", address = "headless" }
+
+[compare]
+factor = "protocol"
+baseline = "h1"
+
+[blocks]
+min = 1
+max = 1
+"#;
+
+#[test]
+#[ignore = "brings a cluster up, for minutes, as root: make test-cluster"]
+fn studies_run_in_pods_whatever_becomes_of_these_and_leave_nothing() {
+    let proxy = env::var("PROXY").unwrap_or_else(|_| "nftables".to_owned());
+    let Some(cluster) = Cluster::up("3", &proxy, &image()) else { return };
+    every_protocol_runs_near_and_far_through_a_service_and_by_name();
+    the_rights_that_are_printed_are_enough(&cluster);
+    what_is_missing_is_named_and_nothing_is_left(&cluster);
+    what_a_killed_run_leaves_is_found_and_removed_and_a_living_one_is_not_touched();
+    an_endpoint_that_is_killed_is_to_blame_and_a_pod_that_is_evicted_is_not(&cluster);
+    an_api_server_that_crashes_costs_the_trial_in_flight(&cluster);
+}
+
+/// A folder with the study.
+fn folder() -> TempDir {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    folder
+}
+
+/// The same with trials that last long enough for something to happen to them.
+fn folder_with_long_trials() -> TempDir {
+    let folder = tempdir().unwrap();
+    let study = STUDY.replace("requests = 12", "duration = \"2 s\"").replace("min = 1\nmax = 1", "min = 4\nmax = 4");
+    fs::write(folder.path().join("study.toml"), study).unwrap();
+    folder
+}
+
+fn kubeconfig() -> PathBuf {
+    Path::new(FOLDER).join("kubeconfig")
+}
+
+fn on_cluster(folder: &Path, args: &[&str]) -> Command {
+    let mut command = wirelab(folder, args);
+    command.env("KUBECONFIG", kubeconfig());
+    command
+}
+
+/// What `labs clean` says of the namespaces of runs in this folder.
+fn left(folder: &Path, args: &[&str]) -> Vec<String> {
+    let all =
+        said(on_cluster(folder, &[&["labs", "clean", "--json"], args].concat()).output().unwrap()).with_status(0).out;
+    let all: Vec<Value> = serde_json::from_str(&all).unwrap();
+    let folder = fs::canonicalize(folder).unwrap();
+    let ours = all.iter().filter(|one| one["run"].as_str().unwrap().starts_with(&*folder.to_string_lossy()));
+    ours.map(|one| one["outcome"].as_str().unwrap().to_owned()).collect()
+}
+
+fn nothing_stays(folder: &Path) {
+    eventually("the end of its namespace", || left(folder, &["--dry-run"]).is_empty());
+}
+
+fn every_protocol_runs_near_and_far_through_a_service_and_by_name() {
+    let folder = folder();
+    said(on_cluster(folder.path(), &["run", "study.toml", "--quiet"]).output().unwrap()).with_status(0);
+    let mut seen = BTreeSet::new();
+    for (cell, trial) in trials(folder.path()) {
+        let (client, server) = (&trial["client"], &trial["server"]);
+        for of in [client, server] {
+            for fact in ["node", "zone", "kubelet", "kernel", "container_runtime", "image", "kubernetes"] {
+                assert!(of[fact].is_string(), "{fact}: {trial}");
+            }
+            assert_eq!(of["mtu"], 1450, "that of the overlay: {trial}");
+        }
+        let scenario = cell["levels"]["scenario"].as_str().unwrap();
+        // The first server is the near one, where there is one.
+        let (same_node, same_zone) = match scenario {
+            "beside" => (false, true),
+            "far" => (false, false),
+            _ => (true, true),
+        };
+        assert_eq!(client["node"] == server["node"], same_node, "{scenario}: {trial}");
+        assert_eq!(client["zone"] == server["zone"], same_zone, "{scenario}: {trial}");
+        if scenario == "service" || scenario == "by-name" {
+            assert_ne!(client["zone"], server["zone_1"], "{trial}");
+        }
+        for metric in ["response_median", "life_cpu_client_user", "life_memory_server"] {
+            assert!(trial["values"][metric].as_f64().is_some_and(|value| value > 0.0), "{metric}: {trial}");
+        }
+        for metric in ["cpu_client_per_request", "machine_busy_share", "tcp_retransmitted"] {
+            assert!(trial["values"][metric]["not_measured"].is_string(), "{metric}: {trial}");
+        }
+        seen.insert((cell["levels"]["protocol"].to_string(), scenario.to_owned()));
+    }
+    assert_eq!(seen.len(), 15);
+    nothing_stays(folder.path());
+}
+
+/// A kubeconfig of a new service account that has no rights.
+fn account(cluster: &Cluster, folder: &Path, name: &str) -> PathBuf {
+    cluster.kubectl(&["create", "serviceaccount", name]);
+    let token = cluster.kubectl(&["create", "token", name]);
+    let mut config: Value =
+        serde_json::from_str(&cluster.kubectl(&["config", "view", "--raw", "--output", "json"])).unwrap();
+    config["users"][0]["user"] = serde_json::json!({ "token": token.trim() });
+    let path = folder.join(name);
+    fs::write(&path, config.to_string()).unwrap();
+    path
+}
+
+fn the_rights_that_are_printed_are_enough(cluster: &Cluster) {
+    let folder = folder();
+    let config = account(cluster, folder.path(), "printed");
+    let with = |args: &[&str]| said(wirelab(folder.path(), args).env("KUBECONFIG", &config).output().unwrap());
+    let doctor = || {
+        let findings: Vec<Value> = serde_json::from_str(&with(&["doctor", "--json"]).with_status(0).out).unwrap();
+        findings.into_iter().find(|one| one["what"].as_str().unwrap().starts_with("a cluster")).unwrap()
+    };
+    let quick = ["run", "quick", "--preset", "smoke", "--lab", "kubernetes", "--quiet"];
+    let sets = ["--set", "congestion=reno", "--set", "blocks.max=1", "--set", "blocks.min=1"];
+    with(&[&quick[..], &sets].concat()).with_status(1).complains(&["forbidden", "`wirelab labs rbac`"]);
+    assert_eq!(doctor()["state"], "missing");
+
+    cluster.apply(&with(&["labs", "rbac"]).with_status(0).out);
+    let subject = ["--clusterrole", "wirelab", "--serviceaccount", "default:printed"];
+    cluster.kubectl(&[&["create", "clusterrolebinding", "printed"], &subject[..]].concat());
+    eventually("its rights", || doctor()["state"] == "good");
+    let report = with(&["resume"]).with_status(0).out;
+    assert!(report.contains("Report: "), "{report}");
+    assert!(trials(folder.path()).len() >= 12);
+    with(&["labs", "clean"]).with_status(0);
+    nothing_stays(folder.path());
+}
+
+fn what_is_missing_is_named_and_nothing_is_left(cluster: &Cluster) {
+    let folder = folder();
+    let mut command = on_cluster(folder.path(), &["run", "study.toml", "--set", "scenario=near", "--quiet"]);
+    command.env("WIRELAB_KUBERNETES_IMAGE", "localhost/absent:1");
+    said(command.output().unwrap()).with_status(1).complains(&["localhost/absent:1", "WIRELAB_KUBERNETES_IMAGE"]);
+    nothing_stays(folder.path());
+
+    for node in ["node1", "node3"] {
+        cluster.kubectl(&["cordon", node]);
+    }
+    let command = &mut on_cluster(folder.path(), &["resume", "--quiet"]);
+    said(command.output().unwrap()).with_status(0);
+    nothing_stays(folder.path());
+    let elsewhere = ["run", "study.toml", "--set", "scenario=far", "--out", "far", "--quiet"];
+    said(on_cluster(folder.path(), &elsewhere).output().unwrap())
+        .with_status(1)
+        .complains(&["`other-zone`", "nodes that take pods: node2 (zone-b)"]);
+    for node in ["node1", "node3"] {
+        cluster.kubectl(&["uncordon", node]);
+    }
+    nothing_stays(folder.path());
+}
+
+/// A run of long trials in the background, which has begun to measure.
+fn begun(folder: &Path) -> Child {
+    let args = ["run", "study.toml", "--quiet", "--set", "scenario=near", "--set", "protocol=h1,h3"];
+    let mut command = on_cluster(folder, &args);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    eventually("a trial", || !ended(folder).is_empty());
+    child
+}
+
+/// The trials that have ended so far.
+fn ended(folder: &Path) -> Vec<Value> {
+    let mut runs = fs::read_dir(folder.join("wirelab-runs")).into_iter().flatten().flatten();
+    if !runs.any(|run| run.path().join("journal.jsonl").exists()) {
+        return Vec::new();
+    }
+    all_trials(folder).into_iter().map(|(_, trial)| trial).collect()
+}
+
+fn what_a_killed_run_leaves_is_found_and_removed_and_a_living_one_is_not_touched() {
+    let folder = folder_with_long_trials();
+    let mut child = begun(folder.path());
+    assert_eq!(left(folder.path(), &[]), ["kept: its run goes on"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(left(folder.path(), &["--dry-run"]), ["would be removed"]);
+    assert_eq!(left(folder.path(), &[]), ["removed"]);
+    nothing_stays(folder.path());
+}
+
+/// What a trial that failed says of it, after which others succeeded.
+fn failure(folder: &Path, mut harm: impl FnMut()) -> Value {
+    let is_bad = |trial: &Value| trial["outcome"] != "ok";
+    eventually("a trial that fails", || {
+        harm();
+        ended(folder).iter().any(is_bad)
+    });
+    let all = || ended(folder);
+    eventually("a trial that succeeds afterwards", || {
+        all().iter().skip_while(|trial| !is_bad(trial)).any(|trial| !is_bad(trial))
+    });
+    all().into_iter().find(is_bad).unwrap()
+}
+
+fn an_endpoint_that_is_killed_is_to_blame_and_a_pod_that_is_evicted_is_not(cluster: &Cluster) {
+    let kill_server = || {
+        for server in processes("/wirelab\0endpoint\0server") {
+            // It may have ended meanwhile.
+            Command::new("kill").args(["-9", &server.to_string()]).output().unwrap();
+        }
+    };
+    let folder = folder_with_long_trials();
+    let mut child = begun(folder.path());
+    let failed = failure(folder.path(), kill_server);
+    assert_eq!(failed["blame"], "server", "{failed}");
+    assert!(failed["reason"].as_str().unwrap().contains("killed by signal 9"), "{failed}");
+    interrupt(&mut child);
+    nothing_stays(folder.path());
+
+    let folder = folder_with_long_trials();
+    let mut child = begun(folder.path());
+    let failed = failure(folder.path(), || evict(cluster, "near-0"));
+    assert_eq!(failed["blame"], "lab", "{failed}");
+    assert!(failed["reason"].as_str().unwrap().contains("the pod near-0: "), "{failed}");
+    interrupt(&mut child);
+    nothing_stays(folder.path());
+}
+
+/// Evicts a pod of the only run, as a drain does; it may be gone already.
+fn evict(cluster: &Cluster, pod: &str) {
+    let pods = cluster.kubectl(&["get", "pods", "--all-namespaces", "--selector", "wirelab/host", "--output", "json"]);
+    let pods: Value = serde_json::from_str(&pods).unwrap();
+    let found = pods["items"].as_array().unwrap().iter().find(|one| one["metadata"]["name"] == pod);
+    let Some(namespace) = found.map(|one| one["metadata"]["namespace"].as_str().unwrap()) else { return };
+    let eviction = serde_json::json!({
+        "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": pod, "namespace": namespace }
+    });
+    let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}/eviction");
+    cluster.try_kubectl(&["create", "--raw", &path, "--filename", "-"], &eviction.to_string());
+}
+
+/// Ends a run as Ctrl-C does.
+fn interrupt(child: &mut Child) {
+    Command::new("kill").args(["-INT", &child.id().to_string()]).output().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+fn an_api_server_that_crashes_costs_the_trial_in_flight(cluster: &Cluster) {
+    let folder = folder_with_long_trials();
+    let mut child = begun(folder.path());
+    cluster.kill("kube-apiserver");
+    let before = ended(folder.path()).len();
+    cluster.start("kube-apiserver");
+    eventually("trials that succeed afterwards", || {
+        ended(folder.path()).iter().skip(before).filter(|trial| trial["outcome"] == "ok").count() > 1
+    });
+    interrupt(&mut child);
+    let failed: Vec<_> = ended(folder.path()).into_iter().filter(|trial| trial["outcome"] != "ok").collect();
+    assert!(failed.len() < 2 && failed.iter().all(|trial| trial["blame"] == "lab"), "{failed:?}");
+    nothing_stays(folder.path());
+}
+
+#[test]
+fn without_a_cluster_the_remedy_is_named() {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    let mut command = wirelab(folder.path(), &["run", "study.toml"]);
+    command.env("KUBECONFIG", "/nowhere").env_remove("KUBERNETES_SERVICE_HOST");
+    said(command.output().unwrap()).with_status(2).complains(&[
+        "there is no cluster",
+        "KUBECONFIG",
+        "kubectl get nodes",
+    ]);
+    assert!(!folder.path().join("wirelab-runs").exists());
+}
+
+#[test]
+fn the_rights_are_printed_without_a_cluster() {
+    let folder = tempdir().unwrap();
+    let role = run(folder.path(), &["labs", "rbac"]).with_status(0).out;
+    for word in ["kind: \"ClusterRole\"", "pods/exec", "endpointslices"] {
+        assert!(role.contains(word), "{role}");
+    }
+}

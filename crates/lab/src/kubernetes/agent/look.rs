@@ -1,0 +1,37 @@
+//! What is to be known of a pod, seen from within.
+
+use std::fs;
+use std::io;
+use std::net::ToSocketAddrs;
+
+use serde::{Deserialize, Serialize};
+
+/// Facts that no object of the cluster has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Facts {
+    /// The version of wirelab in the image.
+    pub(crate) wirelab: String,
+    /// The MTU of the pod's interface; absent: it has none, or several.
+    pub(crate) mtu: Option<u32>,
+}
+
+impl Facts {
+    pub(crate) fn read() -> Self {
+        let interfaces = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+        let mut mtus = interfaces.filter(|interface| interface.file_name() != "lo").filter_map(|interface| {
+            let text = fs::read_to_string(interface.path().join("mtu")).ok()?;
+            text.trim().parse().ok()
+        });
+        let mtu = mtus.next().filter(|_| mtus.next().is_none());
+        Self { wirelab: env!("CARGO_PKG_VERSION").to_owned(), mtu }
+    }
+}
+
+/// The addresses of a name, in order.
+pub(crate) fn resolve(name: &str) -> io::Result<Vec<String>> {
+    let found = (name, 0).to_socket_addrs().map_err(|error| io::Error::other(format!("{name}: {error}")))?;
+    let mut addresses: Vec<_> = found.map(|socket| socket.ip().to_string()).collect();
+    addresses.sort();
+    addresses.dedup();
+    Ok(addresses)
+}

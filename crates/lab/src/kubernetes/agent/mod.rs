@@ -1,0 +1,67 @@
+//! `wirelab agent`: what wirelab does inside a pod, where there is no shell, no tar, nothing but this program.
+
+mod look;
+mod probe;
+mod start;
+mod sweep;
+mod wait;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::kubernetes::files;
+
+pub(crate) use look::Facts;
+pub(crate) use probe::Kind;
+pub(crate) use start::Output;
+
+/// The word on wirelab's command line that makes it an agent.
+pub const SUBCOMMAND: &str = "agent";
+
+/// Does what the words say; complaints go to standard error.
+///
+/// - `wait`: as the first process of the pod, until the pod is to end
+/// - `start WORD...`: runs wirelab with these words as a child, and says on standard output what that cost
+/// - `take`: unpacks the archive on standard input
+/// - `give PATH...`: packs what there is of these files and folders
+/// - `look`: prints what is to be known of the pod
+/// - `resolve NAME`: prints the addresses of a name
+/// - `probe tcp|quic|udp ADDRESS:PORT TIMES`: proves that servers answer there
+/// - `sweep`: kills every process but the first one
+#[must_use]
+pub fn main(words: &[String]) -> ExitCode {
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["wait"] => wait::wait(),
+        ["start", ref words @ ..] => return ended(start::start(words)),
+        ["take"] => files::unpack(io::stdin().lock(), Path::new("/")),
+        ["give", ref paths @ ..] => give(paths),
+        ["look"] => say(&serde_json::to_string(&Facts::read()).expect("facts always serialise")),
+        ["resolve", name] => look::resolve(name).and_then(|addresses| say(&addresses.join("\n"))),
+        ["probe", kind, address, times] => probe::run(kind, address, times),
+        ["sweep"] => sweep::sweep(),
+        _ => Err(io::Error::other(format!(
+            "the agent does not know `{}`; is the image of another version?",
+            words.join(" ")
+        ))),
+    };
+    ended(done.map(|()| ExitCode::SUCCESS))
+}
+
+fn ended(done: io::Result<ExitCode>) -> ExitCode {
+    done.unwrap_or_else(|error| {
+        // If nobody reads it, nobody can be told.
+        let _ = writeln!(io::stderr(), "{error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn give(paths: &[&str]) -> io::Result<()> {
+    let paths: Vec<_> = paths.iter().map(PathBuf::from).collect();
+    io::stdout().lock().write_all(&files::pack(&paths, &[], true)?)
+}
+
+fn say(text: &str) -> io::Result<()> {
+    writeln!(io::stdout(), "{text}")
+}

@@ -1,0 +1,119 @@
+//! Proves that servers answer at an address, seen from the client's pod.
+
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use wirelab_model::protocol::Protocol;
+
+/// How long one try may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How servers are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// By a connection, closed at once.
+    Tcp,
+    /// By a packet of a version that does not exist, which every QUIC server answers (RFC 9000, section 6.1).
+    Quic,
+    /// By an empty message of bare UDP.
+    Udp,
+}
+
+impl Kind {
+    /// What proves it for a protocol.
+    pub(crate) fn of(protocol: Protocol) -> Self {
+        match (protocol.uses_quic(), protocol.uses_udp()) {
+            (true, _) => Self::Quic,
+            (false, true) => Self::Udp,
+            (false, false) => Self::Tcp,
+        }
+    }
+
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Quic => "quic",
+            Self::Udp => "udp",
+        }
+    }
+}
+
+/// Asks so many times in a row, each time as a new client; the first failure is the answer.
+pub(crate) fn run(kind: &str, address: &str, times: &str) -> io::Result<()> {
+    let wrong = || io::Error::other(format!("cannot probe `{kind}` at `{address}` `{times}` times"));
+    let kind = [Kind::Tcp, Kind::Quic, Kind::Udp].into_iter().find(|known| known.word() == kind).ok_or_else(wrong)?;
+    let address: SocketAddr = address.parse().map_err(|_| wrong())?;
+    let times: u32 = times.parse().map_err(|_| wrong())?;
+    for _ in 0..times {
+        match kind {
+            Kind::Tcp => TcpStream::connect_timeout(&address, PATIENCE).map(drop),
+            Kind::Quic => answered(address, &of_no_version()),
+            // Five numbers of eight bytes, all 0: nothing is sent, nothing is wanted.
+            Kind::Udp => answered(address, &[0; 40]),
+        }
+        .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
+    }
+    Ok(())
+}
+
+fn answered(address: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+    let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(address)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.send(datagram)?;
+    match socket.recv(&mut [0; 2048]) {
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            Err(io::Error::new(ErrorKind::TimedOut, "no answer"))
+        }
+        answer => answer.map(drop),
+    }
+}
+
+/// A QUIC packet with a long header (RFC 8999) of a version that is reserved for this, as long as a first packet has to be.
+fn of_no_version() -> Vec<u8> {
+    let mut packet = vec![0xc0, 0x1a, 0x2a, 0x3a, 0x4a];
+    for id in [[0x77; 8], [0x70; 8]] {
+        packet.push(id.len() as u8);
+        packet.extend(id);
+    }
+    packet.resize(1200, 0);
+    packet
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_listener_is_found_and_a_closed_port_is_an_error() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        run("tcp", &address, "3").unwrap();
+        drop(listener);
+        assert!(run("tcp", &address, "1").unwrap_err().to_string().starts_with(&address));
+        assert!(run("tcp", "here", "1").unwrap_err().to_string().contains("`here`"));
+    }
+
+    #[test]
+    fn a_datagram_has_to_be_answered() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap().to_string();
+        let answering = std::thread::spawn(move || {
+            let mut buffer = [0; 2048];
+            let (length, client) = server.recv_from(&mut buffer).unwrap();
+            server.send_to(b"x", client).unwrap();
+            (length, server)
+        });
+        run("quic", &address, "1").unwrap();
+        let (length, server) = answering.join().unwrap();
+        assert_eq!(length, 1200, "servers ignore shorter ones");
+        // The server is there, but silent.
+        assert!(run("udp", &address, "1").unwrap_err().to_string().contains("no answer"));
+        drop(server);
+        assert!(run("udp", &address, "1").is_err(), "nobody is there any more");
+    }
+}

@@ -1,0 +1,65 @@
+//! Ends what an endpoint left in a pod, or the endpoint itself.
+
+use std::io;
+
+use rustix::process::{Pid, Signal, getpid, kill_process};
+
+/// How often new processes are looked for: one that was about to be started when its parent was killed is found then.
+const ROUNDS: usize = 100;
+
+/// Kills every process but the first one and this one.
+pub(crate) fn sweep() -> io::Result<()> {
+    if getpid().as_raw_nonzero().get() == 1 {
+        return Err(io::Error::other("the first process does not sweep"));
+    }
+    // Outside a pod that would be everything of this user.
+    if !is_agent(&std::fs::read("/proc/1/cmdline")?) {
+        return Err(io::Error::other("the first process here is no agent that waits, so this is no pod of wirelab"));
+    }
+    for _ in 0..ROUNDS {
+        let others = others()?;
+        if others.is_empty() {
+            return Ok(());
+        }
+        for pid in others {
+            // It may have ended by itself meanwhile.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        std::thread::yield_now();
+    }
+    Err(io::Error::other("processes of the pod did not end though they were killed"))
+}
+
+fn is_agent(command: &[u8]) -> bool {
+    let mut words = command.split(|byte| *byte == 0).skip(1);
+    words.next() == Some(super::SUBCOMMAND.as_bytes()) && words.next() == Some(&b"wait"[..])
+}
+
+/// The processes of the pod that still run; one that has ended is left to who reaps it.
+fn others() -> io::Result<Vec<Pid>> {
+    let mut others = Vec::new();
+    for entry in std::fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw) else {
+            continue;
+        };
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+        let runs = !matches!(state, None | Some('Z' | 'X'));
+        if runs && pid != getpid() && pid.as_raw_nonzero().get() != 1 {
+            others.push(pid);
+        }
+    }
+    Ok(others)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_sweeps_only_where_an_agent_waits_as_the_first_process() {
+        assert!(is_agent(b"/wirelab\0agent\0wait\0"));
+        assert!(!is_agent(b"/sbin/init\0"));
+        assert!(!is_agent(b"/wirelab\0agent\0look\0"));
+    }
+}

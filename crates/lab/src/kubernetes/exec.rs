@@ -1,0 +1,316 @@
+//! A program that runs in a pod, started through the API server, with its three streams.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::mpsc as threads;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use kube::Api;
+use kube::api::{AttachParams, AttachedProcess};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+use crate::LabError;
+use crate::kubernetes::cluster::Cluster;
+use crate::kubernetes::names::CONTAINER;
+
+/// Pieces of standard output that wait to be read; the program waits for room, the thread that reads does not.
+const WAITING: usize = 64;
+
+/// Bytes between the connection and its reader.
+const BUFFER: usize = 64 * 1024;
+
+/// How long the status may take that follows the end of the streams.
+const STATUS: Duration = Duration::from_secs(5);
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// With this exit status; above 128: by the signal of that number less 128.
+    Code(i32),
+    /// Nobody knows: the connection, the container or the pod was lost first. Says which, as far as the API server does.
+    Lost(String),
+}
+
+/// What comes next on standard output.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Bytes(Vec<u8>),
+    Ended(Ended),
+    /// The deadline passed.
+    Deadline,
+}
+
+/// A program that was started. Dropping it closes its standard input; it is not killed by that.
+pub(crate) struct Exec {
+    cluster: Arc<Cluster>,
+    stdin: Option<mpsc::UnboundedSender<Vec<u8>>>,
+    stdout: mpsc::Receiver<Vec<u8>>,
+    stderr: Option<Chunks>,
+    ended: Option<oneshot::Receiver<Ended>>,
+    end: Option<Ended>,
+    task: AbortHandle,
+}
+
+impl Exec {
+    /// Starts a program in a pod.
+    ///
+    /// # Errors
+    /// If the API server refuses, or the pod does not run.
+    pub(crate) fn start(
+        cluster: &Arc<Cluster>,
+        pods: &Api<Pod>,
+        pod: &str,
+        command: &[&str],
+    ) -> Result<Self, LabError> {
+        let parameters = AttachParams::default()
+            .container(CONTAINER)
+            .stdin(true)
+            .stdout(true)
+            .stderr(true)
+            .max_stdin_buf_size(BUFFER)
+            .max_stdout_buf_size(BUFFER)
+            .max_stderr_buf_size(BUFFER);
+        let attempt = format!("starting `{}` in the pod {pod}", command.join(" "));
+        let attached = cluster.ask(&attempt, pods.exec(pod, command.iter().copied(), &parameters))?;
+        let (stdin, input) = mpsc::unbounded_channel();
+        let (output, stdout) = mpsc::channel(WAITING);
+        let (complaints, stderr) = threads::channel();
+        let (end, ended) = oneshot::channel();
+        let task = cluster.runtime.spawn(async move {
+            let ended = pump(attached, input, output, complaints).await;
+            // Nobody may be interested any more.
+            let _ = end.send(ended);
+        });
+        Ok(Self {
+            cluster: Arc::clone(cluster),
+            stdin: Some(stdin),
+            stdout,
+            stderr: Some(Chunks { pieces: stderr, rest: VecDeque::new() }),
+            ended: Some(ended),
+            end: None,
+            task: task.abort_handle(),
+        })
+    }
+
+    /// Its standard error, once.
+    pub(crate) fn stderr(&mut self) -> Option<Chunks> {
+        self.stderr.take()
+    }
+
+    /// Writes to its standard input; false: that is closed, or the program has ended.
+    pub(crate) fn write(&self, bytes: Vec<u8>) -> bool {
+        self.stdin.as_ref().is_some_and(|stdin| stdin.send(bytes).is_ok())
+    }
+
+    /// Closes its standard input.
+    pub(crate) fn close(&mut self) {
+        self.stdin = None;
+    }
+
+    /// The next piece of its standard output, or its end.
+    pub(crate) fn read(&mut self, deadline: Instant) -> Piece {
+        if let Some(end) = &self.end {
+            return Piece::Ended(end.clone());
+        }
+        let stdout = &mut self.stdout;
+        let piece =
+            self.cluster.runtime.block_on(async { tokio::time::timeout_at(deadline.into(), stdout.recv()).await });
+        match piece {
+            Err(_) => Piece::Deadline,
+            Ok(Some(bytes)) => Piece::Bytes(bytes),
+            Ok(None) => {
+                let end = self.status();
+                self.end = Some(end.clone());
+                Piece::Ended(end)
+            }
+        }
+    }
+
+    fn status(&mut self) -> Ended {
+        let lost = || Ended::Lost("the API server did not say how it ended".to_owned());
+        let Some(ended) = self.ended.take() else { return lost() };
+        let ended = self.cluster.runtime.block_on(async { tokio::time::timeout(STATUS, ended).await });
+        ended.ok().and_then(Result::ok).unwrap_or_else(lost)
+    }
+}
+
+impl Drop for Exec {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Runs a program in a pod to its end; gives what it printed.
+///
+/// # Errors
+/// If it cannot be started, fails, or has not ended at the deadline.
+pub(crate) fn output(
+    cluster: &Arc<Cluster>,
+    pods: &Api<Pod>,
+    pod: &str,
+    command: &[&str],
+    input: Vec<u8>,
+    deadline: Instant,
+) -> Result<Vec<u8>, LabError> {
+    let failed = |why: &str| LabError(format!("`{}` in the pod {pod} {why}", command.join(" ")));
+    let mut exec = Exec::start(cluster, pods, pod, command)?;
+    let stderr = exec.stderr();
+    if !input.is_empty() {
+        exec.write(input);
+    }
+    exec.close();
+    let mut all = Vec::new();
+    loop {
+        match exec.read(deadline) {
+            Piece::Bytes(bytes) => all.extend(bytes),
+            Piece::Ended(Ended::Code(0)) => return Ok(all),
+            Piece::Ended(ended) => {
+                let mut words = String::new();
+                if let Some(mut stderr) = stderr {
+                    let _ = stderr.read_to_string(&mut words);
+                }
+                let how = match ended {
+                    Ended::Code(code) => format!("failed with exit status {code}"),
+                    Ended::Lost(why) => format!("was lost: {why}"),
+                };
+                return Err(failed(&format!("{how}: {}", words.trim())));
+            }
+            Piece::Deadline => return Err(failed("did not end in time")),
+        }
+    }
+}
+
+/// Moves bytes between the connection and its readers until the program has ended.
+async fn pump(
+    mut attached: AttachedProcess,
+    mut input: mpsc::UnboundedReceiver<Vec<u8>>,
+    output: mpsc::Sender<Vec<u8>>,
+    complaints: threads::Sender<Vec<u8>>,
+) -> Ended {
+    let status = attached.take_status();
+    let stdin = attached.stdin();
+    let feeding = tokio::spawn(async move {
+        let Some(mut stdin) = stdin else { return };
+        while let Some(bytes) = input.recv().await {
+            if stdin.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+        // Dropping it tells the program that its input has ended.
+    });
+    let (stdout, stderr) = (attached.stdout(), attached.stderr());
+    let reading = async {
+        if let Some(mut stdout) = stdout {
+            while let Some(bytes) = piece(&mut stdout).await {
+                // Without a reader it is thrown away, so that the program is not kept from ending.
+                let _ = output.send(bytes).await;
+            }
+        }
+    };
+    let complaining = async {
+        if let Some(mut stderr) = stderr {
+            while let Some(bytes) = piece(&mut stderr).await {
+                let _ = complaints.send(bytes);
+            }
+        }
+    };
+    let streams = async { tokio::join!(reading, complaining) };
+    let connection = attached.join();
+    tokio::pin!(streams, connection);
+    let closed = tokio::select! {
+        _ = &mut streams => connection.await,
+        closed = &mut connection => {
+            // Where it broke, nobody ends the streams.
+            if closed.is_ok() {
+                streams.await;
+            }
+            closed
+        }
+    };
+    feeding.abort();
+    let status = match status {
+        Some(status) => status.await,
+        None => None,
+    };
+    match (status, closed) {
+        (Some(status), _) => ended(&status),
+        (None, Ok(())) => Ended::Lost("the connection through the API server was closed".to_owned()),
+        (None, Err(error)) => Ended::Lost(error.to_string()),
+    }
+}
+
+async fn piece(from: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
+    let mut buffer = vec![0; BUFFER];
+    let count = from.read(&mut buffer).await.ok().filter(|count| *count > 0)?;
+    buffer.truncate(count);
+    Some(buffer)
+}
+
+/// What the API server says of the end of a program.
+fn ended(status: &Status) -> Ended {
+    if status.status.as_deref() == Some("Success") {
+        return Ended::Code(0);
+    }
+    let causes = status.details.iter().flat_map(|details| details.causes.iter().flatten());
+    let code = causes
+        .filter(|cause| cause.reason.as_deref() == Some("ExitCode"))
+        .find_map(|cause| cause.message.as_deref()?.parse().ok());
+    match code {
+        Some(code) if status.reason.as_deref() == Some("NonZeroExitCode") => Ended::Code(code),
+        _ => Ended::Lost(status.message.clone().unwrap_or_else(|| "the API server gave no reason".to_owned())),
+    }
+}
+
+/// Standard error, as a thread reads it.
+pub(crate) struct Chunks {
+    pieces: threads::Receiver<Vec<u8>>,
+    rest: VecDeque<u8>,
+}
+
+impl Read for Chunks {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            match self.pieces.recv() {
+                Ok(piece) => self.rest.extend(piece),
+                Err(threads::RecvError) => return Ok(0),
+            }
+        }
+        self.rest.read(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_program_is_read_from_the_status_that_the_api_server_sends() {
+        let of = |status| ended(&serde_json::from_value(status).unwrap());
+        assert_eq!(of(json!({ "metadata": {}, "status": "Success" })), Ended::Code(0));
+        let failure = |reason: &str, message: &str, causes: serde_json::Value| json!({ "metadata": {}, "status": "Failure", "reason": reason, "message": message, "details": { "causes": causes } });
+        let causes = json!([{ "reason": "ExitCode", "message": "127" }]);
+        let text = "command terminated with non-zero exit code: 127";
+        assert_eq!(of(failure("NonZeroExitCode", text, causes)), Ended::Code(127));
+        let gone = failure("InternalError", "container not found (\"wirelab\")", json!([{ "message": "x" }]));
+        assert_eq!(of(gone), Ended::Lost("container not found (\"wirelab\")".to_owned()));
+    }
+
+    #[test]
+    fn standard_error_is_read_piece_by_piece_and_ends_with_its_sender() {
+        let (sender, pieces) = threads::channel();
+        for piece in [&b"first "[..], b"", b"second"] {
+            sender.send(piece.to_vec()).unwrap();
+        }
+        drop(sender);
+        let mut words = String::new();
+        Chunks { pieces, rest: VecDeque::new() }.read_to_string(&mut words).unwrap();
+        assert_eq!(words, "first second");
+    }
+}

@@ -1,0 +1,168 @@
+//! The files that a spec names: sent into the pod before the start, fetched from it afterwards, under the same paths.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use wirelab_model::spec::{ClientSpec, ServerSpec};
+
+use crate::{LabError, Role};
+
+/// What goes to a pod, and what comes back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Files {
+    /// Files and whole folders that have to be there.
+    pub(crate) to: Vec<PathBuf>,
+    /// Empty folders that have to be there.
+    pub(crate) folders: Vec<PathBuf>,
+    /// Files and folders that the endpoint writes.
+    pub(crate) from: Vec<PathBuf>,
+}
+
+impl Files {
+    /// What a spec names, and the spec itself.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn of(role: Role, spec: &Path) -> Result<Self, LabError> {
+        let mut files = Self { to: vec![spec.to_owned()], ..Self::default() };
+        let qlog_dir = match role {
+            Role::Server => {
+                let server: ServerSpec = read(spec)?;
+                files.to.extend(server.document_root);
+                if let Some(tls) = server.tls {
+                    files.to.extend([tls.certificate, tls.key]);
+                    files.from.extend(tls.key_log);
+                }
+                server.qlog_dir
+            }
+            Role::Client => {
+                let client: ClientSpec = read(spec)?;
+                files.from.push(client.results);
+                if let Some(tls) = client.tls {
+                    files.to.extend(tls.trust_anchor);
+                    files.from.extend(tls.key_log);
+                }
+                client.qlog_dir
+            }
+        };
+        files.from.extend(qlog_dir.clone());
+        files.folders.extend(qlog_dir);
+        Ok(files)
+    }
+}
+
+fn read<T: DeserializeOwned>(spec: &Path) -> Result<T, LabError> {
+    let wrong = |why: String| LabError(format!("cannot read the spec {}: {why}", spec.display()));
+    let text = fs::read(spec).map_err(|error| wrong(error.to_string()))?;
+    serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// Packs files and folders, each under its absolute path; what is not there is left out where `optional`.
+pub(crate) fn pack(paths: &[PathBuf], folders: &[PathBuf], optional: bool) -> io::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for path in paths {
+        let name = relative(path);
+        match fs::metadata(path) {
+            Ok(about) if about.is_dir() => archive.append_dir_all(name, path)?,
+            Ok(_) => archive.append_path_with_name(path, name)?,
+            Err(error) if optional && error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
+        }
+    }
+    for folder in folders {
+        archive.append_dir(relative(folder), folder)?;
+    }
+    archive.into_inner()
+}
+
+/// Unpacks below a folder, the root of a pod. Files keep their modes, because some are secret.
+pub(crate) fn unpack(archive: impl Read, root: &Path) -> io::Result<()> {
+    let mut archive = tar::Archive::new(archive);
+    archive.set_preserve_permissions(true);
+    archive.set_preserve_mtime(false);
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        // A folder that is there already may be another user's, and need not be changed.
+        let is_there = entry.header().entry_type().is_dir() && root.join(entry.path()?).is_dir();
+        if !is_there && !entry.unpack_in(root)? {
+            return Err(io::Error::other(format!("the path {} leads out of the folder", entry.path()?.display())));
+        }
+    }
+    Ok(())
+}
+
+/// Takes the files that were asked for from what a pod sent, and nothing else: a pod is not to write elsewhere.
+pub(crate) fn take(archive: &[u8], wanted: &[PathBuf]) -> io::Result<()> {
+    for entry in tar::Archive::new(archive).entries()? {
+        let mut entry = entry?;
+        let path = Path::new("/").join(entry.path()?);
+        let is_plain = path.components().all(|part| !matches!(part, std::path::Component::ParentDir));
+        if !is_plain || !wanted.iter().any(|wanted| path.starts_with(wanted)) {
+            return Err(io::Error::other(format!("the pod sent {}, which was not asked for", path.display())));
+        }
+        if entry.header().entry_type().is_dir() {
+            fs::create_dir_all(&path)?;
+        } else if entry.header().entry_type().is_file() {
+            io::copy(&mut entry, &mut File::create(&path)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// A path as archives have it.
+fn relative(path: &Path) -> &Path {
+    path.strip_prefix("/").unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::slice;
+
+    use super::*;
+
+    #[test]
+    fn files_arrive_under_the_same_path_with_their_modes() {
+        let here = tempfile::tempdir().unwrap();
+        let there = tempfile::tempdir().unwrap();
+        let (key, documents) = (here.path().join("server.key"), here.path().join("documents"));
+        fs::write(&key, "secret").unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::create_dir(&documents).unwrap();
+        fs::write(documents.join("1.bin"), "x").unwrap();
+        let empty = here.path().join("qlog");
+        fs::create_dir(&empty).unwrap();
+        let archive = pack(&[key.clone(), documents.clone()], slice::from_ref(&empty), false).unwrap();
+        // Sending them a second time changes nothing.
+        for _ in 0..2 {
+            unpack(&archive[..], there.path()).unwrap();
+        }
+        let arrived = |path: &Path| there.path().join(relative(path));
+        assert_eq!(fs::read_to_string(arrived(&key)).unwrap(), "secret");
+        assert_eq!(fs::metadata(arrived(&key)).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_to_string(arrived(&documents.join("1.bin"))).unwrap(), "x");
+        assert!(arrived(&empty).is_dir());
+    }
+
+    #[test]
+    fn a_missing_file_is_named_unless_it_may_be_missing() {
+        let missing = [PathBuf::from("/nowhere/at/all")];
+        assert!(pack(&missing, &[], false).unwrap_err().to_string().contains("/nowhere/at/all"));
+        assert!(tar::Archive::new(&pack(&missing, &[], true).unwrap()[..]).entries().unwrap().next().is_none());
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_taken_from_a_pod() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = folder.path().join("results.jsonl");
+        fs::write(&results, "{}").unwrap();
+        let archive = pack(slice::from_ref(&results), &[], false).unwrap();
+        fs::remove_file(&results).unwrap();
+        take(&archive, slice::from_ref(&results)).unwrap();
+        assert_eq!(fs::read_to_string(&results).unwrap(), "{}");
+        let error = take(&archive, &[folder.path().join("qlog")]).unwrap_err();
+        assert!(error.to_string().contains("not asked for"), "{error}");
+    }
+}

@@ -1,0 +1,52 @@
+//! What the objects of a run are called, and by which labels they are found again.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// On every object of wirelab: the label by which it is listed, and cleaned up.
+pub(crate) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "wirelab");
+
+/// On every object of a run: the run's label.
+pub(crate) const RUN: &str = "wirelab/run";
+
+/// On every pod: its name, by which other pods are placed near it or away from it.
+pub(crate) const HOST: &str = "wirelab/host";
+
+/// On the namespace of a run: who made it, as an annotation.
+pub(crate) const OWNER: &str = "wirelab/owner";
+
+/// On the namespace of a run: the run's folder, as an annotation.
+pub(crate) const FOLDER: &str = "wirelab/folder";
+
+/// The only container of a pod.
+pub(crate) const CONTAINER: &str = "wirelab";
+
+/// Where the image has wirelab.
+pub(crate) const PROGRAM: &str = "/wirelab";
+
+/// The pod of the client.
+pub(crate) const CLIENT: &str = "client";
+
+/// The labels by which the cluster names places.
+pub(crate) const NODE_LABEL: &str = "kubernetes.io/hostname";
+pub(crate) const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
+
+/// The label that every server of a set has.
+pub(crate) fn set_label(set: usize) -> String {
+    format!("wirelab/set-{set}")
+}
+
+/// The service of a set, with an address of its own or headless.
+pub(crate) fn service(set: usize, headless: bool) -> String {
+    if headless { format!("set-{set}-all") } else { format!("set-{set}") }
+}
+
+/// A name for the namespace of a run that no other run has: the moment, and the process.
+pub(crate) fn namespace() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("wirelab-{:x}-{:x}", now.as_nanos(), std::process::id())
+}
+
+/// What lists all that wirelab made.
+pub(crate) fn ours() -> String {
+    format!("{}={}", MANAGED_BY.0, MANAGED_BY.1)
+}

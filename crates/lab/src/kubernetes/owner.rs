@@ -1,0 +1,86 @@
+//! Who made a namespace, and whether that process still lives.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+/// A process, told apart from every other one that ever was: the machine, its boot, the number, and when it started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    pub(crate) host: String,
+    boot: String,
+    pid: u32,
+    started: u64,
+}
+
+/// What is known of an owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It still works.
+    Alive,
+    /// It has ended.
+    Gone,
+    /// It is, or was, a process of another machine, of which nothing is known here.
+    Elsewhere(String),
+}
+
+impl Owner {
+    /// This process.
+    pub(crate) fn this() -> Self {
+        let pid = std::process::id();
+        Self { host: read("kernel/hostname"), boot: boot(), pid, started: started(pid).unwrap_or(0) }
+    }
+
+    /// What is known of it on this machine.
+    pub(crate) fn state(&self) -> State {
+        self.judged(&read("kernel/hostname"), &boot(), started)
+    }
+
+    fn judged(&self, host: &str, boot: &str, started: impl Fn(u32) -> Option<u64>) -> State {
+        if self.host != host {
+            State::Elsewhere(self.host.clone())
+        } else if self.boot == boot && started(self.pid) == Some(self.started) {
+            State::Alive
+        } else {
+            State::Gone
+        }
+    }
+}
+
+fn read(parameter: &str) -> String {
+    fs::read_to_string(format!("/proc/sys/{parameter}")).unwrap_or_default().trim().to_owned()
+}
+
+fn boot() -> String {
+    read("kernel/random/boot_id")
+}
+
+/// When a process started, in the kernel's ticks since the boot (proc_pid_stat(5), field 22); absent: there is none.
+fn started(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the program's name in parentheses, which may hold anything.
+    text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_lives() {
+        let owner = Owner::this();
+        assert!(owner.started > 0, "{owner:?}");
+        assert_eq!(owner.state(), State::Alive);
+    }
+
+    #[test]
+    fn an_owner_is_gone_with_its_process_or_its_boot_and_unknown_on_another_machine() {
+        let owner = Owner { host: "a".to_owned(), boot: "1".to_owned(), pid: 7, started: 99 };
+        let seven = |started| move |pid| (pid == 7).then_some(started);
+        assert_eq!(owner.judged("a", "1", seven(99)), State::Alive);
+        assert_eq!(owner.judged("a", "1", seven(100)), State::Gone, "its number was given to another process");
+        assert_eq!(owner.judged("a", "1", |_| None), State::Gone);
+        assert_eq!(owner.judged("a", "2", seven(99)), State::Gone);
+        assert_eq!(owner.judged("b", "1", seven(99)), State::Elsewhere("a".to_owned()));
+    }
+}

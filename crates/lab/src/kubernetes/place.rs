@@ -1,0 +1,249 @@
+//! Which pods the jobs of a run need, and on which nodes they can be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use wirelab_model::link::preset;
+use wirelab_model::network::{Address, Network};
+use wirelab_model::plan::Job;
+
+use crate::internet::only_inside;
+use crate::kubernetes::{INFO, names};
+use crate::open::nearest;
+
+/// Where a pod is, seen from the client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Distance {
+    /// On the same node.
+    SameNode,
+    /// On another node of the same zone.
+    SameZone,
+    /// In another zone.
+    OtherZone,
+}
+
+/// The placements by name. The second and third have those of the emulated links that stand for them in the lab `netns`, too.
+const PLACEMENTS: [(&str, Distance); 5] = [
+    ("same-node", Distance::SameNode),
+    ("same-zone", Distance::SameZone),
+    ("single-az", Distance::SameZone),
+    ("other-zone", Distance::OtherZone),
+    ("multi-az", Distance::OtherZone),
+];
+
+impl Distance {
+    fn parse(placement: &str) -> Result<Self, String> {
+        if let Some((_, distance)) = PLACEMENTS.iter().find(|(name, _)| *name == placement) {
+            return Ok(*distance);
+        }
+        let names = PLACEMENTS.map(|(name, _)| name);
+        Err(format!(
+            "the lab `{}` has no placement `{placement}`{}; it has {} (as `single-az` and `multi-az`, too)",
+            INFO.name,
+            nearest(placement, &names),
+            wirelab_model::network::PLACEMENTS.join(", ")
+        ))
+    }
+
+    /// What the pods there are called, before their number.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::SameNode => "near",
+            Self::SameZone => "zone",
+            Self::OtherZone => "other",
+        }
+    }
+}
+
+/// The pods that play the servers of a job, in their order, each with its distance.
+///
+/// # Errors
+/// If a cluster cannot be what the job says; the message says what to change.
+pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Distance)>, String> {
+    only_inside(INFO.name, job).map_err(|error| error.0)?;
+    let far = Distance::parse(&job.placement)?;
+    if job.network == Network::Direct {
+        return Err(format!(
+            "in the lab `{}` hosts are pods, joined by the cluster's network; set `network = \"overlay\"`, or leave it out",
+            INFO.name
+        ));
+    }
+    if job.link.is_some_and(|link| preset(&job.placement).is_none_or(|preset| preset.link != link)) {
+        return Err(format!(
+            "the network of a cluster is what it is, and the lab `{}` shapes no links; leave out the keys of the link (from \
+             `round_trip` to `mtu`), or use the lab `netns`",
+            INFO.name
+        ));
+    }
+    if job.offloads.is_some() {
+        return Err(format!("the lab `{}` leaves the pods' interfaces as they are; leave `offloads` out", INFO.name));
+    }
+    if far == Distance::SameNode && job.servers.far > 0 {
+        return Err(format!(
+            "`servers` is `{}`, but the placement `{}` has no other node; set `servers` to `near`, or `placement` to `other-zone`",
+            job.servers, job.placement
+        ));
+    }
+    let host = |number| match job.servers.is_near(number) {
+        true => (Distance::SameNode, number),
+        false => (far, number - job.servers.near),
+    };
+    let named = |(distance, number): (Distance, u32)| (format!("{}-{number}", distance.word()), distance);
+    Ok((0..job.servers.count()).map(|number| named(host(number))).collect())
+}
+
+/// What a run needs of a cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// The pods of servers, by name.
+    pub(crate) servers: BTreeMap<String, Distance>,
+    /// The sets of servers that play together, each in the order of their names; a service stands for one.
+    pub(crate) sets: Vec<BTreeSet<String>>,
+    /// The services: the number of the set, and whether it is headless.
+    pub(crate) services: BTreeSet<(usize, bool)>,
+}
+
+impl Layout {
+    /// That of all these jobs together.
+    ///
+    /// # Errors
+    /// As [`servers`].
+    pub(crate) fn of(jobs: &[&Job]) -> Result<Self, String> {
+        let mut layout = Self::default();
+        for job in jobs {
+            let servers = servers(job)?;
+            let names: BTreeSet<_> = servers.iter().map(|(name, _)| name.clone()).collect();
+            layout.servers.extend(servers);
+            let set = layout.sets.iter().position(|set| *set == names).unwrap_or_else(|| {
+                layout.sets.push(names);
+                layout.sets.len() - 1
+            });
+            if job.address != Address::Server {
+                layout.services.insert((set, job.address == Address::Headless));
+            }
+        }
+        Ok(layout)
+    }
+
+    /// The number of the set of a job's servers.
+    pub(crate) fn set(&self, job: &Job) -> Option<usize> {
+        let names: BTreeSet<_> = servers(job).ok()?.into_iter().map(|(name, _)| name).collect();
+        self.sets.iter().position(|set| *set == names)
+    }
+
+    /// The labels of a pod that say which sets it is part of.
+    pub(crate) fn set_labels(&self, pod: &str) -> impl Iterator<Item = String> {
+        self.sets.iter().enumerate().filter(|(_, set)| set.contains(pod)).map(|(number, _)| names::set_label(number))
+    }
+}
+
+/// A node that takes pods.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Node {
+    /// The value of its label for affinity, which often is its name.
+    pub(crate) name: String,
+    pub(crate) zone: Option<String>,
+}
+
+/// The nodes from which all these distances lead to some other node. The scheduler takes pods one by one, so without this the
+/// client could come to a node that leaves its servers no place.
+///
+/// # Errors
+/// If there is none; says which distance is in the way.
+pub(crate) fn candidates(nodes: &[Node], distances: &BTreeSet<Distance>) -> Result<Vec<String>, String> {
+    let reaches = |from: &Node, distance: &Distance| match distance {
+        Distance::SameNode => true,
+        Distance::SameZone => {
+            nodes.iter().any(|to| to.name != from.name && from.zone.is_some() && to.zone == from.zone)
+        }
+        Distance::OtherZone => from.zone.is_some() && nodes.iter().any(|to| to.zone.is_some() && to.zone != from.zone),
+    };
+    let fits = |node: &&Node| distances.iter().all(|distance| reaches(node, distance));
+    let found: Vec<_> = nodes.iter().filter(fits).map(|node| node.name.clone()).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let zone = |node: &Node| node.zone.clone().unwrap_or_else(|| format!("no label {}", names::ZONE_LABEL));
+    let all: Vec<_> = nodes.iter().map(|node| format!("{} ({})", node.name, zone(node))).collect();
+    let wanted: Vec<_> = distances
+        .iter()
+        .filter_map(|distance| PLACEMENTS.iter().find(|(_, of)| of == distance).map(|(name, _)| format!("`{name}`")))
+        .collect();
+    Err(format!(
+        "no node has what {} together need; nodes that take pods: {}. Choose another placement, or a cluster with more nodes or zones",
+        wanted.join(", "),
+        if all.is_empty() { "none".to_owned() } else { all.join(", ") }
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::network::Servers;
+    use wirelab_model::protocol::Protocol;
+    use wirelab_model::units::Span;
+
+    use super::*;
+
+    fn job(placement: &str, servers: Servers, address: Address) -> Job {
+        let link = preset(placement).map(|preset| preset.link);
+        let network = Network::Overlay;
+        Job { placement: placement.to_owned(), link, network, servers, address, ..Job::plain(Protocol::H2) }
+    }
+
+    const NEAR: Servers = Servers { near: 1, far: 0 };
+    const SPREAD: Servers = Servers { near: 1, far: 2 };
+
+    #[test]
+    fn pods_are_shared_by_jobs_and_each_set_of_servers_has_its_services() {
+        let jobs = [
+            job("same-node", NEAR, Address::Server),
+            job("multi-az", SPREAD, Address::Service),
+            job("other-zone", SPREAD, Address::Headless),
+            job("same-zone", Servers::ONE, Address::Service),
+        ];
+        let layout = Layout::of(&jobs.iter().collect::<Vec<_>>()).unwrap();
+        let pods: Vec<_> = layout.servers.iter().map(|(name, distance)| (name.as_str(), *distance)).collect();
+        let expected = [
+            ("near-0", Distance::SameNode),
+            ("other-0", Distance::OtherZone),
+            ("other-1", Distance::OtherZone),
+            ("zone-0", Distance::SameZone),
+        ];
+        assert_eq!(pods, expected);
+        assert_eq!(layout.services, BTreeSet::from([(1, false), (1, true), (2, false)]));
+        assert_eq!(layout.set(&jobs[2]), Some(1));
+        assert_eq!(layout.set_labels("near-0").collect::<Vec<_>>(), ["wirelab/set-0", "wirelab/set-1"]);
+    }
+
+    #[test]
+    fn what_a_cluster_cannot_be_is_refused_with_the_remedy() {
+        let plain = job("multi-az", Servers::ONE, Address::Server);
+        let mut shaped = plain.clone();
+        shaped.link.as_mut().unwrap().round_trip = Span::from_millis(9);
+        for (job, remedy) in [
+            (job("other-zon", Servers::ONE, Address::Server), "did you mean `other-zone`"),
+            (job("local", Servers::ONE, Address::Server), "same-node, same-zone, other-zone"),
+            (Job { network: Network::Direct, ..plain.clone() }, "`network = \"overlay\"`"),
+            (Job { offloads: Some(true), ..plain.clone() }, "leave `offloads` out"),
+            (shaped, "leave out the keys of the link"),
+            (job("same-node", Servers::ONE, Address::Server), "set `servers` to `near`"),
+        ] {
+            let why = servers(&job).unwrap_err();
+            assert!(why.contains(remedy), "{remedy}: {why}");
+        }
+    }
+
+    #[test]
+    fn the_client_comes_to_a_node_from_which_every_server_has_its_place() {
+        let node = |name: &str, zone: &str| Node { name: name.to_owned(), zone: Some(zone.to_owned()) };
+        let three = [node("a1", "a"), node("b1", "b"), node("a2", "a")];
+        let of = |nodes: &[Node], distances: &[Distance]| candidates(nodes, &distances.iter().copied().collect());
+        assert_eq!(of(&three, &[Distance::SameNode]).unwrap().len(), 3);
+        assert_eq!(of(&three, &[Distance::OtherZone]).unwrap().len(), 3);
+        assert_eq!(of(&three, &[Distance::SameZone, Distance::OtherZone]).unwrap(), ["a1", "a2"]);
+        let why = of(&three[..2], &[Distance::SameZone]).unwrap_err();
+        assert!(why.contains("`same-zone`") && why.contains("a1 (a), b1 (b)"), "{why}");
+        let unlabelled = Node { name: "c".to_owned(), zone: None };
+        let why = of(&[unlabelled.clone(), three[0].clone()], &[Distance::OtherZone]).unwrap_err();
+        assert!(why.contains("c (no label topology.kubernetes.io/zone)"), "{why}");
+    }
+}

@@ -1,0 +1,256 @@
+//! An endpoint in a pod: started through the API server, spoken to over the streams of that request.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use wirelab_model::event::{Command, Configured, Event};
+
+use crate::kubernetes::agent::{Output, SUBCOMMAND};
+use crate::kubernetes::cluster::Cluster;
+use crate::kubernetes::exec::{Ended, Exec, Piece, output};
+use crate::kubernetes::files::{self, Files};
+use crate::kubernetes::names::PROGRAM;
+use crate::kubernetes::pods::{Host, post_mortem};
+use crate::lines::Lines;
+use crate::log::Log;
+use crate::{Exit, ExitStatus, LabError, Launch, Process, Silence};
+
+/// How long files may take on their way to or from a pod.
+const SENDING: Duration = Duration::from_secs(120);
+
+/// How long a kill may take.
+const KILLING: Duration = Duration::from_secs(20);
+
+/// How long the cluster may take to know what became of a pod: its node reports once in a while.
+const KNOWING: Duration = Duration::from_secs(10);
+
+/// How long to wait for the rest of the standard error of an endpoint that has ended.
+const LAST_WORDS_PATIENCE: Duration = Duration::from_millis(500);
+
+/// A running endpoint. It ends with its pod, and, as the contract has it, with its standard input.
+pub(crate) struct PodProcess {
+    who: String,
+    pod: String,
+    cluster: Arc<Cluster>,
+    api: Api<Pod>,
+    exec: Exec,
+    output: Output,
+    lines: Lines,
+    log: Log,
+    /// What the `ready` of the endpoint cannot know.
+    facts: Configured,
+    /// What is fetched once it is written.
+    results: Vec<PathBuf>,
+    exit: Option<Exit>,
+}
+
+impl PodProcess {
+    /// Sends what the spec names to a pod, and starts the built-in endpoint there.
+    ///
+    /// # Errors
+    /// If that fails; the pod's state is in the message where it is the reason.
+    pub(crate) fn start(
+        cluster: &Arc<Cluster>,
+        api: &Api<Pod>,
+        pod: &str,
+        host: &mut Host,
+        launch: &Launch<'_>,
+    ) -> Result<Self, LabError> {
+        let who = format!("{} ({}) in the pod {pod}", launch.endpoint.name, launch.role.word());
+        let with_state = |LabError(why): LabError| match post_mortem(cluster, api, pod, Duration::ZERO) {
+            Some(loss) => LabError(format!("{why}; the pod {pod}: {}", loss.what)),
+            None => LabError(why),
+        };
+        let files = Files::of(launch.role, launch.spec)?;
+        send(cluster, api, pod, host, &files).map_err(with_state)?;
+        let log = Log::create(Some(launch.log))?;
+        let spec = launch.spec.to_string_lossy();
+        // The agent in between brings home what the endpoint cost.
+        let command = [PROGRAM, SUBCOMMAND, "start", "endpoint", launch.role.word(), "--spec", &spec];
+        let mut exec = Exec::start(cluster, api, pod, &command).map_err(with_state)?;
+        let stderr = exec.stderr().expect("standard error is taken once");
+        let mut facts = Configured::new();
+        for (fact, value) in &host.facts {
+            // The first server has the names that it has where there is only one.
+            let name = if launch.number == 0 { fact.clone() } else { format!("{fact}_{}", launch.number) };
+            facts.insert(name, value.clone());
+        }
+        Ok(Self {
+            who,
+            pod: pod.to_owned(),
+            cluster: Arc::clone(cluster),
+            api: api.clone(),
+            exec,
+            output: Output::default(),
+            lines: Lines::default(),
+            log: Log::follow(stderr, log),
+            facts,
+            results: files.from,
+            exit: None,
+        })
+    }
+
+    /// Brings home what it wrote.
+    fn fetch(&self) -> Result<(), LabError> {
+        if self.results.is_empty() {
+            return Ok(());
+        }
+        let paths: Vec<_> = self.results.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        let mut command = vec![PROGRAM, SUBCOMMAND, "give"];
+        command.extend(paths.iter().map(String::as_str));
+        let archive = output(&self.cluster, &self.api, &self.pod, &command, Vec::new(), Instant::now() + SENDING)?;
+        files::take(&archive, &self.results)
+            .map_err(|error| LabError(format!("cannot take the results from the pod {}: {error}", self.pod)))
+    }
+
+    /// It has ended, in whatever way.
+    fn bury(&mut self, ended: Ended) -> Exit {
+        let mut words = self.log.last_words(LAST_WORDS_PATIENCE);
+        let mut add = |why: String| words = format!("{words}\n[{why}]").trim_start().to_owned();
+        let status = match ended {
+            Ended::Code(code) if code <= 128 => ExitStatus::Code(code),
+            Ended::Code(code) => {
+                if let Some(loss) = post_mortem(&self.cluster, &self.api, &self.pod, KNOWING) {
+                    add(format!("the pod {}: {}", self.pod, loss.what));
+                    if loss.is_memory { ExitStatus::Signal(code - 128) } else { ExitStatus::Lost }
+                } else {
+                    add(format!("the pod {} still runs; more memory than its limit ends a process so, too", self.pod));
+                    ExitStatus::Signal(code - 128)
+                }
+            }
+            Ended::Lost(why) => match post_mortem(&self.cluster, &self.api, &self.pod, KNOWING) {
+                Some(loss) => {
+                    add(format!("the pod {}: {}", self.pod, loss.what));
+                    if loss.is_memory { ExitStatus::Signal(libc::SIGKILL) } else { ExitStatus::Lost }
+                }
+                None => {
+                    add(format!("the pod {} still runs, but {} was lost: {why}", self.pod, self.who));
+                    // It may run on without anybody who would end it.
+                    if let Err(LabError(why)) = self.sweep() {
+                        add(why);
+                    }
+                    ExitStatus::Lost
+                }
+            },
+        };
+        let exit = Exit { status, usage: self.output.usage(), last_words: words };
+        self.exit = Some(exit.clone());
+        exit
+    }
+
+    fn sweep(&self) -> Result<(), LabError> {
+        let command = [PROGRAM, SUBCOMMAND, "sweep"];
+        output(&self.cluster, &self.api, &self.pod, &command, Vec::new(), Instant::now() + KILLING).map(drop)
+    }
+
+    fn kill(&mut self) -> Exit {
+        self.exec.close();
+        let swept = self.sweep();
+        let deadline = Instant::now() + KILLING;
+        let mut words = match &swept {
+            // What it still prints is nobody's any more.
+            Ok(()) => loop {
+                match self.exec.read(deadline) {
+                    Piece::Bytes(_) => {}
+                    Piece::Ended(_) => break String::new(),
+                    Piece::Deadline => break format!("[{} did not end within {KILLING:?} after SIGKILL]", self.who),
+                }
+            },
+            Err(LabError(why)) => format!("[it could not be killed: {why}]"),
+        };
+        if let Some(loss) = post_mortem(&self.cluster, &self.api, &self.pod, Duration::ZERO) {
+            words = format!("{words}\n[the pod {}: {}]", self.pod, loss.what);
+        }
+        let last_words = format!("{}\n{words}", self.log.last_words(LAST_WORDS_PATIENCE)).trim().to_owned();
+        let exit = Exit { status: ExitStatus::Killed, usage: None, last_words };
+        self.exit = Some(exit.clone());
+        exit
+    }
+}
+
+impl Process for PodProcess {
+    fn next_event(&mut self, deadline: Instant) -> Result<Event, Silence> {
+        loop {
+            match self.lines.next() {
+                Some(Ok(Event::Ready { port, mut configured })) => {
+                    configured.extend(self.facts.drain(..));
+                    return Ok(Event::Ready { port, configured });
+                }
+                Some(Ok(done @ Event::Done { .. })) => match self.fetch() {
+                    Ok(()) => return Ok(done),
+                    Err(LabError(why)) => return Err(Silence::Ended(self.bury(Ended::Lost(why)))),
+                },
+                Some(line) => return line.map_err(Silence::Nonsense),
+                None => {}
+            }
+            if let Some(exit) = &self.exit {
+                return Err(Silence::Ended(exit.clone()));
+            }
+            match self.exec.read(deadline) {
+                Piece::Deadline => return Err(Silence::Deadline),
+                Piece::Bytes(bytes) => self.lines.push(self.output.said(&bytes)),
+                Piece::Ended(ended) => {
+                    self.lines.end();
+                    self.bury(ended);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, command: Command) -> Result<(), LabError> {
+        let word = command.word();
+        if self.exec.write(format!("{word}\n").into_bytes()) {
+            return Ok(());
+        }
+        Err(LabError(format!("cannot send `{word}` to {}; it no longer reads its standard input", self.who)))
+    }
+
+    fn pid(&self) -> Option<u32> {
+        None
+    }
+
+    fn end(&mut self, deadline: Instant) -> Exit {
+        if let Some(exit) = &self.exit {
+            return exit.clone();
+        }
+        self.exec.close();
+        loop {
+            match self.exec.read(deadline) {
+                // Nobody wants more than the account, but while anything fills the stream the process cannot end.
+                Piece::Bytes(bytes) if Instant::now() < deadline => {
+                    self.output.said(&bytes);
+                }
+                Piece::Ended(ended) => return self.bury(ended),
+                Piece::Bytes(_) | Piece::Deadline => return self.kill(),
+            }
+        }
+    }
+}
+
+impl Drop for PodProcess {
+    fn drop(&mut self) {
+        if self.exit.is_none() {
+            self.kill();
+        }
+    }
+}
+
+/// Sends what the pod does not have yet.
+fn send(cluster: &Arc<Cluster>, api: &Api<Pod>, pod: &str, host: &mut Host, files: &Files) -> Result<(), LabError> {
+    let stamp = |path: &PathBuf| {
+        let about = fs::metadata(path).ok();
+        let length = about.as_ref().map_or(0, fs::Metadata::len);
+        (path.clone(), length, about.and_then(|about| about.modified().ok()))
+    };
+    let new: Vec<_> = files.to.iter().filter(|path| !host.sent.contains(&stamp(path))).cloned().collect();
+    let archive = files::pack(&new, &files.folders, false)
+        .map_err(|error| LabError(format!("cannot send files to the pod {pod}: {error}")))?;
+    let command = [PROGRAM, SUBCOMMAND, "take"];
+    output(cluster, api, pod, &command, archive, Instant::now() + SENDING)?;
+    host.sent.extend(new.iter().map(stamp));
+    Ok(())
+}
