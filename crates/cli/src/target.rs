@@ -141,6 +141,7 @@ impl Target {
             protocol,
             address: self.address,
             addresses: Vec::new(),
+            resolves: false,
             port: self.port,
             server_name: self.host.clone(),
             tls: protocol.is_secure().then(|| ClientTls {

@@ -71,6 +71,11 @@ fn try_serve(
         let why = format!("`qlog_dir` is set; it concerns QUIC, and the protocol is `{}`", spec.protocol);
         return Err(Refusal::unsupported(why));
     }
+    let ages = (spec.protocol.is_http() || spec.protocol.is_grpc()) && !spec.protocol.uses_udp();
+    if spec.max_connection_age_ns.is_some() && !ages {
+        let why = format!("`max_connection_age_ns` is set; connections of `{}` are not asked to end", spec.protocol);
+        return Err(Refusal::unsupported(why));
+    }
     if spec.threads == Some(0) {
         return Err(Refusal::unsupported("0 threads"));
     }
@@ -82,7 +87,7 @@ fn try_serve(
     }
     let runtime =
         builder.build().map_err(|error| Refusal::failed(format!("starting the server's runtime: {error}")))?;
-    let site = Arc::new(Site::new(&spec)?);
+    let (site, counts) = (Arc::new(Site::new(&spec)?), spec.counts);
     let (ask, stop) = Stop::channel();
     let bound = runtime.block_on(bind(spec, Arc::clone(&site), stop))?;
     let mut configured = bound.configured;
@@ -92,15 +97,20 @@ fn try_serve(
     output.say(&Event::Ready { port: Some(bound.port), configured: configured.clone() })?;
     let (words, inbox) = mpsc::channel();
     read_words(input, move |word, _| words.send(word).is_ok());
-    // Only `stop` is a word for servers; the end of the channel is the end of the input.
-    let word = inbox.recv().unwrap_or(Command::Stop);
+    // The end of the channel is the end of the input.
+    let mut word = inbox.recv().unwrap_or(Command::Stop);
+    while counts && word == Command::Count {
+        output.say(&Event::Counted { requests: site.answered() })?;
+        word = inbox.recv().unwrap_or(Command::Stop);
+    }
     // Before the connections that are still open are closed.
     let transport = bound.accounts.map(|accounts| Box::new(accounts.totals().report()));
     let _ = ask.send(true);
     let stopped = runtime.block_on(async { tokio::time::timeout(GOODBYE, running).await });
     runtime.shutdown_background();
     if word != Command::Stop {
-        return Err(Refusal::failed(format!("a server was told `{}`; it knows `stop` only", word.word())));
+        let known = if counts { "`count` and `stop`" } else { "`stop`" };
+        return Err(Refusal::failed(format!("a server was told `{}`; it knows {known} only", word.word())));
     }
     if let Ok(Err(error)) = stopped {
         return Err(Refusal::failed(format!("the server ended by itself: {error}")));
@@ -181,6 +191,7 @@ fn read_words(
             let word = match line.as_deref().map(str::trim) {
                 Ok("go") => Command::Go,
                 Ok("finish") => Command::Finish,
+                Ok("count") => Command::Count,
                 Ok("") => continue,
                 Ok(_) | Err(_) => Command::Stop,
             };

@@ -70,6 +70,8 @@ impl Fixture {
             features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay],
             qlog_dir: None,
             threads: None,
+            max_connection_age_ns: None,
+            counts: false,
             transport: Settings::default(),
         }
     }
@@ -80,6 +82,7 @@ impl Fixture {
             protocol,
             address: HOST,
             addresses: Vec::new(),
+            resolves: false,
             port,
             server_name: "localhost".to_owned(),
             tls: protocol.is_secure().then(|| ClientTls {

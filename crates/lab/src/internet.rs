@@ -10,6 +10,7 @@ use wirelab_model::site::Site;
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
+use crate::loopback::no_timeline;
 use crate::process::LocalProcess;
 use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process};
 
@@ -76,6 +77,7 @@ impl Lab for Internet {
     }
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
+        no_timeline(INFO.name, job)?;
         let Some(site) = &job.site else {
             return Err(LabError(format!(
                 "the lab `{}` starts no servers; set `site` to a URL, or use another lab",

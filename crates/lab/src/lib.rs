@@ -71,8 +71,8 @@ pub trait Lab: Send {
         Ok(())
     }
 
-    /// The addresses of a trial: those that the servers bind and the one that the client connects to. They may change when it
-    /// begins.
+    /// The addresses of a trial: those that the servers bind, in a timeline all that ever come, and the one that the client connects
+    /// to. They may change when it begins.
     ///
     /// # Errors
     /// If the lab has no such placement; the message names those that it has.
@@ -86,12 +86,21 @@ pub trait Lab: Send {
         Ok(())
     }
 
-    /// The servers of the trial listen at these ports, in their order. Gives the port that the client connects to.
+    /// The servers with which the trial begins listen at these ports, in their order. Gives the port that the client connects to.
     ///
     /// # Errors
     /// If there is to be a service, and it cannot be made.
     fn publish(&mut self, _job: &Job, ports: &[u16]) -> Result<u16, LabError> {
         Ok(ports[0])
+    }
+
+    /// From now on clients are to find these servers, each by its number and port, in a trial with a timeline: behind the address of the
+    /// service or the name.
+    ///
+    /// # Errors
+    /// If the network cannot be changed, or the lab has no timelines.
+    fn reach(&mut self, _job: &Job, _servers: &[(u32, u16)]) -> Result<(), LabError> {
+        Err(LabError(format!("the lab `{}` has no timelines; use the lab `netns`", self.name())))
     }
 
     /// The measured window of a trial of this cell has ended. What there is to say of the network in it.
@@ -158,7 +167,7 @@ pub struct Aftermath {
 pub struct Launch<'a> {
     /// Server or client.
     pub role: Role,
-    /// Which of the servers, from 0.
+    /// Which of the servers or clients, from 0.
     pub number: u32,
     /// What to start.
     pub endpoint: &'a Endpoint,

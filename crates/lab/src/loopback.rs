@@ -51,12 +51,23 @@ impl Lab for Loopback {
     }
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
+        no_timeline(INFO.name, job)?;
         only_local(INFO.name, job)
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
         let Launch { role, endpoint, spec, log, .. } = *launch;
         Ok(Box::new(LocalProcess::start(endpoint, role, spec, log, Some(Arc::clone(&self.guard)))?))
+    }
+}
+
+/// Refuses a timeline, in a lab where nobody comes and goes.
+pub(crate) fn no_timeline(lab: &str, job: &Job) -> Result<(), LabError> {
+    match job.timeline {
+        None => Ok(()),
+        Some(_) => {
+            Err(LabError(format!("the lab `{lab}` has no timelines; use the lab `netns`, or leave `[timeline]` out")))
+        }
     }
 }
 

@@ -77,6 +77,8 @@ fn server_spec() -> ServerSpec {
         features: Vec::new(),
         qlog_dir: None,
         threads: None,
+        max_connection_age_ns: None,
+        counts: false,
         transport: Transport::default(),
     }
 }
@@ -88,6 +90,7 @@ fn client_spec(results: &Path) -> ClientSpec {
         address: LOCALHOST,
         addresses: Vec::new(),
         // The discard port: an endpoint that goes on regardless finds nobody.
+        resolves: false,
         port: 9,
         server_name: "localhost".to_owned(),
         tls: None,

@@ -27,6 +27,11 @@ pub enum Event {
         /// Length of the measured window: from the receipt of the second `go` to the end of the last request.
         window_ns: u64,
     },
+    /// Server: the answer to `count`.
+    Counted {
+        /// How many requests it has answered since `ready`.
+        requests: u64,
+    },
     /// Client: the results are written. Server: it stopped cleanly.
     Done {
         /// Requests completed (client) or answered (server) in the measured window; servers may leave it out.
@@ -68,6 +73,8 @@ pub enum Command {
     Go,
     /// Client: close connections and write the results.
     Finish,
+    /// Server whose spec has `counts`: say how many requests were answered so far.
+    Count,
     /// Server: stop cleanly. Client: give up.
     Stop,
 }
@@ -79,6 +86,7 @@ impl Command {
         match self {
             Self::Go => "go",
             Self::Finish => "finish",
+            Self::Count => "count",
             Self::Stop => "stop",
         }
     }

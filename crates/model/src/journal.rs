@@ -7,6 +7,7 @@ use crate::link::{Link, Reading};
 use crate::metric::Values;
 use crate::outcome::Outcome;
 use crate::plan::Trial;
+use crate::timeline::Played;
 use crate::warning::Warning;
 
 /// One line of `journal.jsonl`.
@@ -109,6 +110,9 @@ pub struct TrialRecord {
     /// What the client said is in force and was negotiated.
     #[serde(default)]
     pub client: Configured,
+    /// What was done in the window, and when; absent: there is no timeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Played>,
     /// What the report has to say of this trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,

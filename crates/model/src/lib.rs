@@ -26,6 +26,7 @@ pub mod site;
 pub mod spec;
 pub mod study;
 pub mod table;
+pub mod timeline;
 pub mod transport;
 pub mod units;
 pub mod usage;

@@ -9,6 +9,7 @@ use crate::protocol::Protocol;
 use crate::settings::Exchange;
 use crate::site::Site;
 use crate::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport};
+use crate::timeline::Timeline;
 use crate::units::{Size, Span};
 
 /// A resolved study: what `run` executes.
@@ -114,6 +115,15 @@ pub struct Job {
     pub recording: Recording,
     /// Transport settings of both sides. A setting that the protocol does not have is absent.
     pub transport: Transport,
+    /// How long a server keeps a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_connection_age: Option<Span>,
+    /// Whether clients resolve the name of the servers again for each new connection.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resolves_again: bool,
+    /// What is done while the measured window goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
     /// Observers besides those of the study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more_observers: Vec<String>,
@@ -158,6 +168,9 @@ impl Job {
             patience: ten_minutes(),
             recording: Recording::Samples,
             transport: Transport::default(),
+            max_connection_age: None,
+            resolves_again: false,
+            timeline: None,
             more_observers: Vec::new(),
             server_threads: None,
             client_threads: None,

@@ -204,6 +204,14 @@ pub struct Settings {
     /// taken to hang. Default: `10 min`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patience: Option<Span>,
+    /// How long a server keeps a connection before it asks the client, in the protocol's own way, to open another one; requests that are
+    /// under way are answered. HTTP over TCP, and gRPC. Default: as long as the client does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_connection_age: Option<Span>,
+    /// With `address = "headless"`: whether clients resolve the name again for each new connection, in place of once when they
+    /// start. Default: off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolve_again: Option<bool>,
     /// Observers of these cells besides those of the study, by name: to measure what an observer costs. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more_observers: Option<Vec<String>>,

@@ -39,6 +39,13 @@ pub struct ServerSpec {
     /// Threads that serve requests; absent: the library's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u16>,
+    /// After how many nanoseconds it asks the client of a connection to open another one (GOAWAY, `connection: close`); requests that are
+    /// under way are answered. Absent: never. HTTP over TCP, and gRPC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_connection_age_ns: Option<u64>,
+    /// Whether it will be told `count`, at any time, which it answers with `counted`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts: bool,
     /// Transport settings.
     #[serde(default)]
     pub transport: Transport,
@@ -76,6 +83,10 @@ pub struct ClientSpec {
     /// first. Absent: there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
+    /// Whether `server_name` is to be resolved again for each new connection, by the system's resolver; `addresses` are then those of the
+    /// start, and the next address is taken of what was found.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resolves: bool,
     /// The server's port.
     pub port: u16,
     /// The name to send (SNI, `Host`, `:authority`) and to check the certificate against.

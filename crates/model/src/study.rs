@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::claim::Claim;
 use crate::selector::Selector;
 use crate::settings::Settings;
+use crate::timeline::Timeline;
 use crate::units::{Share, Span};
 
 /// A study file (`study.toml`). `wirelab studies` lists the built-in ones.
@@ -62,6 +63,9 @@ pub struct Study {
     /// an endpoint of its own, a server without 0-RTT.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub adjust: Vec<Adjustment>,
+    /// What is done while the measured window of each trial goes on: servers and clients come and go. Default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
     /// What is compared with what.
     pub compare: Compare,
     /// How often it is repeated, and when it is enough.

@@ -173,7 +173,7 @@ fn total(counter: &Counter, counts: &Counts) -> Result<u64, String> {
 /// Reads the counters of the network namespaces of the processes that the lab shows; one that both share, once.
 fn read(targets: &Targets) -> Result<Namespaces, String> {
     let mut namespaces = Namespaces::new();
-    for pid in targets.servers.iter().flatten().chain(&targets.client).copied() {
+    for pid in targets.servers.iter().chain(&targets.clients).flatten().copied() {
         let path = format!("/proc/{pid}/ns/net");
         let about = fs::metadata(&path).map_err(|error| format!("{path} cannot be read: {error}"))?;
         if let Entry::Vacant(new) = namespaces.entry(about.ino()) {
@@ -260,7 +260,7 @@ mod tests {
     fn a_namespace_that_both_processes_share_counts_once() {
         let own = std::process::id();
         let read = |targets| read(&targets).map(|namespaces| namespaces.len());
-        assert_eq!(read(Targets { servers: Some(vec![own, own]), client: Some(own) }), Ok(1));
+        assert_eq!(read(Targets { servers: Some(vec![own, own]), clients: Some(vec![own]) }), Ok(1));
         assert!(read(Targets::default()).is_err());
     }
 

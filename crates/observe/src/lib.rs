@@ -68,8 +68,8 @@ pub struct About {
 pub struct Targets {
     /// The servers' processes; absent where the lab cannot show them.
     pub servers: Option<Vec<u32>>,
-    /// The client's process; absent where the lab cannot show it.
-    pub client: Option<u32>,
+    /// The clients' processes; absent where the lab cannot show them.
+    pub clients: Option<Vec<u32>>,
 }
 
 /// What there is before the client sends its first packet.
@@ -97,7 +97,7 @@ pub struct Captures {
 pub struct Reaped {
     /// That of the servers together.
     pub server: Option<Usage>,
-    /// That of the client.
+    /// That of the clients together.
     pub client: Option<Usage>,
 }
 

@@ -20,10 +20,7 @@ impl<T> Sides<T> {
         let side = |pids: Option<&[Pid]>, who| {
             pids.ok_or_else(|| format!("the lab does not show the process of the {who}")).and_then(&read)
         };
-        Sides {
-            client: side(targets.client.as_ref().map(std::slice::from_ref), "client"),
-            server: side(targets.servers.as_deref(), "server"),
-        }
+        Sides { client: side(targets.clients.as_deref(), "client"), server: side(targets.servers.as_deref(), "server") }
     }
 
     /// The reading of each side at the begin and the end of the window, as one.

@@ -27,7 +27,18 @@ macro_rules! studies {
 /// Every built-in study. To add one, add its folder's name here.
 #[must_use]
 pub const fn builtin() -> &'static [Builtin] {
-    studies!["quick", "grpc", "null", "cloud-quic", "conditions", "cluster-http3", "public-sites", "pairs", "observers"]
+    studies![
+        "quick",
+        "grpc",
+        "grpc-balancing",
+        "null",
+        "cloud-quic",
+        "conditions",
+        "cluster-http3",
+        "public-sites",
+        "pairs",
+        "observers"
+    ]
 }
 
 /// The built-in study of that name.

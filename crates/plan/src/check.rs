@@ -14,6 +14,7 @@ use crate::locate::{Step, steps};
 use crate::preset::{DEFAULT_PRESET, with_preset};
 use crate::ranges::out_of_range;
 use crate::selectors;
+use crate::timeline;
 use crate::words::{nearest, one_of};
 
 type Checked = Result<(), StudyError>;
@@ -82,7 +83,7 @@ fn study_name(name: &str) -> Checked {
 }
 
 /// A word for people: shown in tables, and typed on command lines.
-fn label(what: &str, name: &str) -> Checked {
+pub(crate) fn label(what: &str, name: &str) -> Checked {
     if name.trim().is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
         let message = format!("the name of a {what} has 1 to {MAX_NAME} characters, none of them a control character");
         return Err(StudyError::new(message));
@@ -218,6 +219,7 @@ fn whole(study: &Study) -> Checked {
         return Err(StudyError::new(message).at_key(steps!["factors"]));
     }
     adjustments(study)?;
+    study.timeline.as_ref().map_or(Ok(()), timeline::check)?;
     compare(study)?;
     blocks(study)
 }

@@ -1,6 +1,7 @@
 //! What a trial does, from the settings of its cell. The defaults are those that `wirelab_model::settings` documents.
 
 use wirelab_model::heron;
+use wirelab_model::network::Address;
 use wirelab_model::plan::{Job, ten_minutes};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Exchange, Settings, TransportDefaults};
@@ -62,6 +63,12 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         patience: settings.patience.unwrap_or(ten_minutes()),
         recording: settings.recording.unwrap_or_else(|| recording(schedule, extent)),
         transport: transport(settings, protocol),
+        // A setting that the protocol does not have does not apply.
+        max_connection_age: settings
+            .max_connection_age
+            .filter(|_| (protocol.is_http() || protocol.is_grpc()) && !protocol.uses_udp()),
+        resolves_again: resolves_again(settings, address)?,
+        timeline: None,
         more_observers: settings.more_observers.clone().unwrap_or_default(),
         server_threads: settings.server_threads,
         client_threads: settings.client_threads,
@@ -121,6 +128,20 @@ fn server_protocol(settings: &Settings, protocol: Protocol) -> Result<Option<Pro
         other => return Err(format!("`server_lacks` is `{other}`, but must be `h1`, `h2` or `h3`")),
     };
     Ok((lacks == protocol).then_some(other))
+}
+
+/// Whether clients resolve the name of the servers again.
+///
+/// # Errors
+/// If there is no name.
+fn resolves_again(settings: &Settings, address: Address) -> Result<bool, String> {
+    match settings.resolve_again {
+        Some(true) if address != Address::Headless => {
+            Err("`resolve_again` is true, but clients connect to an address; set `address = \"headless\"` as well"
+                .to_owned())
+        }
+        again => Ok(again.unwrap_or(false)),
+    }
 }
 
 fn connections(settings: &Settings, protocol: Protocol) -> ConnectionPolicy {

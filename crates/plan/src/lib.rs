@@ -52,6 +52,7 @@ mod sample_size;
 mod selectors;
 mod site;
 pub mod table;
+mod timeline;
 mod words;
 
 pub use builtin::{Builtin, builtin, find};

@@ -21,3 +21,9 @@ pub(crate) const MAX_BLOCKS: u32 = 100_000;
 
 /// Characters of the name of a study, factor, level or preset.
 pub(crate) const MAX_NAME: usize = 100;
+
+/// Actions of a timeline, and its windows.
+pub(crate) const MAX_ACTIONS: usize = 50;
+
+/// Clients of a trial, those that were restarted included: each is a process.
+pub(crate) const MAX_CLIENTS: usize = 500;

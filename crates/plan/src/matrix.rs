@@ -15,7 +15,7 @@ use crate::exclude::Selection;
 use crate::factor::{self, overlaid};
 use crate::job::job;
 use crate::locate::steps;
-use crate::sample_size;
+use crate::{sample_size, timeline};
 
 /// Makes a plan of a study to which preset and command line are applied ([`resolve`](crate::resolve())).
 ///
@@ -106,7 +106,7 @@ fn cells(study: &Study) -> Result<Vec<Cell>, StudyError> {
         }
         let adjusted = adjustments.matching(&numbers).map(|number| &study.adjust[number].set);
         let settings = adjusted.fold(settings, |settings, set| overlaid(&settings, set));
-        let job = job(&settings).map_err(|message| {
+        let job = job(&settings).and_then(|job| timeline::with(job, study.timeline.as_ref())).map_err(|message| {
             let names: Vec<_> = levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
             StudyError::new(format!("the cell `{}` cannot be run: {message}", names.join(" ")))
         })?;

@@ -23,6 +23,7 @@ mod numbers;
 mod overhead;
 mod pairs;
 mod published;
+mod shares;
 mod source;
 mod summary;
 mod synergy;

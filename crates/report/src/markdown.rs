@@ -14,7 +14,7 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words;
-use crate::{Input, claims, figures, links, means, overhead, published, source};
+use crate::{Input, claims, figures, links, means, overhead, published, shares, source};
 
 /// The report as Markdown with tables in the style of GitHub.
 #[must_use]
@@ -39,6 +39,7 @@ pub fn markdown(input: &Input) -> String {
     }
     figure_tables(&mut out, input);
     failed(&mut out, input);
+    shares_tables(&mut out, input);
     claims_table(&mut out, input);
     published_table(&mut out, input);
     overhead_table(&mut out, input);
@@ -278,6 +279,19 @@ fn claims_table(out: &mut String, input: &Input) {
         let effects: Vec<_> = effects.iter().map(|effect| escape(effect)).collect();
         let _ =
             writeln!(out, "| {} {} | {verdict} | {} |", escape(&claim.id), escape(&claim.text), effects.join("<br>"));
+    }
+}
+
+fn shares_tables(out: &mut String, input: &Input) {
+    for table in shares::main(input) {
+        let _ = writeln!(out, "\n### {}\n", table.title);
+        row(out, &table.header);
+        let numbers = " ---: |".repeat(table.header.len() - 1);
+        let _ = writeln!(out, "| --- |{numbers}");
+        for cells in &table.rows {
+            row(out, cells);
+        }
+        let _ = writeln!(out, "\n{}", table.note);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::summary::{ground, verdicts};
 use crate::tally::tallies;
 use crate::tile::NOTE;
 use crate::words::{self, Tone};
-use crate::{claims, figures, links, means, overhead, published, source, warnings};
+use crate::{claims, figures, links, means, overhead, published, shares, source, warnings};
 
 /// Lines narrower than this cannot hold a table of any use; the text is then laid out for this width.
 const NARROWEST: usize = 40;
@@ -37,6 +37,7 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
         page.tables(&mut out);
     }
     page.figures(&mut out);
+    page.shares(&mut out);
     page.claims(&mut out);
     page.published(&mut out);
     page.overhead(&mut out);
@@ -341,6 +342,17 @@ impl Page<'_> {
                 let _ = write!(text, " Not tested: {untested}");
             }
             self.item(out, &symbol, &text);
+        }
+    }
+
+    fn shares(&self, out: &mut String) {
+        for table in shares::main(self.input) {
+            self.heading(out, &table.title);
+            for row in table.rows {
+                let facts: Vec<_> =
+                    table.header.iter().zip(&row).skip(1).map(|(name, fact)| format!("{name} {fact}")).collect();
+                self.item(out, "·", &format!("{}: {}", row[0], facts.join("; ")));
+            }
         }
     }
 

@@ -61,6 +61,7 @@ mod tests {
             results: None,
             server: Default::default(),
             client: Default::default(),
+            timeline: None,
             warnings: Vec::new(),
         };
         outcomes.iter().enumerate().map(record).collect()

@@ -53,6 +53,8 @@ pub(crate) struct Player {
     name: String,
     /// Whether it asks a server that is not ours.
     asks_strangers: bool,
+    /// Whether it was sent away, so that its end is no news.
+    is_gone: bool,
 }
 
 impl Player {
@@ -60,7 +62,7 @@ impl Player {
         let LabError(why) = match lab.start(launch) {
             Ok(process) => {
                 let (name, asks_strangers) = (launch.endpoint.name.clone(), launch.job.site.is_some());
-                return Ok(Self { process, role: launch.role, name, asks_strangers });
+                return Ok(Self { process, role: launch.role, name, asks_strangers, is_gone: false });
             }
             Err(error) => error,
         };
@@ -126,17 +128,56 @@ impl Player {
     }
 
     /// Fails if it says or does anything.
-    fn stays_silent(&mut self, attempt: &str, patience: Duration) -> Result<(), Cut> {
+    pub(crate) fn stays_silent(&mut self, attempt: &str, patience: Duration) -> Result<(), Cut> {
+        if self.is_gone {
+            return Ok(());
+        }
+        match self.hear(attempt, patience, &mut [])? {
+            None => Ok(()),
+            Some(event) => Err(self.unexpected(&event, attempt)),
+        }
+    }
+
+    /// What it says within this time, if it says anything.
+    pub(crate) fn hear(
+        &mut self,
+        attempt: &str,
+        patience: Duration,
+        others: &mut [Self],
+    ) -> Result<Option<Event>, Cut> {
         match self.process.next_event(Instant::now() + patience) {
-            Err(Silence::Deadline) => Ok(()),
+            Err(Silence::Deadline) => Ok(None),
             Err(Silence::Ended(exit)) => Err(self.ended(&exit, attempt)),
             Err(Silence::Nonsense(line)) => {
                 let reason = format!("{self} printed what is no event while {attempt}: {line}");
                 Err(Cut::failed(self.role.blame(), reason))
             }
-            Ok(Event::Error { kind, message }) => Err(self.reported(kind, &message, attempt, &mut [])),
-            Ok(event) => Err(self.unexpected(&event, attempt)),
+            Ok(Event::Error { kind, message }) => Err(self.reported(kind, &message, attempt, others)),
+            Ok(event) => Ok(Some(event)),
         }
+    }
+
+    /// Kills it, because that is what is to be looked at.
+    pub(crate) fn kill(&mut self) {
+        self.is_gone = true;
+        self.process.end(Instant::now());
+    }
+
+    /// Stops it before the trial is over.
+    pub(crate) fn dismiss(&mut self, limit: Duration, stop: &AtomicBool) -> Result<(), Cut> {
+        let attempt = "stopping";
+        self.send(Command::Stop)?;
+        match self.wait(attempt, limit, &mut [], stop)? {
+            Event::Done { .. } => {}
+            other => return Err(self.unexpected(&other, attempt)),
+        }
+        self.is_gone = true;
+        self.end("ending after `done`", limit).map(drop)
+    }
+
+    /// Whether it was sent away before the trial was over.
+    pub(crate) const fn is_gone(&self) -> bool {
+        self.is_gone
     }
 
     /// Its event was not the one that its role has to print now.

@@ -252,6 +252,7 @@ impl Session<'_> {
             results: None,
             server: Default::default(),
             client: Default::default(),
+            timeline: None,
             warnings: Vec::new(),
         })
     }

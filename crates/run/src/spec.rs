@@ -11,8 +11,10 @@ use wirelab_model::plan::{Cell, Job, Trial};
 use wirelab_model::settings::Exchange;
 use wirelab_model::site::{Site, USER_AGENT};
 use wirelab_model::spec::{
-    ClientSpec, ClientTls, Expect, Feature, Request, Resumption, ServerSpec, ServerTls, Transport,
+    ClientSpec, ClientTls, Expect, Extent, Feature, Request, Resumption, ServerSpec, ServerTls, Transport,
 };
+use wirelab_model::timeline::Life;
+use wirelab_model::units::Span;
 
 use crate::documents::{self, Documents};
 use crate::error::RunError;
@@ -25,7 +27,7 @@ pub struct Files {
     pub pki: Pki,
     /// Documents and digests.
     pub documents: Documents,
-    /// Where clients write their results.
+    /// Where clients write their results; of several, the first one.
     pub results: PathBuf,
     /// Where clients write the secrets of TLS, if captures are kept.
     pub key_log: Option<PathBuf>,
@@ -66,11 +68,22 @@ pub fn server(trial: &Trial, job: &Job, address: IpAddr, files: &Files) -> Serve
         features: vec![feature(job.exchange)],
         qlog_dir: None,
         threads: job.server_threads,
+        max_connection_age_ns: job.max_connection_age.map(Span::nanos),
+        counts: job.timeline.is_some(),
         transport,
     }
 }
 
-/// The client's spec, for servers or a service at these addresses and this port.
+/// Where the client of this number writes its results.
+#[must_use]
+pub fn results_of(files: &Files, number: u32) -> PathBuf {
+    match number {
+        0 => files.results.clone(),
+        _ => files.results.with_file_name(format!("results{number}.jsonl")),
+    }
+}
+
+/// The spec of a client with this life, for servers or a service at these addresses and this port.
 ///
 /// # Errors
 /// If the cell is not one of the plan that the documents were made for.
@@ -78,16 +91,20 @@ pub fn client(
     trial: &Trial,
     cell: &Cell,
     addresses: &Addresses,
+    life: &Life,
     port: u16,
     files: &Files,
 ) -> Result<ClientSpec, RunError> {
     let job = &cell.job;
-    let is_name = job.address == Address::Headless;
+    // Only a name tells a client who its servers are.
+    let found = life.serving.iter().filter(|_| job.address == Address::Headless);
+    let named: Vec<_> = found.filter_map(|number| addresses.servers.get(*number as usize).copied()).collect();
     Ok(ClientSpec {
         contract: CONTRACT_VERSION,
         protocol: job.protocol,
-        address: addresses.connect,
-        addresses: if is_name { addresses.servers.clone() } else { Vec::new() },
+        address: named.first().copied().unwrap_or(addresses.connect),
+        addresses: named,
+        resolves: job.resolves_again,
         port,
         server_name: job.site.as_ref().map_or_else(|| SERVER_NAME.to_owned(), |site| site.host.clone()),
         tls: job.protocol.is_secure().then(|| ClientTls {
@@ -101,7 +118,10 @@ pub fn client(
         },
         connections: job.connections,
         schedule: job.schedule,
-        extent: job.extent,
+        extent: match job.extent {
+            Extent::DurationNs(_) => Extent::DurationNs(life.until_ns - life.from_ns),
+            requests @ Extent::Requests(_) => requests,
+        },
         warm_up: job.warm_up,
         resumption: job.resumption,
         timeouts: job.timeouts,
@@ -185,7 +205,8 @@ fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
 mod tests {
     use wirelab_model::plan::Plan;
     use wirelab_model::protocol::Protocol;
-    use wirelab_model::units::{Size, Span};
+    use wirelab_model::timeline::Course;
+    use wirelab_model::units::Size;
 
     use super::*;
     use crate::fixture::cell;
@@ -212,7 +233,8 @@ mod tests {
         };
         let trial = Trial { number: 0, block: 0, position: 0, cell: 0, seed: 9 };
         let addresses = Addresses { servers: vec![ADDRESS], connect: ADDRESS };
-        (server(&trial, &cell.job, ADDRESS, &files), client(&trial, cell, &addresses, 4433, &files).unwrap())
+        let life = &Course::of(&cell.job).clients[0];
+        (server(&trial, &cell.job, ADDRESS, &files), client(&trial, cell, &addresses, life, 4433, &files).unwrap())
     }
 
     #[test]

@@ -16,19 +16,22 @@ use wirelab_model::metric::{Side, Value, Values};
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Job, Plan, Trial};
 use wirelab_model::spec::{Extent, Pause, Schedule};
+use wirelab_model::timeline::{Course, Played};
 use wirelab_model::transport::TransportReport;
 use wirelab_model::warning::Warning;
 use wirelab_observe::drops::COUNTERS;
 use wirelab_observe::{Captures, Observer, Reaped, Stage, Targets, Window, Witness};
+use wirelab_stats::timeline;
 
 use crate::error::RunError;
 use crate::folder::{self, Folder};
 use crate::journal::timestamp;
+use crate::play::Play;
 use crate::player::{Cut, Player};
 use crate::preparation::{PREPARATION_METRICS, Preparation, Step};
 use crate::results::{self, Results};
 use crate::spec::{self, Files};
-use crate::{samples, verify};
+use crate::{merge, samples, verify};
 
 /// How long endpoints may take for what is not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +86,12 @@ struct Facts {
     client_transport: Option<Box<TransportReport>>,
     values: Values,
     results: Option<String>,
+    /// What was done in the window, where there is a timeline.
+    timeline: Option<Played>,
     network: Aftermath,
     warnings: Vec<Warning>,
+    /// Whether the processes are on this machine, with its clock.
+    has_clock: bool,
 }
 
 impl Bench<'_> {
@@ -94,8 +101,9 @@ impl Bench<'_> {
         let begun = Instant::now();
         let mut facts = Facts::default();
         let measured = self.measure(trial, &mut facts);
-        let servers = cell(self.plan, trial)?.job.servers.count();
-        let logs = (0..servers).map(server_log).chain([CLIENT_LOG.to_owned()]);
+        let course = Course::of(&cell(self.plan, trial)?.job);
+        let clients = (0..).take(course.clients.len()).map(client_log);
+        let logs = (0..course.servers).map(server_log).chain(clients);
         let logs: Vec<_> = logs.map(|name| self.folder.log(trial, &name)).collect();
         let outcome = match measured {
             Ok(()) => Outcome::Ok,
@@ -129,6 +137,7 @@ impl Bench<'_> {
             results: facts.results,
             server: facts.server,
             client: facts.client,
+            timeline: facts.timeline,
             warnings: facts.warnings,
         }))
     }
@@ -145,19 +154,33 @@ impl Bench<'_> {
         }
         self.conduct(trial, cell, &mut observers, facts)?;
 
-        let results = results::read(&self.files.results, cell.job.recording)
-            .map_err(|why| Cut::failed(Blame::Client, format!("the client `{}`: {why}", cell.job.client)))?;
+        let read = match &mut facts.timeline {
+            Some(played) => merge::read(self.files, played),
+            None => results::read(&self.files.results, cell.job.recording),
+        };
+        let results =
+            read.map_err(|why| Cut::failed(Blame::Client, format!("the client `{}`: {why}", cell.job.client)))?;
         let checked = verify::negotiated(cell.job.protocol, &facts.client)
             .and_then(|()| verify::in_force(Role::Server, &cell.job.transport, &facts.server))
             .and_then(|()| verify::in_force(Role::Client, &cell.job.transport, &facts.client))
             .and_then(|()| verify::results(cell, facts.window_ns, &results));
         let tally = checked.map_err(Cut::Outcome)?;
+        if let Some(played) = facts.timeline.as_ref().filter(|_| facts.has_clock) {
+            verify::answered(&cell.job, played, &tally).map_err(Cut::Outcome)?;
+        }
 
         let mut values = match &results {
             Results::Samples(samples) => wirelab_stats::summarise(samples, facts.window_ns),
             Results::Histograms(histograms) => wirelab_stats::summarise_histograms(histograms, facts.window_ns)
                 .map_err(|why| Cut::failed(Blame::Client, why))?,
         };
+        if let (Some(played), Some(timeline), Results::Samples(samples)) =
+            (&mut facts.timeline, &cell.job.timeline, &results)
+        {
+            let window_ns = Course::of(&cell.job).window_ns;
+            played.intervals = timeline::intervals(samples, window_ns);
+            values.extend(timeline::values(timeline, played, samples, window_ns));
+        }
         values.extend(wirelab_stats::transport(facts.client_transport.as_deref(), facts.server_transport.as_deref()));
         let window = Window { ns: facts.window_ns, requests: tally.ok, bytes: tally.bytes };
         for observer in &mut observers {
@@ -192,6 +215,7 @@ impl Bench<'_> {
 
         let attempt = "starting";
         let begun = Instant::now();
+        let course = Course::of(job);
         let mut servers = Vec::new();
         for (number, address) in (0..).zip(&addresses.servers) {
             let server = self.endpoint(&job.server)?;
@@ -223,77 +247,106 @@ impl Bench<'_> {
                 facts.server.insert("address".to_owned(), address.to_string().into());
                 site.port
             }
-            None => self.lab.publish(job, &ports).map_err(of_lab)?,
+            // Those that come later are not reached yet.
+            None => self.lab.publish(job, &ports[..job.servers.count() as usize]).map_err(of_lab)?,
         };
 
-        let client_spec = self.files.folder.join("client.json");
-        let mut of_client = spec::client(trial, cell, &addresses, port, self.files)?;
-        of_client.qlog_dir = self.qlog_dir(trial, job, "client")?;
-        spec::write(&client_spec, &of_client)?;
-        let log = self.folder.log(trial, CLIENT_LOG);
-        let launch = Launch { role: Role::Client, number: 0, endpoint: &client, job, spec: &client_spec, log: &log };
         let begun = Instant::now();
-        let mut client = Player::start(self.lab, &launch)?;
-        match client.wait(attempt, limits.startup, &mut servers, stop)? {
-            Event::Ready { configured, .. } => facts.client.extend(configured),
-            other => return Err(client.unexpected(&other, attempt)),
+        let mut clients = Vec::new();
+        for (number, life) in (0..).zip(&course.clients) {
+            let path = self.files.folder.join(format!("{}.json", client_name(number)));
+            let mut of_client = spec::client(trial, cell, &addresses, life, port, self.files)?;
+            of_client.seed = trial.seed.wrapping_add(number.into());
+            of_client.results = spec::results_of(self.files, number);
+            of_client.qlog_dir = self.qlog_dir(trial, job, &client_name(number))?;
+            spec::write(&path, &of_client)?;
+            let log = self.folder.log(trial, &client_log(number));
+            let launch = Launch { role: Role::Client, number, endpoint: &client, job, spec: &path, log: &log };
+            clients.push(Player::start(self.lab, &launch)?);
         }
-        facts.preparation.took(Step::StartClient, begun, client.pid());
+        for client in &mut clients {
+            match client.wait(attempt, limits.startup, &mut servers, stop)? {
+                Event::Ready { configured, .. } => facts.client.extend(configured),
+                other => return Err(client.unexpected(&other, attempt)),
+            }
+        }
+        facts.preparation.took(Step::StartClient, begun, clients[0].pid());
 
         self.prepare(trial, job, observers);
         self.keep_distance(job)?;
         let begun = Instant::now();
-        client.send(Command::Go)?;
+        clients[0].send(Command::Go)?;
         let attempt = "making the check request and warming up";
         let request = Duration::from_nanos(job.timeouts.connect_ns.saturating_add(job.timeouts.request_ns));
         let warm_up = job.warm_up.map_or(Duration::ZERO, |extent| longest(job, extent));
-        match client.wait(attempt, limits.slack.saturating_add(request).saturating_add(warm_up), &mut servers, stop)? {
+        match clients[0].wait(
+            attempt,
+            limits.slack.saturating_add(request).saturating_add(warm_up),
+            &mut servers,
+            stop,
+        )? {
             Event::Warm => {}
-            other => return Err(client.unexpected(&other, attempt)),
+            other => return Err(clients[0].unexpected(&other, attempt)),
         }
-        facts.preparation.took(Step::WarmUp, begun, client.pid());
+        facts.preparation.took(Step::WarmUp, begun, clients[0].pid());
 
         self.keep_distance(job)?;
-        let pids = servers.iter().map(Player::pid).collect();
+        let pids = |players: &[Player]| players.iter().map(Player::pid).collect();
         // Of no server at all nothing can be said, which is not 0.
-        let targets = Targets { servers: if servers.is_empty() { None } else { pids }, client: client.pid() };
+        let targets =
+            Targets { servers: if servers.is_empty() { None } else { pids(&servers) }, clients: pids(&clients) };
+        // A process without a number is not on this machine, or not a process: its clock is not ours.
+        facts.has_clock = targets.clients.is_some();
         for observer in observers.iter_mut() {
             observer.begin(&targets);
         }
-        let begun = Instant::now();
-        client.send(Command::Go)?;
-        let attempt = "measuring";
-        let ended = client.wait(attempt, limits.slack.saturating_add(longest(job, job.extent)), &mut servers, stop);
-        let passed = begun.elapsed();
+        let ended = match &job.timeline {
+            None => watch(job, &mut clients[0], &mut servers, limits, stop),
+            Some(_) => {
+                let (lab, course, ports) = (&mut *self.lab, &course, &ports);
+                let (servers, clients) = (&mut servers, &mut clients);
+                let all = facts.timeline.insert(Played::default());
+                let played = &mut *all;
+                Play { lab, job, course, servers, clients, ports, limits, stop, played }
+                    .perform()
+                    .map(|()| all.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
+            }
+        };
         // In reverse, so that the first observer encloses the others.
         for observer in observers.iter_mut().rev() {
             observer.end(&targets);
         }
-        match ended? {
-            Event::End { window_ns } => facts.window_ns = window_ns,
-            other => return Err(client.unexpected(&other, attempt)),
-        }
-        // A process without a number is not on this machine, or not a process: its clock is not ours.
-        if client.pid().is_some() {
-            verify::window(facts.window_ns, passed).map_err(Cut::Outcome)?;
-        }
+        facts.window_ns = ended?;
 
         facts.network = self.lab.end_trial(&cell.label()).map_err(of_lab)?;
 
-        client.send(Command::Finish)?;
-        let attempt = "closing its connections and writing its results";
-        match client.wait(attempt, limits.finish, &mut servers, stop)? {
-            Event::Done { configured, transport, .. } => {
-                facts.client.extend(configured);
-                facts.client_transport = transport;
-            }
-            other => return Err(client.unexpected(&other, attempt)),
+        for client in &mut clients {
+            client.send(Command::Finish)?;
         }
-        let client = client.end("ending after `done`", limits.exit)?;
+        let attempt = "closing its connections and writing its results";
+        let (mut usages, mut transports) = (Vec::new(), Vec::new());
+        for client in &mut clients {
+            match client.wait(attempt, limits.finish, &mut servers, stop)? {
+                Event::Done { configured, transport, .. } => {
+                    facts.client.extend(configured);
+                    transports.push(transport);
+                }
+                other => return Err(client.unexpected(&other, attempt)),
+            }
+            usages.push(client.end("ending after `done`", limits.exit)?.usage);
+        }
+        let of_clients = usages.into_iter().reduce(together).flatten();
+        facts.client_transport = transports.into_iter().reduce(all).flatten();
 
         let attempt = "stopping";
         let (mut usages, mut transports) = (Vec::new(), Vec::new());
         for server in &mut servers {
+            // Of one that went away before its end nothing is known.
+            if server.is_gone() {
+                usages.push(None);
+                transports.push(None);
+                continue;
+            }
             server.send(Command::Stop)?;
             match server.wait(attempt, limits.exit, &mut [], stop)? {
                 Event::Done { configured, transport, .. } => {
@@ -304,14 +357,9 @@ impl Bench<'_> {
             }
             usages.push(server.end("ending after `done`", limits.exit)?.usage);
         }
-        let together = |sum: Option<Usage>, one: Option<Usage>| Some(sum?.with(one?));
-        let usage = usages.into_iter().reduce(together).flatten();
-        // What one server does not report is not known of all.
-        let together = |sum: Option<Box<TransportReport>>, one: Option<Box<TransportReport>>| {
-            Some(Box::new(sum?.and(one.as_ref()?)))
-        };
-        facts.server_transport = transports.into_iter().reduce(together).flatten();
-        let reaped = Reaped { server: usage, client: client.usage };
+        let of_servers = usages.into_iter().reduce(together).flatten();
+        facts.server_transport = transports.into_iter().reduce(all).flatten();
+        let reaped = Reaped { server: of_servers, client: of_clients };
         for observer in observers.iter_mut() {
             observer.reaped(&reaped);
         }
@@ -397,6 +445,38 @@ impl Bench<'_> {
     }
 }
 
+/// Lets a client measure; gives the length of its window.
+fn watch(
+    job: &Job,
+    client: &mut Player,
+    servers: &mut [Player],
+    limits: Limits,
+    stop: &AtomicBool,
+) -> Result<u64, Cut> {
+    let begun = Instant::now();
+    client.send(Command::Go)?;
+    let attempt = "measuring";
+    match client.wait(attempt, limits.slack.saturating_add(longest(job, job.extent)), servers, stop)? {
+        Event::End { window_ns } => {
+            if client.pid().is_some() {
+                verify::window(window_ns, begun.elapsed()).map_err(Cut::Outcome)?;
+            }
+            Ok(window_ns)
+        }
+        other => Err(client.unexpected(&other, attempt)),
+    }
+}
+
+/// The accounts of two processes as one.
+fn together(sum: Option<Usage>, one: Option<Usage>) -> Option<Usage> {
+    Some(sum?.with(one?))
+}
+
+/// What two endpoints report of their transport as one; what one does not report is not known of all.
+fn all(sum: Option<Box<TransportReport>>, one: Option<Box<TransportReport>>) -> Option<Box<TransportReport>> {
+    Some(Box::new(sum?.and(one.as_ref()?)))
+}
+
 struct LabOf {
     addresses: wirelab_lab::Addresses,
     client: Endpoint,
@@ -422,7 +502,14 @@ fn server_log(number: u32) -> String {
     format!("{}.log", server_name(number))
 }
 
-const CLIENT_LOG: &str = "client.log";
+/// Clients likewise.
+fn client_name(number: u32) -> String {
+    if number == 0 { "client".to_owned() } else { format!("client{number}") }
+}
+
+fn client_log(number: u32) -> String {
+    format!("{}.log", client_name(number))
+}
 
 fn cell<'a>(plan: &'a Plan, trial: &Trial) -> Result<&'a Cell, RunError> {
     plan.cells.get(trial.cell).ok_or_else(|| RunError::Refused {

@@ -16,6 +16,7 @@ use wirelab_model::sample::{Handshake, Sample};
 use wirelab_model::settings::Exchange;
 use wirelab_model::site::Site;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
+use wirelab_model::timeline::{Course, Played};
 use wirelab_model::warning::Warning;
 
 use crate::results::Results;
@@ -150,6 +151,34 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
         return Err(client(format!("a connection was {foreign:?} where each has to be new (`resumption = \"none\"`)")));
     }
     Ok(tally)
+}
+
+/// In a trial with a timeline servers and clients agree about how many requests were answered, unless some were lost.
+pub(crate) fn answered(job: &Job, played: &Played, tally: &Tally) -> Checked<()> {
+    let course = Course::of(job);
+    // What a server answers between its last word and its end is not known.
+    let someone_left = course.scenes.iter().any(|scene| scene.killed.is_some() || !scene.stopped.is_empty());
+    let (Some(first), Some(last)) = (played.answered.first(), played.answered.last()) else { return Ok(()) };
+    if someone_left || tally.failed() > 0 {
+        return Ok(());
+    }
+    let answered = last.requests.iter().sum::<u64>() - first.requests.iter().sum::<u64>();
+    let warm_up = match job.warm_up {
+        Some(Extent::Requests(requests)) => requests,
+        Some(Extent::DurationNs(_)) => return Ok(()),
+        None => 0,
+    };
+    // The clients that come later check and warm up within the window.
+    let unrecorded = (1 + warm_up) * (played.clients.len() as u64 - 1);
+    if answered == tally.ok + unrecorded {
+        return Ok(());
+    }
+    let reason = format!(
+        "the servers say that they answered {answered} requests in the window, and the clients sent {} and {unrecorded} before \
+         they recorded any",
+        tally.ok
+    );
+    Err(Outcome::failed(Blame::Server, reason))
 }
 
 fn samples(cell: &Cell, window_ns: u64, samples: &[Sample]) -> Checked<Tally> {

@@ -62,6 +62,7 @@ pub fn record(cell: usize, block: u32, values: &[(&str, f64)]) -> TrialRecord {
         results: None,
         server: [].into(),
         client: [].into(),
+        timeline: None,
         warnings: Vec::new(),
     }
 }

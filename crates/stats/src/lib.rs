@@ -20,6 +20,7 @@ pub mod simulation;
 mod stop;
 mod summary;
 mod synergy;
+pub mod timeline;
 mod transport;
 pub mod trend;
 mod trials;

@@ -183,6 +183,16 @@ impl<'a> Server<'a> {
         Ok(None)
     }
 
+    /// Asks how many requests it has answered.
+    pub fn count(&mut self) -> Finding<u64> {
+        self.talk.send(Command::Count)?;
+        match self.talk.next("`counted`")? {
+            Answer::Went(Event::Counted { requests }) => Ok(requests),
+            Answer::Went(other) => Err(Stop::broken(format!("{}: expected `counted`; {other:?}", self.talk.who))),
+            other => Err(Stop::broken(format!("{}: expected `counted`; {}", self.talk.who, other.words()))),
+        }
+    }
+
     /// Kills it with SIGKILL.
     pub fn kill(self) {
         drop(self);

@@ -73,6 +73,8 @@ impl Pair {
             features: vec![feature],
             qlog_dir: None,
             threads: None,
+            max_connection_age_ns: None,
+            counts: false,
             transport: Transport::default(),
         };
         let client = ClientSpec {
@@ -80,6 +82,7 @@ impl Pair {
             protocol,
             address: LOCALHOST,
             addresses: Vec::new(),
+            resolves: false,
             port: 0,
             server_name: SERVER_NAME.to_owned(),
             tls: secure.then(|| ClientTls {

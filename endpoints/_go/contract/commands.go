@@ -40,6 +40,18 @@ func Listen(input io.Reader, last string, onStop func()) *Commands {
 	return c
 }
 
+// Each calls on for every word from now on, until stopped is closed.
+func (c *Commands) Each(stopped <-chan struct{}, on func(text string)) {
+	for {
+		select {
+		case <-stopped:
+			return
+		case found := <-c.words:
+			on(found.text)
+		}
+	}
+}
+
 // Expect waits for a word and returns the moment of its receipt. Another word ends the conversation.
 func (c *Commands) Expect(text string) (clock.Moment, error) {
 	found := <-c.words

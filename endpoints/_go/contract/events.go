@@ -20,6 +20,12 @@ type End struct {
 	WindowNs int64  `json:"window_ns"`
 }
 
+// Counted is a server's answer to `count`.
+type Counted struct {
+	Event    string `json:"event"`
+	Requests uint64 `json:"requests"`
+}
+
 // Done is the last event of both roles. A server leaves out errors.
 type Done struct {
 	Event      string            `json:"event"`

@@ -8,6 +8,8 @@ type ServerSpec struct {
 	TLS          *ServerTLS
 	DocumentRoot string
 	Features     []string
+	// Counts says that the word `count` will come, at any time.
+	Counts bool
 }
 
 // ServerTLS is a server's TLS material.
@@ -40,6 +42,7 @@ func ReadServerSpec(spec *Fields, protocols, features []string) (*ServerSpec, er
 		s.TLS.Resumption = f.Bool("resumption") || s.TLS.EarlyData
 		f.End()
 	}
+	s.Counts = spec.Has("counts") && spec.Bool("counts")
 	spec.End()
 	if spec.Err() == nil && s.Wants("files") && s.DocumentRoot == "" {
 		return nil, Failed(Other, "spec: the feature `files` is asked for without a `document_root`")

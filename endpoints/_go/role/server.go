@@ -31,11 +31,15 @@ func serve(spec *contract.ServerSpec, start func(*contract.ServerSpec) (Server, 
 		return err
 	}
 	stopped := make(chan struct{})
-	contract.Listen(os.Stdin, "stop", func() { close(stopped) })
+	commands := contract.Listen(os.Stdin, "stop", func() { close(stopped) })
 	configured := server.Configured()
 	configured["threads"] = runtime.GOMAXPROCS(0)
 	contract.Emit(contract.Ready{Event: "ready", Port: server.Port(), Configured: configured})
-	<-stopped
+	commands.Each(stopped, func(text string) {
+		if spec.Counts && text == "count" {
+			contract.Emit(contract.Counted{Event: "counted", Requests: server.Answered()})
+		}
+	})
 	// Those that are open now are read as they are now, not as they end.
 	report, answered := server.Accounts().Report(), server.Answered()
 	closed := make(chan struct{})

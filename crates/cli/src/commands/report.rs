@@ -35,8 +35,8 @@ pub fn write_html(folder: &Path) -> Result<PathBuf> {
 /// Renders the report of a run folder.
 pub fn render(folder: &Path, format: Format) -> Result<String> {
     let run = Run::open(folder).map_err(Failure::input)?;
-    let metrics = studies::metrics();
     let manifest = run.manifest();
+    let metrics = studies::metrics(&manifest.study);
     let analysis = wirelab_stats::analyse(&manifest.study, &manifest.plan, run.trials(), &metrics);
     let pooled = |cell| pooled(&run, cell);
     let input = Input {

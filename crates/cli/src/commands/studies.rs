@@ -60,9 +60,11 @@ fn text(name: &str) -> Result<String> {
 }
 
 /// Every metric that a study may compare.
-pub fn metrics() -> Vec<&'static Metric> {
+pub fn metrics(study: &Study) -> Vec<&'static Metric> {
     let of_endpoints = wirelab_stats::METRICS.iter().chain(wirelab_stats::TRANSPORT_METRICS);
+    let of_timeline = study.timeline.iter().flat_map(wirelab_stats::timeline::metrics);
     of_endpoints
+        .chain(of_timeline)
         .chain(&wirelab_run::PREPARATION_METRICS)
         .chain(wirelab_observe::metrics())
         .chain(&wirelab_lab::METRICS)
@@ -74,7 +76,7 @@ impl Source {
     pub fn resolve(self, preset: Option<&str>, sets: &[String]) -> Result<Study> {
         let labs: Vec<_> = wirelab_lab::LABS.iter().map(|lab| lab.name).collect();
         let observers: Vec<_> = wirelab_observe::OBSERVERS.iter().map(|about| about.name).collect();
-        let metrics: Vec<_> = metrics().iter().map(|metric| metric.name).collect();
+        let metrics: Vec<_> = metrics(&self.study).iter().map(|metric| metric.name).collect();
         let names = wirelab_plan::Names { labs: &labs, observers: &observers, metrics: &metrics };
         wirelab_plan::check_names(&self.study, &names)
             .map_err(|error| Failure::input(error.located(&self.text, &self.name)))?;

@@ -129,6 +129,8 @@ impl Builtin {
             features,
             qlog_dir: None,
             threads: Some(1),
+            max_connection_age_ns: None,
+            counts: false,
             transport: Transport::default(),
         };
         let path = place.path(&format!("server-{protocol}.json"));

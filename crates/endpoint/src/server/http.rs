@@ -1,7 +1,7 @@
 //! HTTP/1.1, HTTP/2 and gRPC on the connections that `tcp.rs` accepts.
 
 use std::convert::Infallible;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
+use wirelab_model::spec::ServerSpec;
 
 use crate::http2::Windows;
 use crate::server::grpc;
@@ -28,6 +29,8 @@ const STREAMS: u32 = 100_000;
 pub struct HttpServer {
     site: Arc<Site>,
     version: Version,
+    /// After what time the client of a connection is asked to open another one.
+    age: Option<Duration>,
 }
 
 #[derive(Clone)]
@@ -42,17 +45,22 @@ impl HttpServer {
     pub fn http1(site: Arc<Site>) -> Self {
         let mut builder = http1::Builder::new();
         builder.auto_date_header(false).half_close(true);
-        Self { site, version: Version::One(builder) }
+        Self { site, version: Version::One(builder), age: None }
     }
 
     /// A server for HTTP/2.
     pub fn http2(site: Arc<Site>, windows: Windows) -> Self {
-        Self { site, version: Version::Two(over_http2(windows)) }
+        Self { site, version: Version::Two(over_http2(windows)), age: None }
     }
 
     /// A server for gRPC, on the same HTTP/2.
     pub fn grpc(site: Arc<Site>, windows: Windows) -> Self {
-        Self { site, version: Version::Grpc(over_http2(windows)) }
+        Self { site, version: Version::Grpc(over_http2(windows)), age: None }
+    }
+
+    /// The same, with connections that grow as old as the spec says.
+    pub fn aging(self, spec: &ServerSpec) -> Self {
+        Self { age: spec.max_connection_age_ns.map(Duration::from_nanos), ..self }
     }
 
     /// Serves one connection to its end.
@@ -61,13 +69,26 @@ impl HttpServer {
         let service = service_fn(move |request| answer(Arc::clone(&site), request));
         let site = self.site;
         let calls = service_fn(move |request| grpc::answer(Arc::clone(&site), request));
-        // Errors are the client's business: it sees them on its side and counts them.
-        let _ = match self.version {
-            Version::One(builder) => builder.serve_connection(io, service).await,
-            Version::Two(builder) => builder.serve_connection(io, service).await,
-            Version::Grpc(builder) => builder.serve_connection(io, calls).await,
-        };
+        let age = self.age;
+        match self.version {
+            Version::One(builder) => live(builder.serve_connection(io, service), age, |c| c.graceful_shutdown()).await,
+            Version::Two(builder) => live(builder.serve_connection(io, service), age, |c| c.graceful_shutdown()).await,
+            Version::Grpc(builder) => live(builder.serve_connection(io, calls), age, |c| c.graceful_shutdown()).await,
+        }
     }
+}
+
+/// Lets a connection live to its end, and at an age asks its client to end it. Errors are the client's business: it sees them on its
+/// side and counts them.
+async fn live<C: Future>(connection: C, age: Option<Duration>, ask: impl FnOnce(Pin<&mut C>)) {
+    let mut connection = pin!(connection);
+    if let Some(age) = age {
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = tokio::time::sleep(age) => ask(connection.as_mut()),
+        }
+    }
+    let _ = connection.await;
 }
 
 fn over_http2(windows: Windows) -> http2::Builder<TokioExecutor> {

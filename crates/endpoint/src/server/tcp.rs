@@ -60,13 +60,13 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
         Some(_) => Security::Tls(TlsAcceptor::from(tls::server(spec)?)),
     };
     let speaker = match spec.protocol {
-        Protocol::H1c | Protocol::H1 => Speaker::Http(HttpServer::http1(Arc::clone(&site))),
+        Protocol::H1c | Protocol::H1 => Speaker::Http(HttpServer::http1(Arc::clone(&site)).aging(spec)),
         protocol if protocol.is_http2() => {
             let windows = Windows::of(&spec.transport, DEFAULT_WINDOWS)?;
             configured.insert("stream_window".to_owned(), json!(windows.stream));
             configured.insert("connection_window".to_owned(), json!(windows.connection));
             let serve = if protocol.is_grpc() { HttpServer::grpc } else { HttpServer::http2 };
-            Speaker::Http(serve(Arc::clone(&site), windows))
+            Speaker::Http(serve(Arc::clone(&site), windows).aging(spec))
         }
         _ => Speaker::Raw,
     };

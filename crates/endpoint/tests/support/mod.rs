@@ -78,6 +78,8 @@ impl Place {
             features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay],
             qlog_dir: None,
             threads: Some(1),
+            max_connection_age_ns: None,
+            counts: false,
             transport: Transport::default(),
         }
     }
@@ -89,6 +91,7 @@ impl Place {
             protocol,
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             addresses: Vec::new(),
+            resolves: false,
             port,
             server_name: "localhost".to_owned(),
             tls: protocol.is_secure().then(|| ClientTls {

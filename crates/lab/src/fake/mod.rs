@@ -11,8 +11,11 @@ mod simulation;
 pub use process::FakeProcess;
 pub use script::{Case, Misbehaviour, Moment, Noise, Script};
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::spec::ClientSpec;
+use wirelab_model::timeline::Course;
 use wirelab_model::warning::Warning;
 
 use crate::loopback::only_local;
@@ -52,11 +55,21 @@ impl Lab for Fake {
     }
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
+        // There, servers come and go without nodes.
+        if job.timeline.is_some() {
+            let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
+            let servers = vec![localhost; Course::of(job).servers as usize];
+            return Ok(Addresses { servers, connect: localhost });
+        }
         only_local(INFO.name, job)
     }
 
     fn begin_trial(&mut self, trial: &Trial, _job: &Job) -> Result<(), LabError> {
         self.trial = Some(*trial);
+        Ok(())
+    }
+
+    fn reach(&mut self, _: &Job, _: &[(u32, u16)]) -> Result<(), LabError> {
         Ok(())
     }
 
@@ -81,7 +94,7 @@ impl Lab for Fake {
             let run = simulation::simulate(&self.script, &case, &spec);
             (spec, run)
         });
-        Ok(Box::new(FakeProcess::new(launch.role, run, misbehaviour)))
+        Ok(Box::new(FakeProcess::new(launch.role, launch.number, run, misbehaviour)))
     }
 }
 

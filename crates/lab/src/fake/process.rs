@@ -17,10 +17,16 @@ use crate::{Exit, ExitStatus, LabError, Process, Role, Silence};
 /// The port that the fake server says it has. Nothing listens there.
 const PORT: u16 = 40_000;
 
+/// What a fake server answers between two times that it is asked, the first one: each has so many times that as its number, from 1.
+const ANSWERED: u64 = 10;
+
 /// A scripted process.
 #[derive(Debug)]
 pub struct FakeProcess {
     role: Role,
+    number: u32,
+    /// How often it was asked how many requests it has answered.
+    asked: u64,
     run: Option<(ClientSpec, Run)>,
     misbehaviour: Option<(Moment, Misbehaviour)>,
     said: VecDeque<Result<Event, String>>,
@@ -38,10 +44,12 @@ enum State {
 impl FakeProcess {
     pub(super) fn new(
         role: Role,
+        number: u32,
         run: Option<(ClientSpec, Run)>,
         misbehaviour: Option<(Moment, Misbehaviour)>,
     ) -> Self {
-        let mut process = Self { role, run, misbehaviour, said: VecDeque::new(), going: 0, state: State::Running };
+        let said = VecDeque::new();
+        let mut process = Self { role, number, asked: 0, run, misbehaviour, said, going: 0, state: State::Running };
         let port = (role == Role::Server).then_some(PORT);
         process.reach(Moment::Start, Event::Ready { port, configured: Configured::new() });
         if role == Role::Server && !process.misbehaves(Moment::Check) {
@@ -162,6 +170,11 @@ impl Process for FakeProcess {
                 }
             }
             (State::Running, Command::Finish) => self.finish(),
+            (State::Running, Command::Count) => {
+                self.asked += 1;
+                let requests = self.asked * ANSWERED * (u64::from(self.number) + 1);
+                self.said.push_back(Ok(Event::Counted { requests }));
+            }
             (State::Running, Command::Stop) if self.role == Role::Server => self.finish(),
             (State::Running, Command::Stop) => self.state = State::Ended(ExitStatus::Code(0)),
         }

@@ -43,6 +43,7 @@ use crate::kubernetes::place::{Layout, servers};
 use crate::kubernetes::pods::Pods;
 use crate::kubernetes::process::PodProcess;
 use crate::kubernetes::unsupported::Unsupported;
+use crate::loopback::no_timeline;
 use crate::{Addresses, Lab, LabError, LabInfo, Launch, Preparation, Process, Role};
 
 pub use rights::{lacking, rbac};
@@ -136,6 +137,7 @@ impl Lab for Kubernetes {
     }
 
     fn check(&self, job: &Job) -> Result<(), LabError> {
+        no_timeline(INFO.name, job)?;
         servers(job).map(drop).map_err(LabError)
     }
 

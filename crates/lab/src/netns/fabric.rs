@@ -12,8 +12,9 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use wirelab_model::link::{Link, Reading};
-use wirelab_model::network::Network;
+use wirelab_model::network::{Network, Servers};
 use wirelab_model::plan::Job;
+use wirelab_model::timeline::Course;
 
 use crate::netns::emulator::Tallies;
 use crate::netns::interface::{self, Offloads};
@@ -36,10 +37,12 @@ pub(crate) enum Ask {
         /// Seeds the link's random choices.
         seed: u64,
     },
-    /// Let the service stand for these servers; its port is that of the first.
+    /// Let the service stand for these servers, and for no others.
     Publish {
-        /// Where they listen.
-        servers: Vec<SocketAddrV4>,
+        /// The port of the service.
+        port: u16,
+        /// The servers by their numbers, and where they listen.
+        servers: Vec<(u32, SocketAddrV4)>,
     },
     /// What happened since the network was prepared?
     Tally,
@@ -132,8 +135,8 @@ struct Fabric {
     pair: Pair,
     /// Made when a trial first needs it.
     overlay: Option<Overlay>,
-    /// How many servers the service stands for; 0: there is none.
-    published: usize,
+    /// How many servers the service has stood for; 0: there is none.
+    published: u32,
 }
 
 impl Fabric {
@@ -157,10 +160,10 @@ impl Fabric {
                 };
                 hosts.map(Answer::Prepared).map_err(|error| format!("making the network of the trial: {error}"))
             }
-            Ask::Publish { servers } => {
-                let port = servers.first().ok_or("a service needs a server")?.port();
+            Ask::Publish { port, servers } => {
+                let highest = servers.iter().map(|(number, _)| *number).max().ok_or("a service needs a server")?;
                 service::publish(&self.pair.nodes[0], port, &servers)?;
-                self.published = servers.len();
+                self.published = self.published.max(highest + 1);
                 Ok(Answer::Published)
             }
             Ask::Tally => {
@@ -196,10 +199,12 @@ impl Fabric {
             self.overlay = Some(Overlay::build(nodes)?);
         }
         let overlay = self.overlay.as_mut().expect("it was just made");
-        overlay.populate(nodes, job.servers)?;
+        let servers = Course::of(job).servers;
+        // Those that come later are on the other node.
+        overlay.populate(nodes, Servers { far: servers - job.servers.near, ..job.servers })?;
         overlay.lead(nodes, Way::of(link).addresses)?;
         overlay.set_mtu(nodes, link.mtu)?;
-        let servers = (0..job.servers.count()).map(|number| overlay.pod(overlay::server(job.servers, number)));
+        let servers = (0..servers).map(|number| overlay.pod(overlay::server(job.servers, number)));
         let (client, servers) = (overlay.pod(overlay::CLIENT), servers.collect::<Vec<_>>());
         for pod in servers.iter().chain([&client]) {
             settings::adapt(pod, job)?;

@@ -18,8 +18,8 @@ mod privilege;
 pub mod service;
 mod settings;
 
-use std::net::{IpAddr, SocketAddrV4};
-use std::path::Path;
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -27,6 +27,7 @@ use wirelab_model::journal::LinkRecord;
 use wirelab_model::link::{Link, Reading};
 use wirelab_model::network::{Address, Network as Joined, Place, Vantage};
 use wirelab_model::plan::{Job, Trial};
+use wirelab_model::timeline::Course;
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
@@ -67,6 +68,12 @@ struct Begun {
     cpu_ns: u64,
     is_emulated: bool,
     hosts: Hosts,
+    /// The servers that the name stands for.
+    named: Vec<IpAddr>,
+    /// The file that says so to the clients, once there is one.
+    hosts_file: Option<PathBuf>,
+    /// The port of the service.
+    port: u16,
 }
 
 impl Netns {
@@ -92,8 +99,23 @@ impl Netns {
     }
 
     fn begun(&self) -> Result<&Begun, LabError> {
-        self.trial.as_ref().ok_or_else(|| LabError("no trial has begun, so there is no network".to_owned()))
+        self.trial.as_ref().ok_or_else(no_trial)
     }
+}
+
+fn no_trial() -> LabError {
+    LabError("no trial has begun, so there is no network".to_owned())
+}
+
+/// The address of the pod of a server.
+fn address(job: &Job, number: u32) -> Ipv4Addr {
+    let (node, pod) = overlay::server(job.servers, number);
+    overlay::address(node, pod)
+}
+
+/// Servers by their numbers, with the places where they listen.
+fn behind(job: &Job, servers: &[(u32, u16)]) -> Vec<(u32, SocketAddrV4)> {
+    servers.iter().map(|(number, port)| (*number, SocketAddrV4::new(address(job, *number), *port))).collect()
 }
 
 /// The link of a job.
@@ -122,12 +144,7 @@ impl Lab for Netns {
         let link = link(job)?;
         let servers: Vec<IpAddr> = match job.network {
             Joined::Direct => vec![Way::of(link).addresses[1].into()],
-            Joined::Overlay => (0..job.servers.count())
-                .map(|number| {
-                    let (node, pod) = overlay::server(job.servers, number);
-                    overlay::address(node, pod).into()
-                })
-                .collect(),
+            Joined::Overlay => (0..Course::of(job).servers).map(|number| address(job, number).into()).collect(),
         };
         let connect = match job.address {
             Address::Server | Address::Headless => servers[0],
@@ -140,20 +157,38 @@ impl Lab for Netns {
         let link = link(job)?;
         let hosts = self.network.prepare(job, trial.seed)?;
         let Tallied { cpu_ns, .. } = self.network.tally()?;
-        self.trial = Some(Begun { at: Instant::now(), cpu_ns, is_emulated: !link.is_wire(), hosts });
+        let named = self.addresses(job)?.servers.into_iter().take(job.servers.count() as usize).collect();
+        self.trial = Some(Begun {
+            at: Instant::now(),
+            cpu_ns,
+            is_emulated: !link.is_wire(),
+            hosts,
+            named,
+            hosts_file: None,
+            port: 0,
+        });
         Ok(())
     }
 
     fn publish(&mut self, job: &Job, ports: &[u16]) -> Result<u16, LabError> {
         if job.address == Address::Service {
-            let addresses = self.addresses(job)?.servers;
-            let servers = addresses.into_iter().zip(ports).filter_map(|(address, port)| match address {
-                IpAddr::V4(address) => Some(SocketAddrV4::new(address, *port)),
-                IpAddr::V6(_) => None,
-            });
-            self.network.publish(servers.collect())?;
+            let servers: Vec<_> = (0..).zip(ports.iter().copied()).collect();
+            self.network.publish(ports[0], behind(job, &servers))?;
         }
+        self.trial.as_mut().ok_or_else(no_trial)?.port = ports[0];
         Ok(ports[0])
+    }
+
+    fn reach(&mut self, job: &Job, servers: &[(u32, u16)]) -> Result<(), LabError> {
+        let begun = self.trial.as_mut().ok_or_else(no_trial)?;
+        match job.address {
+            Address::Service => self.network.publish(begun.port, behind(job, servers)),
+            Address::Headless => {
+                begun.named = servers.iter().map(|(number, _)| address(job, *number).into()).collect();
+                begun.hosts_file.as_ref().map_or(Ok(()), |path| Names::write(path, &begun.named).map(drop))
+            }
+            Address::Server => Err(LabError("`address = \"server\"` stands for one server".to_owned())),
+        }
     }
 
     fn end_trial(&mut self, cell: &str) -> Result<Aftermath, LabError> {
@@ -224,7 +259,7 @@ impl Lab for Netns {
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
         let Launch { role, number, endpoint, job, spec, log } = *launch;
-        let Begun { hosts, .. } = self.begun()?;
+        let Begun { hosts, named, .. } = self.begun()?;
         let host = match role {
             Role::Client => Some(&hosts.client),
             Role::Server => hosts.servers.get(number as usize),
@@ -232,7 +267,10 @@ impl Lab for Netns {
         let host = host.ok_or_else(|| LabError(format!("there is no host for the server of number {number}")))?;
         let mut home = self.network.home(host)?;
         if role == Role::Client && job.address == Address::Headless {
-            home.names = Some(Names::write(&spec.with_file_name("hosts"), &self.addresses(job)?.servers)?);
+            // One for all clients of the trial, so that it can be changed for all of them.
+            let path = spec.with_file_name("hosts");
+            home.names = Some(Names::write(&path, named)?);
+            self.trial.as_mut().ok_or_else(no_trial)?.hosts_file = Some(path);
         }
         let guard = Arc::clone(&self.guard);
         Ok(Box::new(LocalProcess::start_in(endpoint, role, spec, log, Some(guard), Some(Arc::new(home)))?))

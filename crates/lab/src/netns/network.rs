@@ -72,9 +72,9 @@ impl Network {
         }
     }
 
-    /// Lets the service stand for these servers.
-    pub(crate) fn publish(&mut self, servers: Vec<SocketAddrV4>) -> Result<(), LabError> {
-        match self.ask(&Ask::Publish { servers }, PATIENCE)? {
+    /// Lets the service at this port stand for these servers, by their numbers, and for no others.
+    pub(crate) fn publish(&mut self, port: u16, servers: Vec<(u32, SocketAddrV4)>) -> Result<(), LabError> {
+        match self.ask(&Ask::Publish { port, servers }, PATIENCE)? {
             Answer::Published => Ok(()),
             other => Err(unexpected(&other)),
         }

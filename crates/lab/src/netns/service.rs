@@ -18,8 +18,9 @@ pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 1);
 
 const TABLE: &str = "wirelab";
 
-/// Lets the service at this port stand for these servers, on a node that has the client's pod.
-pub(crate) fn publish(node: &Namespace, port: u16, servers: &[SocketAddrV4]) -> Result<(), String> {
+/// Lets the service at this port stand for these servers, by their numbers, and for no others, on a node that has the clients' pod.
+/// Where it stood for others before, it changes in one step, for new connections; counters go on.
+pub(crate) fn publish(node: &Namespace, port: u16, servers: &[(u32, SocketAddrV4)]) -> Result<(), String> {
     nft(node, &["-f", "-"], &rules(port, servers)).map(drop)
 }
 
@@ -30,40 +31,42 @@ pub(crate) fn withdraw(node: &Namespace) -> Result<(), String> {
 }
 
 /// How many connections each server was chosen for.
-pub(crate) fn chosen(node: &Namespace, servers: usize) -> Result<Vec<u64>, String> {
+pub(crate) fn chosen(node: &Namespace, servers: u32) -> Result<Vec<u64>, String> {
     let text = nft(node, &["-j", "list", "counters", "table", "ip", TABLE], "")?;
     let unreadable = || format!("`nft` says of its counters what is not understood: {text}");
     let all: Value = serde_json::from_str(&text).map_err(|_| unreadable())?;
-    let counter = |number: usize| {
+    let counter = |number: u32| {
         let is_it = |one: &&Value| one["counter"]["name"] == counter_name(number);
         all["nftables"].as_array()?.iter().find(is_it)?["counter"]["packets"].as_u64()
     };
     (0..servers).map(|number| counter(number).ok_or_else(unreadable)).collect()
 }
 
-/// The rules: only the first packet of a connection passes a chain for address translation; the kernel remembers the rest.
-fn rules(port: u16, servers: &[SocketAddrV4]) -> String {
-    let mut text = format!("table ip {TABLE} {{\n");
+/// The rules: only the first packet of a connection passes a chain for address translation; the kernel remembers the rest. `nft`
+/// takes them as one transaction, in which adding what is there changes nothing.
+fn rules(port: u16, servers: &[(u32, SocketAddrV4)]) -> String {
+    let mut text = format!("add table ip {TABLE}\n");
     let mut choices = Vec::new();
-    for (number, server) in servers.iter().enumerate() {
-        let (counter, address, own) = (counter_name(number), server.ip(), server.port());
+    for (choice, (number, server)) in servers.iter().enumerate() {
+        let (counter, address, own) = (counter_name(*number), server.ip(), server.port());
         let _ = write!(
             text,
-            "  counter {counter} {{}}\n  chain {counter} {{\n    counter name {counter}\n    \
-             meta l4proto {{ tcp, udp }} dnat to {address}:{own}\n  }}\n"
+            "add counter ip {TABLE} {counter}\nadd chain ip {TABLE} {counter}\nflush chain ip {TABLE} {counter}\n\
+             add rule ip {TABLE} {counter} counter name {counter} meta l4proto {{ tcp, udp }} dnat to {address}:{own}\n"
         );
-        choices.push(format!("{number} : goto {counter}"));
+        choices.push(format!("{choice} : goto {counter}"));
     }
     let (count, choices) = (servers.len(), choices.join(", "));
     let _ = write!(
         text,
-        "  chain services {{\n    type nat hook prerouting priority dstnat\n    ip daddr {ADDRESS} meta l4proto {{ tcp, udp }} \
-         th dport {port} numgen random mod {count} vmap {{ {choices} }}\n  }}\n}}\n"
+        "add chain ip {TABLE} services {{ type nat hook prerouting priority dstnat ; }}\nflush chain ip {TABLE} services\n\
+         add rule ip {TABLE} services ip daddr {ADDRESS} meta l4proto {{ tcp, udp }} th dport {port} \
+         numgen random mod {count} vmap {{ {choices} }}\n"
     );
     text
 }
 
-fn counter_name(server: usize) -> String {
+fn counter_name(server: u32) -> String {
     format!("server{server}")
 }
 

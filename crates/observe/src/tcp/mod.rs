@@ -117,11 +117,12 @@ fn nothing(why: &str) -> Seen {
 
 /// The namespaces of the processes that the lab shows, each once.
 fn namespaces(targets: &Targets) -> Result<Vec<Namespace>, String> {
-    let (Some(client), Some(servers)) = (targets.client, &targets.servers) else {
+    let (Some(clients), Some(servers)) = (&targets.clients, &targets.servers) else {
         return Err("the lab does not show the processes, so their network is not known".to_owned());
     };
     let mut namespaces = BTreeMap::new();
-    for (pid, is_client) in std::iter::once((client, true)).chain(servers.iter().map(|pid| (*pid, false))) {
+    let clients = clients.iter().map(|pid| (*pid, true));
+    for (pid, is_client) in clients.chain(servers.iter().map(|pid| (*pid, false))) {
         let path = PathBuf::from(format!("/proc/{pid}/ns/net"));
         let about = fs::metadata(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
         let namespace =
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn a_namespace_that_client_and_servers_share_is_looked_at_once() {
         let own = std::process::id();
-        let targets = Targets { client: Some(own), servers: Some(vec![own, own]) };
+        let targets = Targets { clients: Some(vec![own]), servers: Some(vec![own, own]) };
         let namespaces = namespaces(&targets).unwrap();
         assert_eq!(namespaces.len(), 1);
         assert!(namespaces[0].has_client);
@@ -151,7 +152,7 @@ mod tests {
 
     #[test]
     fn hidden_processes_are_a_reason() {
-        let why = namespaces(&Targets { client: Some(1), servers: None }).unwrap_err();
+        let why = namespaces(&Targets { clients: Some(vec![1]), servers: None }).unwrap_err();
         assert!(why.contains("does not show the processes"), "{why}");
     }
 }

@@ -274,6 +274,7 @@ fn record(cell: usize, number: u32, block: u32, values: Values) -> TrialRecord {
         results: None,
         server: [].into(),
         client: [].into(),
+        timeline: None,
         warnings: Vec::new(),
     }
 }

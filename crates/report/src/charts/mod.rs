@@ -12,6 +12,7 @@ mod frame;
 mod memory;
 mod requests;
 mod throughput;
+mod timeline;
 
 pub(crate) use canvas::SERIES;
 
@@ -55,6 +56,7 @@ pub(crate) fn main(input: &Input, layout: &Layout) -> Vec<Chart> {
     let mut charts: Vec<Chart> = Vec::new();
     let metrics = &input.manifest.study.compare.metrics;
     charts.extend(metrics.iter().take(1).filter_map(|metric| forest::chart(input, layout, metric)));
+    charts.extend(timeline::charts(input));
     charts.extend(requests::charts(input));
     charts.extend(boxes::chart(input, layout));
     charts.extend(by_size::chart(input, layout));

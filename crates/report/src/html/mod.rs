@@ -23,6 +23,7 @@ use crate::html::results::ResultTable;
 use crate::html::table::TableView;
 use crate::layout::Layout;
 use crate::published::{self, Pair};
+use crate::shares::{self, Shares};
 use crate::summary::{self, Sentence};
 use crate::{claims, links, overhead, warnings, words};
 
@@ -70,6 +71,7 @@ pub fn html(input: &Input) -> String {
             .collect(),
         charts: charts::main(input, &layout),
         more_charts: charts::more(input, &layout),
+        shares: shares::shares(input),
         claims: claim_rows(input),
         published: published::pairs(input),
         warnings: warnings::grouped(input),
@@ -117,6 +119,7 @@ struct Page<'a> {
     failures: Vec<FailureRow<'a>>,
     charts: Vec<Chart>,
     more_charts: Vec<Chart>,
+    shares: Vec<Shares>,
     claims: Vec<ClaimRow<'a>>,
     published: Vec<Pair>,
     warnings: Vec<warnings::Group>,

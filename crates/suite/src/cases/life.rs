@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use wirelab_lab::Role;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ClientSpec, ServerSpec};
+use wirelab_model::spec::{ClientSpec, Extent, ServerSpec};
 
 use crate::case::Case;
 use crate::conversation::{Answer, Server, json, warm_client};
@@ -25,6 +25,7 @@ pub fn of_servers(protocol: Protocol) -> Vec<Case> {
         case("it ends cleanly at the end of its input", |stage, protocol| idle_stop(stage, protocol, false)),
         case("it ends cleanly on `stop`", |stage, protocol| idle_stop(stage, protocol, true)),
         case("it ends cleanly while a connection is open", busy_stop),
+        case("`counts`: it says how many requests it has answered, or refuses", counts),
     ];
     if !protocol.uses_udp() {
         cases.push(case("it survives nonsense and a connection that is given up", nonsense));
@@ -88,6 +89,28 @@ fn busy_stop(stage: &Stage, protocol: Protocol) -> Finding {
     let server = pair.serve(stage)?;
     let spec = ClientSpec { port: server.port, ..pair.client.clone() };
     let _open = pair.gone(Role::Client, warm_client(stage, &stage.reference, &json(&spec))?)?;
+    server.stop(true).map(drop)
+}
+
+fn counts(stage: &Stage, protocol: Protocol) -> Finding {
+    let mut pair = Pair::simple(stage, Role::Server, protocol)?.optional();
+    pair.server.counts = true;
+    let mut server = pair.serve(stage)?;
+    let before = server.count()?;
+    let trial = pair.run_against(stage, server.port, server.configured.clone(), || {})?;
+    let warm_up = match pair.client.warm_up {
+        Some(Extent::Requests(requests)) => requests,
+        Some(Extent::DurationNs(_)) => {
+            return Err(Stop::skip("it is not known how many requests a warm-up by time has"));
+        }
+        None => 0,
+    };
+    let (answered, sent) = (server.count()?, 1 + warm_up + trial.samples.len() as u64);
+    demand((before, answered) == (0, sent), || {
+        format!(
+            "expected 0 requests before and {sent} after them, the check request among them; {before} and {answered}"
+        )
+    })?;
     server.stop(true).map(drop)
 }
 

@@ -138,6 +138,7 @@ fn perform(
         results: None,
         server: Default::default(),
         client: configured,
+        timeline: None,
         warnings: Vec::new(),
     }
 }

@@ -1,0 +1,233 @@
+//! The course of the measured window of trials with a timeline: who answers how much, and how fast, with the actions marked.
+
+use wirelab_model::metric::Unit;
+use wirelab_model::timeline::{Course, Interval, Played, ServerRecord};
+use wirelab_stats::quantile;
+
+use crate::Input;
+use crate::charts::axis::Axis;
+use crate::charts::canvas::{Align, Canvas, Paint, draw};
+use crate::charts::frame::{WIDTH, tick_count};
+use crate::charts::{Chart, Facet, Key};
+use crate::layout::sentence;
+use crate::numbers::Scale;
+use crate::shares::played;
+
+const LEFT: f64 = 70.0;
+const RIGHT: f64 = WIDTH - 14.0;
+const TOP: f64 = 22.0;
+const BOTTOM: f64 = 190.0;
+const HEIGHT: f64 = 232.0;
+
+/// Points of a server's line. Each is the mean rate of the time between it and the one before.
+const POINTS: u64 = 60;
+
+/// The percentiles that are drawn.
+const PERCENTILES: [&str; 3] = ["P50", "P95", "P99"];
+
+/// A line through the window: a place on the time axis, and a value where there is one.
+type Line = Vec<(f64, Option<f64>)>;
+
+/// One chart of servers and one of response times; none without a timeline.
+pub(crate) fn charts(input: &Input) -> Vec<Chart> {
+    let cells = input.manifest.plan.cells.iter().enumerate().filter(|(_, cell)| cell.twin_of.is_none());
+    let (mut servers, mut times) = (Vec::new(), Vec::new());
+    let mut most = 0;
+    for (number, cell) in cells {
+        let trials = played(input, number);
+        let Some(first) = trials.first() else { continue };
+        let (title, window_ns) = (sentence(&cell.levels), Course::of(&cell.job).window_ns);
+        // Which server a connection meets is chance, so that servers of several trials have nothing to do with each other.
+        let rates = rates(first, window_ns);
+        most = most.max(rates.len());
+        let svg = facet(&title, &rates, &actions(&[*first]), window_ns, Unit::PerSecond);
+        servers.push(Facet { title: title.clone(), svg });
+        let percentiles = percentiles(&trials);
+        let svg = facet(&title, &percentiles, &actions(&trials), window_ns, Unit::Nanoseconds);
+        times.push(Facet { title, svg });
+    }
+    let lines = "The vertical lines are the actions of the timeline, where they were carried out.";
+    let chart = |id: &str, title: &str, caption: String, names: Vec<String>, facets: Vec<Facet>| Chart {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption,
+        legend: legend(names),
+        facets,
+        without_outliers: Vec::new(),
+    };
+    if servers.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        chart(
+            "servers-over-time",
+            "Requests per second that each server answers, over the measured window",
+            format!(
+                "By the servers' own counts, in the first trial of each cell that succeeded: which server a connection meets is chance, \
+                 so trials cannot be averaged. {lines}"
+            ),
+            (1..=most).map(|server| format!("server {server}")).collect(),
+            servers,
+        ),
+        chart(
+            "responses-over-time",
+            "Response times over the measured window",
+            format!(
+                "Of the requests of all clients that ended in each sixtieth of the window, medians over trials; log scale. {lines}"
+            ),
+            PERCENTILES.map(str::to_owned).into(),
+            times,
+        ),
+    ]
+}
+
+fn legend(names: Vec<String>) -> Vec<Key> {
+    let key = |(number, text): (usize, String)| Key {
+        svg: draw(34.0, 14.0, &text, |canvas| {
+            canvas.line((1.0, 7.0), (33.0, 7.0), Paint::Series(number), 2.0);
+            canvas.marker((17.0, 7.0), 4.0, number);
+        }),
+        text,
+    };
+    names.into_iter().enumerate().map(key).collect()
+}
+
+/// Each action with the median of when it was carried out.
+fn actions(trials: &[&Played]) -> Vec<(String, f64)> {
+    let Some(first) = trials.first() else { return Vec::new() };
+    let median = |place: usize| {
+        let began = trials.iter().filter_map(|played| Some(played.actions.get(place)?.began_ns as f64));
+        quantile::median(&began.collect::<Vec<_>>())
+    };
+    let named = first.actions.iter().enumerate();
+    named.filter_map(|(place, action)| Some((action.name.clone(), median(place)?))).collect()
+}
+
+/// A line for each server.
+fn rates(played: &Played, window_ns: u64) -> Vec<Line> {
+    let step = window_ns as f64 / POINTS as f64;
+    let rate = |server: usize, from: Option<u64>, point: u64| {
+        let (begin, end) = ((point - 1) as f64 * step, point as f64 * step);
+        (end >= from? as f64).then_some(())?;
+        Some((answered(played, server, end)? - answered(played, server, begin)?) / (step / 1e9))
+    };
+    let servers = played.servers.iter().enumerate();
+    let line = |(server, times): (usize, &ServerRecord)| -> Line {
+        (1..=POINTS).map(|point| (point as f64 * step, rate(server, times.from_ns, point))).collect()
+    };
+    servers.map(line).collect()
+}
+
+/// How many requests a server had answered at a moment, linearly interpolated between the times that it was asked.
+fn answered(played: &Played, server: usize, at: f64) -> Option<f64> {
+    let place = played.answered.partition_point(|answered| (answered.at_ns as f64) < at);
+    let count = |place: usize| {
+        let answered = played.answered.get(place)?;
+        Some((answered.at_ns as f64, *answered.requests.get(server)? as f64))
+    };
+    match (place.checked_sub(1).and_then(count), count(place)) {
+        (Some((begin, before)), Some((end, after))) => Some(before + (after - before) * (at - begin) / (end - begin)),
+        (Some((_, only)), None) | (None, Some((_, only))) => Some(only),
+        (None, None) => None,
+    }
+}
+
+/// A line for each percentile.
+fn percentiles(trials: &[&Played]) -> Vec<Line> {
+    let Some(first) = trials.first() else { return Vec::new() };
+    let line = |percentile: usize| -> Line {
+        let point = |(place, interval): (usize, &Interval)| {
+            let values = trials.iter().filter_map(|played| played.intervals.get(place)?.percentiles[percentile]);
+            let values: Vec<_> = values.map(|ns| ns as f64).collect();
+            (interval.until_ns as f64, quantile::median(&values))
+        };
+        first.intervals.iter().enumerate().map(point).collect()
+    };
+    (0..PERCENTILES.len()).map(line).collect()
+}
+
+fn facet(title: &str, lines: &[Line], actions: &[(String, f64)], window_ns: u64, unit: Unit) -> String {
+    let values = || lines.iter().flatten().filter_map(|(_, value)| *value);
+    let is_time = unit == Unit::Nanoseconds;
+    let x = Axis::exact(0.0, window_ns as f64, LEFT, RIGHT);
+    let y = if is_time { Axis::log(values(), BOTTOM, TOP) } else { Axis::from_zero(values(), BOTTOM, TOP) };
+    let ticks = if is_time { y.labelled(5, unit) } else { y.ticks(5, Scale::of(unit, values())) };
+    let scale = Scale::of(Unit::Nanoseconds, [window_ns as f64]);
+    let (what, name) = if is_time {
+        ("response time".to_owned(), format!("Response times over time at {title}"))
+    } else {
+        let per = Scale::of(unit, values()).name;
+        (format!("requests ({per})"), format!("Requests of each server over time at {title}"))
+    };
+    draw(WIDTH, HEIGHT, &name, |canvas| {
+        for (value, label) in ticks {
+            canvas.line((LEFT, y.at(value)), (RIGHT, y.at(value)), Paint::Grid, 1.0);
+            canvas.text(&label, (LEFT - 6.0, y.at(value)), Align::Right, Paint::Muted);
+        }
+        for (value, label) in x.ticks(tick_count(RIGHT - LEFT, 4), scale) {
+            canvas.text(&label, (x.at(value), BOTTOM + 12.0), Align::Middle, Paint::Muted);
+        }
+        for (name, at) in actions {
+            canvas.line((x.at(*at), TOP), (x.at(*at), BOTTOM), Paint::Zero, 1.0);
+            canvas.text(name, (x.at(*at), TOP - 10.0), Align::Middle, Paint::Ink);
+        }
+        let middle = f64::midpoint(LEFT, RIGHT);
+        canvas.text(&format!("time ({})", scale.name), (middle, HEIGHT - 10.0), Align::Middle, Paint::Ink);
+        canvas.upright(&what, (10.0, f64::midpoint(TOP, BOTTOM)), Paint::Ink);
+        for (series, line) in lines.iter().enumerate() {
+            curve(canvas, &x, &y, series, line);
+        }
+    })
+}
+
+/// A line with gaps where there is no value, and a marker at a place of its own.
+fn curve(canvas: &mut Canvas, x: &Axis, y: &Axis, series: usize, line: &Line) {
+    for piece in line.split(|(_, value)| value.is_none()) {
+        let points = piece.iter().filter_map(|(at, value)| Some((x.at(*at), y.at((*value)?))));
+        canvas.path(points, Paint::Series(series), 1.5);
+    }
+    let known: Vec<_> = line.iter().filter_map(|(at, value)| Some((*at, (*value)?))).collect();
+    // At a place that depends on the series, so that lines can be told apart where they lie on each other.
+    let place = (known.len() / 8 + series * known.len() / 5) % known.len().max(1);
+    if let Some((at, value)) = known.get(place) {
+        canvas.marker((x.at(*at), y.at(*value)), 3.5, series);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::timeline::Answered;
+
+    use super::*;
+
+    fn played(servers: [Option<u64>; 2]) -> Played {
+        Played {
+            servers: servers.map(|from_ns| ServerRecord { from_ns, until_ns: None }).into(),
+            answered: [(0, 0), (600, 60), (1200, 300)]
+                .map(|(at_ns, count)| Answered { at_ns, requests: vec![count, 0] })
+                .into(),
+            ..Played::default()
+        }
+    }
+
+    #[test]
+    fn counts_between_two_answers_are_interpolated_and_rates_are_their_slope() {
+        let played = played([Some(0), Some(600)]);
+        for (at, count) in [(0.0, 0.0), (300.0, 30.0), (600.0, 60.0), (900.0, 180.0), (1200.0, 300.0), (1500.0, 300.0)]
+        {
+            assert_eq!(answered(&played, 0, at), Some(count), "at {at}");
+        }
+        // Sixty points of 20 ns: a request in each 10 ns, then four.
+        let lines = rates(&played, 1200);
+        assert_eq!((lines.len(), lines[0].len()), (2, 60));
+        assert_eq!((lines[0][0], lines[0][59]), ((20.0, Some(1e8)), (1200.0, Some(4e8))));
+    }
+
+    #[test]
+    fn a_server_has_no_line_before_it_can_be_reached() {
+        let lines = rates(&played([Some(0), Some(600)]), 1200);
+        let known: Vec<_> = lines[1].iter().filter(|(_, rate)| rate.is_some()).map(|(at, _)| *at).collect();
+        assert_eq!((known[0], known.len()), (600.0, 31));
+        assert_eq!(rates(&played([Some(0), None]), 1200)[1].iter().filter(|(_, rate)| rate.is_some()).count(), 0);
+    }
+}

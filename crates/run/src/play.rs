@@ -1,0 +1,253 @@
+//! The measured window of a trial with a timeline: what is due is carried out, and meanwhile the servers say how far they are.
+//!
+//! Every process of the trial runs before the window begins: those that come later wait, ready and without a connection, so that an
+//! action takes no longer than what it is about. A client whose time is over stays idle until the window ends, for the observers.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use wirelab_lab::{Lab, LabError};
+use wirelab_model::event::{Command, Event};
+use wirelab_model::outcome::Blame;
+use wirelab_model::plan::Job;
+use wirelab_model::timeline::{ActionRecord, Answered, ClientRecord, Course, Played, Scene, ServerRecord};
+
+use crate::player::{Cut, Player};
+use crate::trial::Limits;
+use crate::verify;
+
+/// How often servers are asked how many requests they have answered.
+const COUNTING: Duration = Duration::from_millis(100);
+
+/// How late an action may begin, and how long it may take.
+const LATEST: Duration = Duration::from_millis(200);
+const LONGEST: Duration = Duration::from_secs(2);
+
+const ATTEMPT: &str = "measuring";
+
+/// Everybody who takes part.
+pub(crate) struct Play<'a> {
+    pub lab: &'a mut dyn Lab,
+    pub job: &'a Job,
+    pub course: &'a Course,
+    /// All that there ever are, ready.
+    pub servers: &'a mut [Player],
+    /// All that there ever are: the first one warm, the others ready.
+    pub clients: &'a mut [Player],
+    /// Where the servers listen.
+    pub ports: &'a [u16],
+    pub limits: Limits,
+    pub stop: &'a AtomicBool,
+    /// What was done so far, also if it then fails.
+    pub played: &'a mut Played,
+}
+
+impl Play<'_> {
+    /// Plays the whole window, to the end of every client's requests.
+    pub(crate) fn perform(&mut self) -> Result<(), Cut> {
+        let mut clock = Clock { begun: Instant::now(), skipped: Duration::ZERO };
+        self.played.servers = vec![ServerRecord::default(); self.servers.len()];
+        let first: Vec<_> = (0..self.job.servers.count()).collect();
+        self.serve(&first, 0);
+        // Nothing is in flight yet.
+        self.count(&clock)?;
+        self.go(0, &clock)?;
+        let course = self.course;
+        for scene in &course.scenes {
+            self.pass(scene.at_ns, &mut clock)?;
+            self.carry_out(scene, &clock)?;
+        }
+        self.pass(course.window_ns, &mut clock)?;
+        for client in 0..self.clients.len() {
+            self.end(client, &clock)?;
+        }
+        self.count(&clock)
+    }
+
+    /// Lets time pass, watching everybody.
+    fn pass(&mut self, until_ns: u64, clock: &mut Clock) -> Result<(), Cut> {
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Cut::Interrupted);
+            }
+            let now = clock.now();
+            let last = self.played.answered.last().map_or(0, |answered| answered.at_ns);
+            let due = last + COUNTING.as_nanos() as u64;
+            if now >= due {
+                self.count(clock)?;
+            }
+            if now >= until_ns {
+                return Ok(());
+            }
+            for number in 0..self.servers.len() {
+                self.servers[number].stays_silent(ATTEMPT, Duration::ZERO)?;
+            }
+            for number in 1..self.clients.len() {
+                self.hear(number, Duration::ZERO, clock)?;
+            }
+            let slice = Duration::from_nanos(until_ns.min(due.max(now + 1)) - now);
+            self.hear(0, slice, clock)?;
+            // Where there is no clock nobody waits.
+            if self.clients[0].pid().is_none() {
+                clock.skipped += slice;
+            }
+        }
+    }
+
+    /// Listens to a client, which has nothing to say but that its time is over.
+    fn hear(&mut self, number: usize, patience: Duration, clock: &Clock) -> Result<(), Cut> {
+        match self.clients[number].hear(ATTEMPT, patience, self.servers)? {
+            None => Ok(()),
+            Some(event) => self.ended(number, &event, clock),
+        }
+    }
+
+    fn carry_out(&mut self, scene: &Scene, clock: &Clock) -> Result<(), Cut> {
+        let began_ns = clock.now();
+        // What is answered from here on belongs to what follows.
+        self.count(clock)?;
+        let mut record = ActionRecord { name: scene.name.clone(), due_ns: scene.at_ns, began_ns, took_ns: 0 };
+        let done = self.change(scene, began_ns, clock);
+        record.took_ns = clock.now() - began_ns;
+        let late = late(&record);
+        self.played.actions.push(record);
+        done?;
+        late.map_or(Ok(()), |why| Err(Cut::failed(Blame::Lab, why)))
+    }
+
+    fn change(&mut self, scene: &Scene, began_ns: u64, clock: &Clock) -> Result<(), Cut> {
+        let failed = |LabError(why)| Cut::failed(Blame::Lab, format!("the action `{}` failed: {why}", scene.name));
+        if let Some(number) = scene.killed {
+            self.servers[number as usize].kill();
+        }
+        if let Some(serving) = &scene.serving {
+            let reached: Vec<_> = serving.iter().map(|number| (*number, self.ports[*number as usize])).collect();
+            self.lab.reach(self.job, &reached).map_err(failed)?;
+            self.serve(serving, began_ns);
+        }
+        for number in &scene.stopped {
+            self.servers[*number as usize].dismiss(self.limits.exit, self.stop)?;
+        }
+        for client in &scene.ending {
+            self.end(*client, clock)?;
+        }
+        for client in &scene.beginning {
+            self.clients[*client].send(Command::Go)?;
+        }
+        for client in &scene.beginning {
+            let attempt = "making the check request and warming up";
+            match self.clients[*client].wait(attempt, self.limits.slack, self.servers, self.stop)? {
+                Event::Warm => self.go(*client, clock)?,
+                other => return Err(self.clients[*client].unexpected(&other, attempt)),
+            }
+        }
+        Ok(())
+    }
+
+    /// A client begins to measure.
+    fn go(&mut self, number: usize, clock: &Clock) -> Result<(), Cut> {
+        let from_ns = clock.now();
+        self.clients[number].send(Command::Go)?;
+        self.played.clients.push(ClientRecord { from_ns, ..ClientRecord::default() });
+        Ok(())
+    }
+
+    /// Waits until a client's requests have ended.
+    fn end(&mut self, number: usize, clock: &Clock) -> Result<(), Cut> {
+        if self.played.clients.get(number).is_some_and(|client| client.window_ns > 0) {
+            return Ok(());
+        }
+        let timeouts = self.job.timeouts;
+        let request = Duration::from_nanos(timeouts.connect_ns.saturating_add(timeouts.request_ns));
+        let limit = self.limits.slack.saturating_add(request);
+        let event = self.clients[number].wait(ATTEMPT, limit, self.servers, self.stop)?;
+        self.ended(number, &event, clock)
+    }
+
+    fn ended(&mut self, number: usize, event: &Event, clock: &Clock) -> Result<(), Cut> {
+        let player = &self.clients[number];
+        let (Event::End { window_ns }, Some(client)) = (event, self.played.clients.get_mut(number)) else {
+            return Err(player.unexpected(event, ATTEMPT));
+        };
+        // In a trial without any request the window has no length; the results say that there was none.
+        client.window_ns = (*window_ns).max(1);
+        if player.pid().is_some() {
+            let passed = Duration::from_nanos(clock.now() - client.from_ns);
+            verify::window(*window_ns, passed).map_err(Cut::Outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Asks the servers how many requests they have answered.
+    fn count(&mut self, clock: &Clock) -> Result<(), Cut> {
+        let last = self.played.answered.last().map(|answered| answered.requests.clone());
+        let mut requests = last.unwrap_or_else(|| vec![0; self.servers.len()]);
+        for server in self.servers.iter_mut().filter(|server| !server.is_gone()) {
+            server.send(Command::Count)?;
+        }
+        for (number, server) in self.servers.iter_mut().enumerate().filter(|(_, server)| !server.is_gone()) {
+            let attempt = "saying how many requests it has answered";
+            match server.wait(attempt, self.limits.slack, &mut [], self.stop)? {
+                Event::Counted { requests: count } => requests[number] = count,
+                other => return Err(server.unexpected(&other, attempt)),
+            }
+        }
+        self.played.answered.push(Answered { at_ns: clock.now(), requests });
+        Ok(())
+    }
+
+    /// Notes who is reached from now on.
+    fn serve(&mut self, serving: &[u32], at_ns: u64) {
+        for (number, server) in (0..).zip(&mut self.played.servers) {
+            let (is_there, was_there) = (serving.contains(&number), server.from_ns.is_some());
+            if is_there && !was_there {
+                server.from_ns = Some(at_ns);
+            } else if !is_there && was_there && server.until_ns.is_none() {
+                server.until_ns = Some(at_ns);
+            }
+        }
+    }
+}
+
+/// The time of the window. In a lab without a clock what was waited for has passed.
+struct Clock {
+    begun: Instant,
+    skipped: Duration,
+}
+
+impl Clock {
+    fn now(&self) -> u64 {
+        (self.begun.elapsed() + self.skipped).as_nanos() as u64
+    }
+}
+
+/// Why an action does not count.
+fn late(record: &ActionRecord) -> Option<String> {
+    let ActionRecord { name, due_ns, began_ns, took_ns } = record;
+    let (late, took) = (Duration::from_nanos(began_ns.saturating_sub(*due_ns)), Duration::from_nanos(*took_ns));
+    let what = if late > LATEST {
+        format!("began {late:.1?} late, where {LATEST:?} are tolerated")
+    } else if took > LONGEST {
+        format!("took {took:.1?}, where {LONGEST:?} are tolerated")
+    } else {
+        return None;
+    };
+    Some(format!("the action `{name}` {what}: the machine was too busy; use fewer clients, or longer pauses"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_action_that_is_late_or_takes_long_does_not_count() {
+        let of = |began, took| {
+            let ms = |ms: u64| ms * 1_000_000;
+            late(&ActionRecord { name: "T2".to_owned(), due_ns: ms(500), began_ns: ms(began), took_ns: ms(took) })
+        };
+        assert_eq!(of(500, 0), None);
+        assert_eq!(of(700, 2000), None);
+        assert!(of(701, 0).unwrap().contains("the action `T2` began 201.0ms late"));
+        assert!(of(500, 2001).unwrap().contains("took 2.0s"));
+    }
+}
