@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build test test-endpoints setup lint unit image cluster cluster-check cluster-down test-cluster calibration \
+.PHONY: help quick build test test-endpoints setup lint unit image cluster cluster-check cluster-down test-cluster test-pages calibration \
 	bench-peers chart power clean
 
 CARGO ?= cargo
@@ -63,7 +63,10 @@ cluster-down: ## remove every trace of that cluster
 test-cluster: ## the tests that need such a cluster (root; installs what it needs; builds Kubernetes the first time)
 	@tests/setup.sh cluster
 	$(MAKE) image
-	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked -p wirelab --test cluster --test kubernetes -- --ignored --nocapture
+	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked --workspace --test cluster --test kubernetes -- --ignored --nocapture
+
+test-pages: setup ## browsers against the physics of a link: first bytes after the round trips of the handshake (a quiet machine, some minutes)
+	$(CARGO) test --release --locked --workspace --test pages -- --ignored --nocapture
 
 calibration: build ## every client kind and protocol against known delays of 1, 10 and 100 ms (about seven minutes)
 	$(WIRELAB) run tests/calibration/study.toml --out wirelab-runs/calibration

@@ -11,6 +11,7 @@
 mod browser;
 mod check;
 mod chromium;
+pub mod endpoint;
 mod firefox;
 pub mod har;
 mod load;

@@ -667,6 +667,9 @@ pub struct ManArgs {
 /// Arguments of `endpoint`.
 #[derive(Debug, Args)]
 pub struct EndpointArgs {
+    /// Play a browser, which is a client of pages, instead of the endpoint that speaks every protocol itself
+    #[arg(long, value_enum)]
+    pub browser: Option<BrowserArg>,
     /// What to play
     #[command(subcommand)]
     pub role: EndpointRole,

@@ -1,6 +1,7 @@
 //! `wirelab`: the command line. The only crate that prints or exits.
 
 mod args;
+mod browsers;
 mod candidates;
 mod commands;
 mod discovery;

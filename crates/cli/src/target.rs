@@ -156,6 +156,7 @@ impl Target {
                 headers: vec![("user-agent".to_owned(), USER_AGENT.to_owned())],
                 expect: None,
             },
+            page: None,
             connections: ConnectionPolicy::Persistent { connections: 1, streams: 1 },
             schedule: Schedule::Closed { workers: 1, pause: wirelab_model::spec::Pause::None },
             extent: Extent::Requests(1),

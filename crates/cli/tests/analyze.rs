@@ -163,6 +163,7 @@ fn reports(measured: &Measured) -> Vec<String> {
         analysis: &analysis(measured),
         metrics: &metrics,
         pooled: &pooled,
+        typical_load: &|_| None,
     };
     let forms = [wirelab_report::markdown, wirelab_report::html, wirelab_report::json, wirelab_report::cells_csv];
     let more = [wirelab_report::comparisons_csv, wirelab_report::contests_csv, wirelab_report::pairs_csv];

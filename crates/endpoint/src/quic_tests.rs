@@ -97,6 +97,7 @@ impl Fixture {
                 headers: Vec::new(),
                 expect: None,
             },
+            page: None,
             connections: ConnectionPolicy::PerRequest,
             schedule: Schedule::Closed { workers: 1, pause: Pause::None },
             extent: Extent::Requests(1),

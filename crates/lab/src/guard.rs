@@ -61,6 +61,8 @@ impl Guard {
         let attempt = format!("cannot start the guard `{} {SUBCOMMAND}`", program.display());
         let mut child = Command::new(program)
             .arg(SUBCOMMAND)
+            // The guard of a process that is guarded itself has to outlive it, to end what that has started.
+            .env_remove(MARK)
             .process_group(0)
             .current_dir("/")
             .stdin(Stdio::piped())

@@ -101,6 +101,7 @@ fn client_spec(results: &Path) -> ClientSpec {
             headers: Vec::new(),
             expect: None,
         },
+        page: None,
         connections: ConnectionPolicy::PerRequest,
         schedule: Schedule::Closed { workers: 1, pause: Pause::None },
         extent: Extent::Requests(1),

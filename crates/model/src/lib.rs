@@ -16,6 +16,7 @@ pub mod manifest;
 pub mod metric;
 pub mod network;
 pub mod outcome;
+pub mod page;
 pub mod pattern;
 pub mod plan;
 pub mod protocol;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::link::Link;
 use crate::network::{Address, Network, Servers};
+use crate::page::PageName;
 use crate::protocol::Protocol;
 use crate::settings::Exchange;
 use crate::site::Site;
@@ -88,6 +89,9 @@ pub struct Job {
     /// The page of a server that is not started here. Then `server`, `servers` and the network mean nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<Site>,
+    /// The page that a browser loads. Then `exchange` is `files`, `response_size` is that of the whole page, and a request is a load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<PageName>,
     /// What is asked for.
     pub exchange: Exchange,
     /// Bytes of request body.
@@ -155,6 +159,7 @@ impl Job {
             address: Address::Server,
             server_protocol: None,
             site: None,
+            page: None,
             exchange: Exchange::Files,
             request_size: Size(0),
             response_size: Size(1024),

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::network::{Address, Network, Servers};
+use crate::page::PageName;
 use crate::protocol::Protocol;
 use crate::spec::{Arrivals, Congestion, Recording, Resumption};
 use crate::units::{BitRate, Frequency, Share, Size, Span};
@@ -114,6 +115,11 @@ pub struct Settings {
     /// Bytes of response body (and of request body, for `echo`). Default: `1 KiB`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Size>,
+    /// A page that is loaded with everything in it, instead of one document: the client has to be a browser, `requests` are loads, each
+    /// cold (1, if nothing is said), and `request_timeout` is the deadline of a load. The pages: `small-10`, `small-20`, `small-50`, `small-100`, `medium-10`,
+    /// `medium-20`, `medium-50`, `medium-100`, `large-10`, `large-200`, `large-210`, `large-2`, `today`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<PageName>,
     /// How long the server waits before it answers, for `exchange = "delay"`. Default: `0 ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::page::ExpectedPage;
 use crate::protocol::Protocol;
 
 /// What a server is asked to do: `<endpoint> server --spec FILE`.
@@ -96,6 +97,10 @@ pub struct ClientSpec {
     pub tls: Option<ClientTls>,
     /// What to send, and what to expect.
     pub request: Request,
+    /// Present where `request` is that for a page, to be loaded with everything in it: then each load counts as one request, and
+    /// the client decides itself on the requests and connections of a load. Only browsers can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<ExpectedPage>,
     /// How connections are used.
     pub connections: ConnectionPolicy,
     /// When requests are sent.
@@ -282,6 +287,8 @@ pub enum Recording {
     Samples,
     /// Mergeable HDR histograms (`histograms.schema.json`).
     Histograms,
+    /// One record per load of a page, as JSON lines. Of browsers only, and the only thing that they record.
+    Loads,
 }
 
 /// Transport settings. Absent: the library's default.

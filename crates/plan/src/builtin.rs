@@ -37,7 +37,8 @@ pub const fn builtin() -> &'static [Builtin] {
         "cluster-http3",
         "public-sites",
         "pairs",
-        "observers"
+        "observers",
+        "page-load"
     ]
 }
 

@@ -10,8 +10,10 @@ use wirelab_model::spec::{
 };
 use wirelab_model::units::{Size, Span};
 
+use crate::corpus;
 use crate::hosts::{Hosts, hosts, offloads};
 use crate::link::link;
+use crate::page::page;
 use crate::ranges::out_of_range;
 use crate::site::site;
 
@@ -27,7 +29,14 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     }
     let protocol = settings.protocol.ok_or("no protocol is set; set it in `[workload]` or `[factors]`")?;
     let endpoint = settings.endpoint.clone().unwrap_or_else(|| "builtin".to_owned());
-    let (exchange, request_size, response_size) = exchange(settings, protocol)?;
+    let page = page(settings, protocol)?;
+    if page.is_none() && settings.recording == Some(Recording::Loads) {
+        return Err("`recording` is `loads`, which only a `page` has".to_owned());
+    }
+    let (exchange, request_size, response_size) = match page {
+        Some(page) => (Exchange::Files, Size(0), Size(corpus::bytes(page))),
+        None => exchange(settings, protocol)?,
+    };
     let schedule = schedule(settings)?;
     let extent = extent(settings);
     let placement = settings.placement.clone().unwrap_or_else(|| "local".to_owned());
@@ -46,6 +55,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         address,
         server_protocol: server_protocol(settings, protocol)?,
         site,
+        page,
         exchange,
         request_size,
         response_size,
@@ -61,7 +71,10 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
             request_ns: settings.request_timeout.unwrap_or(Span::from_secs(10)).nanos(),
         },
         patience: settings.patience.unwrap_or(ten_minutes()),
-        recording: settings.recording.unwrap_or_else(|| recording(schedule, extent)),
+        recording: match page {
+            Some(_) => Recording::Loads,
+            None => settings.recording.unwrap_or_else(|| recording(schedule, extent)),
+        },
         transport: transport(settings, protocol),
         // A setting that the protocol does not have does not apply.
         max_connection_age: settings
@@ -180,7 +193,7 @@ fn schedule(settings: &Settings) -> Result<Schedule, String> {
 fn extent(settings: &Settings) -> Extent {
     match (settings.requests, settings.duration) {
         (_, Some(duration)) => Extent::DurationNs(duration.nanos()),
-        (requests, None) => Extent::Requests(requests.unwrap_or(100)),
+        (requests, None) => Extent::Requests(requests.unwrap_or(if settings.page.is_some() { 1 } else { 100 })),
     }
 }
 

@@ -31,6 +31,7 @@
 
 mod builtin;
 mod check;
+pub mod corpus;
 mod error;
 mod every;
 mod exclude;
@@ -43,6 +44,7 @@ mod link;
 mod locate;
 mod matrix;
 mod order;
+mod page;
 mod parse;
 pub mod polite;
 mod preset;

@@ -3,6 +3,7 @@
 use wirelab_model::journal::{LinkCheck, StopReason, TrialRecord};
 use wirelab_model::manifest::Manifest;
 use wirelab_model::metric::Metric;
+use wirelab_model::page::PageLoad;
 use wirelab_model::table::{Design, Table};
 use wirelab_stats::analysis::{Analysis, CellAnalysis, Compared, Estimate};
 
@@ -26,6 +27,8 @@ pub struct Input<'a> {
     pub metrics: &'a [&'a Metric],
     /// The pooled response times of a cell by its number, or the reason why there are none.
     pub pooled: &'a dyn Fn(usize) -> Result<Pooled, String>,
+    /// A typical load of a cell by its number; absent where its client loads no pages, or no load of it succeeded.
+    pub typical_load: &'a dyn Fn(usize) -> Option<PageLoad>,
 }
 
 impl<'a> Input<'a> {

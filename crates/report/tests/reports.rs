@@ -4,6 +4,9 @@
 mod fixture;
 
 use fixture::Fixture;
+use wirelab_model::metric::Value;
+use wirelab_model::outcome::Outcome;
+use wirelab_model::page::{PageLoad, PageResource};
 use wirelab_report::{cells_csv, comparisons_csv, contests_csv, html, json, markdown, pairs_csv, terminal};
 
 /// Every format, with a name for messages.
@@ -141,6 +144,37 @@ fn a_difference_within_the_noise_floor_is_marked_as_such() {
     {
         assert!(text.contains("within the noise floor"), "{name}: {text}");
     }
+}
+
+/// A load of three requests, the second on a connection of its own, the third failed.
+fn load() -> PageLoad {
+    let resource = |start_ns: u64, request_ns, response_ns, end_ns| PageResource {
+        url: "https://wirelab.test/".to_owned(),
+        start_ns,
+        request_ns,
+        response_ns,
+        end_ns,
+        ..PageResource::default()
+    };
+    let mut resources = vec![
+        resource(0, Some(30_000_000), Some(45_000_000), Some(60_000_000)),
+        resource(50_000_000, Some(80_000_000), Some(95_000_000), Some(120_000_000)),
+        resource(50_000_000, None, None, None),
+    ];
+    resources[1].connect_ns = Some((52_000_000, 79_000_000));
+    let values = [("onload".to_owned(), Value::Measured(118e6))].into_iter().collect();
+    PageLoad { outcome: Outcome::Ok, values, warnings: Vec::new(), resources }
+}
+
+#[test]
+fn loads_of_pages_are_waterfalls_beside_each_other() {
+    let mut fixture = Fixture::tiny();
+    assert!(!fixture.report(html).contains("Waterfall"), "where no page is loaded there is none");
+    fixture.loads = [(0, load()), (1, load())].into();
+    let page = fixture.report(html);
+    assert_eq!(page.matches("Waterfall of a load by").count(), 2);
+    assert!(page.contains("HTTP/2: 3 requests") && page.contains("time since the first request (ms)"), "{page}");
+    assert!(!page.contains("NaN"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use wirelab_model::settings::Exchange;
 use wirelab_model::units::Size;
 
 use crate::error::RunError;
+use crate::pages;
 
 /// The largest body of a request or a response. Beyond it a disk fills or a digest takes minutes, without telling more.
 pub const LARGEST: Size = Size(4 << 30);
@@ -19,7 +20,7 @@ pub const LARGEST: Size = Size(4 << 30);
 /// The document root with everything that a plan asks for, and the digest of every response that is made of the pattern.
 #[derive(Debug, Clone)]
 pub struct Documents {
-    /// Holds `<bytes>.bin` for each size.
+    /// Holds `<bytes>.bin` for each size, and a folder for each page.
     pub root: PathBuf,
     digests: HashMap<u64, String>,
 }
@@ -37,6 +38,10 @@ impl Documents {
             let size = cell.job.response_size.bytes();
             if cell.job.exchange == Exchange::Heron {
                 // Its answers are not made of the pattern.
+                continue;
+            }
+            if let Some(page) = cell.job.page {
+                pages::write(&documents.root, page)?;
                 continue;
             }
             if cell.job.exchange == Exchange::Files && cell.job.site.is_none() {

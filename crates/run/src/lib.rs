@@ -11,6 +11,7 @@
 //! | `journal.jsonl` | one [`Entry`](wirelab_model::journal::Entry) per line, appended and synced before the next trial starts |
 //! | `samples/trial-NNNNNN.parquet` | the samples of a trial that ended `ok` ([`samples`]) |
 //! | `samples/trial-NNNNNN.json` | its histograms, where the cell records histograms |
+//! | `samples/trial-NNNNNN.jsonl` | its loads, where a browser loads a page: one [`PageLoad`](wirelab_model::page::PageLoad) per line |
 //! | `logs/trial-NNNNNN-server.log`, `-client.log` | standard error of its endpoints, where they wrote any |
 //! | `logs/trial-NNNNNN-client-results.jsonl` | what the client of a failed trial wrote, if it did |
 //! | `lock` | locked (`flock`) while a process works on the run |
@@ -32,6 +33,7 @@ pub mod folder;
 mod given_up;
 pub mod journal;
 mod merge;
+pub mod pages;
 pub mod pki;
 mod play;
 mod player;
@@ -44,6 +46,7 @@ mod session;
 pub mod spec;
 mod trial;
 mod verify;
+mod verify_loads;
 
 pub use error::RunError;
 pub use preparation::PREPARATION_METRICS;

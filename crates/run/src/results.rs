@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use wirelab_model::histogram::Histograms;
+use wirelab_model::page::PageLoad;
 use wirelab_model::sample::Sample;
 use wirelab_model::spec::Recording;
 
@@ -15,6 +17,8 @@ pub(crate) enum Results {
     Samples(Vec<Sample>),
     /// Histograms.
     Histograms(Box<Histograms>),
+    /// One record per load of a page.
+    Loads(Vec<PageLoad>),
 }
 
 /// More records than this do not fit the memory of a small machine; histograms are for that.
@@ -22,6 +26,9 @@ const MOST_RECORDS: usize = 20_000_000;
 
 /// A record has at most some 400 bytes.
 const LONGEST_LINE: u64 = 4096;
+
+/// A load of a thousand resources, each with an address of a kilobyte.
+const LONGEST_LOAD: u64 = 2 << 20;
 
 /// Twelve megabytes would hold every histogram at full width.
 const LARGEST_HISTOGRAMS: u64 = 64 << 20;
@@ -33,7 +40,8 @@ const LARGEST_HISTOGRAMS: u64 = 64 << 20;
 pub(crate) fn read(path: &Path, recording: Recording) -> Result<Results, String> {
     let file = File::open(path).map_err(|error| format!("its results file cannot be opened: {error}"))?;
     match recording {
-        Recording::Samples => samples(BufReader::new(file)).map(Results::Samples),
+        Recording::Samples => records(BufReader::new(file), LONGEST_LINE).map(Results::Samples),
+        Recording::Loads => records(BufReader::new(file), LONGEST_LOAD).map(Results::Loads),
         Recording::Histograms => {
             let mut text = String::new();
             let read = file.take(LARGEST_HISTOGRAMS).read_to_string(&mut text);
@@ -44,25 +52,25 @@ pub(crate) fn read(path: &Path, recording: Recording) -> Result<Results, String>
     }
 }
 
-fn samples(mut lines: impl BufRead) -> Result<Vec<Sample>, String> {
-    let mut samples = Vec::new();
+fn records<T: DeserializeOwned>(mut lines: impl BufRead, longest: u64) -> Result<Vec<T>, String> {
+    let mut records = Vec::new();
     let mut line = Vec::new();
     loop {
         line.clear();
-        let number = samples.len() + 1;
+        let number = records.len() + 1;
         let length = (&mut lines)
-            .take(LONGEST_LINE)
+            .take(longest)
             .read_until(b'\n', &mut line)
             .map_err(|error| format!("its results file cannot be read: {error}"))?;
         if length == 0 {
-            return Ok(samples);
+            return Ok(records);
         }
         if number > MOST_RECORDS {
             return Err(format!("it wrote more than {MOST_RECORDS} records; use `recording = \"histograms\"`"));
         }
-        let sample = serde_json::from_slice(&line)
+        let record = serde_json::from_slice(&line)
             .map_err(|error| format!("line {number} of its results is not a record: {error}"))?;
-        samples.push(sample);
+        records.push(record);
     }
 }
 
@@ -72,6 +80,7 @@ mod tests {
 
     #[test]
     fn records_are_read_line_by_line_and_a_wrong_line_is_numbered() {
+        let samples = |text: &[u8]| records::<Sample>(text, LONGEST_LINE);
         let good = r#"{"intended_ns":0,"start_ns":0,"first_byte_ns":1,"last_byte_ns":2,"bytes_out":0,"bytes_in":3,"connection":0}"#;
         assert_eq!(samples(format!("{good}\n{good}\n").as_bytes()).unwrap().len(), 2);
         let error = samples(format!("{good}\n{{}}\n").as_bytes()).unwrap_err();

@@ -15,6 +15,7 @@ use wirelab_model::histogram::Histograms;
 use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::manifest::{EndpointRecord, FORMAT, Manifest};
 use wirelab_model::outcome::{Blame, Outcome};
+use wirelab_model::page::PageLoad;
 use wirelab_model::plan::{Cell, Plan};
 use wirelab_model::sample::Sample;
 use wirelab_model::study::{Artifact, Study};
@@ -215,6 +216,20 @@ impl Run {
         let text = fs::read(&path).map_err(RunError::io("cannot read the histograms", &path))?;
         let histograms = serde_json::from_slice(&text);
         histograms.map(Some).map_err(|error| RunError::Damaged { path, why: error.to_string() })
+    }
+
+    /// The loads of a trial; empty if it has none, because it failed or its client loads no pages.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn loads(&self, record: &TrialRecord) -> Result<Vec<PageLoad>, RunError> {
+        let Some(path) = record.results.as_deref().filter(|path| path.ends_with(".jsonl")) else {
+            return Ok(Vec::new());
+        };
+        let path = self.folder.path().join(path);
+        let text = fs::read_to_string(&path).map_err(RunError::io("cannot read the loads", &path))?;
+        let loads = text.lines().map(serde_json::from_str).collect::<Result<_, _>>();
+        loads.map_err(|error: serde_json::Error| RunError::Damaged { path, why: error.to_string() })
     }
 
     /// The endpoint of that name.

@@ -7,17 +7,20 @@ use wirelab_lab::Addresses;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::heron;
 use wirelab_model::network::{Address, SERVER_NAME};
+use wirelab_model::page::{ExpectedPage, PageName};
 use wirelab_model::plan::{Cell, Job, Trial};
 use wirelab_model::settings::Exchange;
-use wirelab_model::site::{Site, USER_AGENT};
+use wirelab_model::site::USER_AGENT;
 use wirelab_model::spec::{
     ClientSpec, ClientTls, Expect, Extent, Feature, Request, Resumption, ServerSpec, ServerTls, Transport,
 };
 use wirelab_model::timeline::Life;
 use wirelab_model::units::Span;
+use wirelab_plan::corpus;
 
 use crate::documents::{self, Documents};
 use crate::error::RunError;
+use crate::pages;
 use crate::pki::Pki;
 
 /// What the specs of all trials of a session share.
@@ -112,10 +115,12 @@ pub fn client(
             verify: true,
             key_log: files.key_log.clone(),
         }),
-        request: match &job.site {
-            Some(site) => page(site),
-            None => request(cell, &files.documents)?,
+        request: match (&job.site, job.page) {
+            (Some(site), _) => get(&site.path, vec![("user-agent".to_owned(), USER_AGENT.to_owned())]),
+            (None, Some(page)) => get(&pages::path(page), Vec::new()),
+            (None, None) => request(cell, &files.documents)?,
         },
+        page: job.page.map(expected),
         connections: job.connections,
         schedule: job.schedule,
         extent: match job.extent {
@@ -130,8 +135,16 @@ pub fn client(
         results: files.results.clone(),
         qlog_dir: None,
         threads: job.client_threads,
-        transport: job.transport.clone(),
+        // A browser has its own, and cannot be told.
+        transport: if job.page.is_some() { Transport::default() } else { job.transport.clone() },
     })
+}
+
+/// What has to come of a page.
+fn expected(page: PageName) -> ExpectedPage {
+    let files = corpus::files(page);
+    let requests = u32::try_from(files.len()).unwrap_or(u32::MAX);
+    ExpectedPage { requests, body_bytes: files.iter().map(|file| file.size).sum() }
 }
 
 /// Whom the client trusts. Endpoints run in folders of their own, so that a relative path would mean something else to them.
@@ -142,15 +155,10 @@ fn trust_anchor(job: &Job, files: &Files) -> Option<PathBuf> {
     }
 }
 
-/// The request for a page of a server that is not ours. Nobody knows what its content has to be.
-fn page(site: &Site) -> Request {
-    Request {
-        method: "GET".to_owned(),
-        path: site.path.clone(),
-        body_size: 0,
-        headers: vec![("user-agent".to_owned(), USER_AGENT.to_owned())],
-        expect: None,
-    }
+/// The request for a page of a server that is not ours, of which nobody knows what its content has to be, or for one that a browser
+/// loads, of which more has to be right than one response.
+fn get(path: &str, headers: Vec<(String, String)>) -> Request {
+    Request { method: "GET".to_owned(), path: path.to_owned(), body_size: 0, headers, expect: None }
 }
 
 /// Writes a spec for an endpoint to read.

@@ -14,6 +14,7 @@ use wirelab_model::journal::TrialRecord;
 use wirelab_model::manifest::EndpointRecord;
 use wirelab_model::metric::{Side, Value, Values};
 use wirelab_model::outcome::{Blame, Outcome};
+use wirelab_model::page::PageLoad;
 use wirelab_model::plan::{Cell, Job, Plan, Trial};
 use wirelab_model::spec::{Extent, Pause, Schedule};
 use wirelab_model::timeline::{Course, Played};
@@ -31,7 +32,7 @@ use crate::player::{Cut, Player};
 use crate::preparation::{PREPARATION_METRICS, Preparation, Step};
 use crate::results::{self, Results};
 use crate::spec::{self, Files};
-use crate::{merge, samples, verify};
+use crate::{merge, samples, verify, verify_loads};
 
 /// How long endpoints may take for what is not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +161,10 @@ impl Bench<'_> {
         };
         let results =
             read.map_err(|why| Cut::failed(Blame::Client, format!("the client `{}`: {why}", cell.job.client)))?;
+        // Why a load is no sample says more than what it lacks because of that.
+        if let Results::Loads(loads) = &results {
+            verify_loads::loads(cell, loads).map_err(Cut::Outcome)?;
+        }
         let checked = verify::negotiated(cell.job.protocol, &facts.client)
             .and_then(|()| verify::in_force(Role::Server, &cell.job.transport, &facts.server))
             .and_then(|()| verify::in_force(Role::Client, &cell.job.transport, &facts.client))
@@ -173,6 +178,7 @@ impl Bench<'_> {
             Results::Samples(samples) => wirelab_stats::summarise(samples, facts.window_ns),
             Results::Histograms(histograms) => wirelab_stats::summarise_histograms(histograms, facts.window_ns)
                 .map_err(|why| Cut::failed(Blame::Client, why))?,
+            Results::Loads(loads) => wirelab_stats::pages(loads),
         };
         if let (Some(played), Some(timeline), Results::Samples(samples)) =
             (&mut facts.timeline, &cell.job.timeline, &results)
@@ -264,8 +270,10 @@ impl Bench<'_> {
             let launch = Launch { role: Role::Client, number, endpoint: &client, job, spec: &path, log: &log };
             clients.push(Player::start(self.lab, &launch)?);
         }
+        // A browser is a dozen processes and a new profile.
+        let startup = if job.page.is_some() { limits.startup.saturating_mul(3) } else { limits.startup };
         for client in &mut clients {
-            match client.wait(attempt, limits.startup, &mut servers, stop)? {
+            match client.wait(attempt, startup, &mut servers, stop)? {
                 Event::Ready { configured, .. } => facts.client.extend(configured),
                 other => return Err(client.unexpected(&other, attempt)),
             }
@@ -418,6 +426,7 @@ impl Bench<'_> {
         let name = match results {
             Results::Samples(_) => format!("{stem}.parquet"),
             Results::Histograms(_) => format!("{stem}.json"),
+            Results::Loads(_) => format!("{stem}.jsonl"),
         };
         let path = self.folder.samples().join(&name);
         match results {
@@ -429,6 +438,7 @@ impl Bench<'_> {
                 text.push(b'\n');
                 folder::write_whole(&path, &text)?;
             }
+            Results::Loads(loads) => folder::write_whole(&path, &lines(loads)?)?,
         }
         Ok(format!("samples/{name}"))
     }
@@ -475,6 +485,17 @@ fn together(sum: Option<Usage>, one: Option<Usage>) -> Option<Usage> {
 /// What two endpoints report of their transport as one; what one does not report is not known of all.
 fn all(sum: Option<Box<TransportReport>>, one: Option<Box<TransportReport>>) -> Option<Box<TransportReport>> {
     Some(Box::new(sum?.and(one.as_ref()?)))
+}
+
+/// Records as JSON lines.
+fn lines(loads: &[PageLoad]) -> Result<Vec<u8>, RunError> {
+    let mut text = Vec::new();
+    for load in loads {
+        let written = serde_json::to_writer(&mut text, load);
+        written.map_err(|error| RunError::Refused { why: format!("a load cannot be written as JSON: {error}") })?;
+        text.push(b'\n');
+    }
+    Ok(text)
 }
 
 struct LabOf {

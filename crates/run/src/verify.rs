@@ -20,6 +20,7 @@ use wirelab_model::timeline::{Course, Played};
 use wirelab_model::warning::Warning;
 
 use crate::results::Results;
+use crate::verify_loads;
 
 /// What happened in the measured window, once it is believed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -134,6 +135,7 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
     let tally = match results {
         Results::Samples(samples) => self::samples(cell, window_ns, samples)?,
         Results::Histograms(histograms) => self::histograms(cell, window_ns, histograms)?,
+        Results::Loads(loads) => verify_loads::loads(cell, loads)?,
     };
     let all = tally.ok + tally.failed();
     match cell.job.extent {
@@ -229,6 +231,8 @@ fn answers(results: &Results) -> String {
         Results::Histograms(histograms) => {
             counts.extend(histograms.errors.iter().map(|(kind, count)| (kind.to_string(), *count)));
         }
+        // One that failed has failed the trial before.
+        Results::Loads(_) => {}
     }
     let words: Vec<_> = counts.into_iter().map(|(what, count)| format!("{count} times `{what}`")).collect();
     words.join(", ")

@@ -12,6 +12,7 @@ mod estimate;
 mod fixture;
 pub mod holm;
 pub mod metrics;
+mod pages;
 mod pairs;
 mod parity;
 pub mod quantile;
@@ -35,6 +36,7 @@ use wirelab_model::table::Design;
 
 pub use analysis::Analysis;
 pub use metrics::METRICS;
+pub use pages::{PAGE_METRICS, pages};
 pub use stop::{enough, is_precise};
 pub use summary::{response_counts, summarise, summarise_histograms};
 pub use transport::{TRANSPORT_METRICS, transport};

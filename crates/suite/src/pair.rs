@@ -91,6 +91,7 @@ impl Pair {
                 key_log: None,
             }),
             request: request(protocol, feature, size),
+            page: None,
             connections: ConnectionPolicy::PerRequest,
             schedule: Schedule::Closed { workers: 1, pause: Pause::None },
             extent: Extent::Requests(5),
@@ -163,7 +164,7 @@ impl Pair {
         let run = self.gone(Role::Client, answer)?;
         let samples = match client.recording {
             Recording::Samples => samples(&client.results)?,
-            Recording::Histograms => Vec::new(),
+            Recording::Histograms | Recording::Loads => Vec::new(),
         };
         Ok(Trial { run, samples, server })
     }

@@ -1,11 +1,12 @@
 //! How Firefox is set up: what forces a protocol, and what keeps it from talking to anybody but the page's servers.
 
 use std::fmt::Write;
+use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 use wirelab_model::protocol::Protocol;
 
-use crate::page::Setup;
+use crate::page::{Origin, Setup};
 
 /// The file `user.js` of a profile.
 pub fn user_js(setup: &Setup) -> String {
@@ -80,6 +81,12 @@ fn forcing(setup: &Setup) -> Vec<(&'static str, Value)> {
     if setup.is_local() && setup.origins.iter().all(|origin| origin.address.is_ipv4()) {
         preferences.push(("network.dns.disableIPv6", json!(true)));
     }
+    // A name of this machine that no resolver knows leads to 127.0.0.1.
+    let is_named = |origin: &&Origin| origin.address == Ipv4Addr::LOCALHOST && !origin.is_literal();
+    let local: Vec<_> = setup.origins.iter().filter(is_named).map(|origin| origin.host.as_str()).collect();
+    if !local.is_empty() {
+        preferences.push(("network.dns.localDomains", json!(local.join(","))));
+    }
     preferences
 }
 
@@ -87,7 +94,6 @@ fn forcing(setup: &Setup) -> Vec<(&'static str, Value)> {
 mod tests {
     use super::*;
     use crate::Browser;
-    use crate::page::Origin;
 
     fn text(protocol: Protocol, address: &str) -> String {
         let origin = |host: &str, port| Origin { host: host.to_owned(), port, address: address.parse().unwrap() };
@@ -105,6 +111,13 @@ mod tests {
         let h3 = text(Protocol::H3, "192.0.2.1");
         assert!(h3.contains("alt-svc-mapping-for-testing\", \"a.test;h3=:443,b.test;h3=:8443\");\n"), "{h3}");
         assert!(h3.contains("disable_when_third_party_roots_found\", false);\n"), "{h3}");
+    }
+
+    #[test]
+    fn names_of_this_machine_lead_to_it() {
+        let preference = "user_pref(\"network.dns.localDomains\", \"a.test,b.test\");\n";
+        assert!(text(Protocol::H2, "127.0.0.1").contains(preference));
+        assert!(!text(Protocol::H2, "192.0.2.1").contains("localDomains"));
     }
 
     #[test]

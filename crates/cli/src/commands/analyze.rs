@@ -44,6 +44,7 @@ pub fn analyze(args: &AnalyzeArgs) -> Result {
         analysis: &analysis,
         metrics: &metrics,
         pooled: &pooled,
+        typical_load: &|_| None,
     };
     print(&written(&input, args.format))
 }

@@ -1,15 +1,22 @@
 //! `wirelab endpoint`, `wirelab guard`, `wirelab fabric`, `wirelab witness` and `wirelab agent`: the processes that wirelab starts
 //! of itself.
 
+use std::io::BufReader;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-use crate::args::{EndpointArgs, EndpointRole};
-use crate::failure::Failure;
-use crate::output::print_json;
+use wirelab_browser::Browser;
 
-/// Plays the built-in endpoint. Exit statuses are those of the contract: 0 done, 1 failed, 127 unsupported.
+use crate::args::{EndpointArgs, EndpointRole};
+use crate::failure::{Failure, Result};
+use crate::output::print_json;
+use crate::place::program;
+
+/// Plays a built-in endpoint. Exit statuses are those of the contract: 0 done, 1 failed, 127 unsupported.
 pub fn endpoint(args: &EndpointArgs) -> ExitCode {
+    if let Some(browser) = args.browser {
+        return self::browser(browser.into(), &args.role);
+    }
     let (path, play): (_, fn(&str) -> i32) = match &args.role {
         EndpointRole::Describe => {
             return match print_json(&wirelab_endpoint::describe()) {
@@ -23,6 +30,35 @@ pub fn endpoint(args: &EndpointArgs) -> ExitCode {
     match std::fs::read_to_string(path) {
         Ok(text) => ExitCode::from(u8::try_from(play(&text)).unwrap_or(1)),
         Err(error) => Failure::failed(format!("cannot read the spec {}: {error}", path.display())).report(),
+    }
+}
+
+/// Plays a browser.
+fn browser(browser: Browser, role: &EndpointRole) -> ExitCode {
+    let described = || -> Result {
+        match role {
+            EndpointRole::Describe => {
+                print_json(&wirelab_browser::endpoint::describe(browser).map_err(Failure::failed)?)
+            }
+            EndpointRole::Server { .. } => Err(Failure::failed(format!("{browser} plays no server"))),
+            EndpointRole::Client { .. } => Ok(()),
+        }
+    };
+    let spec = match (role, described()) {
+        (_, Err(failure)) => return failure.report(),
+        (EndpointRole::Client { spec }, Ok(())) => spec,
+        (_, Ok(())) => return ExitCode::SUCCESS,
+    };
+    let played = std::fs::read_to_string(spec)
+        .map_err(|error| Failure::failed(format!("cannot read the spec {}: {error}", spec.display())))
+        .and_then(|text| Ok((text, program()?)));
+    match played {
+        Ok((text, program)) => {
+            let (input, output) = (BufReader::new(std::io::stdin()), std::io::stdout());
+            let status = wirelab_browser::endpoint::request(browser, &text, &program, input, output);
+            ExitCode::from(u8::try_from(status).unwrap_or(1))
+        }
+        Err(failure) => failure.report(),
     }
 }
 

@@ -163,6 +163,10 @@ fn list(as_json: bool) -> Result {
     for metric in wirelab_stats::METRICS {
         let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);
     }
+    text.push_str("\nFrom the loads of a page, where the client is a browser\n");
+    for metric in wirelab_stats::PAGE_METRICS {
+        let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);
+    }
     text.push_str("\nFrom what endpoints report of their transport\n");
     for metric in wirelab_stats::TRANSPORT_METRICS {
         let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);

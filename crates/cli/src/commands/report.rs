@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use wirelab_model::journal::TrialRecord;
+use wirelab_model::metric::Value;
 use wirelab_model::outcome::Outcome;
+use wirelab_model::page::PageLoad;
+use wirelab_model::plan::Cell;
 use wirelab_report::{Input, Pooled};
 use wirelab_run::Run;
 
@@ -39,6 +42,7 @@ pub fn render(folder: &Path, format: Format) -> Result<String> {
     let metrics = studies::metrics(&manifest.study);
     let analysis = wirelab_stats::analyse(&manifest.study, &manifest.plan, run.trials(), &metrics);
     let pooled = |cell| pooled(&run, cell);
+    let typical_load = |cell| typical_load(&run, cell);
     let input = Input {
         manifest,
         table: None,
@@ -48,6 +52,7 @@ pub fn render(folder: &Path, format: Format) -> Result<String> {
         analysis: &analysis,
         metrics: &metrics,
         pooled: &pooled,
+        typical_load: &typical_load,
     };
     Ok(written(&input, format))
 }
@@ -66,8 +71,28 @@ pub fn written(input: &Input, format: Format) -> String {
     }
 }
 
+/// A load of the trial whose load event is the median of the cell's: of this trial the load whose own is nearest to it.
+fn typical_load(run: &Run, cell: usize) -> Option<PageLoad> {
+    let onload = |record: &TrialRecord| record.values.get("page_onload").and_then(Value::number);
+    let successful = |record: &&TrialRecord| record.trial.cell == cell && record.outcome == Outcome::Ok;
+    let trials = run.trials().iter().filter(successful);
+    let mut trials: Vec<_> = trials.filter_map(|record| Some((onload(record)?, record))).collect();
+    trials.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let (median, record) = trials.get(trials.len().checked_sub(1)? / 2)?;
+    let loads = run.loads(record).ok()?;
+    let distance = |load: &PageLoad| {
+        let own = load.values.get("onload").and_then(Value::number);
+        own.map_or(f64::INFINITY, |own| (own - median).abs())
+    };
+    loads.into_iter().min_by(|one, other| distance(one).total_cmp(&distance(other)))
+}
+
 /// The response times of all successful requests of a cell, over all its successful trials.
 fn pooled(run: &Run, cell: usize) -> std::result::Result<Pooled, String> {
+    let is_page = |cell: &Cell| cell.job.page.is_some();
+    if run.manifest().plan.cells.get(cell).is_some_and(is_page) {
+        return Err("its client loads pages, whose times are in the metrics".to_owned());
+    }
     let successful = |record: &&TrialRecord| record.trial.cell == cell && record.outcome == Outcome::Ok;
     let mut trials = 0;
     let mut counts = BTreeMap::<u64, u64>::new();

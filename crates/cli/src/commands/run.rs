@@ -11,6 +11,7 @@ use wirelab_plan::polite;
 use wirelab_run::{Create, Run, RunError};
 
 use crate::args::{Keep, ResumeArgs, RunArgs, ShowArgs};
+use crate::browsers;
 use crate::candidates::candidates;
 use crate::commands::{report, studies};
 use crate::failure::{Failure, Result};
@@ -34,10 +35,11 @@ pub fn run(args: &RunArgs) -> Result {
             study.keep.push(artifact);
         }
     }
-    let endpoints = wirelab_lab::endpoints::discover(&program()?);
+    let mut endpoints = wirelab_lab::endpoints::discover(&program()?);
     let is_fake = study.lab == wirelab_lab::fake::INFO.name;
     let (study, mut warnings) =
         wirelab_plan::with_installed(study, &mut || candidates(&endpoints, is_fake)).map_err(Failure::input)?;
+    endpoints.extend(browsers::endpoints(&program()?));
     let (study, more) =
         wirelab_plan::only_installed(study, &mut |name| unusable(&endpoints, name, is_fake)).map_err(Failure::input)?;
     warnings.extend(more);

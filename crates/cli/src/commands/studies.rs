@@ -65,6 +65,7 @@ pub fn metrics(study: &Study) -> Vec<&'static Metric> {
     let of_timeline = study.timeline.iter().flat_map(wirelab_stats::timeline::metrics);
     of_endpoints
         .chain(of_timeline)
+        .chain(wirelab_stats::PAGE_METRICS)
         .chain(&wirelab_run::PREPARATION_METRICS)
         .chain(wirelab_observe::metrics())
         .chain(&wirelab_lab::METRICS)

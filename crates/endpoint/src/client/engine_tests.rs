@@ -181,6 +181,7 @@ fn spec(protocol: Protocol, connections: ConnectionPolicy, schedule: Schedule, e
             headers: vec![],
             expect: None,
         },
+        page: None,
         connections,
         schedule,
         extent,

@@ -112,7 +112,8 @@ impl Recorder {
                 records.clear();
                 Self::Samples(records)
             }
-            Recording::Histograms => Self::Histograms(Box::default()),
+            // Loads are refused before anything is recorded.
+            Recording::Histograms | Recording::Loads => Self::Histograms(Box::default()),
         }
     }
 

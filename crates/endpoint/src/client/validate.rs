@@ -1,7 +1,7 @@
 //! What a client refuses before anything is started, whatever the protocol.
 
 use wirelab_model::CONTRACT_VERSION;
-use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Resumption, Schedule};
+use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule};
 
 use crate::refusal::Refusal;
 
@@ -11,6 +11,9 @@ pub(crate) fn client(spec: &ClientSpec) -> Result<(), Refusal> {
     let refuse = |message: String| Err(Refusal::Unsupported(message));
     if spec.contract != CONTRACT_VERSION {
         return refuse(format!("contract {} is not known, this endpoint speaks {CONTRACT_VERSION}", spec.contract));
+    }
+    if spec.page.is_some() || spec.recording == Recording::Loads {
+        return refuse("pages are loaded by browsers, and this endpoint is none; `client` names one".to_owned());
     }
     if spec.tls.is_some() && !protocol.is_secure() {
         return refuse(format!("`tls` is set, and the protocol `{protocol}` has no TLS"));

@@ -100,6 +100,7 @@ impl Place {
                 key_log: None,
             }),
             request: get("/bytes/100", 100),
+            page: None,
             connections: ConnectionPolicy::Persistent { connections: 1, streams: 1 },
             schedule: Schedule::Closed { workers: 1, pause: Pause::None },
             extent: Extent::Requests(10),

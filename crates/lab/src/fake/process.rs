@@ -137,6 +137,7 @@ fn write(spec: &ClientSpec, run: &Run) -> Result<(), String> {
             Ok(())
         }),
         Recording::Histograms => serde_json::to_writer(&mut text, &histograms(&run.samples)),
+        Recording::Loads => return Err("the fake lab has no browsers, so it loads no pages".to_owned()),
     };
     written
         .map_err(std::io::Error::from)

@@ -34,6 +34,7 @@ fn spec(job: &Job, seed: u64, results: &Path) -> ClientSpec {
             headers: Vec::new(),
             expect: None,
         },
+        page: None,
         connections: job.connections,
         schedule: job.schedule,
         extent: job.extent,

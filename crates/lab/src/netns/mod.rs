@@ -271,6 +271,10 @@ impl Lab for Netns {
             let path = spec.with_file_name("hosts");
             home.names = Some(Names::write(&path, named)?);
             self.trial.as_mut().ok_or_else(no_trial)?.hosts_file = Some(path);
+        } else if role == Role::Client && job.page.is_some() {
+            // Browsers know servers by their names alone.
+            let connect = self.addresses(job)?.connect;
+            home.names = Some(Names::write(&spec.with_file_name("hosts"), &[connect])?);
         }
         let guard = Arc::clone(&self.guard);
         Ok(Box::new(LocalProcess::start_in(endpoint, role, spec, log, Some(guard), Some(Arc::new(home)))?))

@@ -13,6 +13,7 @@ mod memory;
 mod requests;
 mod throughput;
 mod timeline;
+mod waterfall;
 
 pub(crate) use canvas::SERIES;
 
@@ -59,6 +60,7 @@ pub(crate) fn main(input: &Input, layout: &Layout) -> Vec<Chart> {
     charts.extend(timeline::charts(input));
     charts.extend(requests::charts(input));
     charts.extend(boxes::chart(input, layout));
+    charts.extend(waterfall::charts(input, layout).into_iter().take(1));
     charts.extend(by_size::chart(input, layout));
     charts.extend(ecdf::chart(input, layout));
     charts.extend(throughput::chart(input, layout));
@@ -67,10 +69,12 @@ pub(crate) fn main(input: &Input, layout: &Layout) -> Vec<Chart> {
     charts
 }
 
-/// The verdicts in the metrics that do not decide when the study stops.
+/// The verdicts in the metrics that do not decide when the study stops, and the loads of further pages.
 pub(crate) fn more(input: &Input, layout: &Layout) -> Vec<Chart> {
-    let metrics = &input.manifest.study.compare.metrics;
-    metrics.iter().skip(1).filter_map(|metric| forest::chart(input, layout, metric)).collect()
+    let metrics = input.manifest.study.compare.metrics.iter().skip(1);
+    let mut charts: Vec<Chart> = metrics.filter_map(|metric| forest::chart(input, layout, metric)).collect();
+    charts.extend(waterfall::charts(input, layout).into_iter().skip(1));
+    charts
 }
 
 /// The legend of the series: colour, form of the marker, dash of the line.

@@ -1,0 +1,261 @@
+//! A browser as the client of trials: it keeps the conversation of the endpoint contract, and loads a page where others send a
+//! request. `contract/README.md` says what the words mean.
+//!
+//! There is no check request: every load of the window is checked in full, and one that is no sample fails its trial. A load of the
+//! warm-up is not looked at; what is wrong with it shows in the window too.
+
+mod order;
+mod record;
+
+use std::fs::File;
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
+
+use wirelab_lab::Guard;
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::endpoint::{Description, Role, UNSUPPORTED_STATUS};
+use wirelab_model::event::{Command, Configured, Event};
+use wirelab_model::outcome::{ErrorKind, Outcome};
+use wirelab_model::page::PageLoad;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::{Extent, Feature};
+
+use crate::Browser;
+use crate::browser::NotInstalled;
+use crate::page::Viewport;
+use crate::session::{Session, Trouble};
+
+use self::order::Order;
+
+/// What a browser can be asked for as the client of a trial.
+///
+/// # Errors
+/// If it is not installed, or does not say its version.
+pub fn describe(browser: Browser) -> Result<Description, String> {
+    let program = browser.find().map_err(|error: NotInstalled| error.to_string())?;
+    let said = std::process::Command::new(&program).arg("--version").output();
+    let said = said.map_err(|error| format!("cannot ask {} for its version: {error}", program.display()))?;
+    let text = String::from_utf8_lossy(&said.stdout);
+    // `Chromium 156.0.8078.79 built on Debian`, `Mozilla Firefox 153.7.0esr`
+    let version = text.split_whitespace().find(|word| word.starts_with(|letter: char| letter.is_ascii_digit()));
+    let version = version.ok_or_else(|| format!("{} does not say its version", program.display()))?;
+    Ok(Description {
+        contract: CONTRACT_VERSION,
+        name: browser.token().to_owned(),
+        library: browser.title().to_owned(),
+        version: version.to_owned(),
+        language: "a browser".to_owned(),
+        server: None,
+        client: Some(Role {
+            protocols: vec![Protocol::H1, Protocol::H2, Protocol::H3],
+            features: vec![Feature::Files],
+        }),
+    })
+}
+
+/// Plays the client of a trial: returns the exit status when the results are written. `program` is wirelab's own file, for the guard.
+/// To be called from a thread that lives as long as the process does.
+pub fn request(
+    browser: Browser,
+    spec: &str,
+    program: &Path,
+    input: impl BufRead + Send + 'static,
+    output: impl Write,
+) -> i32 {
+    let mut output = Output(output);
+    match play(browser, spec, program, input, &mut output) {
+        Ok(()) => 0,
+        Err(Refusal::Unsupported(message)) => {
+            output.say(&Event::Unsupported { message });
+            UNSUPPORTED_STATUS
+        }
+        Err(Refusal::Failed(message)) => {
+            output.say(&Event::Error { kind: ErrorKind::Other, message });
+            1
+        }
+    }
+}
+
+/// Why there are no results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Refusal {
+    /// A browser cannot do what the spec asks for.
+    Unsupported(String),
+    /// Something went wrong.
+    Failed(String),
+}
+
+impl From<Trouble> for Refusal {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Stopped => Self::Failed("the client was told to stop before it had finished".to_owned()),
+            Trouble::Failed { reason, .. } => Self::Failed(reason),
+        }
+    }
+}
+
+fn play(
+    browser: Browser,
+    spec: &str,
+    program: &Path,
+    input: impl BufRead + Send + 'static,
+    output: &mut Output<impl Write>,
+) -> Result<(), Refusal> {
+    let order = Order::read(browser, spec)?;
+    // Tried now, because after the measurement it would be too late.
+    let mut results = File::create(&order.results).map_err(|error| writing(&order.results, &error))?;
+    let words = Words::listen(input);
+    let guard = Arc::new(Guard::start(program).map_err(Trouble::from)?);
+    let mut session = Session::start(order.setup.clone(), &guard, &words.stop)?;
+    let Viewport { width, height } = order.page.viewport;
+    let mut configured: Configured = [
+        ("browser".to_owned(), format!("{} {}", browser.title(), session.version()).into()),
+        ("viewport".to_owned(), format!("{width} x {height}").into()),
+    ]
+    .into_iter()
+    .collect();
+    output.say(&Event::Ready { port: None, configured: configured.clone() });
+
+    words.wait(Command::Go)?;
+    for _ in 0..order.warm_up {
+        session.load(&order.page)?;
+    }
+    output.say(&Event::Warm);
+
+    let zero = words.wait(Command::Go)?;
+    let loads = measure(&order, &mut session, zero)?;
+    output.say(&Event::End { window_ns: zero.elapsed().as_nanos() as u64 });
+
+    words.wait(Command::Finish)?;
+    for load in &loads {
+        let written = serde_json::to_writer(&mut results, load).map_err(io::Error::from);
+        written.and_then(|()| results.write_all(b"\n")).map_err(|error| writing(&order.results, &error))?;
+    }
+    if loads.iter().all(|load| load.outcome == Outcome::Ok)
+        && let Some(alpn) = order.setup.protocol.alpn()
+    {
+        // Every resource of every load was checked to have come over it.
+        configured.insert("alpn".to_owned(), alpn.into());
+    }
+    drop(session);
+    output.say(&Event::Done {
+        requests: Some(loads.len() as u64),
+        errors: Default::default(),
+        configured,
+        transport: None,
+    });
+    Ok(())
+}
+
+/// The loads of the window. One that is no sample is the last: the trial has failed.
+fn measure(order: &Order, session: &mut Session, zero: Instant) -> Result<Vec<PageLoad>, Refusal> {
+    let mut loads: Vec<PageLoad> = Vec::new();
+    loop {
+        let goes_on = match order.extent {
+            Extent::Requests(wanted) => (loads.len() as u64) < wanted,
+            Extent::DurationNs(ns) => zero.elapsed().as_nanos() < u128::from(ns),
+        };
+        let has_failed = loads.last().is_some_and(|load| load.outcome != Outcome::Ok);
+        if !goes_on || has_failed {
+            return Ok(loads);
+        }
+        let load = session.load(&order.page)?;
+        loads.push(record::record(order.expected, load));
+    }
+}
+
+fn writing(path: &Path, error: &io::Error) -> Refusal {
+    Refusal::Failed(format!("writing the results to {}: {error}", path.display()))
+}
+
+/// The words of the other side, read in a thread of their own.
+struct Words {
+    inbox: Receiver<(Command, Instant)>,
+    /// Ends whatever the browser is waited for.
+    stop: Arc<AtomicBool>,
+}
+
+impl Words {
+    /// Anything that is not a word, and the end of the input, mean `stop`.
+    fn listen(input: impl BufRead + Send + 'static) -> Self {
+        let (sender, inbox) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let raised = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            for line in input.lines() {
+                let at = Instant::now();
+                let word = match line.as_deref().map(str::trim) {
+                    Ok("go") => Command::Go,
+                    Ok("finish") => Command::Finish,
+                    Ok("") => continue,
+                    Ok(_) | Err(_) => break,
+                };
+                if sender.send((word, at)).is_err() {
+                    return;
+                }
+            }
+            raised.store(true, Ordering::SeqCst);
+        });
+        Self { inbox, stop }
+    }
+
+    /// Waits for a word, and returns when it came.
+    fn wait(&self, wanted: Command) -> Result<Instant, Refusal> {
+        match self.inbox.recv() {
+            Ok((word, at)) if word == wanted => Ok(at),
+            Ok((word, _)) => {
+                let (word, wanted) = (word.word(), wanted.word());
+                Err(Refusal::Failed(format!("the word `{word}` came where `{wanted}` was expected")))
+            }
+            Err(_) => Err(Trouble::Stopped.into()),
+        }
+    }
+}
+
+/// Where events go. If nobody reads them any more, the end of the input says so too.
+struct Output<W>(W);
+
+impl<W: Write> Output<W> {
+    fn say(&mut self, event: &Event) {
+        let mut line = serde_json::to_vec(event).unwrap_or_default();
+        line.push(b'\n');
+        let _ = self.0.write_all(&line).and_then(|()| self.0.flush());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_spec_for_a_browser_is_refused_before_anything_starts() {
+        let play = |spec: &str| {
+            let mut said = Vec::new();
+            let status =
+                request(Browser::Firefox, spec, Path::new("/nonexistent"), BufReader::new(io::empty()), &mut said);
+            (status, String::from_utf8(said).unwrap())
+        };
+        let (status, said) = play("{");
+        assert_eq!(status, 1, "{said}");
+        assert!(said.starts_with("{\"event\":\"error\""), "{said}");
+        let (status, said) = play("{\"contract\":1,\"protocol\":\"zzz\"}");
+        assert_eq!(status, UNSUPPORTED_STATUS, "{said}");
+        assert!(said.starts_with("{\"event\":\"unsupported\""), "{said}");
+    }
+
+    #[test]
+    fn words_come_in_their_order_and_the_end_of_input_stops() {
+        let words = Words::listen(BufReader::new(&b"go\n\nfinish\n"[..]));
+        assert!(words.wait(Command::Go).is_ok());
+        let error = words.wait(Command::Go).unwrap_err();
+        assert_eq!(error, Refusal::Failed("the word `finish` came where `go` was expected".to_owned()));
+        assert_eq!(words.wait(Command::Go).unwrap_err(), Trouble::Stopped.into());
+        assert!(words.stop.load(Ordering::SeqCst));
+    }
+}

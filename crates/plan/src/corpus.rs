@@ -1,0 +1,221 @@
+//! What the pages that wirelab makes consist of: files and their sizes. Their content is made where it is served.
+//!
+//! The first twelve are those of T. Schmeiser's thesis (Frankfurt University of Applied Sciences, 2015; chapter 5): it gives for each
+//! the number of images, their smallest and largest size, and the size of the whole page, and for its documents 4 to 20 KB. What
+//! it does not give, the sizes in between, is drawn, always the same for a page. `today` has the medians of the HTTP Archive
+//! (Web Almanac 2024, chapter *Page Weight*, desktop).
+
+use rand::Rng;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use wirelab_model::page::PageName;
+
+/// What a file of a page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// The document, which links to all others.
+    Document,
+    /// A style sheet.
+    Style,
+    /// A script.
+    Script,
+    /// A JPEG.
+    Image,
+}
+
+/// A file of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageFile {
+    /// Its name within the folder of the page.
+    pub name: String,
+    /// What it is.
+    pub kind: FileKind,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// The name of a page's document.
+pub const DOCUMENT: &str = "index.html";
+
+/// The thesis counts in thousands.
+const KB: u64 = 1000;
+
+/// The HTTP Archive counts in these.
+const KIB: u64 = 1024;
+
+/// Files whose sizes lie between two bounds, both of which occur, and add up to a total.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    count: usize,
+    smallest: u64,
+    largest: u64,
+    total: u64,
+}
+
+/// Every file of a page, the document first, the others in the order in which it links to them.
+#[must_use]
+pub fn files(page: PageName) -> Vec<PageFile> {
+    let mut rng = ChaCha8Rng::seed_from_u64(PageName::ALL.iter().position(|one| *one == page).unwrap_or(0) as u64);
+    let (document, others) = match page {
+        PageName::Today => (18 * KIB, today(&mut rng)),
+        _ => {
+            let images = images(page, &mut rng);
+            (document(images.len()), numbered(FileKind::Image, images))
+        }
+    };
+    let document = PageFile { name: DOCUMENT.to_owned(), kind: FileKind::Document, size: document };
+    [document].into_iter().chain(others).collect()
+}
+
+/// The bytes of all files of a page.
+#[must_use]
+pub fn bytes(page: PageName) -> u64 {
+    files(page).iter().map(|file| file.size).sum()
+}
+
+/// The size of a thesis' document with so many images: from 4 to 20 KB.
+const fn document(images: usize) -> u64 {
+    4 * KB + 76 * images as u64
+}
+
+/// The sizes of the images of a page of the thesis.
+fn images(page: PageName, rng: &mut ChaCha8Rng) -> Vec<u64> {
+    let group = |count: usize, smallest: u64, largest: u64, page: u64| {
+        vec![Group { count, smallest, largest, total: page - document(count) }]
+    };
+    let very_large = [23_300 * KB, 35_500 * KB];
+    let groups = match page {
+        PageName::Small10 => group(10, 7800, 17_300, 109_700),
+        PageName::Small20 => group(20, 4600, 17_300, 196_500),
+        PageName::Small50 => group(50, 4600, 17_300, 412_800),
+        PageName::Small100 => group(100, 4600, 17_300, 800_300),
+        PageName::Medium10 => group(10, 40 * KB, 150 * KB, 829_600),
+        PageName::Medium20 => group(20, 40 * KB, 290 * KB, 1900 * KB),
+        PageName::Medium50 => group(50, 30 * KB, 290 * KB, 5500 * KB),
+        PageName::Medium100 => group(100, 30 * KB, 650 * KB, 11_800 * KB),
+        PageName::Large200 => group(200, 6 * KB, 650 * KB, 12_600 * KB),
+        PageName::Large10 => {
+            let total = 64_400 * KB - very_large.iter().sum::<u64>() - document(10);
+            vec![Group { count: 8, smallest: 600 * KB, largest: 850 * KB, total }]
+        }
+        PageName::Large2 | PageName::Large210 | PageName::Today => Vec::new(),
+    };
+    let mut sizes: Vec<u64> = groups.into_iter().flat_map(|group| draw(group, rng)).collect();
+    match page {
+        PageName::Large10 | PageName::Large2 => sizes.extend(very_large),
+        PageName::Large210 => {
+            sizes.extend(images(PageName::Large200, rng));
+            sizes.extend(images(PageName::Large10, rng));
+        }
+        _ => {}
+    }
+    sizes.shuffle(rng);
+    sizes
+}
+
+/// The median page: 71 requests and 2652 KB in all, of which 18 images with 1054 KB, 24 scripts with 613 KB, 78 KB of style sheets
+/// and 18 KB of document. Medians of parts do not add up to the median of the whole; the rest (fonts, video, other) is left out.
+/// How many style sheets there are, and how sizes differ, is our choice.
+fn today(rng: &mut ChaCha8Rng) -> Vec<PageFile> {
+    let styles = Group { count: 8, smallest: KIB, largest: 30 * KIB, total: 78 * KIB };
+    let scripts = Group { count: 24, smallest: KIB, largest: 120 * KIB, total: 613 * KIB };
+    let images = Group { count: 18, smallest: 2 * KIB, largest: 300 * KIB, total: 1054 * KIB };
+    let mut drawn = |kind, group| {
+        let mut sizes = draw(group, rng);
+        sizes.shuffle(rng);
+        numbered(kind, sizes)
+    };
+    [drawn(FileKind::Style, styles), drawn(FileKind::Script, scripts), drawn(FileKind::Image, images)].concat()
+}
+
+fn numbered(kind: FileKind, sizes: Vec<u64>) -> Vec<PageFile> {
+    let ending = match kind {
+        FileKind::Document => "html",
+        FileKind::Style => "css",
+        FileKind::Script => "js",
+        FileKind::Image => "jpg",
+    };
+    let file = |(number, size)| PageFile { name: format!("{number:03}.{ending}"), kind, size };
+    sizes.into_iter().enumerate().map(file).collect()
+}
+
+/// The sizes of a group: the two bounds, and between them powers of uniform numbers with the mean that the total needs; what they
+/// miss the total by is spread over them.
+fn draw(group: Group, rng: &mut ChaCha8Rng) -> Vec<u64> {
+    let Group { count, smallest, largest, total } = group;
+    let width = (largest - smallest) as f64;
+    let mean = (total as f64 / count as f64 - smallest as f64) / width;
+    // A power k of a uniform number has the mean 1 / (k + 1).
+    let power = 1.0 / mean - 1.0;
+    let mut between = |_| smallest + (width * rng.random::<f64>().powf(power)) as u64;
+    let mut sizes = vec![largest, smallest];
+    sizes.extend((2..count).map(&mut between));
+    loop {
+        let sum: u64 = sizes.iter().sum();
+        let (off, more) = (sum.abs_diff(total), sum < total);
+        let has_room = |size: &&mut u64| if more { **size < largest } else { **size > smallest };
+        let mut open: Vec<&mut u64> = sizes[2..].iter_mut().filter(has_room).collect();
+        if off == 0 || open.is_empty() {
+            return sizes;
+        }
+        let step = (off / open.len() as u64).max(1);
+        for size in open.iter_mut().take(off as usize) {
+            **size = if more { (**size + step).min(largest) } else { size.saturating_sub(step).max(smallest) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thesis_pages_have_its_counts_sizes_and_totals() {
+        for (page, count, smallest, largest, total) in [
+            (PageName::Small10, 10, 7800, 17_300, 109_700),
+            (PageName::Small20, 20, 4600, 17_300, 196_500),
+            (PageName::Small50, 50, 4600, 17_300, 412_800),
+            (PageName::Small100, 100, 4600, 17_300, 800_300),
+            (PageName::Medium10, 10, 40_000, 150_000, 829_600),
+            (PageName::Medium20, 20, 40_000, 290_000, 1_900_000),
+            (PageName::Medium50, 50, 30_000, 290_000, 5_500_000),
+            (PageName::Medium100, 100, 30_000, 650_000, 11_800_000),
+            (PageName::Large10, 10, 600_000, 35_500_000, 64_400_000),
+            (PageName::Large200, 200, 6_000, 650_000, 12_600_000),
+        ] {
+            let files = files(page);
+            let sizes: Vec<_> = files[1..].iter().map(|file| file.size).collect();
+            assert_eq!(sizes.len(), count, "{page}");
+            assert_eq!(sizes.iter().min(), Some(&smallest), "{page}");
+            assert_eq!(sizes.iter().max(), Some(&largest), "{page}");
+            assert_eq!(bytes(page), total, "{page}");
+            assert!((4 * KB..=20 * KB).contains(&files[0].size), "{page}");
+        }
+        let (all, two) = (files(PageName::Large210), files(PageName::Large2));
+        assert_eq!((all.len(), two.len()), (211, 3));
+        assert!(bytes(PageName::Large210).abs_diff(77_000 * KB) < 50 * KB, "{}", bytes(PageName::Large210));
+        assert_eq!(bytes(PageName::Large2) - two[0].size, 58_800 * KB);
+    }
+
+    #[test]
+    fn todays_page_has_the_medians() {
+        let files = files(PageName::Today);
+        let of = |kind| {
+            let sizes: Vec<_> = files.iter().filter(|file| file.kind == kind).map(|file| file.size).collect();
+            (sizes.len(), sizes.iter().sum::<u64>() / KIB)
+        };
+        assert_eq!((of(FileKind::Image), of(FileKind::Script)), ((18, 1054), (24, 613)));
+        assert_eq!((of(FileKind::Style), of(FileKind::Document)), ((8, 78), (1, 18)));
+    }
+
+    #[test]
+    fn a_page_is_always_the_same_and_no_two_files_have_one_name() {
+        for page in PageName::ALL {
+            let files = files(page);
+            assert_eq!(files, super::files(page));
+            let names: std::collections::HashSet<_> = files.iter().map(|file| &file.name).collect();
+            assert_eq!(names.len(), files.len(), "{page}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! A page that a browser loads: which settings go with it.
+
+use wirelab_model::page::PageName;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::settings::{Exchange, Settings};
+use wirelab_model::spec::Resumption;
+
+/// The page; absent where single documents are asked for.
+///
+/// # Errors
+/// If browsers do not speak the protocol, if no client is named, or if something is set that a browser decides itself.
+pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<PageName>, String> {
+    let Some(page) = settings.page else { return Ok(None) };
+    if !matches!(protocol, Protocol::H1 | Protocol::H2 | Protocol::H3) {
+        return Err(format!("browsers load `page` ({page}) by h1, h2 or h3 over TLS, not by {protocol}"));
+    }
+    if settings.client.is_none() && settings.endpoint.is_none() {
+        return Err(format!("`page` ({page}) needs a browser: set `client` to `chromium` or `firefox`"));
+    }
+    match of_load_generators(settings) {
+        Some(key) => Err(format!("`{key}` is set beside `page` ({page}), and a browser cannot be told; remove one")),
+        None => Ok(Some(page)),
+    }
+}
+
+/// A key that is set and says what a browser decides itself, or what a page has none of.
+fn of_load_generators(settings: &Settings) -> Option<&'static str> {
+    let keys = [
+        ("site", settings.site.is_some()),
+        ("exchange", settings.exchange.is_some_and(|exchange| exchange != Exchange::Files)),
+        ("payload", settings.payload.is_some()),
+        ("connections", settings.connections.is_some()),
+        ("streams", settings.streams.is_some()),
+        ("workers", settings.workers.is_some_and(|workers| workers != 1)),
+        ("pause", settings.pause.is_some()),
+        ("pause_max", settings.pause_max.is_some()),
+        ("rate", settings.rate.is_some()),
+        ("resumption", settings.resumption.is_some_and(|resumption| resumption != Resumption::None)),
+        ("recording", settings.recording.is_some()),
+        ("client_threads", settings.client_threads.is_some()),
+        ("address", settings.address.is_some()),
+    ];
+    keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::plan::Job;
+    use wirelab_model::spec::{Extent, Recording};
+
+    use super::*;
+    use crate::corpus;
+
+    fn job(toml: &str) -> Result<Job, String> {
+        crate::job(&toml::from_str(toml).unwrap())
+    }
+
+    #[test]
+    fn a_page_is_loaded_once_and_recorded_as_loads() {
+        let job = job("page = 'small-10'\nprotocol = 'h3'\nclient = 'firefox'").unwrap();
+        assert_eq!((job.page, job.exchange), (Some(PageName::Small10), Exchange::Files));
+        assert_eq!(job.response_size.bytes(), corpus::bytes(PageName::Small10));
+        assert_eq!((job.extent, job.recording), (Extent::Requests(1), Recording::Loads));
+    }
+
+    #[test]
+    fn what_a_browser_cannot_be_told_is_refused_by_name() {
+        let page = "page = 'small-10'\nprotocol = 'h2'\n";
+        for (more, words) in [
+            ("", "needs a browser: set `client`"),
+            ("client = 'firefox'\nworkers = 4", "`workers` is set beside `page` (small-10)"),
+            ("client = 'firefox'\nconnections = 'per-request'", "`connections` is set"),
+            ("client = 'firefox'\npayload = '1 KiB'", "`payload` is set"),
+            ("client = 'firefox'\nresumption = 'resume'", "`resumption` is set"),
+        ] {
+            let message = job(&format!("{page}{more}")).unwrap_err();
+            assert!(message.contains(words), "{message}");
+        }
+        let message = job("page = 'small-10'\nprotocol = 'h2c'\nclient = 'firefox'").unwrap_err();
+        assert!(message.contains("not by h2c"), "{message}");
+    }
+}

@@ -1,0 +1,113 @@
+//! Waterfalls: the requests of one load of a page, below each other in the order in which they were asked for, the versions beside
+//! each other on one axis of time.
+
+use wirelab_model::metric::Unit;
+use wirelab_model::page::{PageLoad, PageResource};
+
+use crate::Input;
+use crate::charts::axis::Axis;
+use crate::charts::canvas::{Align, Canvas, Paint, draw};
+use crate::charts::frame::{WIDTH, tick_count};
+use crate::charts::{Chart, Facet, swatch};
+use crate::layout::{Group, Layout};
+use crate::numbers::Scale;
+use crate::summary::count;
+
+/// Requests beyond these are not drawn: their bars would be thinner than a line.
+const MOST_REQUESTS: usize = 80;
+
+/// Groups beyond these have none: they say little more, and the page grows.
+const MOST_GROUPS: usize = 12;
+
+const LEFT: f64 = 12.0;
+const RIGHT: f64 = WIDTH - 14.0;
+const TOP: f64 = 6.0;
+const BOTTOM: f64 = 40.0;
+
+/// A waterfall of each group of cells whose client loads pages, in the order of the study.
+pub(crate) fn charts(input: &Input, layout: &Layout) -> Vec<Chart> {
+    let groups = layout.groups.iter().enumerate();
+    groups.filter_map(|(number, group)| chart(input, layout, number, group)).take(MOST_GROUPS).collect()
+}
+
+fn chart(input: &Input, layout: &Layout, number: usize, group: &Group) -> Option<Chart> {
+    let rows = group.rows.iter().filter(|row| !row.twin);
+    let loads: Vec<_> =
+        rows.filter_map(|row| Some((layout.row_title(*row), (input.typical_load)(row.cell)?))).collect();
+    let shown = |load: &PageLoad| load.resources.len().min(MOST_REQUESTS);
+    let most = loads.iter().map(|(_, load)| shown(load)).max()?;
+    let moments = || loads.iter().flat_map(|(_, load)| moments(load));
+    let axis = Axis::from_zero(moments(), LEFT, RIGHT);
+    let facets = loads.iter().map(|(title, load)| Facet { title: title.clone(), svg: facet(title, load, most, &axis) });
+    let drawn = if loads.iter().any(|(_, load)| load.resources.len() > MOST_REQUESTS) {
+        format!(" Of each load the first {MOST_REQUESTS} requests are drawn.")
+    } else {
+        String::new()
+    };
+    Some(Chart {
+        id: format!("waterfall-{number}"),
+        title: format!("Waterfall of a typical load: {}", group.title()),
+        caption: format!(
+            "Each line is a request, from the moment when the page wants it to the end of its response; the first is the document. All drawings have the same axis. The thin upright line is the load event. A typical load is one of the trial whose load event is the median of its cell's: it shows how a load goes, and proves nothing.{drawn}"
+        ),
+        legend: vec![
+            swatch(Paint::Grid, "waits in the browser"),
+            swatch(Paint::Second, "opens a connection, TLS or QUIC included"),
+            swatch(Paint::Unknown, "waits for the response"),
+            swatch(Paint::First, "receives (and waits, where the browser does not say when the response began)"),
+        ],
+        facets: facets.collect(),
+        without_outliers: Vec::new(),
+    })
+}
+
+fn facet(title: &str, load: &PageLoad, most: usize, axis: &Axis) -> String {
+    let row = (240.0 / most.max(1) as f64).clamp(3.0, 14.0);
+    let bottom = TOP + most as f64 * row;
+    let scale = Scale::of(Unit::Nanoseconds, moments(load));
+    let name = format!("Waterfall of a load by {title}: {}", count(load.resources.len(), "request"));
+    draw(WIDTH, bottom + BOTTOM, &name, |canvas| {
+        for (value, label) in axis.ticks(tick_count(RIGHT - LEFT, 5), scale) {
+            canvas.line((axis.at(value), TOP), (axis.at(value), bottom), Paint::Grid, 1.0);
+            canvas.text(&label, (axis.at(value), bottom + 11.0), Align::Middle, Paint::Muted);
+        }
+        for (number, resource) in load.resources.iter().take(MOST_REQUESTS).enumerate() {
+            let top = TOP + number as f64 * row;
+            bar(canvas, axis, resource, (top + row * 0.12, top + row * 0.88));
+        }
+        if let Some(onload) = onload(load) {
+            canvas.line((axis.at(onload), TOP), (axis.at(onload), bottom), Paint::Ink, 1.0);
+        }
+        canvas.line((LEFT, bottom), (RIGHT, bottom), Paint::Zero, 1.0);
+        let middle = f64::midpoint(LEFT, RIGHT);
+        let words = format!("time since the first request ({})", scale.name);
+        canvas.text(&words, (middle, bottom + 29.0), Align::Middle, Paint::Ink);
+    })
+}
+
+/// The ends of all requests, and the load event.
+fn moments(load: &PageLoad) -> impl Iterator<Item = f64> {
+    load.resources.iter().filter_map(|resource| resource.end_ns).map(|ns| ns as f64).chain(onload(load))
+}
+
+fn onload(load: &PageLoad) -> Option<f64> {
+    load.values.get("onload")?.number()
+}
+
+/// The phases of a request, one after the other.
+fn bar(canvas: &mut Canvas, axis: &Axis, resource: &PageResource, (top, bottom): (f64, f64)) {
+    let end = resource.end_ns.unwrap_or(resource.start_ns);
+    let request = resource.request_ns.unwrap_or(end);
+    let response = resource.response_ns.unwrap_or(request);
+    let mut phase = |from: u64, to: u64, paint| {
+        if to > from {
+            canvas.rect((axis.at(from as f64), top), (axis.at(to as f64), bottom), paint);
+        }
+    };
+    phase(resource.start_ns, request, Paint::Grid);
+    if let Some((from, to)) = resource.connect_ns {
+        phase(from, to, Paint::Second);
+    }
+    phase(request, response, Paint::Unknown);
+    phase(response, end, Paint::First);
+}

@@ -1,0 +1,147 @@
+//! JPEGs of exactly the size that is asked for: the largest picture of a ladder that fits, and comments for the rest.
+
+use std::collections::HashMap;
+
+use jpeg_encoder::{ColorType, Encoder};
+use wirelab_model::pattern;
+
+/// The quality at which pictures are encoded; 100 is the best.
+const QUALITY: u8 = 90;
+
+/// The side of the smallest picture, in pixels.
+const SMALLEST: u16 = 16;
+
+/// The side of the largest: as large as a photograph that fills a screen. In larger files the rest is comments, because a browser
+/// would need a gigabyte for the pixels of a noisy picture of 35 MB.
+const LARGEST: u16 = 1600;
+
+/// Each picture of the ladder has a side that is longer by about this than that of the one below, and so about a fifth more bytes.
+const STEP: f64 = 1.1;
+
+/// The most that a segment holds beside its marker: its length of two bytes, and what that counts (ITU-T T.81, B.1.1.4).
+const SEGMENT: usize = 65_535;
+
+/// The pictures that were made so far, by their side.
+#[derive(Default)]
+pub struct Pictures(HashMap<u16, Vec<u8>>);
+
+impl Pictures {
+    /// A JPEG of so many bytes.
+    ///
+    /// # Panics
+    /// If it is to be smaller than the smallest picture, which is below a kilobyte.
+    pub fn of(&mut self, size: u64) -> Vec<u8> {
+        let size = usize::try_from(size).expect("a picture fits the memory");
+        let mut side = SMALLEST;
+        // Bytes grow with the area, so the ladder is climbed from where the size is expected.
+        let expected = (size as f64 / self.bytes_per_pixel()).sqrt();
+        while f64::from(above(side)) <= expected && above(side) <= LARGEST {
+            side = above(side);
+        }
+        while side > SMALLEST && self.picture(side).len() > size {
+            side = below(side);
+        }
+        padded(self.picture(side), size)
+    }
+
+    fn bytes_per_pixel(&mut self) -> f64 {
+        const SIDE: u16 = 160;
+        self.picture(SIDE).len() as f64 / f64::from(SIDE).powi(2)
+    }
+
+    fn picture(&mut self, side: u16) -> &[u8] {
+        self.0.entry(side).or_insert_with(|| encoded(side))
+    }
+}
+
+fn above(side: u16) -> u16 {
+    (f64::from(side) * STEP).ceil() as u16
+}
+
+/// The largest of the ladder that is smaller.
+fn below(side: u16) -> u16 {
+    let mut lower = SMALLEST;
+    while above(lower) < side {
+        lower = above(lower);
+    }
+    lower
+}
+
+/// A square picture: a colour gradient with noise, which has about the bytes per pixel of a photograph.
+fn encoded(side: u16) -> Vec<u8> {
+    let mut state = u32::from(side).wrapping_mul(2_654_435_761) | 1;
+    let mut noise = || {
+        // xorshift32 (Marsaglia 2003).
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state >> 27) as u16
+    };
+    let mut pixels = Vec::with_capacity(usize::from(side).pow(2) * 3);
+    for y in 0..side {
+        for x in 0..side {
+            let place = |at: u16| (u32::from(at) * 200 / u32::from(side)) as u16;
+            let grey = noise();
+            pixels.extend([place(x), place(y), place(x.midpoint(y))].map(|colour| (colour + grey) as u8));
+        }
+    }
+    let mut jpeg = Vec::new();
+    let encoder = Encoder::new(&mut jpeg, QUALITY);
+    encoder.encode(&pixels, side, side, ColorType::Rgb).expect("the picture has as many pixels as it says");
+    jpeg
+}
+
+/// The same picture with comments behind its first two segments, the start and JFIF's own, where cameras have theirs. What is too
+/// small for a comment becomes fill bytes before the next marker (ITU-T T.81, B.1.1.2).
+fn padded(jpeg: &[u8], size: usize) -> Vec<u8> {
+    let mut gap = size.checked_sub(jpeg.len()).expect("the smallest picture fits");
+    let jfif = 2 + 2 + usize::from(u16::from_be_bytes([jpeg[4], jpeg[5]]));
+    let mut file = Vec::with_capacity(size);
+    file.extend(&jpeg[..jfif]);
+    while gap >= 4 {
+        let length = (gap - 2).min(SEGMENT);
+        file.extend([0xFF, 0xFE]);
+        file.extend((length as u16).to_be_bytes());
+        file.extend(pattern::body(length - 2));
+        gap -= 2 + length;
+    }
+    file.extend(std::iter::repeat_n(0xFF, gap));
+    file.extend(&jpeg[jfif..]);
+    file
+}
+
+#[cfg(test)]
+mod tests {
+    use zune_jpeg::JpegDecoder;
+    use zune_jpeg::zune_core::bytestream::ZCursor;
+
+    use super::*;
+
+    #[test]
+    fn pictures_have_the_size_that_is_asked_for_and_can_be_decoded() {
+        let mut pictures = Pictures::default();
+        // Around the boundaries of comments: none, fill bytes alone, one, several.
+        let smallest = pictures.picture(SMALLEST).len() as u64;
+        let edges = (0..8).map(|more| smallest + more);
+        for size in edges.chain([2048, 4600, 17_300, 40_000, 70_001, 150_000, 290_000]) {
+            let file = pictures.of(size);
+            assert_eq!(file.len() as u64, size);
+            let mut decoder = JpegDecoder::new(ZCursor::new(&file));
+            let pixels = decoder.decode().unwrap_or_else(|error| panic!("{size} bytes: {error}"));
+            let (width, height) = decoder.dimensions().unwrap();
+            assert!(width >= SMALLEST.into() && width == height, "{width} x {height}");
+            assert_eq!(pixels.len(), width * height * 3);
+            assert!(pixels.windows(2).any(|two| two[0] != two[1]), "there is something to be seen");
+        }
+    }
+
+    #[test]
+    fn most_of_a_file_is_picture() {
+        let mut pictures = Pictures::default();
+        for size in [4600_u64, 17_300, 100_000] {
+            let file = pictures.of(size);
+            let most = pictures.0.values().map(Vec::len).filter(|length| *length as u64 <= size).max().unwrap();
+            assert!(most as f64 > 0.7 * file.len() as f64, "{most} of {size}");
+        }
+    }
+}
