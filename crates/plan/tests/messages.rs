@@ -273,7 +273,7 @@ fn a_misspelt_built_in_study_is_found() {
     let text = find("qick").unwrap_err().to_string();
     assert_eq!(
         text,
-        "there is no built-in study `qick`, only one of `quick`, `grpc`, `null`, `cloud-quic`, `conditions`, `cluster-http3`, \
-         `public-sites`, `pairs`, `observers`; a file is given by its path; did you mean `quick`?"
+        "there is no built-in study `qick`, only one of `quick`, `grpc`, `grpc-balancing`, `null`, `cloud-quic`, `conditions`, `cluster-http3`, \
+         `public-sites`, `pairs`, `observers`, `page-load`; a file is given by its path; did you mean `quick`?"
     );
 }

@@ -90,6 +90,11 @@ impl Chromium {
         };
         if refused.is_none() {
             self.follow(&mut watch)?;
+        } else {
+            // What led there, a redirect perhaps, was told before the refusal.
+            while let Ok(event) = self.running.wire.event(Instant::now()) {
+                drop(watch.take(event));
+            }
         }
         let loaded = watch.quiet.loaded;
         let timeline = match loaded {
