@@ -110,6 +110,11 @@ impl Firefox {
         };
         if refused.is_none() {
             self.follow(&mut watch)?;
+        } else {
+            // What led there, a redirect perhaps, was told before the refusal.
+            while let Ok(event) = self.running.wire.event(Instant::now()) {
+                watch.take(event);
+            }
         }
         let loaded = watch.quiet.loaded;
         let timeline = match loaded {
