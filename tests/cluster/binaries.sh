@@ -8,8 +8,8 @@ built() {
   exec {lock}>"$cache/lock"
   flock -n "$lock" || { say "waiting for another build" && flock "$lock"; }
   if [ ! -d "$folder" ]; then
-    rm -rf "$cache"/draft.* # of builds that were killed
-    say "building Kubernetes, once, in some ten minutes; the log: $cache/build.log"
+    rm -rf "$cache"/building.* # of builds that were killed
+    say "building Kubernetes, once, for some ten minutes up to an hour; the log: $cache/build.log"
     build "$cache" "$folder" >"$cache/build.log" 2>&1 ||
       fail "building Kubernetes failed: $(tail -n 3 "$cache/build.log"). The log: $cache/build.log"
   fi
@@ -27,14 +27,14 @@ content() {
 }
 
 build() { # CACHE FOLDER
-  local draft name
-  draft=$(mktemp -d "$1/draft.XXXXXX")
-  (cd "$here" && CGO_ENABLED=0 go build -trimpath -ldflags "$(link_flags)" -o "$draft/" ./cmd/...) &&
-    mkdir "$draft/images" &&
+  local building name
+  building=$(mktemp -d "$1/building.XXXXXX")
+  (cd "$here" && CGO_ENABLED=0 go build -trimpath -ldflags "$(link_flags)" -o "$building/" ./cmd/...) &&
+    mkdir "$building/images" &&
     for name in coredns pause web; do
-      "$here/../../deploy/archive.py" "$here/cmd/$name/Containerfile" "$draft" "localhost/$name:1" "$draft/images/$name.tar" || return
+      "$here/../../deploy/archive.py" "$here/cmd/$name/Containerfile" "$building" "localhost/$name:1" "$building/images/$name.tar" || return
     done &&
-    mv "$draft" "$2"
+    mv "$building" "$2"
 }
 
 # The version, as the components state it to each other.

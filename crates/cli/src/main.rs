@@ -8,7 +8,6 @@ mod discovery;
 mod failure;
 mod interrupt;
 mod output;
-mod pace;
 mod place;
 mod progress;
 mod target;

@@ -33,6 +33,7 @@ pub mod folder;
 mod given_up;
 pub mod journal;
 mod merge;
+mod pace;
 pub mod pages;
 pub mod pki;
 mod play;
@@ -49,6 +50,7 @@ mod verify;
 mod verify_loads;
 
 pub use error::RunError;
+pub use pace::Pace;
 pub use preparation::PREPARATION_METRICS;
 pub use progress::{Phase, Progress};
 pub use run::{Create, Run};

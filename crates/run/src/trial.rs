@@ -27,6 +27,7 @@ use wirelab_stats::timeline;
 use crate::error::RunError;
 use crate::folder::{self, Folder};
 use crate::journal::timestamp;
+use crate::pace::Pace;
 use crate::play::Play;
 use crate::player::{Cut, Player};
 use crate::preparation::{PREPARATION_METRICS, Preparation, Step};
@@ -400,17 +401,13 @@ impl Bench<'_> {
 
     /// Lets a host that is not ours rest before the next request. There is nothing to ask: the pause itself is what is owed.
     fn keep_distance(&self, job: &Job) -> Result<(), Cut> {
-        let end = Instant::now() + if job.site.is_some() { self.interval } else { Duration::ZERO };
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(Cut::Interrupted);
-            }
-            std::thread::sleep(left.min(Duration::from_millis(50)));
+        if job.site.is_none() {
+            return Ok(());
         }
+        let mut pace = Pace::new(self.interval);
+        pace.rest();
+        pace.wait(self.stop);
+        if self.stop.load(Ordering::Relaxed) { Err(Cut::Interrupted) } else { Ok(()) }
     }
 
     fn endpoint(&self, name: &str) -> Result<Endpoint, RunError> {

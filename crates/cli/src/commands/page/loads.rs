@@ -11,9 +11,9 @@ use wirelab_browser::{Browser, Load, Page, Session, Setup, Trouble};
 use wirelab_lab::Guard;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::protocol::Protocol;
+use wirelab_run::Pace;
 
 use crate::args::PageArgs;
-use crate::pace::Pace;
 
 /// Failed loads after which a cell without a single sample is given up: neither its server nor the user should have to bear more.
 const GIVE_UP: usize = 2;

@@ -14,9 +14,9 @@ use wirelab_model::plan::{Plan, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ConnectionPolicy, Pause, Schedule};
 use wirelab_plan::polite;
+use wirelab_run::Pace;
 
 use crate::args::ProbeArgs;
-use crate::pace::Pace;
 use crate::target::Target;
 
 /// What the trials brought.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Keeps it.
+/// Keeps it: at least the interval lies between what was sent last and what is sent next.
 pub struct Pace {
     interval: Duration,
     next: Instant,
