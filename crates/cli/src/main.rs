@@ -7,6 +7,7 @@ mod commands;
 mod discovery;
 mod failure;
 mod interrupt;
+mod labs;
 mod output;
 mod place;
 mod progress;

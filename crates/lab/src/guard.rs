@@ -83,7 +83,7 @@ impl Guard {
     }
 
     /// Makes this the guard of what is started without a lab at hand: `describe`, and the probe for unknown protocols.
-    pub(crate) fn share(self: &Arc<Self>) {
+    pub fn share(self: &Arc<Self>) {
         *SHARED.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(self);
     }
 

@@ -94,7 +94,10 @@ impl Lab for Internet {
 }
 
 /// Refuses a page of others in a lab from which they cannot be reached, or in which they would not be what is measured.
-pub(crate) fn only_inside(lab: &str, job: &Job) -> Result<(), LabError> {
+///
+/// # Errors
+/// If the job has one.
+pub fn only_inside(lab: &str, job: &Job) -> Result<(), LabError> {
     job.site.as_ref().map_or(Ok(()), |site| {
         let Site { url, .. } = site;
         Err(LabError(format!("{url} is not in the lab `{lab}`; use `--lab {}`", INFO.name)))

@@ -9,13 +9,12 @@ pub mod fake;
 mod folder;
 pub mod guard;
 pub mod internet;
-pub mod kubernetes;
 mod lines;
 mod log;
 pub mod loopback;
 mod names;
+mod nearest;
 pub mod netns;
-mod open;
 pub mod probe;
 pub mod process;
 mod reap;
@@ -39,13 +38,26 @@ pub use fake::Fake;
 pub use folder::Folder;
 pub use guard::Guard;
 pub use internet::Internet;
-pub use kubernetes::Kubernetes;
+pub use lines::Lines;
+pub use log::Log;
 pub use loopback::Loopback;
+pub use nearest::nearest;
 pub use netns::Netns;
 pub use netns::metrics::METRICS;
-pub use open::{LABS, LabInfo, open};
 pub use probe::refuses_unknown_protocol;
 pub use process::LocalProcess;
+pub use reap::reap;
+
+/// What there is to say of a lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LabInfo {
+    /// Its name in study files and on the command line.
+    pub name: &'static str,
+    /// What it is, in one sentence.
+    pub summary: &'static str,
+    /// The privilege or kernel feature that it needs; absent: none.
+    pub needs: Option<&'static str>,
+}
 
 /// A place in which trials run.
 pub trait Lab: Send {

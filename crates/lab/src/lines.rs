@@ -36,7 +36,7 @@ impl Lines {
     /// The next event, or the reason why what was printed is none. Absent: more has to be read first.
     ///
     /// Blank lines are skipped, but they count.
-    pub fn next(&mut self) -> Option<Result<Event, String>> {
+    pub fn next_event(&mut self) -> Option<Result<Event, String>> {
         loop {
             let rest = &self.buffer[self.used..];
             let line = match rest.iter().position(|byte| *byte == b'\n') {
@@ -84,21 +84,21 @@ mod tests {
     fn events_are_cut_out_of_the_stream_wherever_reads_end() {
         let mut lines = Lines::default();
         lines.push(b"{\"event\":\"wa");
-        assert_eq!(lines.next(), None);
+        assert_eq!(lines.next_event(), None);
         lines.push(b"rm\"}\n\n{\"event\":\"end\",\"window_ns\":7}\n{\"event\":\"warm\"}");
-        assert_eq!(lines.next(), Some(Ok(Event::Warm)));
-        assert_eq!(lines.next(), Some(Ok(Event::End { window_ns: 7 })));
-        assert_eq!(lines.next(), None, "the last line has no end yet");
+        assert_eq!(lines.next_event(), Some(Ok(Event::Warm)));
+        assert_eq!(lines.next_event(), Some(Ok(Event::End { window_ns: 7 })));
+        assert_eq!(lines.next_event(), None, "the last line has no end yet");
         lines.end();
-        assert_eq!(lines.next(), Some(Ok(Event::Warm)));
-        assert_eq!(lines.next(), None);
+        assert_eq!(lines.next_event(), Some(Ok(Event::Warm)));
+        assert_eq!(lines.next_event(), None);
     }
 
     #[test]
     fn what_is_no_event_is_shown_shortened_and_without_control_characters() {
         let mut lines = Lines::default();
         lines.push(format!("\x1b[31m{}\n", "x".repeat(5000)).as_bytes());
-        let reason = lines.next().unwrap().unwrap_err();
+        let reason = lines.next_event().unwrap().unwrap_err();
         assert!(reason.starts_with("`\\u{1b}[31mxxx") && reason.len() < 300, "{reason}");
     }
 
@@ -108,7 +108,7 @@ mod tests {
         for _ in 0..=LONGEST_LINE / 1000 {
             lines.push(&[b'a'; 1000]);
         }
-        assert!(lines.next().unwrap().unwrap_err().contains("more than 65536 bytes"));
+        assert!(lines.next_event().unwrap().unwrap_err().contains("more than 65536 bytes"));
     }
 
     #[test]
@@ -116,9 +116,9 @@ mod tests {
         for line in ["{\"event\":\"warm\"}\n", "\n"] {
             let mut lines = Lines::default();
             lines.push(line.repeat(MOST_LINES as usize + 1).as_bytes());
-            let flood = std::iter::from_fn(|| lines.next()).find_map(Result::err).unwrap();
+            let flood = std::iter::from_fn(|| lines.next_event()).find_map(Result::err).unwrap();
             assert!(flood.contains("more than 10000 lines"), "{flood}");
-            assert!(lines.next().unwrap().is_err(), "a flood stays a flood");
+            assert!(lines.next_event().unwrap().is_err(), "a flood stays a flood");
         }
     }
 }

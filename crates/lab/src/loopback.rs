@@ -62,7 +62,10 @@ impl Lab for Loopback {
 }
 
 /// Refuses a timeline, in a lab where nobody comes and goes.
-pub(crate) fn no_timeline(lab: &str, job: &Job) -> Result<(), LabError> {
+///
+/// # Errors
+/// If the job has one.
+pub fn no_timeline(lab: &str, job: &Job) -> Result<(), LabError> {
     match job.timeline {
         None => Ok(()),
         Some(_) => {

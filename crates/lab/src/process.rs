@@ -254,7 +254,7 @@ enum Step {
 impl Process for LocalProcess {
     fn next_event(&mut self, deadline: Instant) -> Result<Event, Silence> {
         loop {
-            if let Some(line) = self.lines.next() {
+            if let Some(line) = self.lines.next_event() {
                 return line.map_err(Silence::Nonsense);
             }
             if let Some(exit) = &self.exit {

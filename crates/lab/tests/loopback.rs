@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use wirelab_lab::{ExitStatus, Launch, Role, guard};
+use wirelab_lab::{ExitStatus, Lab, Launch, Loopback, Role, guard};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::plan::Job;
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
 }
 
 fn the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it() {
-    let mut lab = wirelab_lab::open("loopback", &std::env::current_exe().unwrap()).unwrap();
+    let mut lab = Loopback::start(&std::env::current_exe().unwrap()).unwrap();
     assert_eq!(lab.name(), "loopback");
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
     assert_eq!(lab.warnings(), [Warning::LoopbackMtu { mtu }]);

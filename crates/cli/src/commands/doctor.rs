@@ -256,7 +256,7 @@ fn services() -> Finding {
 
 fn cluster() -> Finding {
     const WHAT: &str = "a cluster (lab kubernetes)";
-    match wirelab_lab::kubernetes::lacking() {
+    match wirelab_kubernetes::lacking() {
         Ok((version, lacking)) if lacking.is_empty() => {
             good(WHAT, format!("Kubernetes {version}, with all rights needed"))
         }

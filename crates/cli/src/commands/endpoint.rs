@@ -74,7 +74,7 @@ pub fn fabric() -> ExitCode {
 
 /// Works in a pod of a run.
 pub fn agent(words: &[String]) -> ExitCode {
-    wirelab_lab::kubernetes::agent::main(words)
+    wirelab_kubernetes::agent::main(words)
 }
 
 /// Looks at the network of a run.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::json;
-use wirelab_lab::kubernetes::clean::{self, Fate, Left};
+use wirelab_kubernetes::clean::{self, Fate, Left};
 use wirelab_model::journal::LinkCheck;
 use wirelab_model::link::{Link, PRESETS};
 
@@ -38,7 +38,7 @@ pub fn labs(args: &LabsArgs) -> Result {
         None => list(args.json),
         Some(LabsCommand::Measure { study, sets, times }) => measure(study.as_deref(), sets, *times, args.json),
         Some(LabsCommand::Clean { dry_run, other_machines }) => clean(*dry_run, *other_machines, args.json),
-        Some(LabsCommand::Rbac) => print(&wirelab_lab::kubernetes::rbac()),
+        Some(LabsCommand::Rbac) => print(&wirelab_kubernetes::rbac()),
     }
 }
 
@@ -96,7 +96,7 @@ fn measure(study: Option<&str>, sets: &[String], times: u32, as_json: bool) -> R
     };
     let (plan, _) = wirelab_plan::plan(&study).map_err(Failure::input)?;
     let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.link.is_some()).collect();
-    let mut lab = wirelab_lab::open(wirelab_lab::netns::INFO.name, &program()?).map_err(Failure::failed)?;
+    let mut lab = crate::labs::open(wirelab_lab::netns::INFO.name, &program()?).map_err(Failure::failed)?;
     if jobs.is_empty() {
         // Without a link it has no addresses, and the lab says why.
         let refusals = plan.cells.iter().map(|cell| lab.addresses(&cell.job));
@@ -126,7 +126,7 @@ fn measure(study: Option<&str>, sets: &[String], times: u32, as_json: bool) -> R
 }
 
 fn list(as_json: bool) -> Result {
-    let labs = wirelab_lab::LABS;
+    let labs = crate::labs::LABS;
     let observers = wirelab_observe::OBSERVERS;
     if as_json {
         return print_json(&json!({

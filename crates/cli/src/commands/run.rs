@@ -54,7 +54,7 @@ pub fn run(args: &RunArgs) -> Result {
         }
         return show_plan(&plan, &warnings, args.show.json);
     }
-    let mut lab = wirelab_lab::open(&study.lab, &program()?).map_err(Failure::input)?;
+    let mut lab = crate::labs::open(&study.lab, &program()?).map_err(Failure::input)?;
     let mut run = Run::create(Create {
         may_load: args.i_may_load_these_hosts,
         parent: &args.out,
@@ -92,7 +92,7 @@ pub fn resume(args: &ResumeArgs) -> Result {
         None => newest(&args.out)?,
     };
     let mut run = Run::reopen(&folder, args.force).map_err(Failure::failed)?;
-    let mut lab = wirelab_lab::open(&run.manifest().lab, &program()?).map_err(Failure::failed)?;
+    let mut lab = crate::labs::open(&run.manifest().lab, &program()?).map_err(Failure::failed)?;
     execute(&mut run, lab.as_mut(), &args.show)
 }
 

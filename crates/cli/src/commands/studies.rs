@@ -75,7 +75,7 @@ pub fn metrics(study: &Study) -> Vec<&'static Metric> {
 impl Source {
     /// Applies preset and settings, and checks what only the whole tool knows: the names of labs, observers and metrics.
     pub fn resolve(self, preset: Option<&str>, sets: &[String]) -> Result<Study> {
-        let labs: Vec<_> = wirelab_lab::LABS.iter().map(|lab| lab.name).collect();
+        let labs: Vec<_> = crate::labs::LABS.iter().map(|lab| lab.name).collect();
         let observers: Vec<_> = wirelab_observe::OBSERVERS.iter().map(|about| about.name).collect();
         let metrics: Vec<_> = metrics(&self.study).iter().map(|metric| metric.name).collect();
         let names = wirelab_plan::Names { labs: &labs, observers: &observers, metrics: &metrics };

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use wirelab_model::endpoint::{Endpoint, Manifest};
 
-use crate::LabError;
-use crate::open::nearest;
+use crate::{LabError, nearest};
 
 pub use describe::describe;
 pub(crate) use describe::{ended, output};

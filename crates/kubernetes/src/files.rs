@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use wirelab_model::spec::{ClientSpec, ServerSpec};
 
-use crate::{LabError, Role};
+use wirelab_lab::{LabError, Role};
 
 /// What goes to a pod, and what comes back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

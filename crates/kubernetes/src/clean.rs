@@ -4,10 +4,10 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams};
 
-use crate::LabError;
-use crate::kubernetes::cluster::{Cluster, is_missing};
-use crate::kubernetes::names::{FOLDER, OWNER, ours};
-use crate::kubernetes::owner::{Owner, State};
+use crate::cluster::{Cluster, is_missing};
+use crate::names::{FOLDER, OWNER, ours};
+use crate::owner::{Owner, State};
+use wirelab_lab::LabError;
 
 /// The namespace of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::kubernetes::objects;
+    use crate::objects;
 
     #[test]
     fn a_namespace_is_left_when_its_owner_is_gone_and_strangers_are_not_looked_at() {

@@ -10,12 +10,12 @@ use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use crate::LabError;
-use crate::kubernetes::agent::{Kind, SUBCOMMAND};
-use crate::kubernetes::exec::output;
-use crate::kubernetes::names::{self, CLIENT, PROGRAM};
-use crate::kubernetes::objects::{Common, ports};
-use crate::kubernetes::pods::Pods;
+use crate::agent::{Kind, SUBCOMMAND};
+use crate::exec::output;
+use crate::names::{self, CLIENT, PROGRAM};
+use crate::objects::{Common, ports};
+use crate::pods::Pods;
+use wirelab_lab::LabError;
 
 /// The label by which the slices of a service are found.
 const OF_SERVICE: &str = "kubernetes.io/service-name";

@@ -13,14 +13,14 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use wirelab_model::event::Configured;
 
-use crate::LabError;
-use crate::kubernetes::agent::{Facts, SUBCOMMAND};
-use crate::kubernetes::cluster::{Cluster, is_missing};
-use crate::kubernetes::exec::output;
-use crate::kubernetes::names::{CLIENT, NODE_LABEL, PROGRAM, RUN, ZONE_LABEL};
-use crate::kubernetes::objects::Common;
-use crate::kubernetes::place::{Node, candidates};
-use crate::kubernetes::state::{self, Loss};
+use crate::agent::{Facts, SUBCOMMAND};
+use crate::cluster::{Cluster, is_missing};
+use crate::exec::output;
+use crate::names::{CLIENT, NODE_LABEL, PROGRAM, RUN, ZONE_LABEL};
+use crate::objects::Common;
+use crate::place::{Node, candidates};
+use crate::state::{self, Loss};
+use wirelab_lab::LabError;
 
 /// How long pods may take to be ready: an image may have to be pulled.
 const STARTING: Duration = Duration::from_secs(180);
@@ -184,7 +184,7 @@ impl Pods {
             return Err(LabError(format!(
                 "the image has wirelab {}, this is {own}; name an image of the same version in {}",
                 facts.wirelab,
-                super::IMAGE
+                crate::IMAGE
             )));
         }
         let mut known = Configured::new();
@@ -242,7 +242,7 @@ fn image_remedy(why: &str, image: &str) -> String {
     if why.contains("mage") {
         format!(
             "; the image is `{image}`: have it on the nodes or in a registry, or name another one in {}",
-            super::IMAGE
+            crate::IMAGE
         )
     } else {
         String::new()

@@ -6,11 +6,9 @@ use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::kubernetes::names::{
-    self, CLIENT, CONTAINER, FOLDER, HOST, MANAGED_BY, NODE_LABEL, OWNER, PROGRAM, RUN, ZONE_LABEL,
-};
-use crate::kubernetes::owner::Owner;
-use crate::kubernetes::place::{Distance, Layout};
+use crate::names::{self, CLIENT, CONTAINER, FOLDER, HOST, MANAGED_BY, NODE_LABEL, OWNER, PROGRAM, RUN, ZONE_LABEL};
+use crate::owner::Owner;
+use crate::place::{Distance, Layout};
 
 /// What a pod asks for, and may use of memory. With the two equal it is among the last to be evicted. There is no limit on
 /// processors: what throttling does would be measured.
@@ -146,7 +144,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::kubernetes::yaml::yaml;
+    use crate::yaml::yaml;
 
     fn layout() -> Layout {
         let name = "other-0".to_owned();

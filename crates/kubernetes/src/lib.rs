@@ -32,19 +32,19 @@ use wirelab_model::network::{Address, CLUSTER_LAB};
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::warning::Warning;
 
-use crate::endpoints::BUILTIN;
-use crate::guard::Guard;
-use crate::kubernetes::agent::Kind;
-use crate::kubernetes::cluster::Cluster;
-use crate::kubernetes::names::CLIENT;
-use crate::kubernetes::objects::Common;
-use crate::kubernetes::owner::Owner;
-use crate::kubernetes::place::{Layout, servers};
-use crate::kubernetes::pods::Pods;
-use crate::kubernetes::process::PodProcess;
-use crate::kubernetes::unsupported::Unsupported;
-use crate::loopback::no_timeline;
-use crate::{Addresses, Lab, LabError, LabInfo, Launch, Preparation, Process, Role};
+use crate::agent::Kind;
+use crate::cluster::Cluster;
+use crate::names::CLIENT;
+use crate::objects::Common;
+use crate::owner::Owner;
+use crate::place::{Layout, servers};
+use crate::pods::Pods;
+use crate::process::PodProcess;
+use crate::unsupported::Unsupported;
+use wirelab_lab::endpoints::BUILTIN;
+use wirelab_lab::guard::Guard;
+use wirelab_lab::loopback::no_timeline;
+use wirelab_lab::{Addresses, Lab, LabError, LabInfo, Launch, Preparation, Process, Role};
 
 pub use rights::{lacking, rbac};
 
@@ -95,7 +95,7 @@ impl Drop for Owned {
 }
 
 impl Kubernetes {
-    /// Opens the lab. `program` is wirelab's own file; `program guard` must run [`crate::guard::main`].
+    /// Opens the lab. `program` is wirelab's own file; `program guard` must run [`wirelab_lab::guard::main`].
     ///
     /// # Errors
     /// If no cluster can be reached, or the guard cannot be started.

@@ -7,8 +7,8 @@ use std::process::{Command, ExitCode};
 use rustix::process::Pid;
 use wirelab_model::usage::Usage;
 
-use crate::ExitStatus;
-use crate::reap::reap;
+use wirelab_lab::ExitStatus;
+use wirelab_lab::reap;
 
 /// Where what the endpoint says on standard output ends and the account of it begins. In JSON no such byte can be.
 pub(crate) const ACCOUNT: u8 = 0x1e;

@@ -6,10 +6,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::PostParams;
 
-use crate::LabError;
-use crate::kubernetes::cluster::Cluster;
-use crate::kubernetes::names::MANAGED_BY;
-use crate::kubernetes::yaml::yaml;
+use crate::cluster::Cluster;
+use crate::names::MANAGED_BY;
+use crate::yaml::yaml;
+use wirelab_lab::LabError;
 
 /// A right, and what it is for.
 #[derive(Debug, Clone, Copy)]

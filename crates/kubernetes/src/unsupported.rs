@@ -5,7 +5,7 @@ use std::time::Instant;
 use wirelab_model::endpoint::UNSUPPORTED_STATUS;
 use wirelab_model::event::{Command, Event};
 
-use crate::{Exit, ExitStatus, LabError, Process, Silence};
+use wirelab_lab::{Exit, ExitStatus, LabError, Process, Silence};
 
 /// What is in place of it.
 pub(crate) struct Unsupported {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use kube::{Client, Config};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::LabError;
+use wirelab_lab::LabError;
 
 /// How long the API server may take for one answer.
 const ANSWERING: Duration = Duration::from_secs(30);

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::kubernetes::files;
+use crate::files;
 
 pub(crate) use look::Facts;
 pub(crate) use probe::Kind;

@@ -14,9 +14,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use crate::LabError;
-use crate::kubernetes::cluster::Cluster;
-use crate::kubernetes::names::CONTAINER;
+use crate::cluster::Cluster;
+use crate::names::CONTAINER;
+use wirelab_lab::LabError;
 
 /// Pieces of standard output that wait to be read; the program waits for room, the thread that reads does not.
 const WAITING: usize = 64;

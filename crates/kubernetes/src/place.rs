@@ -6,9 +6,9 @@ use wirelab_model::link::preset;
 use wirelab_model::network::{Address, Network};
 use wirelab_model::plan::Job;
 
-use crate::internet::only_inside;
-use crate::kubernetes::{INFO, names};
-use crate::open::nearest;
+use crate::{INFO, names};
+use wirelab_lab::internet::only_inside;
+use wirelab_lab::nearest;
 
 /// Where a pod is, seen from the client's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,15 +9,15 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use wirelab_model::event::{Command, Configured, Event};
 
-use crate::kubernetes::agent::{Output, SUBCOMMAND};
-use crate::kubernetes::cluster::Cluster;
-use crate::kubernetes::exec::{Ended, Exec, Piece, output};
-use crate::kubernetes::files::{self, Files};
-use crate::kubernetes::names::PROGRAM;
-use crate::kubernetes::pods::{Host, post_mortem};
-use crate::lines::Lines;
-use crate::log::Log;
-use crate::{Exit, ExitStatus, LabError, Launch, Process, Silence};
+use crate::agent::{Output, SUBCOMMAND};
+use crate::cluster::Cluster;
+use crate::exec::{Ended, Exec, Piece, output};
+use crate::files::{self, Files};
+use crate::names::PROGRAM;
+use crate::pods::{Host, post_mortem};
+use wirelab_lab::Lines;
+use wirelab_lab::Log;
+use wirelab_lab::{Exit, ExitStatus, LabError, Launch, Process, Silence};
 
 /// How long files may take on their way to or from a pod.
 const SENDING: Duration = Duration::from_secs(120);
@@ -175,7 +175,7 @@ impl PodProcess {
 impl Process for PodProcess {
     fn next_event(&mut self, deadline: Instant) -> Result<Event, Silence> {
         loop {
-            match self.lines.next() {
+            match self.lines.next_event() {
                 Some(Ok(Event::Ready { port, mut configured })) => {
                     configured.extend(self.facts.drain(..));
                     return Ok(Event::Ready { port, configured });
