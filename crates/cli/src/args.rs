@@ -81,6 +81,7 @@ pub enum Command {
   wirelab run cloud-quic --preset smoke
   wirelab run my-study.toml --set payload='1 KiB,1 MiB' --set workers=4
   wirelab run quick --lab netns --keep pcap     captures/ in the run folder, for Wireshark
+  wirelab run quick --lab netns --observe strace   system calls by strace, and no times
   wirelab run cloud-quic --plan                 show the cells and the expected time, run nothing
 
 Ctrl-C ends the run after the trial in flight is cleaned up; `wirelab resume` goes on with it.")]
@@ -96,6 +97,10 @@ pub struct RunArgs {
     /// Where to run
     #[arg(long, value_name = "LAB")]
     pub lab: Option<String>,
+    /// Observe more than the study does, by the name of an observer (`wirelab labs` lists them); repeatable, with commas too
+    #[arg(long, value_name = "OBSERVER", value_delimiter = ',')]
+    pub observe: Vec<String>,
+
     /// What else to keep of each trial: packets (pcapng that Wireshark decrypts), qlog; makes trials slower
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub keep: Vec<Keep>,

@@ -138,6 +138,13 @@ pub enum Warning {
         /// What, as in study files.
         what: String,
     },
+    /// An observer stopped the processes, so that its trials give nothing but its counts.
+    Stopped {
+        /// The cell's label.
+        cell: String,
+        /// The observer's name.
+        observer: String,
+    },
     /// Open loop: requests started late, so the client could not keep the schedule.
     ScheduleLag {
         /// The cell's label.
@@ -218,6 +225,9 @@ impl Warning {
                     "While requests were measured, {what} was written: that slows trials down, and not all of them alike."
                 )
             }
+            Self::Stopped { cell, observer } => format!(
+                "In `{cell}` the observer `{observer}` stopped client and server at every system call: its counts are all that is measured there."
+            ),
             Self::ScheduleLag { cell, p99_ns } => format!(
                 "In `{cell}` one request in a hundred started more than {:.2} ms late: the client could not keep its schedule.",
                 p99_ns / 1e6
@@ -268,6 +278,7 @@ impl Warning {
             Self::Keeping { .. } => {
                 "Keep it of a run of a few blocks, for looking into; take the numbers from a run without `keep`."
             }
+            Self::Stopped { .. } => "Nothing; measure times in a run, or in cells, without it.",
             Self::ScheduleLag { .. } => "Lower the rate, give the client more threads, or use a faster machine.",
         }
     }

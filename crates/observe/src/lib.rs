@@ -30,6 +30,11 @@ pub trait Observer: Send {
     /// Its declaration.
     fn about(&self) -> &'static About;
 
+    /// Whether it stops what it observes, so that nothing else that is measured in the same trial holds.
+    fn stops(&self) -> bool {
+        false
+    }
+
     /// The client is about to send its first packet: both processes wait.
     fn prepare(&mut self, _stage: &Stage<'_>) {}
 

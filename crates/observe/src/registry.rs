@@ -15,6 +15,7 @@ pub const OBSERVERS: &[&About] = &[
     &machine::ABOUT,
     &syscalls::TOTAL,
     &syscalls::BY_NAME,
+    &syscalls::STRACE,
     &packets::ABOUT,
     &tcp::ABOUT,
 ];
@@ -32,6 +33,7 @@ pub fn create(name: &str) -> Option<Box<dyn Observer>> {
         "machine" => Box::<machine::Machine>::default(),
         "syscalls" => Box::<syscalls::Total>::default(),
         "syscalls_by_name" => Box::<syscalls::ByName>::default(),
+        "strace" => Box::<syscalls::Strace>::default(),
         "packets" => Box::<packets::Packets>::default(),
         "tcp" => Box::<tcp::Tcp>::default(),
         _ => return None,
@@ -119,7 +121,7 @@ mod tests {
         assert_eq!(
             unknown("memry"),
             "there is no observer `memry`, did you mean `memory`; the observers are cpu, memory, switches, faults, \
-             drops, rusage, machine, syscalls, syscalls_by_name, packets, tcp"
+             drops, rusage, machine, syscalls, syscalls_by_name, strace, packets, tcp"
         );
     }
 }

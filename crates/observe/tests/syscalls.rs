@@ -227,12 +227,14 @@ fn test() {
         println!("SKIPPED, all of them: {:?}", values["syscalls_server_per_request"]);
         return;
     }
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 7] = [
         ("counts_are_those_of_strace", counts_are_those_of_strace),
         ("a_window_without_calls_has_none", a_window_without_calls_has_none),
         ("calls_of_a_thread_that_ended_in_the_window_count", calls_of_a_thread_that_ended_in_the_window_count),
         ("a_process_that_ended_before_is_a_reason_and_not_zero", a_process_that_ended_before_is_a_reason_and_not_zero),
         ("the_limit_on_open_files_is_as_before", the_limit_on_open_files_is_as_before),
+        ("strace_counts_the_same_work", strace_counts_the_same_work),
+        ("strace_that_may_not_trace_is_a_reason", strace_that_may_not_trace_is_a_reason),
     ];
     for (name, test) in tests {
         println!("test {name} ...");
@@ -306,4 +308,45 @@ fn the_limit_on_open_files_is_as_before() {
     observer.begin(&worker.targets());
     observer.end(&worker.targets());
     assert_eq!(limit(), before);
+}
+
+fn strace_counts_the_same_work() {
+    let mut worker = Worker::start(None);
+    worker.work("work");
+    let mut observer = create("strace").unwrap();
+    worker.rest();
+    observer.begin(&worker.targets());
+    worker.rest();
+    worker.work("work");
+    worker.rest();
+    observer.end(&worker.targets());
+    let values = observer.values(&Window { ns: 1, requests: 1, bytes: 1 });
+    let count = |name: &str| {
+        let value = &values[&format!("strace_server_{name}per_request")];
+        value.number().unwrap_or_else(|| panic!("{name}: {value:?}")) as u64
+    };
+    // What no thread waited in when strace attached is the same as every other way of counting says.
+    let kernel = worker.observed(Some("work"));
+    for name in ["sendto_", "recvfrom_", "write_", "openat_", "close_", "mmap_"] {
+        assert_eq!(count(name), self::count(&kernel, name), "{name}");
+    }
+    assert_eq!((count("sendto_"), count("recvfrom_")), (20, 20));
+    let named: u64 = CALLS.iter().map(|(name, _)| count(&format!("{name}_"))).sum();
+    assert_eq!(count(""), named + count("other_"));
+    assert!(format!("{:?}", values["strace_client_per_request"]).contains("does not show the process of the client"));
+}
+
+fn strace_that_may_not_trace_is_a_reason() {
+    // Nobody may trace a process twice.
+    let worker = Worker::start(None);
+    let mut first = create("strace").unwrap();
+    first.begin(&worker.targets());
+    let mut second = create("strace").unwrap();
+    second.begin(&worker.targets());
+    second.end(&worker.targets());
+    let refusal = format!("{:?}", second.values(&Window { ns: 1, requests: 1, bytes: 1 })["strace_server_per_request"]);
+    assert!(refusal.contains("strace ended when it was to attach") && refusal.contains("Remedy"), "{refusal}");
+    first.end(&worker.targets());
+    let values = first.values(&Window { ns: 1, requests: 1, bytes: 1 });
+    assert!(values["strace_server_per_request"].number().is_some(), "{values:?}");
 }

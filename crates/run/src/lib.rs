@@ -45,6 +45,7 @@ mod run;
 pub mod samples;
 mod session;
 pub mod spec;
+mod stopped;
 mod trial;
 mod verify;
 mod verify_loads;

@@ -33,7 +33,7 @@ use crate::player::{Cut, Player};
 use crate::preparation::{PREPARATION_METRICS, Preparation, Step};
 use crate::results::{self, Results};
 use crate::spec::{self, Files};
-use crate::{merge, samples, verify, verify_loads};
+use crate::{merge, samples, stopped, verify, verify_loads};
 
 /// How long endpoints may take for what is not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,8 +202,17 @@ impl Bench<'_> {
         facts.warnings = network.warnings;
         facts.warnings.extend(tally.warnings(cell));
         facts.warnings.extend(drops(cell, &values));
+        match stopped::by(&observers) {
+            None => facts.results = Some(self.keep(trial, &results)?),
+            // What it slowed down is not kept either: nobody shall draw it.
+            Some(observer) => {
+                stopped::leave_counts(&mut values, &observers);
+                let observer = observer.to_owned();
+                facts.warnings = vec![Warning::Stopped { cell: cell.label(), observer }];
+                facts.timeline = None;
+            }
+        }
         facts.values = values;
-        facts.results = Some(self.keep(trial, &results)?);
         Ok(())
     }
 

@@ -273,7 +273,11 @@ fn system_calls() -> Finding {
     const WHAT: &str = "counting system calls (observers syscalls, syscalls_by_name)";
     match wirelab_observe::syscalls::available() {
         Ok(()) => good(WHAT, "kernel tracepoints can be counted"),
-        Err(error) => missing(WHAT, error, "run as root, or with CAP_PERFMON and a readable /sys/kernel/tracing"),
+        Err(error) => missing(
+            WHAT,
+            error,
+            "run as root, or with CAP_PERFMON and a readable /sys/kernel/tracing; until then `--observe strace` in a run of its own",
+        ),
     }
 }
 

@@ -26,6 +26,18 @@ pub fn run(args: &RunArgs) -> Result {
     if let Some(lab) = &args.lab {
         wirelab_plan::move_to(&mut study, lab);
     }
+    if !args.observe.is_empty() {
+        let defaults = || wirelab_observe::default_set().into_iter().map(str::to_owned).collect();
+        let observers = study.observers.get_or_insert_with(defaults);
+        for name in &args.observe {
+            if !wirelab_observe::OBSERVERS.iter().any(|about| about.name == name) {
+                return Err(Failure::input(format!("--observe {name}: {}", wirelab_observe::unknown(name))));
+            }
+            if !observers.contains(name) {
+                observers.push(name.clone());
+            }
+        }
+    }
     for keep in &args.keep {
         let artifact = match keep {
             Keep::Pcap => Artifact::Pcap,

@@ -4,6 +4,9 @@ use wirelab_model::metric::{Better, Metric, Side, Unit};
 
 use crate::About;
 
+/// From where strace sees them.
+const STOPPED: &str = "strace(1), which stops the threads of the process and its children at every call";
+
 /// The kernel's tracepoint of every system call.
 pub const EVERY: &str = "raw_syscalls/sys_enter";
 
@@ -48,11 +51,25 @@ const ONE: &str = "Calls of the function that the title names (section 2 of the 
 const OTHER: &str = "System calls, as in the total, that are not among those that are counted by name; 32-bit programs have \
                      all of theirs here.";
 
+const TRACED: &str = "System calls that strace counted between its attaching before the measured window and its detaching after \
+                      it, of all threads of the process and its children, divided by the requests that succeeded in it. Only \
+                      calls that returned; whatever waited in the kernel is interrupted by attaching and asks again, which is a \
+                      call more for each such thread.";
+
+const TRACED_ONE: &str =
+    "Calls of the function that the title names (section 2 of the manual), counted as strace's total is.";
+
+const TRACED_OTHER: &str = "System calls, as in strace's total, that are not among those that are counted by name.";
+
 const fn per_request(name: &'static str, title: &'static str, side: Side, meaning: &'static str) -> Metric {
     Metric { name, title, unit: Unit::Count, side, vantage: VANTAGE, better: Better::Lower, meaning }
 }
 
-/// Declares [`CALLS`] and [`BY_NAME`] from the calls' names and, where the kernel's tracepoint has another, that one.
+const fn traced(name: &'static str, title: &'static str, side: Side, meaning: &'static str) -> Metric {
+    Metric { vantage: STOPPED, ..per_request(name, title, side, meaning) }
+}
+
+/// Declares [`CALLS`], [`BY_NAME`] and [`STRACE`] from the calls' names and, where the kernel's tracepoint has another, that one.
 macro_rules! calls {
     ($($call:literal $(as $tracepoint:literal)?),* $(,)?) => {
         /// The calls by name, each with its tracepoint: what network programs spend their calls on, and what they wait in.
@@ -84,6 +101,36 @@ macro_rules! calls {
                 )*
                 per_request("syscalls_client_other_per_request", "Other system calls per request, client", Side::Client, OTHER),
                 per_request("syscalls_server_other_per_request", "Other system calls per request, server", Side::Server, OTHER),
+            ],
+        };
+
+        /// The declaration of the observer that has strace count.
+        pub const STRACE: About = About {
+            name: "strace",
+            summary: "System calls of client and server by strace, where the kernel's counters cannot be had. Its trials give no other \
+                      value: all else is slowed down.",
+            cost: "Many times the trial's length, which is why nothing else is measured in its trials.",
+            needs: Some("strace, and the right to trace: root, CAP_SYS_PTRACE, or kernel.yama.ptrace_scope = 0"),
+            by_default: false,
+            metrics: &[
+                traced("strace_client_per_request", "System calls per request by strace, client", Side::Client, TRACED),
+                traced("strace_server_per_request", "System calls per request by strace, server", Side::Server, TRACED),
+                $(
+                    traced(
+                        concat!("strace_client_", $call, "_per_request"),
+                        concat!("Calls of ", $call, " per request by strace, client"),
+                        Side::Client,
+                        TRACED_ONE,
+                    ),
+                    traced(
+                        concat!("strace_server_", $call, "_per_request"),
+                        concat!("Calls of ", $call, " per request by strace, server"),
+                        Side::Server,
+                        TRACED_ONE,
+                    ),
+                )*
+                traced("strace_client_other_per_request", "Other system calls per request by strace, client", Side::Client, TRACED_OTHER),
+                traced("strace_server_other_per_request", "Other system calls per request by strace, server", Side::Server, TRACED_OTHER),
             ],
         };
     };

@@ -6,6 +6,7 @@
 mod calls;
 mod counter;
 mod room;
+mod strace;
 mod tracefs;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,8 @@ use std::sync::{Mutex, PoisonError};
 
 use wirelab_model::metric::Values;
 
-pub use calls::{BY_NAME, CALLS, TOTAL};
+pub use calls::{BY_NAME, CALLS, STRACE, TOTAL};
+pub use strace::Strace;
 
 use crate::tree::{Pid, threads};
 use crate::window::{NO_WINDOW, Reading, Sides, per_request, values};
@@ -218,7 +220,8 @@ fn refused(error: &io::Error, threads: usize, tracepoints: usize) -> String {
             let setting = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
             format!(
                 "the kernel does not let wirelab count system calls ({error}; kernel.perf_event_paranoid is {}). Remedy: run \
-                 wirelab as root or with CAP_PERFMON; in a container, allow perf_event_open",
+                 wirelab as root or with CAP_PERFMON; in a container, allow perf_event_open. Or let strace count in trials of their \
+                 own, which give nothing else (observer `strace`)",
                 setting.trim()
             )
         }

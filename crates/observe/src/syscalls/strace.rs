@@ -1,0 +1,190 @@
+//! System calls as strace(1) counts them: for where the kernel's own counters cannot be had, and for comparing both.
+//!
+//! strace stops every thread twice in every call (ptrace(2)). What takes time then takes many times as long, so a trial that is traced
+//! gives these counts and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, kill_process};
+use wirelab_model::metric::Values;
+
+use crate::syscalls::calls::{CALLS, STRACE};
+use crate::tree::{Pid, threads, tree};
+use crate::window::{NO_WINDOW, Reading, Sides, per_request, values};
+use crate::{About, Observer, Targets, Window};
+
+/// How long attaching and detaching may take. Hundreds of threads take a second.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The observer.
+#[derive(Debug, Default)]
+pub struct Strace {
+    tracers: Option<Sides<Result<Tracer, String>>>,
+    counts: Option<Sides<Result<Counts, String>>>,
+}
+
+/// How often each call returned, by name.
+type Counts = BTreeMap<String, u64>;
+
+impl Observer for Strace {
+    fn about(&self) -> &'static About {
+        &STRACE
+    }
+
+    fn stops(&self) -> bool {
+        true
+    }
+
+    fn begin(&mut self, targets: &Targets) {
+        self.tracers = Some(Sides::read(targets, Tracer::attach));
+    }
+
+    fn end(&mut self, _: &Targets) {
+        let Some(Sides { client, server }) = self.tracers.take() else { return };
+        let counts = |tracer: Result<Tracer, String>| tracer?.detach();
+        self.counts = Some(Sides { client: counts(client), server: counts(server) });
+    }
+
+    fn values(&mut self, window: &Window) -> Values {
+        let total = |counts: &Counts| counts.values().sum::<u64>();
+        let other =
+            |counts: &Counts| total(counts) - CALLS.iter().filter_map(|(name, _)| counts.get(*name)).sum::<u64>();
+        let mut readings = self.readings(total, window).into_iter().collect::<Vec<_>>();
+        for (name, _) in CALLS {
+            readings.extend(self.readings(|counts| counts.get(*name).copied().unwrap_or(0), window));
+        }
+        readings.extend(self.readings(other, window));
+        let mut readings = readings.into_iter();
+        let readings: [Reading; STRACE.metrics.len()] =
+            std::array::from_fn(|_| readings.next().unwrap_or_else(|| Err("it is not counted".to_owned())));
+        values(STRACE.metrics, readings)
+    }
+}
+
+impl Strace {
+    /// A count per request of the client and of the server.
+    fn readings(&self, of: impl Fn(&Counts) -> u64, window: &Window) -> [Reading; 2] {
+        let Some(Sides { client, server }) = &self.counts else { return [(); 2].map(|()| Err(NO_WINDOW.to_owned())) };
+        [client, server]
+            .map(|side| per_request(&side.as_ref().map(|counts| of(counts) as f64).map_err(Clone::clone), window))
+    }
+}
+
+/// A running strace. Dropping it ends it; what it traced goes on.
+#[derive(Debug)]
+struct Tracer(Child);
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        // It may have ended, and nobody can be told.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Tracer {
+    /// Attaches to every thread of the processes and their children, and waits until all are traced.
+    fn attach(roots: &[Pid]) -> Result<Self, String> {
+        let mut command = Command::new("strace");
+        // Two times quiet: standard error has the table and errors, nothing else.
+        command.args(["-f", "-c", "-qq"]);
+        for pid in tree(roots)?.into_keys() {
+            command.args(["-p", &pid.to_string()]);
+        }
+        let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        let mut tracer = Self(spawned.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                "there is no strace on the PATH. Remedy: install it (apt-get install strace)".to_owned()
+            }
+            _ => format!("strace cannot be started: {error}"),
+        })?);
+        let deadline = Instant::now() + PATIENCE;
+        while !tracer.has(roots)? {
+            if tracer.0.try_wait().map_err(|error| format!("strace cannot be waited for: {error}"))?.is_some() {
+                return Err(format!(
+                    "strace ended when it was to attach: {}. Remedy: run wirelab as root, with CAP_SYS_PTRACE, or with \
+                     kernel.yama.ptrace_scope = 0",
+                    tracer.words().trim_end()
+                ));
+            }
+            if Instant::now() > deadline {
+                return Err(format!("strace did not attach to every thread within {} s", PATIENCE.as_secs()));
+            }
+            sleep(Duration::from_millis(1));
+        }
+        Ok(tracer)
+    }
+
+    /// Whether every thread is traced by it.
+    fn has(&self, roots: &[Pid]) -> Result<bool, String> {
+        let own = format!("TracerPid:\t{}", self.0.id());
+        Ok(threads(roots)?.into_iter().all(|(thread, process)| {
+            let status = fs::read_to_string(format!("/proc/{process}/task/{thread}/status")).unwrap_or_default();
+            status.lines().any(|line| line == own)
+        }))
+    }
+
+    /// Detaches, and reads the table.
+    fn detach(mut self) -> Result<Counts, String> {
+        let pid = i32::try_from(self.0.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let asked = pid.ok_or(rustix::io::Errno::SRCH).and_then(|pid| kill_process(pid, Signal::INT));
+        asked.map_err(|error| format!("strace cannot be told to detach: {error}"))?;
+        let deadline = Instant::now() + PATIENCE;
+        while self.0.try_wait().map_err(|error| format!("strace cannot be waited for: {error}"))?.is_none() {
+            if Instant::now() > deadline {
+                return Err(format!("strace did not detach within {} s", PATIENCE.as_secs()));
+            }
+            sleep(Duration::from_millis(1));
+        }
+        let words = self.words();
+        parse(&words).ok_or_else(|| format!("strace printed no table of system calls: {}", words.trim_end()))
+    }
+
+    /// What it wrote to standard error, after its end. A table is far smaller than a pipe, so strace never waited for us.
+    fn words(&mut self) -> String {
+        let mut words = String::new();
+        if let Some(stderr) = &mut self.0.stderr {
+            // Half of it is better than nothing.
+            let _ = stderr.read_to_string(&mut words);
+        }
+        words
+    }
+}
+
+/// Reads strace's table: `% time`, seconds, microseconds per call, calls, errors or nothing, name. Where there was no call there is no
+/// table, and nothing else either.
+fn parse(words: &str) -> Option<Counts> {
+    if words.trim().is_empty() {
+        return Some(Counts::new());
+    }
+    let mut rows = words.lines().skip_while(|line| !line.trim_start().starts_with("% time"));
+    rows.next()?;
+    let rows = rows.filter_map(|line| {
+        let fields: Vec<_> = line.split_ascii_whitespace().collect();
+        Some(((*fields.last()?).to_owned(), fields.get(3)?.parse().ok()?))
+    });
+    Some(rows.filter(|(name, _)| name != "total").collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_read_with_and_without_errors_and_without_its_total() {
+        let table = "% time     seconds  usecs/call     calls    errors syscall\n\
+                     ------ ----------- ----------- --------- --------- ----------------\n \
+                     60.00    0.000030          10         3         1 recvfrom\n \
+                     40.00    0.000020          10         2           sendto\n\
+                     ------ ----------- ----------- --------- --------- ----------------\n\
+                     100.00    0.000050          10         5         1 total\n";
+        assert_eq!(parse(table), Some(Counts::from([("recvfrom".to_owned(), 3), ("sendto".to_owned(), 2)])));
+        assert_eq!(parse("\n"), Some(Counts::new()));
+        assert_eq!(parse("strace: attach: ptrace(PTRACE_SEIZE, 1): Operation not permitted\n"), None);
+    }
+}
