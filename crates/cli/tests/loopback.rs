@@ -42,16 +42,8 @@ fn a_run_on_loopback_measures_every_cell_on_both_sides() {
 #[test]
 fn where_strace_counts_system_calls_nothing_else_is_measured_and_nothing_else_is_kept() {
     let folder = tempdir().unwrap();
-    let small = [
-        "--set",
-        "protocol=h1",
-        "--set",
-        "connection=persistent",
-        "--set",
-        "payload=1 KiB",
-        "--set",
-        "duration=30 ms",
-    ];
+    let small =
+        ["--set", "protocol=h1", "--set", "connection=persistent", "--set", "payload=1 KiB", "--set", "duration=30 ms"];
     let blocks = ["--set", "blocks.min=1", "--set", "blocks.max=1", "--observe", "strace"];
     run(folder.path(), &[&["run", "quick", "--quiet"], &small[..], &blocks].concat()).with_status(0);
     let path = only_run(folder.path());

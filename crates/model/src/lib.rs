@@ -20,6 +20,7 @@ pub mod page;
 pub mod pattern;
 pub mod plan;
 pub mod protocol;
+pub mod queue;
 pub mod sample;
 pub mod selector;
 pub mod settings;

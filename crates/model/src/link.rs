@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::queue::Queue;
 use crate::units::{BitRate, Share, Size, Span};
 
 /// What a link does to packets, the same in both directions but for the rate. Everything is counted in whole frames: 14 bytes
@@ -16,8 +17,8 @@ pub struct Link {
     pub rate: Option<BitRate>,
     /// How fast the client's side sends towards the server; absent: as `rate`.
     pub rate_up: Option<BitRate>,
-    /// Bytes that wait for transmission in each direction before packets are dropped (drop-tail).
-    pub queue: Size,
+    /// What may wait for transmission in each direction before packets are dropped.
+    pub queue: Queue,
     /// The share of packets that are lost.
     pub loss: Share,
     /// The mean number of packets that are lost in a row. 1: independently of each other. Above: by the simple model of Gilbert
@@ -40,7 +41,7 @@ impl Link {
             jitter: Span(0),
             rate: None,
             rate_up: None,
-            queue: Size(256 * 1024),
+            queue: Queue::Bytes(Size(256 * 1024)),
             loss: Share(0.0),
             loss_burst: 1.0,
             reorder: Share(0.0),
@@ -97,10 +98,16 @@ const PING_FRAME: f64 = 58.0;
 const ETHERNET: f64 = 14.0;
 
 impl Link {
-    /// How long a frame waits in a full queue, in nanoseconds.
+    /// How long a frame waits at most in a full queue, in nanoseconds: behind frames of the largest length, where packets count.
     #[must_use]
     pub fn queue_ns(&self, rate: BitRate) -> f64 {
-        self.queue.bytes() as f64 * 8.0 * 1e9 / rate.0 as f64
+        self.queue.bytes_full_of(self.largest_frame()) as f64 * 8.0 * 1e9 / rate.0 as f64
+    }
+
+    /// Bytes of the largest frame.
+    #[must_use]
+    pub fn largest_frame(&self) -> u64 {
+        u64::from(self.mtu) + ETHERNET as u64
     }
 
     /// How a link misbehaves, by what was measured; absent: it does what it was told. Tolerances: 0.2 ms and 2 % of the round

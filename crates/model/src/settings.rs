@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::network::{Address, Network, Servers};
 use crate::page::PageName;
 use crate::protocol::Protocol;
+use crate::queue::Queue;
 use crate::spec::{Arrivals, Congestion, Recording, Resumption};
 use crate::units::{BitRate, Frequency, Share, Size, Span};
 
@@ -52,9 +53,10 @@ pub struct Settings {
     /// How fast the link is from client to server. Default: `bandwidth` where that is set, or that of the placement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth_up: Option<BitRate>,
-    /// Bytes that wait at the link in each direction before packets are dropped. Default: `256 KiB`.
+    /// What may wait at the link in each direction before packets are dropped, in bytes or in packets (`100 packets`). Default:
+    /// `256 KiB`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue: Option<Size>,
+    pub queue: Option<Queue>,
     /// The share of packets that the link loses. Default: that of the placement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Share>,

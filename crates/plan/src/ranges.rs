@@ -3,6 +3,7 @@
 
 use std::ops::RangeInclusive;
 
+use wirelab_model::queue::Queue;
 use wirelab_model::settings::Settings;
 use wirelab_model::units::{BitRate, Share, Size, Span};
 
@@ -28,7 +29,8 @@ pub(crate) fn out_of_range(settings: &Settings) -> Option<(&'static str, String)
     let found = [
         span("round_trip", s.round_trip, 0..=10 * SECOND),
         span("jitter", s.jitter, 0..=SECOND),
-        size("queue", s.queue, 1500..=LARGEST_PAYLOAD),
+        // Packets have no size that could be out of range.
+        size("queue", s.queue.and_then(Queue::size), 1500..=LARGEST_PAYLOAD),
         // The least that a QUIC path carries (RFC 9000, section 14) with its headers, and the most that IP has.
         whole("mtu", s.mtu.map(u64::from), 1280..=65_535),
         size("payload", s.payload, 0..=LARGEST_PAYLOAD),

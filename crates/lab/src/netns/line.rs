@@ -11,6 +11,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use wirelab_model::link::Link;
+use wirelab_model::queue::Queue;
 
 /// The direction of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub(crate) struct Line<F> {
     jitter: u64,
     /// Bits per second.
     rate: Option<u64>,
-    queue: u64,
+    queue: Queue,
     loss: Loss,
     reorder: f64,
     duplicate: f64,
@@ -72,7 +73,7 @@ impl<F: AsRef<[u8]> + Clone> Line<F> {
             delay: link.round_trip.nanos() / 2,
             jitter: link.jitter.nanos(),
             rate: rate.map(|rate| rate.0.max(1)),
-            queue: link.queue.bytes(),
+            queue: link.queue,
             loss: Loss::new(link.loss.0, link.loss_burst),
             reorder: link.reorder.0,
             duplicate: link.duplicate.0,
@@ -147,9 +148,11 @@ impl<F: AsRef<[u8]> + Clone> Line<F> {
             self.backlog_bytes -= length;
         }
         // The frame in transmission has left the queue.
-        let waiting = self.backlog_bytes - self.backlog.front().map_or(0, |(_, length)| *length);
-        if !self.backlog.is_empty() && waiting + length > self.queue {
-            return None;
+        if let Some((_, in_transmission)) = self.backlog.front() {
+            let (frames, bytes) = (self.backlog.len() as u64 - 1, self.backlog_bytes - in_transmission);
+            if !self.queue.has_room(frames, bytes, length) {
+                return None;
+            }
         }
         let nanos = u128::from(length) * 8 * 1_000_000_000 / u128::from(rate);
         let end = now.max(self.busy_until) + u64::try_from(nanos).unwrap_or(u64::MAX / 4);
@@ -271,8 +274,12 @@ mod tests {
 
     #[test]
     fn the_queue_drops_what_is_beyond_it_and_does_not_count_what_is_under_way() {
-        let link =
-            Link { round_trip: Span(200 * MS), rate: Some(BitRate(8_000_000)), queue: Size(2000), ..Link::wire() };
+        let link = Link {
+            round_trip: Span(200 * MS),
+            rate: Some(BitRate(8_000_000)),
+            queue: Queue::Bytes(Size(2000)),
+            ..Link::wire()
+        };
         let mut slow = line(link);
         // One in transmission, two in the queue, the fourth finds it full.
         for _ in 0..4 {
@@ -289,8 +296,22 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_of_packets_drops_by_their_number_whatever_their_size() {
+        let link = Link { rate: Some(BitRate(8_000_000)), queue: Queue::Packets(2), ..Link::wire() };
+        for length in [60, 1514] {
+            let mut slow = line(link);
+            for _ in 0..4 {
+                slow.arrive(0, vec![0; length]);
+            }
+            assert_eq!(slow.tally().overflowed, 1, "one in transmission, two in the queue");
+            assert_eq!(drain(&mut slow).len(), 3);
+        }
+    }
+
+    #[test]
     fn the_line_is_never_faster_than_its_rate() {
-        let mut line = line(Link { rate: Some(BitRate(10_000_000)), queue: Size(1 << 30), ..Link::wire() });
+        let mut line =
+            line(Link { rate: Some(BitRate(10_000_000)), queue: Queue::Bytes(Size(1 << 30)), ..Link::wire() });
         for _ in 0..1000 {
             line.arrive(0, vec![0; 1250]);
         }

@@ -192,7 +192,7 @@ fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Re
     let length = FLOOD.max(every * 40);
     let queued = Duration::from_nanos(link.queue_ns(rate) as u64);
     // Fills the queue at once; the surplus keeps it full.
-    let burst = link.queue.bytes() as usize / piece.len() + 1;
+    let burst = link.queue.bytes_full_of(link.largest_frame()) as usize / piece.len() + 1;
     let received = std::thread::scope(|scope| {
         // The pings that are sent now reach the other end when the flood begins.
         let now = Instant::now();
