@@ -272,7 +272,7 @@ fn cluster() -> Finding {
 fn system_calls() -> Finding {
     const WHAT: &str = "counting system calls (observers syscalls, syscalls_by_name)";
     match wirelab_observe::syscalls::available() {
-        Ok(()) => good(WHAT, "kernel tracepoints can be counted"),
+        Ok(how) => good(WHAT, format!("kernel tracepoints can be counted {how}")),
         Err(error) => missing(
             WHAT,
             error,

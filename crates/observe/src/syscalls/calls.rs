@@ -173,3 +173,55 @@ calls!(
     "munmap",
     "madvise",
 );
+
+/// The kernel's number of a call; absent where this machine's kernel has no such call.
+pub fn number(call: &str) -> Option<u64> {
+    let number = match call {
+        "read" => libc::SYS_read,
+        "write" => libc::SYS_write,
+        "readv" => libc::SYS_readv,
+        "writev" => libc::SYS_writev,
+        "recvfrom" => libc::SYS_recvfrom,
+        "recvmsg" => libc::SYS_recvmsg,
+        "recvmmsg" => libc::SYS_recvmmsg,
+        "sendto" => libc::SYS_sendto,
+        "sendmsg" => libc::SYS_sendmsg,
+        "sendmmsg" => libc::SYS_sendmmsg,
+        "sendfile" => libc::SYS_sendfile,
+        #[cfg(target_arch = "x86_64")]
+        "epoll_wait" => libc::SYS_epoll_wait,
+        "epoll_pwait" => libc::SYS_epoll_pwait,
+        "epoll_ctl" => libc::SYS_epoll_ctl,
+        #[cfg(target_arch = "x86_64")]
+        "poll" => libc::SYS_poll,
+        "ppoll" => libc::SYS_ppoll,
+        "futex" => libc::SYS_futex,
+        "nanosleep" => libc::SYS_nanosleep,
+        "clock_nanosleep" => libc::SYS_clock_nanosleep,
+        "io_uring_enter" => libc::SYS_io_uring_enter,
+        "socket" => libc::SYS_socket,
+        "connect" => libc::SYS_connect,
+        "accept4" => libc::SYS_accept4,
+        "setsockopt" => libc::SYS_setsockopt,
+        "openat" => libc::SYS_openat,
+        "close" => libc::SYS_close,
+        "mmap" => libc::SYS_mmap,
+        "munmap" => libc::SYS_munmap,
+        "madvise" => libc::SYS_madvise,
+        _ => return None,
+    };
+    u64::try_from(number).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn every_call_has_a_number_of_its_own() {
+        let numbers: std::collections::BTreeSet<_> = CALLS.iter().map(|(call, _)| number(call).unwrap()).collect();
+        assert_eq!(numbers.len(), CALLS.len());
+        assert_eq!(number("fly"), None);
+    }
+}

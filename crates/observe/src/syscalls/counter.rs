@@ -44,6 +44,8 @@ const fn bit(place: u32) -> u64 {
     if cfg!(target_endian = "big") { 1 << (63 - place) } else { 1 << place }
 }
 
+const ANY_PROCESSOR: libc::c_int = -1;
+
 /// `PERF_FLAG_FD_CLOEXEC`.
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 
@@ -62,7 +64,21 @@ impl Counter {
     /// `EACCES` or `EPERM` without the privilege, `ESRCH` if the thread has ended, `EMFILE` with too many open files.
     pub fn open(tracepoint: u64, thread: Pid) -> io::Result<Self> {
         let thread = libc::pid_t::try_from(thread).map_err(io::Error::other)?;
-        Self::new(tracepoint, thread, DISABLED | INHERIT)
+        Self::new(tracepoint, thread, ANY_PROCESSOR, DISABLED | INHERIT)
+    }
+
+    /// A counter of everybody on one processor, for a program to be put at: that runs on all of them.
+    ///
+    /// # Errors
+    /// Those of [`Counter::open`].
+    pub fn of_all(tracepoint: u64) -> io::Result<Self> {
+        let (everybody, processor) = (-1, 0);
+        Self::new(tracepoint, everybody, processor, DISABLED)
+    }
+
+    /// The open counter.
+    pub const fn file(&self) -> &File {
+        &self.0
     }
 
     /// A counter that counts nothing, ever. As long as there is one, closing others does not wait until every processor
@@ -72,10 +88,10 @@ impl Counter {
     /// Those of [`Counter::open`].
     pub fn idle(tracepoint: u64) -> io::Result<Self> {
         let myself = 0;
-        Self::new(tracepoint, myself, DISABLED)
+        Self::new(tracepoint, myself, ANY_PROCESSOR, DISABLED)
     }
 
-    fn new(tracepoint: u64, thread: libc::pid_t, flags: u64) -> io::Result<Self> {
+    fn new(tracepoint: u64, thread: libc::pid_t, processor: libc::c_int, flags: u64) -> io::Result<Self> {
         let attributes = Attributes {
             kind: TRACEPOINT,
             size: SIZE,
@@ -84,17 +100,10 @@ impl Counter {
             flags,
             ..Attributes::default()
         };
-        let (any_processor, no_group): (libc::c_int, libc::c_int) = (-1, -1);
+        let no_group: libc::c_int = -1;
         // SAFETY: the attributes are valid for the call, as long as they say, and ask for a count, which writes to no memory.
         let fd = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attributes,
-                thread,
-                any_processor,
-                no_group,
-                CLOSE_ON_EXEC,
-            )
+            libc::syscall(libc::SYS_perf_event_open, &raw const attributes, thread, processor, no_group, CLOSE_ON_EXEC)
         };
         let fd = libc::c_int::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(io::Error::last_os_error)?;
         // SAFETY: the kernel has just made this descriptor, and nobody else has it.

@@ -1,0 +1,137 @@
+//! System calls counted by counters of single threads (perf_event_open(2)), where no program can be put into the kernel.
+//!
+//! A counter is put on every thread of the process and its children before the window; threads and children that start in the window
+//! inherit it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use super::Counts;
+use super::calls::EVERY;
+use super::counter::Counter;
+use super::tracefs;
+use crate::tree::{Pid, threads};
+
+/// The counters of a tree of processes.
+#[derive(Debug)]
+pub(super) struct Counters {
+    /// Of every system call, one per thread.
+    total: Vec<Counter>,
+    /// By name, one per thread; absent if the kernel has no such call.
+    named: Vec<(&'static str, Option<Vec<Counter>>)>,
+}
+
+/// How often the counters are opened anew because threads came or went meanwhile. Both processes wait, so once is usual.
+const TRIES: usize = 10;
+
+impl Counters {
+    /// Counters on every thread of the process and its children; they do not count yet.
+    ///
+    /// A thread that starts after the threads were listed is counted if its parent had its counters already and is not if it
+    /// had none yet, and nothing shows which it was. So the list has to be the same before and after.
+    pub(super) fn open(roots: &[Pid], calls: &[(&'static str, &str)]) -> Result<Self, String> {
+        let events = tracefs::events()?;
+        let every = tracefs::number(&events, EVERY)?
+            .ok_or_else(|| format!("the kernel has no tracepoint {EVERY} (CONFIG_FTRACE_SYSCALLS)"))?;
+        let mut named = Vec::new();
+        for (name, tracepoint) in calls {
+            named.push((*name, tracefs::number(&events, tracepoint)?));
+        }
+        for _ in 0..TRIES {
+            let listed = threads(roots)?;
+            let each: Vec<_> = listed.keys().copied().collect();
+            let opened = on_all(every, &each).and_then(|total| {
+                let one = |(name, number): &(_, Option<u64>)| {
+                    Ok((*name, number.map(|number| on_all(number, &each)).transpose()?))
+                };
+                Ok(Self { total, named: named.iter().map(one).collect::<io::Result<_>>()? })
+            });
+            match opened {
+                Ok(counters) if threads(roots)? == listed => return Ok(counters),
+                Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
+                    return Err(refused(&error, each.len(), named.len() + 1));
+                }
+                _ => {}
+            }
+        }
+        Err("threads kept starting and ending while their system calls were to be counted".to_owned())
+    }
+
+    /// Begins with the total and ceases with it, so that a call of a background thread meanwhile is in no name without being
+    /// in the total.
+    pub(super) fn enable(&self) -> Result<(), String> {
+        self.total.iter().chain(self.by_name()).try_for_each(Counter::enable).map_err(unreadable)
+    }
+
+    pub(super) fn disable(&self) -> Result<(), String> {
+        self.by_name().chain(&self.total).try_for_each(Counter::disable).map_err(unreadable)
+    }
+
+    fn by_name(&self) -> impl Iterator<Item = &Counter> {
+        self.named.iter().filter_map(|(_, counters)| counters.as_ref()).flatten()
+    }
+
+    pub(super) fn read(&self) -> Result<Counts, String> {
+        let sum =
+            |counters: &Vec<Counter>| counters.iter().map(Counter::read).sum::<io::Result<u64>>().map_err(unreadable);
+        let named = |(name, counters): &(_, Option<_>)| Ok((*name, counters.as_ref().map(sum).transpose()?));
+        Ok(Counts { total: sum(&self.total)?, named: self.named.iter().map(named).collect::<Result<_, String>>()? })
+    }
+}
+
+/// A counter of a tracepoint on each thread.
+fn on_all(tracepoint: u64, threads: &[Pid]) -> io::Result<Vec<Counter>> {
+    keep(tracepoint)?;
+    threads.iter().map(|thread| Counter::open(tracepoint, *thread)).collect()
+}
+
+/// Keeps the tracepoint in use until wirelab ends: a second of waiting at the end of the run instead of in each trial.
+fn keep(tracepoint: u64) -> io::Result<()> {
+    static KEPT: Mutex<BTreeMap<u64, Counter>> = Mutex::new(BTreeMap::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Entry::Vacant(new) = kept.entry(tracepoint) {
+        new.insert(Counter::idle(tracepoint)?);
+    }
+    Ok(())
+}
+
+fn unreadable(error: io::Error) -> String {
+    format!("the kernel's counters of system calls failed: {error}")
+}
+
+/// Why counters could not be opened, with the remedy.
+fn refused(error: &io::Error, threads: usize, tracepoints: usize) -> String {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            let setting = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+            format!(
+                "the kernel does not let wirelab count system calls ({error}; kernel.perf_event_paranoid is {}). Remedy: run \
+                 wirelab as root or with CAP_PERFMON; in a container, allow perf_event_open. Or let strace count in trials of their \
+                 own, which give nothing else (observer `strace`)",
+                setting.trim()
+            )
+        }
+        Some(libc::EMFILE | libc::ENFILE) => format!(
+            "counting {tracepoints} kinds of system calls in {threads} threads takes {} open files: {error}. Remedy: raise the \
+             limit (ulimit -Hn)",
+            threads * tracepoints
+        ),
+        Some(libc::ENOSYS) => "this kernel has no perf_event_open (CONFIG_PERF_EVENTS)".to_owned(),
+        _ => format!("the kernel's counters of system calls cannot be opened: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_why_counters_cannot_be_opened_name_what_is_wanting() {
+        let reason = |number| refused(&io::Error::from_raw_os_error(number), 64, 30);
+        assert!(reason(libc::EACCES).contains("run wirelab as root or with CAP_PERFMON"));
+        assert!(reason(libc::EMFILE).contains("30 kinds of system calls in 64 threads takes 1920 open files"));
+        assert!(reason(libc::ENOSYS).contains("CONFIG_PERF_EVENTS"));
+    }
+}
