@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build test test-endpoints setup lint unit image cluster cluster-check cluster-down test-cluster test-pages calibration \
+.PHONY: help quick build test test-endpoints setup lint unit image cluster cluster-check cluster-down test-cluster test-pages check-browsertime calibration \
 	bench-peers chart power clean
 
 CARGO ?= cargo
@@ -67,6 +67,10 @@ test-cluster: ## the tests that need such a cluster (root; installs what it need
 
 test-pages: setup ## browsers against the physics of a link: first bytes after the round trips of the handshake (a quiet machine, some minutes)
 	$(CARGO) test --release --locked --workspace --test pages -- --ignored --nocapture
+
+check-browsertime: build ## the load events of pages beside those that browsertime reads, over one link (root; a quiet machine; half an hour)
+	WIRELAB_ENDPOINTS=tests/browsertime $(WIRELAB) endpoints install browsertime
+	WIRELAB_ENDPOINTS=tests/browsertime $(WIRELAB) run tests/browsertime/study.toml
 
 calibration: build ## every client kind and protocol against known delays of 1, 10 and 100 ms (about seven minutes)
 	$(WIRELAB) run tests/calibration/study.toml --out wirelab-runs/calibration

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond a Rust toolchain: a C compiler (for ring), python3 (for the endpoints in Python), the web
-# servers that are endpoints, strace (to count the same system calls in another way), and the browsers; `tests/setup.sh cluster` also
-# what the test cluster needs. On Debian and Ubuntu, with root, it installs packages; otherwise it names what is missing.
+# servers that are endpoints, strace (to count the same system calls in another way), Prometheus, the browsers, and a validator of HTTP
+# Archives where the distribution has one; `tests/setup.sh cluster` also what the test cluster needs. On Debian and Ubuntu, with root, it
+# installs packages; otherwise it names what is missing.
 set -euo pipefail
 
 # Debian starts a service when it is installed, unless this program forbids it, and at every boot. The tests start their own
@@ -15,7 +16,7 @@ install_packages() {
   fi
   apt-get update -q
   DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
-  for service in nginx containerd; do
+  for service in nginx containerd prometheus; do
     if [[ " $* " == *" $service "* ]] && [ -d /run/systemd/system ]; then
       systemctl disable "$service"
     fi
@@ -37,6 +38,11 @@ has_server nginx || packages+=(nginx)
 command -v chromium >/dev/null || packages+=(chromium)
 command -v firefox-esr >/dev/null || packages+=(firefox-esr)
 command -v certutil >/dev/null || packages+=(libnss3-tools) # makes both browsers trust the tests' certificates
+has_server prometheus || packages+=(prometheus) # watches runs (docs/metrics.md); 22 MB with what it needs
+# Not in every release; without it the tests say what they did not check.
+if ! [ -d /usr/share/nodejs/har-validator ] && apt-cache show node-har-validator >/dev/null 2>&1; then
+  packages+=(node-har-validator)
+fi
 has_server apache2 || packages+=(apache2-bin) # the program and its modules, without the service
 if [ "${1:-}" = cluster ]; then
   # Word by word: names of packages.

@@ -4,8 +4,9 @@
 
 #include "contract.h"
 
-static struct alarm **heap;  // heap[0] is not used
-static uint64_t count, room;
+// Each thread of a server has its own.
+static _Thread_local struct alarm **heap;  // heap[0] is not used
+static _Thread_local uint64_t count, room;
 
 static void put(uint64_t place, struct alarm *alarm) {
     heap[place] = alarm;

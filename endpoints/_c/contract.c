@@ -10,7 +10,9 @@ const char *const KIND_WORDS[KINDS] = {
     [PROTOCOL] = "protocol", [RESET] = "reset",             [TRUNCATED] = "truncated",     [TIMEOUT] = "timeout",
     [STATUS] = "status",     [DIGEST] = "digest",           [OTHER] = "other",
 };
-const char *const HANDSHAKE_WORDS[HANDSHAKES] = {[FULL] = "full", [RESUMED] = "resumed"};
+const char *const HANDSHAKE_WORDS[HANDSHAKES] = {
+    [FULL] = "full", [RESUMED] = "resumed", [EARLY_ACCEPTED] = "early_accepted", [EARLY_REJECTED] = "early_rejected",
+};
 
 json_object *event(const char *name) {
     json_object *made = json_object_new_object();

@@ -13,7 +13,7 @@ enum kind { NONE, REFUSED, UNREACHABLE, CERTIFICATE, TLS, PROTOCOL, RESET, TRUNC
 extern const char *const KIND_WORDS[KINDS];
 
 // How a connection with TLS began, as its library proves it.
-enum handshake { UNKNOWN, FULL, RESUMED, HANDSHAKES };
+enum handshake { UNKNOWN, FULL, RESUMED, EARLY_ACCEPTED, EARLY_REJECTED, HANDSHAKES };
 extern const char *const HANDSHAKE_WORDS[HANDSHAKES];
 
 // Prints an event as one line, in one write, and lets go of it.

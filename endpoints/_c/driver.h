@@ -21,6 +21,14 @@ struct exchange {
 struct library {
     const char *endpoint, *name, *version;
     const char *const *protocols, *const *features;
+    bool sets_quic;  // its QUIC has all settings of `struct quic_settings`, and 0-RTT
+    // What it can do as a server; NULL: it is a client only.
+    const char *const *served, *const *offered;
+    void (*serve)(const char *spec_path);
+    // Where its connections can be asked of their transport (`transport` of `done`), else NULL: begins to count, before the
+    // window; says what was counted, a new reference.
+    void (*warm)(void);
+    json_object *(*transport)(void);
 };
 const struct library *driver_library(void);
 

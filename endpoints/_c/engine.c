@@ -15,8 +15,7 @@ static void emit_configured(json_object *event) {
     emit(event);
 }
 
-// Each connection takes a few descriptors.
-static void allow_descriptors(void) {
+void allow_descriptors(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
@@ -26,10 +25,10 @@ static void allow_descriptors(void) {
 
 void engine_run(const struct spec *spec) {
     allow_descriptors();
+    loop_listen();
     driver_prepare(spec);
     records_prepare(spec);
     pool_begin(spec);
-    loop_listen();
     emit_configured(event("ready"));
 
     loop_await("go");
@@ -40,6 +39,10 @@ void engine_run(const struct spec *spec) {
     }
     if (spec->per_request) {
         pool_renumber();  // those of the warm-up are no part of the results
+    }
+    const struct library *library = driver_library();
+    if (library->warm) {
+        library->warm();
     }
     emit(event("warm"));
 
@@ -55,5 +58,8 @@ void engine_run(const struct spec *spec) {
     json_object *done = event("done");
     json_object_object_add(done, "requests", json_object_new_uint64(records_succeeded()));
     json_object_object_add(done, "errors", records_errors());
+    if (library->transport) {
+        json_object_object_add(done, "transport", library->transport());
+    }
     emit_configured(done);
 }

@@ -4,6 +4,8 @@
 
 #include "spec.h"
 
+// Takes as many descriptors as the kernel allows: each connection takes a few.
+void allow_descriptors(void);
 void engine_run(const struct spec *spec);
 
 #endif

@@ -11,12 +11,13 @@
 #include "alarm.h"
 #include "contract.h"
 
-static struct watch {
+// Each thread of a server has a loop of its own.
+static _Thread_local struct watch {
     void (*act)(void *of, int descriptor, uint32_t events);
     void *of;
     uint32_t events;
 } *watches;
-static int room, loop = -1;
+static _Thread_local int room, loop = -1;
 
 // The words that came and were not awaited yet, each followed by a line feed.
 static char words[256];
@@ -62,13 +63,17 @@ static void hear(void *of, int descriptor, uint32_t events) {
     }
 }
 
-void loop_listen(void) {
+void loop_open(void) {
     loop = epoll_create1(EPOLL_CLOEXEC);
     if (loop < 0) {
         fail(OTHER, "epoll_create1: %s", strerror(errno));
     }
     // Otherwise the kernel may add 50 µs to every wait.
     prctl(PR_SET_TIMERSLACK, 1UL);
+}
+
+void loop_listen(void) {
+    loop_open();
     loop_watch(STDIN_FILENO, EPOLLIN, hear, NULL);
 }
 

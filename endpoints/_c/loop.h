@@ -1,4 +1,4 @@
-// The event loop, one thread: file descriptors by epoll, alarms to the nanosecond, words from standard input.
+// The event loop of a thread: file descriptors by epoll, alarms to the nanosecond, words from standard input.
 #ifndef LOOP_H
 #define LOOP_H
 
@@ -13,7 +13,9 @@ void loop_watch(int descriptor, uint32_t events, void (*act)(void *of, int descr
 void loop_until(bool (*over)(void), void (*after)(void));
 // Goes on until this word comes, and says when; `stop` and the end of the input end the program.
 moment loop_await(const char *word);
-// Begins to listen to standard input.
+// Makes the loop of this thread.
+void loop_open(void);
+// The same, and begins to listen to standard input.
 void loop_listen(void);
 
 #endif

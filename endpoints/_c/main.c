@@ -1,4 +1,4 @@
-// The command line of every endpoint on this engine: describe, client.
+// The command line of every endpoint on this engine: describe, client, and server where the library is one.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,16 +15,24 @@ static json_object *list(const char *const *words) {
     return made;
 }
 
+static json_object *role(const char *const *protocols, const char *const *features) {
+    json_object *made = json_object_new_object();
+    json_object_object_add(made, "protocols", list(protocols));
+    json_object_object_add(made, "features", list(features));
+    return made;
+}
+
 static void describe(const struct library *library) {
-    json_object *description = json_object_new_object(), *client = json_object_new_object();
+    json_object *description = json_object_new_object();
     json_object_object_add(description, "contract", json_object_new_int(CONTRACT_VERSION));
     json_object_object_add(description, "name", json_object_new_string(library->endpoint));
     json_object_object_add(description, "library", json_object_new_string(library->name));
     json_object_object_add(description, "version", json_object_new_string(library->version));
     json_object_object_add(description, "language", json_object_new_string("C"));
-    json_object_object_add(client, "protocols", list(library->protocols));
-    json_object_object_add(client, "features", list(library->features));
-    json_object_object_add(description, "client", client);
+    if (library->serve) {
+        json_object_object_add(description, "server", role(library->served, library->offered));
+    }
+    json_object_object_add(description, "client", role(library->protocols, library->features));
     emit(description);
 }
 
@@ -36,12 +44,14 @@ int main(int count, char **arguments) {
     if (count == 2 && strcmp(arguments[1], "describe") == 0) {
         describe(library);
     } else if (count == 4 && strcmp(arguments[1], "client") == 0 && strcmp(arguments[2], "--spec") == 0) {
-        struct spec spec = spec_read(arguments[3], library->protocols);
+        struct spec spec = spec_read(arguments[3], library->protocols, library->sets_quic);
         engine_run(&spec);
-    } else if (count >= 2 && strcmp(arguments[1], "server") == 0) {
+    } else if (count == 4 && library->serve && strcmp(arguments[1], "server") == 0 && strcmp(arguments[2], "--spec") == 0) {
+        library->serve(arguments[3]);
+    } else if (count >= 2 && !library->serve && strcmp(arguments[1], "server") == 0) {
         refuse("%s is a client only", library->endpoint);
     } else {
-        fprintf(stderr, "usage: %s describe | client --spec FILE\n", arguments[0]);
+        fprintf(stderr, "usage: %s describe | client --spec FILE%s\n", arguments[0], library->serve ? " | server --spec FILE" : "");
         return 2;
     }
     return 0;

@@ -11,7 +11,7 @@ const char *const ALPN[PROTOCOLS] = {[H1] = "http/1.1", [H2] = "h2", [H3] = "h3"
 
 static const uint64_t MOST = INT64_MAX;
 
-static struct address address(const char *text, uint16_t port) {
+struct address address_read(const char *text, uint16_t port) {
     struct address read = {.text = text};
     struct sockaddr_in *v4 = (struct sockaddr_in *)&read.socket;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&read.socket;
@@ -35,16 +35,18 @@ static void read_addresses(struct spec *s, struct fields *f) {
     size_t count = list ? json_object_array_length(list) : 0;
     s->address_count = count ? count : 1;
     s->addresses = allocate(s->address_count, sizeof *s->addresses);
-    s->addresses[0] = address(first, s->port);
+    s->addresses[0] = address_read(first, s->port);
     for (size_t i = 0; i < count; i++) {
         const char *text = json_object_get_string(json_object_array_get_idx(list, i));
-        s->addresses[i] = address(text ? text : "null", s->port);
+        s->addresses[i] = address_read(text ? text : "null", s->port);
     }
 }
 
-static void read_tls(struct spec *s, struct fields *f) {
+static void read_tls(struct spec *s, struct fields *f, bool sets_quic) {
     if (has(f, "resumption")) {
-        s->resumes = take_word(f, "resumption", (const char *[]){"none", "resume", NULL}) == 1;
+        int asked = take_word(f, "resumption", (const char *[]){"none", "resume", sets_quic ? "zero_rtt" : NULL, NULL});
+        s->resumes = asked >= 1;
+        s->early = asked == 2;
     }
     bool secure = ALPN[s->protocol];
     if (s->resumes && !secure) {
@@ -173,7 +175,31 @@ static int tcp_switch(struct spec *s, struct fields *f, const char *name) {
     return take_bool(f, name);
 }
 
-static void read_transport(struct spec *s, struct fields f) {
+static int64_t take_if(struct fields *f, const char *name, uint64_t least, uint64_t most) {
+    return has(f, name) ? (int64_t)take_count(f, name, least, most) : -1;
+}
+
+struct quic_settings quic_settings_take(struct fields *f) {
+    const uint64_t largest = (1ULL << 62) - 1;  // that QUIC can write, RFC 9000 section 16
+    const char *const known[] = {"cubic", "bbr", "reno", NULL};
+    return (struct quic_settings){
+        .congestion = has(f, "congestion") ? known[take_word(f, "congestion", known)] : NULL,
+        .stream_window = take_if(f, "stream_window", 1, largest),
+        .connection_window = take_if(f, "connection_window", 1, largest),
+        .max_udp_payload = take_if(f, "max_udp_payload", 1200, 65527),  // RFC 9000 section 14, RFC 768
+        .udp_send_buffer = take_if(f, "udp_send_buffer", 1, INT32_MAX),
+        .udp_receive_buffer = take_if(f, "udp_receive_buffer", 1, INT32_MAX),
+        .gso = has(f, "gso") ? take_bool(f, "gso") : -1,
+        .gro = has(f, "gro") ? take_bool(f, "gro") : -1,
+    };
+}
+
+static void read_transport(struct spec *s, struct fields f, bool sets_quic) {
+    if (s->protocol == H3 && sets_quic) {
+        s->quic = quic_settings_take(&f);
+        fields_end(&f);
+        return;
+    }
     if (s->protocol != H3 && has(&f, "congestion")) {
         const char *const known[] = {"cubic", "bbr", "reno", NULL};
         s->congestion = known[take_word(&f, "congestion", known)];
@@ -185,9 +211,10 @@ static void read_transport(struct spec *s, struct fields f) {
     fields_end(&f);  // the library has no setting for any other
 }
 
-struct spec spec_read(const char *path, const char *const *protocols) {
+struct spec spec_read(const char *path, const char *const *protocols, bool sets_quic) {
     struct fields f = fields_read(path);
     struct spec s = {.fast_open = -1, .no_delay = -1, .udp_send_buffer = -1, .udp_receive_buffer = -1};
+    s.quic = (struct quic_settings){NULL, -1, -1, -1, -1, -1, -1, -1};
     take_count(&f, "contract", CONTRACT_VERSION, CONTRACT_VERSION);
     const char *word = protocols[take_word(&f, "protocol", protocols)];
     while (strcmp(PROTOCOL_WORDS[s.protocol], word) != 0) {
@@ -196,7 +223,7 @@ struct spec spec_read(const char *path, const char *const *protocols) {
     s.port = (uint16_t)take_count(&f, "port", 1, UINT16_MAX);
     read_addresses(&s, &f);
     s.server_name = take_text(&f, "server_name");
-    read_tls(&s, &f);
+    read_tls(&s, &f, sets_quic);
     read_request(&s, take_fields(&f, "request"));
     read_connections(&s, take_fields(&f, "connections"));
     read_schedule(&s, take_fields(&f, "schedule"));
@@ -221,7 +248,7 @@ struct spec spec_read(const char *path, const char *const *protocols) {
         take_count(&f, "threads", 1, 1);
     }
     if (has(&f, "transport")) {
-        read_transport(&s, take_fields(&f, "transport"));
+        read_transport(&s, take_fields(&f, "transport"), sets_quic);
     }
     fields_end(&f);
     return s;

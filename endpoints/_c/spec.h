@@ -26,13 +26,20 @@ struct extent {
     int64_t duration;
 };
 
+// What QUIC can be told; negative, or NULL: it is left to the library.
+struct quic_settings {
+    const char *congestion;
+    int64_t stream_window, connection_window, max_udp_payload, udp_send_buffer, udp_receive_buffer;
+    int gso, gro;
+};
+
 struct spec {
     enum protocol protocol;
     struct address *addresses;
     uint64_t address_count;
     uint16_t port;
     const char *server_name, *trust_anchor, *key_log, *qlog_dir;
-    bool verify, resumes;
+    bool verify, resumes, early;
     const char *method, *path;
     uint64_t body_size;
     json_object *headers;  // pairs, or NULL
@@ -54,9 +61,16 @@ struct spec {
     const char *congestion;
     int fast_open, no_delay;
     int64_t udp_send_buffer, udp_receive_buffer;
+    struct quic_settings quic;
 };
 
-// Takes every field of a client's spec, or refuses it. `protocols` end with NULL.
-struct spec spec_read(const char *path, const char *const *protocols);
+// Takes every field of a client's spec, or refuses it. `protocols` end with NULL. Where the library has settings for QUIC
+// (`sets_quic`) they are in `quic`, UDP's buffers among them; otherwise all but the buffers are refused.
+struct spec spec_read(const char *path, const char *const *protocols, bool sets_quic);
+
+// Takes QUIC's settings of `transport`, all that are there.
+struct quic_settings quic_settings_take(struct fields *transport);
+// An address of a spec, as a socket wants it.
+struct address address_read(const char *text, uint16_t port);
 
 #endif

@@ -6,7 +6,7 @@ import choices
 import datagrams
 import life
 import sockets
-from site_spec import FLAG, HTTP2_WINDOWS, OF_TCP, OF_UDP
+from site_spec import CONTENT_TYPES, FLAG, HTTP2_WINDOWS, OF_TCP, OF_UDP
 
 MOST_WORKERS = 1000  # a little less than nginx's limit of processes, NGX_MAX_PROCESSES
 
@@ -31,6 +31,7 @@ http {{
     access_log off;
     log_not_found off;
     default_type application/octet-stream;
+    {types}
     gzip off;
     sendfile {sendfile};
     tcp_nopush on;
@@ -115,9 +116,14 @@ def configuration(site, workers, protocol_lines, listen):
         user="user root;" if os.geteuid() == 0 else "",
         # With it, nginx turns TCP_NODELAY off on HTTP/2 in clear text, and answers wait for acknowledgements.
         sendfile=on(site.protocol != "h2c"),
+        types=types() if site.has_pages else "",
         workers=workers, connections=choices.CONNECTIONS, no_delay=on(site.no_delay), idle=choices.IDLE_S,
         requests=choices.REQUESTS_PER_CONNECTION, protocol=" ".join(f"{line};" for line in protocol_lines), listen=listen,
         tls=tls if site.is_secure else "")
+
+
+def types():
+    return f"types {{ {' '.join(f'{kind} {ending};' for ending, kind in CONTENT_TYPES.items())} }}"
 
 
 def http2_lines(site):

@@ -23,10 +23,10 @@ NAME = os.path.basename(os.path.dirname(os.path.abspath(sys.argv[0])))
 class Program:
     """A web server: how its program is called and asked for its version, and what it can honour of a spec."""
 
-    def __init__(self, library, program, honours, version, ask=("-v",), language="C"):
-        """`version`: the pattern of the version in the answer. `honours`: see site_spec."""
+    def __init__(self, library, program, honours, version, ask=("-v",), language="C", features=site_spec.FEATURES):
+        """`version`: the pattern of the version in the answer. `honours`, `features`: see site_spec."""
         self.library, self.program, self.honours = library, program, honours
-        self.version, self.ask, self.language = version, ask, language
+        self.version, self.ask, self.language, self.features = version, ask, language, features
 
     def path(self):
         if (path := shutil.which(self.program, path=PATH)) is None:
@@ -45,7 +45,7 @@ class Program:
             "library": self.library,
             "version": version[1],
             "language": self.language,
-            "server": {"protocols": list(self.honours), "features": site_spec.FEATURES},
+            "server": {"protocols": list(self.honours), "features": self.features},
         }
 
 
@@ -69,7 +69,7 @@ def main(program, run):
 
 
 def serve(program, run, spec):
-    site = site_spec.Site(contract.read_spec(spec), program.honours)
+    site = site_spec.Site(contract.read_spec(spec), program.honours, program.features)
     # Beside the spec: what is left behind when this process is killed goes with the rest of the run.
     beside = os.path.dirname(os.path.abspath(spec))
     with tempfile.TemporaryDirectory(prefix=f"{NAME}-", dir=beside) as folder:

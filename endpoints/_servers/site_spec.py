@@ -6,7 +6,12 @@ from contract import Failure, Fields, Unsupported
 
 # What each protocol needs: its ALPN, or nothing where it has no TLS.
 ALPN = {"h1c": None, "h1": "http/1.1", "h2c": None, "h2": "h2", "h3": "h3"}
-FEATURES = ["files"]  # what a web server does by itself; the others would measure a module or a script
+# What a web server does by itself; the others would measure a module or a script.
+FILES, PAGES = "files", "pages"
+FEATURES = [FILES, PAGES]
+
+# Of a page's files, by their endings: the contract's table.
+CONTENT_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "jpg": "image/jpeg", "woff2": "font/woff2"}
 
 LARGEST_WINDOW = 2**31 - 1  # bytes in HTTP/2, RFC 9113, section 6.9.1
 LARGEST_BUFFER = 2**31 - 1  # bytes, an int of setsockopt(2)
@@ -31,17 +36,19 @@ HTTP2_WINDOWS = {"stream_window": range(1, LARGEST_WINDOW + 1), "connection_wind
 
 
 class Site:
-    def __init__(self, spec, honours):
-        """`honours`: the table."""
+    def __init__(self, spec, honours, features=FEATURES):
+        """`honours`: the table. `features`: those that the server has."""
         drop_nulls(spec)
         self.protocol = spec.choose("protocol", list(honours))
         self.honours = honours[self.protocol]
         self.address = parse_address(spec.take("address"))
         self.port = spec.count("port", least=0)
         self.server_name = spec.take("server_name")
-        for feature in spec.take("features"):
-            if feature not in FEATURES:
-                raise Unsupported(f"features: `{feature}`; supported: {', '.join(FEATURES)}")
+        asked = spec.take("features")
+        for feature in asked:
+            if feature not in features:
+                raise Unsupported(f"features: `{feature}`; supported: {', '.join(features)}")
+        self.has_pages = PAGES in asked
         self.document_root = spec.take("document_root", None)
         self.threads = self.honour(spec, "threads")
         self.qlog_dir = self.honour(spec, "qlog_dir")

@@ -7,7 +7,7 @@ import life
 import program
 import sockets
 from contract import Failure
-from site_spec import ANYTHING, HTTP2_WINDOWS, OF_TCP
+from site_spec import ANYTHING, CONTENT_TYPES, HTTP2_WINDOWS, OF_TCP
 
 MODULES = "/usr/lib/apache2/modules"  # of the Debian package
 
@@ -45,6 +45,7 @@ DocumentRoot documents
     Require all granted
     ForceType application/octet-stream
 </Directory>
+{types}
 # A path that leads outside is as good as not there.
 ErrorDocument 400 /wirelab-not-there
 Alias /wirelab-not-there not-there.asis
@@ -88,6 +89,9 @@ SSLOpenSSLConfCmd Groups {group}
 """
 
 NO_TICKETS = "SSLSessionTickets off\nSSLOpenSSLConfCmd NumTickets 0"
+
+TYPES = "\n".join(
+    f"<FilesMatch \"\\.{ending}$\">\n    ForceType {kind}\n</FilesMatch>" for ending, kind in CONTENT_TYPES.items())
 
 NOT_THERE = "Status: 404 Not Found\nContent-Type: text/plain\n\n"
 
@@ -137,7 +141,7 @@ def configuration(site, port):
     return CONFIGURATION.format(
         modules="\n".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in modules),
         user="User www-data\nGroup www-data" if os.geteuid() == 0 else "", listen=f"{sockets.host(site)}:{port}",
-        backlog=choices.BACKLOG, protocol=PROTOCOLS[site.protocol], threads=threads, idle=choices.IDLE_S,
+        types=TYPES if site.has_pages else "", backlog=choices.BACKLOG, protocol=PROTOCOLS[site.protocol], threads=threads, idle=choices.IDLE_S,
         tls=tls if site.is_secure else "", http2=http2(site) if site.is_http2 else "")
 
 

@@ -1,8 +1,9 @@
-"""Envoy as an endpoint of wirelab: files over HTTP/1.1, HTTP/2 and HTTP/3, as direct responses. See README.md."""
+"""Envoy as an endpoint of wirelab: files over HTTP/1.1, HTTP/2 and HTTP/3, as direct responses, and a sidecar. See README.md."""
 
 import json
 import os
 import socket
+import sys
 
 import choices
 import configuration
@@ -10,8 +11,10 @@ import datagrams
 import documents
 import life
 import program
+import sidecar
+import sidecar_spec
 import sockets
-from site_spec import ANYTHING, FLAG, LARGEST_WINDOW, OF_TCP, OF_UDP
+from site_spec import ANYTHING, FILES, FLAG, LARGEST_WINDOW, OF_TCP, OF_UDP
 
 MOST_THREADS = 1024
 TICKET_KEY = 80  # bytes
@@ -24,7 +27,16 @@ WINDOWS = {"stream_window": range(65_535, LARGEST_WINDOW + 1), "connection_windo
 QUIC = {**ALL, **OF_UDP, "gso": FLAG, "gro": FLAG, "early_data": FLAG}
 HONOURS = {"h1c": CLEAR, "h1": SECURE, "h2c": {**CLEAR, **WINDOWS}, "h2": {**SECURE, **WINDOWS}, "h3": QUIC}
 
-ENVOY = program.Program("Envoy and its direct responses", "envoy", HONOURS, r"/([\d.]+)/", ask=["--version"], language="C++")
+OF_SIDECARS = {"h1c": CLEAR, "h2c": {**CLEAR, **WINDOWS}, "grpcc": {**CLEAR, **WINDOWS}}
+
+
+class Envoy(program.Program):
+    def describe(self):
+        return {**super().describe(), "sidecar": {"protocols": sidecar_spec.PROTOCOLS, "features": []}}
+
+
+ENVOY = Envoy("Envoy and its direct responses", "envoy", HONOURS, r"/([\d.]+)/", ask=["--version"], language="C++",
+              features=[FILES])
 
 
 def run(site, path, folder):
@@ -52,4 +64,7 @@ def run(site, path, folder):
 
 
 if __name__ == "__main__":
-    program.main(ENVOY, run)
+    if "sidecar" in sys.argv[1:]:
+        sidecar.main(ENVOY, OF_SIDECARS)
+    else:
+        program.main(ENVOY, run)

@@ -15,7 +15,7 @@ func main() {
 		Library:   "net/http",
 		Version:   runtime.Version(),
 		Protocols: []string{"h1c", "h1", "h2c", "h2"},
-		Features:  []string{"files", "echo", "bytes", "delay", "heron"},
+		Features:  []string{"files", "pages", "echo", "bytes", "delay", "heron"},
 		Serve:     func(spec *contract.ServerSpec) (role.Server, error) { return newServer(spec) },
 		Drive:     func(spec *contract.ClientSpec) (load.Driver, error) { return newDriver(spec) },
 	})

@@ -13,7 +13,7 @@ func main() {
 		Library:   "quic-go",
 		Version:   role.ModuleVersion("github.com/quic-go/quic-go"),
 		Protocols: []string{"h3", "quic"},
-		Features:  []string{"files", "echo", "bytes", "delay", "heron"},
+		Features:  []string{"files", "pages", "echo", "bytes", "delay", "heron"},
 		Serve:     func(spec *contract.ServerSpec) (role.Server, error) { return newServer(spec) },
 		Drive:     func(spec *contract.ClientSpec) (load.Driver, error) { return newDriver(spec) },
 	})

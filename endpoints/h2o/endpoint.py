@@ -8,7 +8,7 @@ import life
 import openssl
 import program
 import sockets
-from site_spec import OF_TCP
+from site_spec import CONTENT_TYPES, OF_TCP
 
 MOST_THREADS = 1024
 
@@ -58,6 +58,7 @@ def configuration(site, port):
         "ssl-session-resumption": {"mode": "cache" if site.resumption else "off"},
         **({"user": "root"} if os.geteuid() == 0 else {}),  # another user could not read what belongs to root
         "listen": listen,
+        **({"file.mime.settypes": {kind: [f".{ending}"] for ending, kind in CONTENT_TYPES.items()}} if site.has_pages else {}),
         "hosts": {"default": {"paths": {"/": {"file.dir": "documents"}}}},
     }
 

@@ -10,7 +10,7 @@ import life
 import openssl
 import program
 import sockets
-from site_spec import FLAG, LARGEST_WINDOW, OF_TCP
+from site_spec import FILES, FLAG, LARGEST_WINDOW, OF_TCP
 
 MOST_THREADS = 64  # in one group of threads
 
@@ -24,7 +24,8 @@ HTTP2 = {**HTTP1, "stream_window": range(1, LARGEST_WINDOW + 1), "connection_win
 QUIC = {**ALL, "congestion": list(ALGORITHMS), "gso": [False], "gro": [False]}
 HONOURS = {"h1c": HTTP1, "h1": {**HTTP1, "early_data": FLAG}, "h2c": HTTP2, "h2": {**HTTP2, "early_data": FLAG}, "h3": QUIC}
 
-HAPROXY = program.Program("HAProxy and its cache", "haproxy", HONOURS, r"version ([\d.]+)")
+# Its cache was filled without types.
+HAPROXY = program.Program("HAProxy and its cache", "haproxy", HONOURS, r"version ([\d.]+)", features=[FILES])
 
 CONFIGURATION = """\
 global

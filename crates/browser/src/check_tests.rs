@@ -16,6 +16,7 @@ fn page() -> Page {
         requests: None,
         viewport: Viewport::DEFAULT,
         timeout: Duration::from_secs(30),
+        film: false,
     }
 }
 
@@ -37,7 +38,7 @@ fn seen(resources: Vec<Resource>) -> Observed {
     };
     let entries = resources.iter().map(entry).collect();
     let timeline = Some(Timeline { entries, ..Timeline::default() });
-    Observed { resources, timeline, refused: None, loaded: true }
+    Observed { resources, timeline, refused: None, loaded: true, frames: Vec::new() }
 }
 
 #[track_caller]

@@ -12,6 +12,7 @@ mod browser;
 mod check;
 mod chromium;
 pub mod endpoint;
+pub mod film;
 mod firefox;
 pub mod har;
 mod load;

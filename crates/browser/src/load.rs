@@ -7,6 +7,7 @@ use wirelab_model::metric::Values;
 use wirelab_model::outcome::Outcome;
 
 use crate::check;
+use crate::film::{self, Frame};
 use crate::metrics;
 use crate::page::{Page, Setup};
 use crate::resource::Resource;
@@ -23,6 +24,8 @@ pub(crate) struct Observed {
     pub refused: Option<String>,
     /// Whether `load` fired before the deadline.
     pub loaded: bool,
+    /// Pictures of the window, where the load was filmed.
+    pub frames: Vec<Frame>,
 }
 
 /// One load.
@@ -47,6 +50,9 @@ pub struct Load {
     /// The page's own timeline.
     #[serde(skip)]
     pub timeline: Option<Timeline>,
+    /// Pictures of the window, where the load was filmed; times count from the start of the navigation.
+    #[serde(skip)]
+    pub frames: Vec<Frame>,
 }
 
 /// What a page uses of a host.
@@ -81,6 +87,7 @@ impl Load {
             values,
             resources,
             zero,
+            frames: film::since_navigation(seen.frames, seen.timeline.as_ref()),
             timeline: seen.timeline,
         }
     }
@@ -97,6 +104,7 @@ impl Load {
             resources: Vec::new(),
             zero: 0.0,
             timeline: None,
+            frames: Vec::new(),
         }
     }
 }

@@ -183,7 +183,7 @@ mod tests {
 
     fn load(resources: Vec<Resource>) -> Observed {
         let timeline = Timeline { loaded: 900.5, response: 100.0, final_response: 400.0, ..Timeline::default() };
-        Observed { resources, timeline: Some(timeline), refused: None, loaded: true }
+        Observed { resources, timeline: Some(timeline), refused: None, loaded: true, frames: Vec::new() }
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Page {
     pub viewport: Viewport,
     /// The deadline of the load.
     pub timeout: Duration,
+    /// Whether pictures of the window are taken meanwhile. It takes the browser's time, so such a load says nothing of its length.
+    pub film: bool,
 }
 
 /// The size of a window's content, in CSS pixels.

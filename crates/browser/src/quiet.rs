@@ -39,6 +39,16 @@ impl Quiet {
         self.last = Instant::now();
     }
 
+    /// When waiting ends whatever happens.
+    pub const fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Whether the load is over, once every event that came is taken in.
+    pub fn is_over(&self) -> bool {
+        Instant::now() >= self.until()
+    }
+
     /// Until when to wait for another event; if none comes, the load is over.
     pub fn until(&self) -> Instant {
         if self.loaded && self.open.is_empty() { (self.last + QUIET).min(self.deadline) } else { self.deadline }

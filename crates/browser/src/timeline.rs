@@ -26,6 +26,7 @@ pub(crate) const READ: &str = "(() => {
   const largest = globalThis[Symbol.for('wirelab')];
   const entries = [navigation, ...performance.getEntriesByType('resource')];
   return JSON.stringify({
+    origin: performance.timeOrigin,
     content_loaded: navigation.domContentLoadedEventStart,
     loaded: navigation.loadEventStart,
     request: navigation.requestStart,
@@ -37,9 +38,11 @@ pub(crate) const READ: &str = "(() => {
   });
 })()";
 
-/// The timeline of a page. Times are milliseconds since the start of the navigation; 0 where something did not happen.
+/// The timeline of a page. Times but the first are milliseconds since the start of the navigation; 0 where something did not happen.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Timeline {
+    /// The start of the navigation, in milliseconds of the Unix epoch.
+    pub origin: f64,
     /// `DOMContentLoaded` fires.
     pub content_loaded: f64,
     /// `load` fires.

@@ -1,5 +1,6 @@
 //! Every command and flag, documented where it is declared: `--help`, the man pages and the completions come from here.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -82,6 +83,8 @@ pub enum Command {
   wirelab run my-study.toml --set payload='1 KiB,1 MiB' --set workers=4
   wirelab run quick --lab netns --keep pcap     captures/ in the run folder, for Wireshark
   wirelab run quick --lab netns --observe strace   system calls by strace, and no times
+  wirelab run grpc-balancing --metrics 127.0.0.1:9464
+                                                watched by Prometheus and Grafana (docs/metrics.md)
   wirelab run cloud-quic --plan                 show the cells and the expected time, run nothing
 
 Ctrl-C ends the run after the trial in flight is cleaned up; `wirelab resume` goes on with it.")]
@@ -101,9 +104,13 @@ pub struct RunArgs {
     #[arg(long, value_name = "OBSERVER", value_delimiter = ',')]
     pub observe: Vec<String>,
 
-    /// What else to keep of each trial: packets (pcapng that Wireshark decrypts), qlog; makes trials slower
+    /// What else to keep of each trial: packets (pcapng that Wireshark decrypts) and qlog, which make trials slower; HAR of pages
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub keep: Vec<Keep>,
+    /// Show the run to Prometheus while it goes on: requests, response times and connections of each server and client, and the
+    /// actions of a timeline, at http://ADDRESS:PORT/metrics
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<SocketAddr>,
     /// Where run folders are made
     #[arg(long, value_name = "DIR", default_value = "wirelab-runs")]
     pub out: PathBuf,
@@ -124,6 +131,8 @@ pub enum Keep {
     Pcap,
     /// What QUIC libraries log of themselves
     Qlog,
+    /// Every load of a page, as HTTP Archive (HAR 1.2)
+    Har,
 }
 
 /// Arguments of `resume`.
@@ -425,6 +434,7 @@ pub struct ProbeArgs {
   wirelab page https://example.org/             HTTP/1.1, HTTP/2 and HTTP/3 in every browser that is installed
   wirelab page --browsers firefox --protocols h2,h3 --loads 10 URL URL
   wirelab page https://localhost:8443/index.html --ca ca.pem --har loads.har
+  wirelab page https://localhost:8443/index.html --filmstrip films    pictures, and the Speed Index
 
 Every load is cold, and counts only if every resource came over the protocol that was forced. Without
 --i-may-load-these-hosts a host gets at most 30 loads, one at a time, with 5 s between them.
@@ -457,6 +467,10 @@ pub struct PageArgs {
     /// Write every load to this file, as an HTTP Archive (HAR 1.2)
     #[arg(long, value_name = "FILE")]
     pub har: Option<PathBuf>,
+    /// Film one more load of each page in each browser over each version: pictures and a page of filmstrips go to this new folder, and the
+    /// Speed Index to the result. The loads that are measured are not filmed
+    #[arg(long, value_name = "DIR")]
+    pub filmstrip: Option<PathBuf>,
     /// Lift the limits: you may send load to these hosts
     #[arg(long)]
     pub i_may_load_these_hosts: bool,
@@ -522,6 +536,7 @@ pub enum StudiesCommand {
   wirelab endpoints install go-quic-go          build one, in the user's cache folder
   wirelab endpoints install --set core          those that are quickly installed
   wirelab endpoints check builtin               run the contract suite on one
+  wirelab endpoints check go-quic-go --only 'client h3: a deadline'
   wirelab endpoints check --all
   wirelab endpoints remove go-quic-go
 
@@ -558,6 +573,9 @@ pub enum EndpointsCommand {
     Check {
         #[command(flatten)]
         chosen: Chosen,
+        /// Try only the cases whose line has these words, as in "client h3"; the list keeps the last whole check
+        #[arg(long, value_name = "WORDS")]
+        only: Option<String>,
     },
     /// Remove what was installed, all versions of it
     Remove {

@@ -30,7 +30,7 @@ fn honest(endpoint: &Endpoint) -> Result<Description, LabError> {
 }
 
 fn imagined(endpoint: &Endpoint) -> Description {
-    let role = || Some(endpoint::Role { protocols: Protocol::ALL.into(), features: Vec::new() });
+    let role = || Some(endpoint::Role { protocols: Protocol::ALL.into(), features: Vec::new(), exposition: false });
     Description {
         contract: CONTRACT_VERSION,
         name: endpoint.name.clone(),
@@ -39,5 +39,6 @@ fn imagined(endpoint: &Endpoint) -> Description {
         language: String::new(),
         server: role(),
         client: role(),
+        sidecar: None,
     }
 }

@@ -29,6 +29,7 @@ impl Bar {
             Phase::Preparing => "making certificates and documents".to_owned(),
             Phase::Probing => "checking that the endpoints keep the contract".to_owned(),
             Phase::Links => "measuring what the links do".to_owned(),
+            Phase::Showing => "waiting for Prometheus to see the last numbers, a minute at most".to_owned(),
             Phase::Measuring => {
                 let left =
                     progress.remaining.map_or_else(String::new, |left| format!("at most {} left, ", clock(left)));

@@ -168,6 +168,7 @@ impl Target {
             results: PathBuf::new(),
             qlog_dir: None,
             threads: Some(1),
+            exposition: None,
             transport: Transport::default(),
         }
     }

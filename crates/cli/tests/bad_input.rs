@@ -47,6 +47,11 @@ fn a_study_file_that_is_not_there_is_named() {
 }
 
 #[test]
+fn a_case_of_the_contract_suite_that_nobody_has_is_answered_with_how_they_read() {
+    check(&["endpoints", "check", "builtin", "--only", "client h4"], &["client h4", "client h3: the warm-up"]);
+}
+
+#[test]
 fn a_misspelt_lab_preset_and_level_are_answered_with_the_nearest_ones() {
     check(&["run", "quick", "--lab", "lopback"], &["lopback", "loopback"]);
     check(&["run", "cloud-quic", "--preset", "smok"], &["smok", "smoke"]);

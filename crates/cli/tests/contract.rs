@@ -28,6 +28,14 @@ fn the_built_in_endpoint_keeps_the_contract() {
 }
 
 #[test]
+fn a_single_case_can_be_tried() {
+    let (scratch, builtin) = (tempfile::tempdir().expect("a temporary folder"), endpoints::builtin(&program()));
+    let report =
+        wirelab_suite::check_only(&builtin, &builtin, scratch.path(), "server tcp: a port in use", &mut |_| {});
+    assert_eq!((report.passed(), report.cases.len()), (2, 2), "the description and that one: {report:#?}");
+}
+
+#[test]
 fn the_template_keeps_the_contract() {
     if is_there("python3", "--version") {
         assert_keeps_the_contract(&endpoint("_template"));

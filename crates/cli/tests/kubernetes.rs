@@ -41,6 +41,7 @@ beside = { placement = "same-zone" }
 far = { placement = "other-zone" }
 service = { placement = "other-zone", servers = "near + far", address = "service" }
 by-name = { placement = "multi-az", servers = "near + far", address = "headless" }
+port = { placement = "other-zone", servers = "near + far", address = "node-port" }
 
 [compare]
 factor = "protocol"
@@ -58,10 +59,14 @@ fn studies_run_in_pods_whatever_becomes_of_these_and_leave_nothing() {
     let Some(cluster) = Cluster::up("3", &proxy, &image()) else { return };
     every_protocol_runs_near_and_far_through_a_service_and_by_name();
     the_rights_that_are_printed_are_enough(&cluster);
+    servers_come_and_go_as_a_timeline_says();
     what_is_missing_is_named_and_nothing_is_left(&cluster);
     what_a_killed_run_leaves_is_found_and_removed_and_a_living_one_is_not_touched();
     an_endpoint_that_is_killed_is_to_blame_and_a_pod_that_is_evicted_is_not(&cluster);
+    a_server_that_uses_more_memory_than_its_pod_may_is_to_blame();
+    a_quota_that_is_exceeded_is_named_and_its_end_is_noticed(&cluster);
     an_api_server_that_crashes_costs_the_trial_in_flight(&cluster);
+    a_node_that_crashes_costs_its_trials_and_is_used_again(&cluster);
 }
 
 /// A folder with the study.
@@ -74,7 +79,7 @@ fn folder() -> TempDir {
 /// The same with trials that last long enough for something to happen to them.
 fn folder_with_long_trials() -> TempDir {
     let folder = tempdir().unwrap();
-    let study = STUDY.replace("requests = 12", "duration = \"2 s\"").replace("min = 1\nmax = 1", "min = 4\nmax = 4");
+    let study = STUDY.replace("requests = 12", "duration = \"2 s\"").replace("min = 1\nmax = 1", "min = 30\nmax = 30");
     fs::write(folder.path().join("study.toml"), study).unwrap();
     folder
 }
@@ -124,7 +129,7 @@ fn every_protocol_runs_near_and_far_through_a_service_and_by_name() {
         };
         assert_eq!(client["node"] == server["node"], same_node, "{scenario}: {trial}");
         assert_eq!(client["zone"] == server["zone"], same_zone, "{scenario}: {trial}");
-        if scenario == "service" || scenario == "by-name" {
+        if ["service", "by-name", "port"].contains(&scenario) {
             assert_ne!(client["zone"], server["zone_1"], "{trial}");
         }
         for metric in ["response_median", "life_cpu_client_user", "life_memory_server"] {
@@ -135,7 +140,7 @@ fn every_protocol_runs_near_and_far_through_a_service_and_by_name() {
         }
         seen.insert((cell["levels"]["protocol"].to_string(), scenario.to_owned()));
     }
-    assert_eq!(seen.len(), 15);
+    assert_eq!(seen.len(), 18);
     nothing_stays(folder.path());
 }
 
@@ -200,7 +205,12 @@ fn what_is_missing_is_named_and_nothing_is_left(cluster: &Cluster) {
 
 /// A run of long trials in the background, which has begun to measure.
 fn begun(folder: &Path) -> Child {
-    let args = ["run", "study.toml", "--quiet", "--set", "scenario=near", "--set", "protocol=h1,h3"];
+    begun_in(folder, "near")
+}
+
+fn begun_in(folder: &Path, scenario: &str) -> Child {
+    let scenario = format!("scenario={scenario}");
+    let args = ["run", "study.toml", "--quiet", "--set", &scenario, "--set", "protocol=h1,h3"];
     let mut command = on_cluster(folder, &args);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     eventually("a trial", || !ended(folder).is_empty());
@@ -296,6 +306,184 @@ fn an_api_server_that_crashes_costs_the_trial_in_flight(cluster: &Cluster) {
     interrupt(&mut child);
     let failed: Vec<_> = ended(folder.path()).into_iter().filter(|trial| trial["outcome"] != "ok").collect();
     assert!(failed.len() < 2 && failed.iter().all(|trial| trial["blame"] == "lab"), "{failed:?}");
+    nothing_stays(folder.path());
+}
+
+/// Five variants of finding servers that come and go, in a window that leaves name servers the time to forget.
+const COMING_AND_GOING: &str = r#"
+name = "coming-and-going"
+title = "Coming and going"
+question = "Who gets what?"
+lab = "kubernetes"
+
+[workload]
+exchange = "heron"
+network = "overlay"
+congestion = "reno"
+placement = "lan"
+servers = "2 far"
+pause = "5 ms"
+duration = "10 s"
+
+[factors.variant]
+rest = { protocol = "h1c", address = "service", connections = "per-request" }
+standard = { protocol = "grpcc", address = "service" }
+port = { protocol = "grpcc", address = "node-port" }
+headless = { protocol = "grpcc", address = "headless", connections = 6 }
+again = { protocol = "grpcc", address = "headless", connections = 6, max_connection_age = "200 ms", resolve_again = true }
+
+[timeline]
+actions = [
+    { name = "T2", at = "20 %", servers = "3 far" },
+    { name = "T3", at = "80 %", restart = "clients" },
+    { name = "T4", at = "90 %", clients = 4 },
+]
+
+[timeline.windows]
+T1-T2 = { to = "T2" }
+T2-T3 = { from = "T2", to = "T3" }
+T3-T4 = { from = "T3", to = "T4" }
+
+[compare]
+factor = "variant"
+baseline = "rest"
+
+[blocks]
+min = 1
+max = 1
+"#;
+
+fn servers_come_and_go_as_a_timeline_says() {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("study.toml"), COMING_AND_GOING).unwrap();
+    said(on_cluster(folder.path(), &["run", "study.toml", "--quiet"]).output().unwrap()).with_status(0);
+    for (cell, trial) in all_trials(folder.path()) {
+        if was_busy(&cell, &trial) {
+            continue;
+        }
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+        let of = |metric: &str| trial["values"][metric].as_f64().unwrap_or_else(|| panic!("{metric}: {trial}"));
+        match cell["levels"]["variant"].as_str().unwrap() {
+            "rest" => assert!(of("server_newest@T2-T3") > 0.1 && of("server_smallest@T1-T2") > 0.1, "{trial}"),
+            "headless" => {
+                assert!(of("server_smallest@T1-T2") > 0.4 && of("server_smallest@T3-T4") > 0.2, "{trial}");
+                assert_eq!(of("server_newest@T2-T3"), 0.0, "{trial}");
+            }
+            // The name server forgets after five seconds what it said before T2.
+            "again" => assert!(of("server_newest@T3-T4") > 0.1, "{trial}"),
+            // A kept connection stays where it is.
+            _ => assert_eq!((of("server_largest@T1-T2"), of("server_largest@T2-T3")), (1.0, 1.0), "{trial}"),
+        }
+        let actions = trial["timeline"]["actions"].as_array().unwrap();
+        // No network of a cluster changes at once.
+        assert!(actions.len() == 3 && actions[0]["took_ns"].as_u64().unwrap() > 1_000_000, "{trial}");
+        assert_eq!(trial["timeline"]["clients"].as_array().unwrap().len(), 5);
+        assert!(trial["client"]["node"].is_string() && trial["client"]["node_1"].is_null(), "one pod: {trial}");
+        assert!(trial["server"]["node_2"].is_string(), "{trial}");
+    }
+    nothing_stays(folder.path());
+
+    let folder = tempdir().unwrap();
+    let study = COMING_AND_GOING
+        .replace(r#"name = "T3", at = "80 %", restart = "clients""#, r#"name = "T3", at = "50 %", servers = "2 far""#)
+        .replace(r#"name = "T4", at = "90 %", clients = 4"#, r#"name = "T4", at = "75 %", kill = 0"#);
+    fs::write(folder.path().join("study.toml"), study).unwrap();
+    let args = ["run", "study.toml", "--set", "variant=rest,standard", "--quiet"];
+    said(on_cluster(folder.path(), &args).output().unwrap()).with_status(0);
+    for (cell, trial) in all_trials(folder.path()) {
+        if was_busy(&cell, &trial) {
+            continue;
+        }
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+        let servers = trial["timeline"]["servers"].as_array().unwrap();
+        let left = |server: &Value| server["until_ns"].is_u64();
+        // The newest one was stopped, the oldest one killed.
+        assert_eq!(servers.iter().map(left).collect::<Vec<_>>(), [true, false, true], "{trial}");
+        let last = trial["timeline"]["answered"].as_array().unwrap().last().unwrap();
+        assert!(last["requests"][1].as_u64().unwrap() > 50, "the one that stayed went on: {trial}");
+    }
+    nothing_stays(folder.path());
+}
+
+/// Whether an action was late because other work had the processors, which says nothing of wirelab.
+fn was_busy(cell: &Value, trial: &Value) -> bool {
+    let busy = trial["reason"].as_str().is_some_and(|reason| reason.contains("the machine was too busy"));
+    if busy {
+        eprintln!("NOT tested: {}: {}", cell["levels"], trial["reason"]);
+    }
+    busy
+}
+
+fn a_server_that_uses_more_memory_than_its_pod_may_is_to_blame() {
+    let folder = folder();
+    // Servers keep their documents in memory, of which pods have 512 MiB.
+    let sets = ["--set", "payload=520 MiB", "--set", "protocol=h1", "--set", "scenario=near", "--set", "requests=1"];
+    let args = [&["run", "study.toml", "--quiet"], &sets[..]].concat();
+    said(on_cluster(folder.path(), &args).output().unwrap()).with_status(1);
+    let failed = ended(folder.path());
+    assert!(!failed.is_empty());
+    for trial in failed {
+        assert_eq!((&trial["outcome"], &trial["blame"]), (&"failed".into(), &"server".into()), "{trial}");
+        let reason = trial["reason"].as_str().unwrap();
+        // Where the whole pod is killed the cluster says so, otherwise the agent that started the server.
+        assert!(reason.contains("more memory than"), "{trial}");
+    }
+    nothing_stays(folder.path());
+}
+
+fn a_quota_that_is_exceeded_is_named_and_its_end_is_noticed(cluster: &Cluster) {
+    let folder = folder_with_long_trials();
+    let mut child = begun(folder.path());
+    let namespace = namespace_of_the_run(cluster);
+    let within = ["--namespace", namespace.as_str()];
+    cluster.kubectl(&[&["create", "quota", "few", "--hard", "pods=1"], &within[..]].concat());
+    let counted = ["wait", "quota/few", "--for=jsonpath={.status.hard.pods}=1", "--timeout", "60s"];
+    cluster.kubectl(&[&counted[..], &within].concat());
+    evict(cluster, "near-0");
+    let refused = || {
+        let trials = ended(folder.path());
+        let reasons =
+            trials.iter().filter_map(|trial| Some((trial["blame"].clone(), trial["reason"].as_str()?.to_owned())));
+        reasons.into_iter().find(|(_, reason)| reason.contains("exceeded quota"))
+    };
+    eventually("a trial for which there is no pod", || refused().is_some());
+    let (blame, reason) = refused().unwrap();
+    assert!(blame == "lab" && reason.contains("raise the quota"), "{reason}");
+    let before = ended(folder.path()).len();
+    cluster.kubectl(&[&["delete", "quota", "few"], &within[..]].concat());
+    eventually("a trial that succeeds afterwards", || {
+        ended(folder.path()).iter().skip(before).any(|trial| trial["outcome"] == "ok")
+    });
+    interrupt(&mut child);
+    nothing_stays(folder.path());
+}
+
+/// The namespace of the only run.
+fn namespace_of_the_run(cluster: &Cluster) -> String {
+    let selector = "app.kubernetes.io/managed-by=wirelab";
+    let all = cluster.list("namespaces", selector);
+    let alive: Vec<_> = all.iter().filter(|one| one["metadata"]["deletionTimestamp"].is_null()).collect();
+    assert_eq!(alive.len(), 1, "{all:?}");
+    alive[0]["metadata"]["name"].as_str().unwrap().to_owned()
+}
+
+fn a_node_that_crashes_costs_its_trials_and_is_used_again(cluster: &Cluster) {
+    let folder = folder_with_long_trials();
+    let mut child = begun_in(folder.path(), "far");
+    let namespace = namespace_of_the_run(cluster);
+    let node = ["get", "pod", "other-0", "--output", "jsonpath={.spec.nodeName}", "--namespace", namespace.as_str()];
+    let node = cluster.kubectl(&node);
+    cluster.kill(&node);
+    let is_bad = |trial: &Value| trial["outcome"] != "ok";
+    eventually("a trial that fails", || ended(folder.path()).iter().any(is_bad));
+    cluster.start(&node);
+    eventually("a trial that succeeds afterwards", || {
+        ended(folder.path()).iter().skip_while(|trial| !is_bad(trial)).any(|trial| !is_bad(trial))
+    });
+    let failed = ended(folder.path()).into_iter().find(is_bad).unwrap();
+    let reason = failed["reason"].as_str().unwrap();
+    assert!(failed["blame"] == "lab" && reason.contains(&format!("the pod other-0 on {node}")), "{failed}");
+    interrupt(&mut child);
     nothing_stays(folder.path());
 }
 

@@ -1,5 +1,7 @@
 //! `wirelab page`: pages of built-in servers in the browsers that are installed here.
 
+#[path = "support/har.rs"]
+mod har;
 #[path = "support/pages.rs"]
 mod pages;
 #[path = "support/servers.rs"]
@@ -157,6 +159,7 @@ fn check_versions(browser: &str) {
             onload["min"].as_f64() <= onload["median"].as_f64() && onload["median"].as_f64() <= onload["max"].as_f64()
         );
     }
+    har::assert_is_valid(&place.path("loads.har"));
     let archive: Value = serde_json::from_str(&fs::read_to_string(place.path("loads.har")).unwrap()).unwrap();
     assert_eq!(archive["log"]["pages"].as_array().unwrap().len(), 4);
     assert_eq!(archive["log"]["entries"].as_array().unwrap().len(), 4 * REQUESTS as usize);
@@ -214,18 +217,19 @@ fn pages_that_never_load_miss_something_or_lead_elsewhere_say_so() {
         let once = ["--browsers", browser, "--protocols", "h2", "--loads", "1"];
         let load = |path: &str, more: &[&str]| page(&place, server.port, path, &[&once[..], more].concat());
 
-        let endless = load("endless.html", &["--json", "--timeout", "3 s"]).with_status(1);
+        let endless = load("endless.html", &["--json", "--timeout", "3 s", "--har", "endless.har"]).with_status(1);
         assert_blamed(&only_load(&endless), "server", &["timed out", "3s", "/delay/600000000"]);
-        let gap = only_load(&load("gap.html", &["--json"]).with_status(0));
+        let gap = only_load(&load("gap.html", &["--json", "--har", "gap.har"]).with_status(0));
         assert_eq!(gap["outcome"], "ok", "{gap}");
         let warning = gap["warnings"][0].as_str().unwrap();
         assert!(warning.contains("missing.png answers 404"), "{warning}");
-        let gone = load("nowhere.html", &["--json"]).with_status(1);
+        let gone = load("nowhere.html", &["--json", "--har", "gone.har"]).with_status(1);
         // Of an error without a body Chromium may not say which status it was.
         assert_blamed(&only_load(&gone), "server", &["nowhere.html answers", "Is the path right?"]);
         let other = load("gap.html", &["--json", "--expect", "3"]).with_status(1);
         assert_blamed(&only_load(&other), "server", &["requests where 3 were expected"]);
         let text = load("gap.html", &[]).with_status(0).out;
+        ["endless.har", "gap.har", "gone.har"].iter().for_each(|name| har::assert_is_valid(&place.path(name)));
         for words in ["HTTP/2", "1 of 1", "Largest contentful paint", "Connections", "missing.png answers 404"] {
             assert!(text.contains(words), "`{words}` is missing in:\n{text}");
         }
@@ -235,6 +239,62 @@ fn pages_that_never_load_miss_something_or_lead_elsewhere_say_so() {
             page(&place, elsewhere.port, "", &["--browsers", browser, "--protocols", "h1", "--loads", "1", "--json"]);
         assert_blamed(&only_load(&away.with_status(1)), "server", &["https://elsewhere.example/page", "give that URL"]);
         assert_nothing_left(&place);
+    }
+}
+
+/// A page that turns red after a second, by a timer that is never early, while a request keeps its load open.
+#[test]
+fn a_film_shows_when_a_page_looks_complete_and_is_none_of_the_loads() {
+    for browser in browsers() {
+        let (place, root) = site();
+        let turn = "<script>setTimeout(() => document.body.style.background = 'red', 1000)</script>";
+        write_document(&root, "late.html", &format!("<p>text</p>{turn}<img src=\"/delay/1500000\" alt=\"\">"));
+        let server = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
+        let once = ["--browsers", browser, "--protocols", "h2", "--loads", "1", "--filmstrip"];
+        let filmed = page(&place, server.port, "late.html", &[&once[..], &["late", "--json"]].concat());
+        let found = json(&filmed.with_status(0));
+        let (cell, film_of) = (&found["cells"][0], &found["cells"][0]["film"]);
+        assert_eq!(cell["loads"].as_array().unwrap().len(), 1, "the film is none of the loads");
+        let number = |name: &str| film_of[name].as_f64().unwrap_or_else(|| panic!("{name}: {film_of}"));
+        assert!(number("complete_ms") >= 1000.0, "{film_of}");
+        // Until then there is a line of text, a few of a hundred pixels.
+        assert!((900.0..=number("complete_ms")).contains(&number("speed_index_ms")), "{film_of}");
+        let pictures = film_of["pictures"].as_array().unwrap();
+        assert!(pictures.len() >= 2 && pictures.last().unwrap()["progress"] == 1.0, "{film_of}");
+        let folder = place.path("late");
+        let strips = fs::read_to_string(folder.join("index.html")).unwrap();
+        for picture in pictures {
+            let file = Path::new(film_of["folder"].as_str().unwrap()).join(picture["file"].as_str().unwrap());
+            let mut decoder = png::Decoder::new(std::io::BufReader::new(fs::File::open(folder.join(&file)).unwrap()));
+            let info = decoder.read_header_info().unwrap();
+            assert_eq!(info.width * 800, info.height * 1280, "the window's shape");
+        }
+        assert!(strips.contains("Speed Index") && strips.matches("class=\"changed\"").count() >= 2, "{strips}");
+
+        // A page that shows nothing has none, and the reason is said.
+        write_document(&root, "empty.html", "");
+        fs::write(root.join("style.css"), "").unwrap();
+        let plain = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
+        let text = page(&place, plain.port, "empty.html", &[&once[..], &["empty"]].concat()).with_status(0).out;
+        assert!(text.contains("Speed Index over HTTP/2: not measured: nothing was painted"), "{text}");
+        assert_nothing_left(&place);
+        support::run(place.folder(), &["page", "https://localhost/", "--filmstrip", "late"])
+            .with_status(2)
+            .complains(&["--filmstrip late", "not empty"]);
+    }
+}
+
+/// Otherwise nobody would know whether the other tests' archives are looked at.
+#[test]
+fn the_validator_of_archives_refuses_what_is_none() {
+    let place = Place::new();
+    let whole = r#"{"log":{"version":"1.2","creator":{"name":"x","version":"1"},"entries":[]}}"#;
+    fs::write(place.path("whole.har"), whole).unwrap();
+    har::assert_is_valid(&place.path("whole.har"));
+    fs::write(place.path("no-creator.har"), whole.replace("creator", "inventor")).unwrap();
+    if har::is_there() {
+        let faults = har::faults(&place.path("no-creator.har")).unwrap();
+        assert!(faults.contains("creator"), "{faults}");
     }
 }
 

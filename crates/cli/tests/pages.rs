@@ -1,18 +1,20 @@
 //! Studies in which browsers are the clients: the whole way from the study file to the report, on loopback and over an emulated link.
 //! Browsers that are not installed are not tested, and the tests say so.
 
+#[path = "support/har.rs"]
+mod har;
 #[path = "support/lab.rs"]
 mod lab;
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use lab::{all_trials, folder_with, trials};
 use serde_json::Value;
-use support::{eventually, only_run, processes, run, wirelab};
+use support::{eventually, only_run, processes, run, said, wirelab};
 use tempfile::tempdir;
 use wirelab_browser::Browser;
 use wirelab_model::protocol::Protocol;
@@ -70,7 +72,7 @@ fn every_browser_loads_a_page_over_every_version_and_the_report_shows_how() {
     let workload = "page = 'small-50'\nrequests = 2\nwarm_up = 1";
     let text = study("loopback", &browsers, workload, "protocol = ['h1', 'h2', 'h3']");
     fs::write(folder.path().join("study.toml"), text).unwrap();
-    run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
+    run(folder.path(), &["run", "study.toml", "--quiet", "--keep", "har"]).with_status(0);
     let trials = trials(folder.path());
     // Each version in each browser, and the twin of the baseline.
     assert_eq!(trials.len(), browsers.len() * 4);
@@ -89,6 +91,10 @@ fn every_browser_loads_a_page_over_every_version_and_the_report_shows_how() {
                 assert!(resource["end_ns"].as_u64() >= resource["start_ns"].as_u64(), "{resource}");
             }
         }
+        let archive = only_run(folder.path()).join(format!("har/trial-{:06}.har", trial["number"].as_u64().unwrap()));
+        har::assert_is_valid(&archive);
+        let archive: Value = serde_json::from_str(&fs::read_to_string(&archive).unwrap()).unwrap();
+        assert_eq!(archive["log"]["pages"].as_array().unwrap().len(), 2, "a page for each load");
         let value = |name: &str| trial["values"][name].as_f64().unwrap_or_else(|| panic!("{name}: {trial}"));
         assert_eq!(value("page_requests"), 51.0);
         assert!(value("page_received") > 412_800.0, "the page has more bytes than that");
@@ -101,6 +107,41 @@ fn every_browser_loads_a_page_over_every_version_and_the_report_shows_how() {
     assert_eq!(report.matches("Waterfall of a load by HTTP/3: 51 requests").count(), browsers.len());
     assert_eq!(report.matches("id=\"waterfall-").count(), browsers.len());
     assert!(!report.contains("NaN"));
+}
+
+/// Which content a file has, browsers believe the server; that a page works with one server shows nothing of another.
+#[test]
+fn pages_come_from_other_servers_as_from_the_built_in_one() {
+    let is_there = |(program, _): &(&str, &str)| Path::new("/usr/sbin").join(program).exists();
+    let (there, missing): (Vec<_>, Vec<_>) =
+        [("nginx", "nginx"), ("apache2", "apache-httpd")].into_iter().partition(is_there);
+    missing.iter().for_each(|(program, _)| eprintln!("NOT tested: there is no {program}; tests/setup.sh installs it"));
+    let servers: Vec<_> = there.into_iter().map(|(_, endpoint)| endpoint).chain(["builtin"]).collect();
+    let Some(browser) = browsers().into_iter().next() else { return };
+    let folder = tempdir().unwrap();
+    // Windows that every server can be told there are none.
+    let workload = "page = 'today'\ntransport_defaults = 'library'";
+    let factors = format!("protocol = ['h1', 'h2']\nserver = {servers:?}");
+    fs::write(folder.path().join("study.toml"), study("loopback", &[browser], workload, &factors)).unwrap();
+    let mut command = wirelab(folder.path(), &["run", "study.toml", "--quiet", "--keep", "har"]);
+    command.env("WIRELAB_ENDPOINTS", Path::new(env!("CARGO_MANIFEST_DIR")).join("../../endpoints"));
+    said(command.output().unwrap()).with_status(0);
+    let mut seen = BTreeSet::new();
+    for (cell, trial) in trials(folder.path()) {
+        let server = cell["job"]["server"].as_str().unwrap().to_owned();
+        let number = trial["number"].as_u64().unwrap();
+        let archive = fs::read_to_string(only_run(folder.path()).join(format!("har/trial-{number:06}.har"))).unwrap();
+        let archive: Value = serde_json::from_str(&archive).unwrap();
+        for entry in archive["log"]["entries"].as_array().unwrap() {
+            let url = entry["request"]["url"].as_str().unwrap();
+            let kind = entry["response"]["content"]["mimeType"].as_str().unwrap();
+            let right = wirelab_model::page::content_type(url).unwrap();
+            assert_eq!(kind.split(';').next().unwrap(), right, "{server}: {url}");
+        }
+        assert_eq!(trial["values"]["page_requests"], 51.0, "{trial}");
+        seen.insert(server);
+    }
+    assert_eq!(seen, servers.into_iter().map(str::to_owned).collect());
 }
 
 #[test]

@@ -11,12 +11,14 @@ use tokio::runtime::Builder;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::UNSUPPORTED_STATUS;
 use wirelab_model::event::{Command, Event};
+use wirelab_model::exposition::Exposed;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, ServerSpec};
 
 use crate::client::transport::Failure;
 use crate::client::{Control, Driver, Ended, Message};
+use crate::exposer::Exposer;
 use crate::file_limit::raise_file_limit;
 use crate::refusal::Refusal;
 use crate::server::{Bound, Site, Stop};
@@ -87,13 +89,20 @@ fn try_serve(
     }
     let runtime =
         builder.build().map_err(|error| Refusal::failed(format!("starting the server's runtime: {error}")))?;
-    let (site, counts) = (Arc::new(Site::new(&spec)?), spec.counts);
+    let (site, counts, exposition) = (Arc::new(Site::new(&spec)?), spec.counts, spec.exposition.clone());
     let (ask, stop) = Stop::channel();
     let bound = runtime.block_on(bind(spec, Arc::clone(&site), stop))?;
     let mut configured = bound.configured;
     // A library with threads of its own has said how many.
     configured.entry("threads".to_owned()).or_insert_with(|| runtime.metrics().num_workers().into());
     let running = runtime.spawn(bound.run);
+    let (of_site, accounts) = (Arc::clone(&site), bound.accounts.clone());
+    let exposed = move || Exposed {
+        requests: of_site.answered(),
+        connections: accounts.as_ref().map(|accounts| accounts.open() as u64),
+        ..Exposed::default()
+    };
+    let exposer = exposition.map(|exposition| Exposer::start(&exposition, exposed)).transpose()?;
     output.say(&Event::Ready { port: Some(bound.port), configured: configured.clone() })?;
     let (words, inbox) = mpsc::channel();
     read_words(input, move |word, _| words.send(word).is_ok());
@@ -115,6 +124,7 @@ fn try_serve(
     if let Ok(Err(error)) = stopped {
         return Err(Refusal::failed(format!("the server ended by itself: {error}")));
     }
+    drop(exposer);
     output.say(&Event::Done { requests: Some(site.answered()), errors: Default::default(), configured, transport })
 }
 
@@ -130,8 +140,9 @@ fn try_request(
     let writing = |error: io::Error| Refusal::failed(format!("writing the results to {}: {error}", path.display()));
     // Tried now, because after the measurement it would be too late.
     std::fs::File::create(&path).map_err(writing)?;
-    let driver = driver(spec.protocol)?;
+    let (driver, exposition) = (driver(spec.protocol)?, spec.exposition.clone());
     let mut control = Control::start(spec, driver, None)?;
+    let exposer = exposition.map(|exposition| Exposer::start(&exposition, control.counts())).transpose()?;
     output.say(&Event::Ready { port: None, configured: control.configured().clone() })?;
     let sender = control.sender();
     read_words(input, move |word, at| sender.send(Message::Word(word, at)).is_ok());
@@ -149,6 +160,8 @@ fn try_request(
     outcome.results.write(&path).map_err(writing)?;
     let (requests, errors) = outcome.results.counts();
     let (configured, transport) = (outcome.configured, outcome.transport.map(Box::new));
+    // Its last words are there before anybody is told that there will be no others.
+    drop(exposer);
     output.say(&Event::Done { requests: Some(requests), errors, configured, transport })
 }
 

@@ -23,12 +23,14 @@ pub fn describe() -> Description {
         protocols: Protocol::ALL.to_vec(),
         features: vec![
             Feature::Files,
+            Feature::Pages,
             Feature::Echo,
             Feature::Bytes,
             Feature::Delay,
             Feature::Redirect,
             Feature::Heron,
         ],
+        exposition: true,
     };
     Description {
         contract: CONTRACT_VERSION,
@@ -38,6 +40,7 @@ pub fn describe() -> Description {
         language: "Rust".to_owned(),
         server: Some(role()),
         client: Some(role()),
+        sidecar: None,
     }
 }
 

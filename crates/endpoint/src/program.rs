@@ -131,6 +131,7 @@ impl Program {
             (!protocols.is_empty()).then(|| Role {
                 protocols,
                 features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay, Feature::Heron],
+                exposition: true,
             })
         };
         Description {
@@ -141,6 +142,7 @@ impl Program {
             language: self.language.to_owned(),
             server: role(self.servers.iter().map(|(protocol, _)| *protocol).collect()),
             client: role(self.clients.iter().map(|(protocol, _)| *protocol).collect()),
+            sidecar: None,
         }
     }
 

@@ -3,9 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{Connection as QuicConnection, VarInt};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -72,6 +76,7 @@ impl Fixture {
             threads: None,
             max_connection_age_ns: None,
             counts: false,
+            exposition: None,
             transport: Settings::default(),
         }
     }
@@ -109,6 +114,7 @@ impl Fixture {
             results: self.path("results"),
             qlog_dir: None,
             threads: Some(1),
+            exposition: None,
             transport: Settings::default(),
         }
     }
@@ -584,4 +590,32 @@ fn a_response_of_bare_udp_that_does_not_fit_the_receive_buffer_is_lost() {
     let mut control = Control::start(spec, driver, None).map_err(|refusal| refusal.to_string()).unwrap();
     let Err(Ended::Failed(failure)) = control.open() else { panic!("the check request must fail") };
     assert_eq!(failure.kind, ErrorKind::Lost, "{}", failure.message);
+}
+
+#[test]
+fn a_client_that_is_asked_for_another_key_share_is_answered_where_early_data_is_taken() {
+    let fixture = Fixture::new();
+    let server = Server::start(&fixture.server_spec(Protocol::H3, Resumption::ZeroRtt));
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(fixture.path("certificate.pem")).unwrap()).unwrap();
+    // The share that it sends unasked is of the first group, which the server does not have.
+    let kx_groups = vec![rustls::crypto::ring::kx_group::SECP256R1, rustls::crypto::ring::kx_group::X25519];
+    let provider = rustls::crypto::CryptoProvider { kx_groups, ..rustls::crypto::ring::default_provider() };
+    let tls = rustls::ClientConfig::builder_with_provider(Arc::new(provider));
+    let tls = tls.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
+    let mut tls = tls.with_root_certificates(roots).with_no_client_auth();
+    tls.alpn_protocols = vec![b"h3".to_vec()];
+    on_a_client_thread(async {
+        let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+        let endpoint = quinn::Endpoint::client(SocketAddr::new(HOST, 0)).unwrap();
+        let connecting = endpoint.connect_with(config, SocketAddr::new(HOST, server.port), "localhost").unwrap();
+        let connection = h3_quinn::Connection::new(connecting.await.unwrap());
+        let (mut driver, mut requests) = h3::client::new(connection).await.unwrap();
+        tokio::task::spawn_local(async move { driver.wait_idle().await });
+        let request = http::Request::get("https://localhost/bytes/1000").body(()).unwrap();
+        let mut stream = requests.send_request(request).await.unwrap();
+        stream.finish().await.unwrap();
+        let response = tokio::time::timeout(Duration::from_secs(20), stream.recv_response()).await;
+        assert_eq!(response.expect("an answer").unwrap().status(), 200);
+    });
 }

@@ -87,6 +87,11 @@ impl Accounts {
         totals
     }
 
+    /// How many connections are open now.
+    pub fn open(&self) -> usize {
+        self.book().open.len()
+    }
+
     fn enter(&self, source: Source) -> Account {
         let mut book = self.book();
         let number = book.next;

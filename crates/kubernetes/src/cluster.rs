@@ -1,5 +1,6 @@
 //! The connection to the cluster: who is asked, how long an answer may take, and what a refusal means.
 
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use kube::{Client, Config};
@@ -25,6 +26,8 @@ pub(crate) struct Cluster {
     pub(crate) runtime: Runtime,
     /// Its version, as the API server says it.
     pub(crate) version: String,
+    /// Raised where something was lost in a pod that works as far as the cluster knows, which learns of the end of a node late.
+    pub(crate) doubt: AtomicBool,
 }
 
 impl Cluster {
@@ -55,7 +58,7 @@ impl Cluster {
                 LabError(format!("cannot use the kubeconfig of {url}: {error}; is its certificate valid?"))
             })?
         };
-        let mut cluster = Self { client, runtime, version: String::new() };
+        let mut cluster = Self { client, runtime, version: String::new(), doubt: AtomicBool::new(false) };
         let attempt = format!("reaching the cluster at {url}");
         let request = cluster.client.apiserver_version();
         cluster.version = cluster.within(REACHING, &attempt, request)?.git_version;

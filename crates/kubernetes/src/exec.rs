@@ -145,46 +145,6 @@ impl Drop for Exec {
     }
 }
 
-/// Runs a program in a pod to its end; gives what it printed.
-///
-/// # Errors
-/// If it cannot be started, fails, or has not ended at the deadline.
-pub(crate) fn output(
-    cluster: &Arc<Cluster>,
-    pods: &Api<Pod>,
-    pod: &str,
-    command: &[&str],
-    input: Vec<u8>,
-    deadline: Instant,
-) -> Result<Vec<u8>, LabError> {
-    let failed = |why: &str| LabError(format!("`{}` in the pod {pod} {why}", command.join(" ")));
-    let mut exec = Exec::start(cluster, pods, pod, command)?;
-    let stderr = exec.stderr();
-    if !input.is_empty() {
-        exec.write(input);
-    }
-    exec.close();
-    let mut all = Vec::new();
-    loop {
-        match exec.read(deadline) {
-            Piece::Bytes(bytes) => all.extend(bytes),
-            Piece::Ended(Ended::Code(0)) => return Ok(all),
-            Piece::Ended(ended) => {
-                let mut words = String::new();
-                if let Some(mut stderr) = stderr {
-                    let _ = stderr.read_to_string(&mut words);
-                }
-                let how = match ended {
-                    Ended::Code(code) => format!("failed with exit status {code}"),
-                    Ended::Lost(why) => format!("was lost: {why}"),
-                };
-                return Err(failed(&format!("{how}: {}", words.trim())));
-            }
-            Piece::Deadline => return Err(failed("did not end in time")),
-        }
-    }
-}
-
 /// Moves bytes between the connection and its readers until the program has ended.
 async fn pump(
     mut attached: AttachedProcess,

@@ -27,7 +27,7 @@ impl Files {
     /// If it cannot be read.
     pub(crate) fn of(role: Role, spec: &Path) -> Result<Self, LabError> {
         let mut files = Self { to: vec![spec.to_owned()], ..Self::default() };
-        let qlog_dir = match role {
+        let (qlog_dir, exposition) = match role {
             Role::Server => {
                 let server: ServerSpec = read(spec)?;
                 files.to.extend(server.document_root);
@@ -35,7 +35,7 @@ impl Files {
                     files.to.extend([tls.certificate, tls.key]);
                     files.from.extend(tls.key_log);
                 }
-                server.qlog_dir
+                (server.qlog_dir, server.exposition)
             }
             Role::Client => {
                 let client: ClientSpec = read(spec)?;
@@ -44,11 +44,14 @@ impl Files {
                     files.to.extend(tls.trust_anchor);
                     files.from.extend(tls.key_log);
                 }
-                client.qlog_dir
+                (client.qlog_dir, client.exposition)
             }
+            // The lab has none.
+            Role::Sidecar(_) => (None, None),
         };
         files.from.extend(qlog_dir.clone());
         files.folders.extend(qlog_dir);
+        files.folders.extend(exposition.and_then(|exposition| Some(exposition.socket.parent()?.to_owned())));
         Ok(files)
     }
 }

@@ -4,6 +4,8 @@
 //! of everything that is said and of all files (docs/decisions/0009).
 
 pub mod agent;
+mod call;
+mod change;
 pub mod clean;
 mod cluster;
 mod exec;
@@ -20,8 +22,7 @@ mod state;
 mod unsupported;
 mod yaml;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,8 +34,9 @@ use wirelab_model::plan::{Job, Trial};
 use wirelab_model::warning::Warning;
 
 use crate::agent::Kind;
+use crate::change::{Change, Way};
 use crate::cluster::Cluster;
-use crate::names::CLIENT;
+use crate::names::{CLIENT, NAMING_PORT};
 use crate::objects::Common;
 use crate::owner::Owner;
 use crate::place::{Layout, servers};
@@ -43,7 +45,6 @@ use crate::process::PodProcess;
 use crate::unsupported::Unsupported;
 use wirelab_lab::endpoints::BUILTIN;
 use wirelab_lab::guard::Guard;
-use wirelab_lab::loopback::no_timeline;
 use wirelab_lab::{Addresses, Lab, LabError, LabInfo, Launch, Preparation, Process, Role};
 
 pub use rights::{lacking, rbac};
@@ -75,9 +76,15 @@ pub struct Kubernetes {
 /// What is in the cluster for a run. Dropping it removes it.
 struct Run {
     pods: Pods,
-    services: BTreeMap<(usize, bool), Option<IpAddr>>,
+    /// The address of the service, where there is one.
+    service: Option<IpAddr>,
+    /// How the clients of the trial find its servers, and a change of these that they do not see yet.
+    way: Way,
+    change: Option<Change>,
     layout: Layout,
     folder: PathBuf,
+    /// The folder of the endpoints' sockets, and the port at which the pods show them.
+    metrics: Option<(PathBuf, u16)>,
     namespace: Owned,
 }
 
@@ -113,6 +120,13 @@ impl Kubernetes {
     }
 }
 
+/// The pods of the servers of a job that have these numbers.
+fn pods_of(job: &Job, numbers: impl IntoIterator<Item = u32>) -> Result<Vec<String>, LabError> {
+    let all = servers(job).map_err(LabError)?;
+    let name = |number: u32| all.get(number as usize).map(|(name, _)| name.clone()).ok_or_else(not_prepared);
+    numbers.into_iter().map(name).collect()
+}
+
 fn not_prepared() -> LabError {
     LabError("nothing is prepared in the cluster, so there are no pods".to_owned())
 }
@@ -124,6 +138,17 @@ impl Run {
         let address =
             |(name, _): &(String, _)| self.pods.hosts.get(name).map(|host| host.address).ok_or_else(not_prepared);
         names.iter().map(address).collect()
+    }
+
+    /// What clients connect to.
+    fn connect(&self, job: &Job) -> Result<IpAddr, LabError> {
+        let (first, _) = servers(job).map_err(LabError)?.swap_remove(0);
+        let host = self.pods.hosts.get(&first).ok_or_else(not_prepared)?;
+        match job.address {
+            Address::Server | Address::Headless => Ok(host.address),
+            Address::Service => self.service.ok_or_else(not_prepared),
+            Address::NodePort => host.node.ok_or_else(|| LabError("the servers' node has no address".to_owned())),
+        }
     }
 }
 
@@ -137,12 +162,11 @@ impl Lab for Kubernetes {
     }
 
     fn check(&self, job: &Job) -> Result<(), LabError> {
-        no_timeline(INFO.name, job)?;
         servers(job).map(drop).map_err(LabError)
     }
 
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), LabError> {
-        let Preparation { jobs, folder, stop } = *preparation;
+        let Preparation { jobs, folder, stop, metrics } = *preparation;
         let layout = Layout::of(jobs).map_err(LabError)?;
         if folder.to_string_lossy().contains(':') {
             let why = "no folder with a colon in its path can be mounted in a pod; use another one with --out";
@@ -156,31 +180,18 @@ impl Lab for Kubernetes {
         let attempt = format!("making the namespace {name}");
         self.cluster.ask(&attempt, api.create(&PostParams::default(), &namespace))?;
         let namespace = Owned { name, cluster: Arc::clone(&self.cluster) };
-        let common = Common { namespace: &namespace.name, image: &self.image, folder, layout: &layout };
+        let common = Common { namespace: &namespace.name, image: &self.image, folder, layout: &layout, metrics };
         let pods = Pods::make(&self.cluster, &common, stop)?;
-        let mut services = BTreeMap::new();
-        for (set, headless) in &layout.services {
-            services.insert((*set, *headless), service::make(&pods, &common, *set, *headless)?);
-        }
-        for (set, _) in layout.services.iter().filter(|(_, headless)| *headless) {
-            let servers = layout.sets[*set].iter().filter_map(|name| Some(pods.hosts.get(name)?.address)).collect();
-            service::await_name(&pods, &namespace.name, *set, &servers)?;
-        }
-        self.run = Some(Run { pods, services, layout, folder: folder.to_owned(), namespace });
+        let service = service::make(&pods, &common)?;
+        let folder = folder.to_owned();
+        let metrics = metrics.map(|(sockets, port)| (sockets.to_owned(), port));
+        self.run = Some(Run { pods, service, way: Way::Name, change: None, layout, folder, metrics, namespace });
         Ok(())
     }
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         let run = self.run()?;
-        let servers = run.addresses(job)?;
-        let connect = match job.address {
-            Address::Server | Address::Headless => servers[0],
-            Address::Service => {
-                let set = run.layout.set(job).ok_or_else(not_prepared)?;
-                run.services.get(&(set, false)).copied().flatten().ok_or_else(not_prepared)?
-            }
-        };
-        Ok(Addresses { servers, connect })
+        Ok(Addresses { servers: run.addresses(job)?, connect: run.connect(job)? })
     }
 
     fn begin_trial(&mut self, _: &Trial, job: &Job) -> Result<(), LabError> {
@@ -189,28 +200,61 @@ impl Lab for Kubernetes {
         let mut names: Vec<_> = servers(job).map_err(LabError)?.into_iter().map(|(name, _)| name).collect();
         // First, because the others are placed by where it is.
         names.insert(0, CLIENT.to_owned());
-        let common = Common { namespace: &run.namespace.name, image: &image, folder: &run.folder, layout: &run.layout };
-        run.pods.heal(&names, &common)
+        let metrics = run.metrics.as_ref().map(|(sockets, port)| (&**sockets, *port));
+        let (namespace, folder, layout) = (&*run.namespace.name, &*run.folder, &run.layout);
+        let common = Common { namespace, image: &image, folder, layout, metrics };
+        run.pods.heal(&names, &common)?;
+        // A trial that failed may have left it.
+        if run.change.take().is_some() { change::abandon(&run.pods) } else { Ok(()) }
     }
 
     fn publish(&mut self, job: &Job, ports: &[u16]) -> Result<u16, LabError> {
-        let run = self.run()?;
-        let servers: BTreeSet<_> = run.addresses(job)?.into_iter().collect();
-        let set = run.layout.set(job).ok_or_else(not_prepared)?;
+        let run = self.run.as_mut().ok_or_else(not_prepared)?;
+        let names = pods_of(job, 0..ports.len() as u32)?;
         match job.address {
-            Address::Server => {}
-            Address::Headless => service::await_name(&run.pods, &run.namespace.name, set, &servers)?,
-            Address::Service => {
+            Address::Server => Ok(ports[0]),
+            Address::Headless => {
+                run.way = Way::Name;
+                Change::order(&mut run.pods, run.way, &names)?.wait(&run.pods, &run.namespace.name)?;
+                Ok(ports[0])
+            }
+            Address::Service | Address::NodePort => {
                 if ports.iter().any(|port| *port != ports[0]) {
                     return Err(LabError(format!("the servers of one service listen at different ports: {ports:?}")));
                 }
-                let address = self.addresses(job)?.connect;
                 // What the servers speak, where the client asks with what they lack.
                 let kind = Kind::of(job.server_protocol.unwrap_or(job.protocol));
-                service::lead(&run.pods, &run.namespace.name, set, address, ports[0], &servers, kind)?;
+                let of_nodes = service::lead(&run.pods, &run.namespace.name, ports[0], kind)?;
+                let (port, naming) = match job.address {
+                    Address::NodePort => {
+                        of_nodes.map(|ports| (ports.servers, ports.naming)).ok_or_else(not_prepared)?
+                    }
+                    _ => (ports[0], NAMING_PORT),
+                };
+                let address = run.connect(job)?;
+                run.way = Way::Address(SocketAddr::new(address, naming));
+                Change::order(&mut run.pods, run.way, &names)?.wait(&run.pods, &run.namespace.name)?;
+                service::prove(&run.pods, SocketAddr::new(address, port), names.len(), kind)?;
+                Ok(port)
             }
         }
-        Ok(ports[0])
+    }
+
+    fn reach(&mut self, job: &Job, servers: &[(u32, u16)]) -> Result<(), LabError> {
+        let run = self.run.as_mut().ok_or_else(not_prepared)?;
+        let names = pods_of(job, servers.iter().map(|(number, _)| *number))?;
+        run.change = Some(Change::order(&mut run.pods, run.way, &names)?);
+        Ok(())
+    }
+
+    fn is_reached(&mut self) -> Result<bool, LabError> {
+        let run = self.run.as_mut().ok_or_else(not_prepared)?;
+        let Some(change) = &mut run.change else { return Ok(true) };
+        let is_seen = change.is_seen(&run.pods, &run.namespace.name)?;
+        if is_seen {
+            run.change = None;
+        }
+        Ok(is_seen)
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
@@ -225,6 +269,7 @@ impl Lab for Kubernetes {
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
         let pod = match launch.role {
             Role::Client => CLIENT,
+            Role::Sidecar(_) => return Err(LabError(format!("the lab `{}` has no sidecars", INFO.name))),
             Role::Server => {
                 servers.get(launch.number as usize).map(|(name, _)| name.as_str()).ok_or_else(not_prepared)?
             }

@@ -2,6 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use wirelab_model::network::SERVER_NAME;
+
 /// On every object of wirelab: the label by which it is listed, and cleaned up.
 pub(crate) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "wirelab");
 
@@ -26,19 +28,24 @@ pub(crate) const PROGRAM: &str = "/wirelab";
 /// The pod of the client.
 pub(crate) const CLIENT: &str = "client";
 
+/// On the pods of servers that clients are to find, behind the service's address and by the name.
+pub(crate) const SERVING: &str = "wirelab/serving";
+
+/// The service with an address, and with ports of nodes.
+pub(crate) const SERVICE: &str = "servers";
+
+/// The port at which each pod says its name to whoever connects; below those of servers.
+pub(crate) const NAMING_PORT: u16 = 19_999;
+
+/// The two parts of the name that servers have in all labs, the last of which is that of the headless service. A pod that is called by the
+/// first one and says that it belongs to the second is found by both in its own namespace.
+pub(crate) fn name_of_servers() -> (&'static str, &'static str) {
+    SERVER_NAME.split_once('.').expect("the name of the servers has two parts")
+}
+
 /// The labels by which the cluster names places.
 pub(crate) const NODE_LABEL: &str = "kubernetes.io/hostname";
 pub(crate) const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
-
-/// The label that every server of a set has.
-pub(crate) fn set_label(set: usize) -> String {
-    format!("wirelab/set-{set}")
-}
-
-/// The service of a set, with an address of its own or headless.
-pub(crate) fn service(set: usize, headless: bool) -> String {
-    if headless { format!("set-{set}-all") } else { format!("set-{set}") }
-}
 
 /// A name for the namespace of a run that no other run has: the moment, and the process.
 pub(crate) fn namespace() -> String {

@@ -5,14 +5,19 @@ use std::path::Path;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use wirelab_model::network::Address;
 
-use crate::names::{self, CLIENT, CONTAINER, FOLDER, HOST, MANAGED_BY, NODE_LABEL, OWNER, PROGRAM, RUN, ZONE_LABEL};
+use crate::names::{
+    CLIENT, CONTAINER, FOLDER, HOST, MANAGED_BY, NAMING_PORT, NODE_LABEL, OWNER, PROGRAM, RUN, SERVICE, SERVING,
+    ZONE_LABEL, name_of_servers,
+};
 use crate::owner::Owner;
 use crate::place::{Distance, Layout};
 
-/// What a pod asks for, and may use of memory. With the two equal it is among the last to be evicted. There is no limit on
-/// processors: what throttling does would be measured.
-const MEMORY: &str = "512Mi";
+/// What a pod asks for, and may use of memory, in MiB; the client's so much more for each client but the first. With request and limit
+/// equal it is among the last to be evicted. There is no limit on processors: what throttling does would be measured.
+const MEMORY_MIB: usize = 512;
+const MEMORY_OF_ANOTHER_MIB: usize = 32;
 const PROCESSOR: &str = "100m";
 
 /// A user that is nobody in particular, in the image and on the nodes.
@@ -29,6 +34,8 @@ pub(crate) struct Common<'a> {
     /// The run's folder. It has the same path in each pod, so that paths in specs mean the same there.
     pub(crate) folder: &'a Path,
     pub(crate) layout: &'a Layout,
+    /// The folder of the endpoints' sockets, and the port at which Prometheus is answered; absent: it is not.
+    pub(crate) metrics: Option<(&'a Path, u16)>,
 }
 
 /// The namespace of a run.
@@ -53,7 +60,8 @@ impl Common<'_> {
         let on = json!({ "key": NODE_LABEL, "operator": "In", "values": nodes });
         let terms = json!([{ "matchExpressions": [on] }]);
         let required = json!({ "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms } });
-        self.pod(CLIENT, json!({ "nodeAffinity": required }))
+        let memory = MEMORY_MIB + MEMORY_OF_ANOTHER_MIB * self.layout.clients.saturating_sub(1);
+        self.pod(CLIENT, memory, json!({ "affinity": { "nodeAffinity": required } }))
     }
 
     /// The pod of a server, at this distance from the client.
@@ -63,20 +71,33 @@ impl Common<'_> {
         let near = |key: &str| json!({ "requiredDuringSchedulingIgnoredDuringExecution": term(key) });
         let affinity = match distance {
             Distance::SameNode => json!({ "podAffinity": near(NODE_LABEL) }),
+            Distance::OtherNode => json!({ "podAntiAffinity": near(NODE_LABEL) }),
             Distance::SameZone => json!({ "podAffinity": near(ZONE_LABEL), "podAntiAffinity": near(NODE_LABEL) }),
             Distance::OtherZone => json!({ "podAntiAffinity": near(ZONE_LABEL) }),
         };
-        self.pod(name, affinity)
+        let (hostname, subdomain) = name_of_servers();
+        self.pod(name, MEMORY_MIB, json!({ "affinity": affinity, "hostname": hostname, "subdomain": subdomain }))
     }
 
-    fn pod(&self, name: &str, affinity: Value) -> Pod {
+    /// A pod that waits, with so much memory and more in its spec.
+    fn pod(&self, name: &str, memory_mib: usize, more: Value) -> Pod {
+        let memory = format!("{memory_mib}Mi");
         let mut labels = labels(self.namespace);
         labels.insert(HOST.to_owned(), name.into());
-        labels.extend(self.layout.set_labels(name).map(|label| (label, "".into())));
-        object(json!({
-            "metadata": { "name": name, "namespace": self.namespace, "labels": labels },
+        let mut command =
+            vec![PROGRAM.to_owned(), super::agent::SUBCOMMAND.to_owned(), "wait".to_owned(), name.to_owned()];
+        if let Some((sockets, port)) = self.metrics {
+            let sockets = sockets.display().to_string();
+            command.extend(["--metrics".to_owned(), format!("0.0.0.0:{port}"), sockets]);
+        }
+        let mut pod = json!({
+            "metadata": {
+                "name": name,
+                "namespace": self.namespace,
+                "labels": labels,
+                "annotations": self.metrics.map(|(_, port)| scraped(port)),
+            },
             "spec": {
-                "affinity": affinity,
                 "restartPolicy": "Never",
                 "terminationGracePeriodSeconds": GRACE_S,
                 "automountServiceAccountToken": false,
@@ -93,33 +114,46 @@ impl Common<'_> {
                     "name": CONTAINER,
                     "image": self.image,
                     "imagePullPolicy": "IfNotPresent",
-                    "command": [PROGRAM, super::agent::SUBCOMMAND, "wait"],
+                    "command": command,
+                    "ports": self.metrics.map(|(_, port)| json!([{ "name": "metrics", "containerPort": port }])),
                     "securityContext": {
                         "allowPrivilegeEscalation": false,
                         "readOnlyRootFilesystem": true,
                         "capabilities": { "drop": ["ALL"] },
                     },
                     "resources": {
-                        "requests": { "cpu": PROCESSOR, "memory": MEMORY },
-                        "limits": { "memory": MEMORY },
+                        "requests": { "cpu": PROCESSOR, "memory": memory },
+                        "limits": { "memory": memory },
                     },
                     "volumeMounts": [{ "name": "run", "mountPath": self.folder.display().to_string() }],
                 }],
                 "volumes": [{ "name": "run", "emptyDir": {} }],
             }
-        }))
+        });
+        if let (Some(spec), Value::Object(more)) = (pod["spec"].as_object_mut(), more) {
+            spec.extend(more);
+        }
+        object(pod)
     }
 
-    /// The service of a set.
-    pub(crate) fn service(&self, set: usize, headless: bool) -> Service {
-        let selector = json!({ names::set_label(set): "" });
-        let spec = if headless {
-            json!({ "clusterIP": "None", "selector": selector })
-        } else {
+    /// The services that stand for the servers of each trial: one with an address and, if any job wants that, with ports of nodes, and one
+    /// that is a name only.
+    pub(crate) fn services(&self) -> Vec<Service> {
+        let has = |address| self.layout.addresses.contains(&address);
+        let mut services = Vec::new();
+        if has(Address::Service) || has(Address::NodePort) {
+            let kind = if has(Address::NodePort) { "NodePort" } else { "ClusterIP" };
             // The port is that of a trial's servers; one has to be named before there are any.
-            json!({ "type": "ClusterIP", "selector": selector, "ports": ports(1) })
-        };
-        let name = names::service(set, headless);
+            services.push(self.service(SERVICE, json!({ "type": kind, "ports": ports(1) })));
+        }
+        if has(Address::Headless) {
+            services.push(self.service(name_of_servers().1, json!({ "clusterIP": "None" })));
+        }
+        services
+    }
+
+    fn service(&self, name: &str, mut spec: Value) -> Service {
+        spec["selector"] = json!({ SERVING: "" });
         object(json!({
             "metadata": { "name": name, "namespace": self.namespace, "labels": labels(self.namespace) },
             "spec": spec,
@@ -127,12 +161,21 @@ impl Common<'_> {
     }
 }
 
-/// The ports of a service whose servers listen at this one.
+/// The annotations by which Prometheus is told what to scrape, where it goes by them.
+fn scraped(port: u16) -> Value {
+    json!({ "prometheus.io/scrape": "true", "prometheus.io/port": port.to_string(), "prometheus.io/path": "/metrics" })
+}
+
+/// The ports of a service whose servers listen at this one, and that at which their pods say who they are.
 pub(crate) fn ports(port: u16) -> Value {
-    json!([
-        { "name": "tcp", "protocol": "TCP", "port": port, "targetPort": port },
-        { "name": "udp", "protocol": "UDP", "port": port, "targetPort": port },
-    ])
+    let of = |name: &str, protocol: &str, port: u16| json!({ "name": name, "protocol": protocol, "port": port, "targetPort": port });
+    json!([of("tcp", "TCP", port), of("udp", "UDP", port), of("naming", "TCP", NAMING_PORT)])
+}
+
+/// A pod's label that lets clients find it, or, taken away, keeps them from it.
+pub(crate) fn serving(is_serving: bool) -> Value {
+    let value = if is_serving { json!("") } else { Value::Null };
+    json!({ "metadata": { "labels": { SERVING: value } } })
 }
 
 fn object<T: DeserializeOwned>(value: Value) -> T {
@@ -141,22 +184,37 @@ fn object<T: DeserializeOwned>(value: Value) -> T {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::yaml::yaml;
 
     fn layout() -> Layout {
         let name = "other-0".to_owned();
-        Layout {
-            servers: [(name.clone(), Distance::OtherZone)].into(),
-            sets: vec![BTreeSet::from([name])],
-            services: [(0, false), (0, true)].into(),
-        }
+        let addresses = [Address::Service, Address::Headless].into();
+        Layout { servers: [(name, Distance::OtherZone)].into(), addresses, clients: 31 }
     }
 
     fn of<T>(make: impl Fn(&Common<'_>) -> T) -> T {
-        make(&Common { namespace: "wirelab-1", image: "wirelab:1", folder: Path::new("/runs/a"), layout: &layout() })
+        let (layout, folder) = (layout(), Path::new("/runs/a"));
+        make(&Common { namespace: "wirelab-1", image: "wirelab:1", folder, layout: &layout, metrics: None })
+    }
+
+    #[test]
+    fn a_pod_is_scraped_where_that_is_wanted_and_only_there() {
+        let of = |metrics| of(|common| common_with(common, metrics).server("other-0", Distance::OtherZone));
+        let plain = of(None);
+        assert_eq!((plain.metadata.annotations, plain.spec.unwrap().containers[0].ports.clone()), (None, None));
+        let scraped = of(Some((Path::new("/runs/a/work/metrics"), 9464)));
+        let annotations = scraped.metadata.annotations.unwrap();
+        assert_eq!(annotations["prometheus.io/port"], "9464");
+        let container = &scraped.spec.unwrap().containers[0];
+        let port = &container.ports.as_ref().unwrap()[0];
+        assert_eq!((port.name.as_deref(), port.container_port), (Some("metrics"), 9464));
+        let command = container.command.as_ref().unwrap().join(" ");
+        assert_eq!(command, "/wirelab agent wait other-0 --metrics 0.0.0.0:9464 /runs/a/work/metrics");
+    }
+
+    fn common_with<'a>(common: &Common<'a>, metrics: Option<(&'a Path, u16)>) -> Common<'a> {
+        Common { metrics, ..common.clone() }
     }
 
     #[test]
@@ -168,7 +226,6 @@ metadata:
     app.kubernetes.io/managed-by: "wirelab"
     wirelab/host: "other-0"
     wirelab/run: "wirelab-1"
-    wirelab/set-0: ""
   name: "other-0"
   namespace: "wirelab-1"
 spec:
@@ -181,7 +238,7 @@ spec:
           topologyKey: "topology.kubernetes.io/zone"
   automountServiceAccountToken: false
   containers:
-    - command: ["/wirelab","agent","wait"]
+    - command: ["/wirelab","agent","wait","other-0"]
       image: "wirelab:1"
       imagePullPolicy: "IfNotPresent"
       name: "wirelab"
@@ -200,6 +257,7 @@ spec:
         - mountPath: "/runs/a"
           name: "run"
   enableServiceLinks: false
+  hostname: "wirelab"
   restartPolicy: "Never"
   securityContext:
     fsGroup: 65532
@@ -208,6 +266,7 @@ spec:
     runAsUser: 65532
     seccompProfile:
       type: "RuntimeDefault"
+  subdomain: "test"
   terminationGracePeriodSeconds: 5
   volumes:
     - emptyDir: {}
@@ -219,7 +278,9 @@ spec:
     #[test]
     fn placement_is_affinity_to_the_client_which_is_on_one_of_the_nodes_that_fit() {
         let affinity = |pod: Pod| yaml(&pod.spec.unwrap().affinity.unwrap());
-        let client = affinity(of(|common| common.client(&["a".to_owned(), "b".to_owned()])));
+        let client = of(|common| common.client(&["a".to_owned(), "b".to_owned()]));
+        assert!(yaml(&client).contains("memory: \"1472Mi\""), "room for 31 clients: {}", yaml(&client));
+        let client = affinity(client);
         assert!(client.contains("key: \"kubernetes.io/hostname\"") && client.contains("[\"a\",\"b\"]"), "{client}");
         let near = affinity(of(|common| common.server("near-0", Distance::SameNode)));
         assert!(near.starts_with("podAffinity:") && near.contains("hostname") && !near.contains("zone"), "{near}");
@@ -229,22 +290,28 @@ spec:
     }
 
     #[test]
-    fn a_service_stands_for_its_set_with_or_without_an_address() {
+    fn services_stand_for_the_servers_of_the_moment_by_an_address_a_port_of_nodes_or_a_name() {
         let expected = r#"apiVersion: "v1"
 kind: "Service"
 metadata:
   labels:
     app.kubernetes.io/managed-by: "wirelab"
     wirelab/run: "wirelab-1"
-  name: "set-0-all"
+  name: "test"
   namespace: "wirelab-1"
 spec:
   clusterIP: "None"
   selector:
-    wirelab/set-0: ""
+    wirelab/serving: ""
 "#;
-        assert_eq!(yaml(&of(|common| common.service(0, true))), expected);
-        let service = of(|common| common.service(0, false)).spec.unwrap();
-        assert_eq!((service.type_.as_deref(), service.ports.map(|ports| ports.len())), (Some("ClusterIP"), Some(2)));
+        let services = of(|common| common.services());
+        assert_eq!(yaml(&services[1]), expected);
+        let service = services[0].spec.clone().unwrap();
+        assert_eq!((service.type_.as_deref(), service.ports.map(|ports| ports.len())), (Some("ClusterIP"), Some(3)));
+        let with_ports = Layout { addresses: [Address::NodePort].into(), ..layout() };
+        let common =
+            Common { namespace: "wirelab-1", image: "", folder: Path::new("/"), layout: &with_ports, metrics: None };
+        let services = common.services();
+        assert_eq!((services.len(), services[0].spec.clone().unwrap().type_.as_deref()), (1, Some("NodePort")));
     }
 }

@@ -1,10 +1,11 @@
 //! Which pods the jobs of a run need, and on which nodes they can be.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use wirelab_model::link::preset;
+use wirelab_model::link::{Link, preset};
 use wirelab_model::network::{Address, Network};
 use wirelab_model::plan::Job;
+use wirelab_model::timeline::Course;
 
 use crate::{INFO, names};
 use wirelab_lab::internet::only_inside;
@@ -15,15 +16,19 @@ use wirelab_lab::nearest;
 pub(crate) enum Distance {
     /// On the same node.
     SameNode,
+    /// On another node, of whatever zone.
+    OtherNode,
     /// On another node of the same zone.
     SameZone,
     /// In another zone.
     OtherZone,
 }
 
-/// The placements by name. The second and third have those of the emulated links that stand for them in the lab `netns`, too.
-const PLACEMENTS: [(&str, Distance); 5] = [
+/// The placements by name. All but the first have those of the emulated links that stand for them in the lab `netns`, too.
+const PLACEMENTS: [(&str, Distance); 7] = [
     ("same-node", Distance::SameNode),
+    ("other-node", Distance::OtherNode),
+    ("lan", Distance::OtherNode),
     ("same-zone", Distance::SameZone),
     ("single-az", Distance::SameZone),
     ("other-zone", Distance::OtherZone),
@@ -37,7 +42,7 @@ impl Distance {
         }
         let names = PLACEMENTS.map(|(name, _)| name);
         Err(format!(
-            "the lab `{}` has no placement `{placement}`{}; it has {} (as `single-az` and `multi-az`, too)",
+            "the lab `{}` has no placement `{placement}`{}; it has {} (the last three as `lan`, `single-az` and `multi-az`, too)",
             INFO.name,
             nearest(placement, &names),
             wirelab_model::network::PLACEMENTS.join(", ")
@@ -48,13 +53,14 @@ impl Distance {
     const fn word(self) -> &'static str {
         match self {
             Self::SameNode => "near",
+            Self::OtherNode => "node",
             Self::SameZone => "zone",
             Self::OtherZone => "other",
         }
     }
 }
 
-/// The pods that play the servers of a job, in their order, each with its distance.
+/// The pods that play the servers of a job, all that ever come, in their order, each with its distance.
 ///
 /// # Errors
 /// If a cluster cannot be what the job says; the message says what to change.
@@ -67,7 +73,12 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Distance)>, String> {
             INFO.name
         ));
     }
-    if job.link.is_some_and(|link| preset(&job.placement).is_none_or(|preset| preset.link != link)) {
+    // A wire is no condition, either.
+    let is_plain = |link: Link| {
+        preset(&job.placement)
+            .is_some_and(|preset| preset.link == link || (link.is_wire() && preset.link.mtu == link.mtu))
+    };
+    if job.link.is_some_and(|link| !is_plain(link)) {
         return Err(format!(
             "the network of a cluster is what it is, and the lab `{}` shapes no links; leave out the keys of the link (from \
              `round_trip` to `mtu`), or use the lab `netns`",
@@ -88,7 +99,7 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Distance)>, String> {
         false => (far, number - job.servers.near),
     };
     let named = |(distance, number): (Distance, u32)| (format!("{}-{number}", distance.word()), distance);
-    Ok((0..job.servers.count()).map(|number| named(host(number))).collect())
+    Ok((0..Course::of(job).servers).map(|number| named(host(number))).collect())
 }
 
 /// What a run needs of a cluster.
@@ -96,10 +107,10 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Distance)>, String> {
 pub(crate) struct Layout {
     /// The pods of servers, by name.
     pub(crate) servers: BTreeMap<String, Distance>,
-    /// The sets of servers that play together, each in the order of their names; a service stands for one.
-    pub(crate) sets: Vec<BTreeSet<String>>,
-    /// The services: the number of the set, and whether it is headless.
-    pub(crate) services: BTreeSet<(usize, bool)>,
+    /// What clients connect to, in some job.
+    pub(crate) addresses: HashSet<Address>,
+    /// How many clients a trial has at most, all in one pod.
+    pub(crate) clients: usize,
 }
 
 impl Layout {
@@ -110,29 +121,11 @@ impl Layout {
     pub(crate) fn of(jobs: &[&Job]) -> Result<Self, String> {
         let mut layout = Self::default();
         for job in jobs {
-            let servers = servers(job)?;
-            let names: BTreeSet<_> = servers.iter().map(|(name, _)| name.clone()).collect();
-            layout.servers.extend(servers);
-            let set = layout.sets.iter().position(|set| *set == names).unwrap_or_else(|| {
-                layout.sets.push(names);
-                layout.sets.len() - 1
-            });
-            if job.address != Address::Server {
-                layout.services.insert((set, job.address == Address::Headless));
-            }
+            layout.servers.extend(servers(job)?);
+            layout.addresses.insert(job.address);
+            layout.clients = layout.clients.max(Course::of(job).clients.len());
         }
         Ok(layout)
-    }
-
-    /// The number of the set of a job's servers.
-    pub(crate) fn set(&self, job: &Job) -> Option<usize> {
-        let names: BTreeSet<_> = servers(job).ok()?.into_iter().map(|(name, _)| name).collect();
-        self.sets.iter().position(|set| *set == names)
-    }
-
-    /// The labels of a pod that say which sets it is part of.
-    pub(crate) fn set_labels(&self, pod: &str) -> impl Iterator<Item = String> {
-        self.sets.iter().enumerate().filter(|(_, set)| set.contains(pod)).map(|(number, _)| names::set_label(number))
     }
 }
 
@@ -152,6 +145,7 @@ pub(crate) struct Node {
 pub(crate) fn candidates(nodes: &[Node], distances: &BTreeSet<Distance>) -> Result<Vec<String>, String> {
     let reaches = |from: &Node, distance: &Distance| match distance {
         Distance::SameNode => true,
+        Distance::OtherNode => nodes.iter().any(|to| to.name != from.name),
         Distance::SameZone => {
             nodes.iter().any(|to| to.name != from.name && from.zone.is_some() && to.zone == from.zone)
         }
@@ -179,6 +173,7 @@ pub(crate) fn candidates(nodes: &[Node], distances: &BTreeSet<Distance>) -> Resu
 mod tests {
     use wirelab_model::network::Servers;
     use wirelab_model::protocol::Protocol;
+    use wirelab_model::spec::Extent;
     use wirelab_model::units::Span;
 
     use super::*;
@@ -193,7 +188,7 @@ mod tests {
     const SPREAD: Servers = Servers { near: 1, far: 2 };
 
     #[test]
-    fn pods_are_shared_by_jobs_and_each_set_of_servers_has_its_services() {
+    fn pods_are_shared_by_jobs() {
         let jobs = [
             job("same-node", NEAR, Address::Server),
             job("multi-az", SPREAD, Address::Service),
@@ -209,9 +204,18 @@ mod tests {
             ("zone-0", Distance::SameZone),
         ];
         assert_eq!(pods, expected);
-        assert_eq!(layout.services, BTreeSet::from([(1, false), (1, true), (2, false)]));
-        assert_eq!(layout.set(&jobs[2]), Some(1));
-        assert_eq!(layout.set_labels("near-0").collect::<Vec<_>>(), ["wirelab/set-0", "wirelab/set-1"]);
+        assert_eq!(layout.addresses, HashSet::from([Address::Server, Address::Service, Address::Headless]));
+        assert_eq!(layout.clients, 1);
+    }
+
+    #[test]
+    fn a_server_that_comes_later_has_its_pod_from_the_start() {
+        let later = serde_json::json!({ "actions": [{ "name": "T2", "at": "50 %", "servers": "near + 3 far" }] });
+        let timeline = serde_json::from_value(later).unwrap();
+        let extent = Extent::DurationNs(1_000_000_000);
+        let job = Job { timeline: Some(timeline), extent, ..job("other-zone", SPREAD, Address::Service) };
+        let names: Vec<_> = servers(&job).unwrap().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["near-0", "other-0", "other-1", "other-2"]);
     }
 
     #[test]
@@ -221,7 +225,7 @@ mod tests {
         shaped.link.as_mut().unwrap().round_trip = Span::from_millis(9);
         for (job, remedy) in [
             (job("other-zon", Servers::ONE, Address::Server), "did you mean `other-zone`"),
-            (job("local", Servers::ONE, Address::Server), "same-node, same-zone, other-zone"),
+            (job("local", Servers::ONE, Address::Server), "same-node, other-node, same-zone, other-zone"),
             (Job { network: Network::Direct, ..plain.clone() }, "`network = \"overlay\"`"),
             (Job { offloads: Some(true), ..plain.clone() }, "leave `offloads` out"),
             (shaped, "leave out the keys of the link"),
@@ -230,6 +234,11 @@ mod tests {
             let why = servers(&job).unwrap_err();
             assert!(why.contains(remedy), "{remedy}: {why}");
         }
+        let mut wire = job("lan", Servers::ONE, Address::Server);
+        wire.link.as_mut().unwrap().round_trip = Span(0);
+        assert_eq!(servers(&wire).unwrap(), [("node-0".to_owned(), Distance::OtherNode)]);
+        wire.link.as_mut().unwrap().mtu = 9000;
+        assert!(servers(&wire).is_err());
     }
 
     #[test]
@@ -238,7 +247,8 @@ mod tests {
         let three = [node("a1", "a"), node("b1", "b"), node("a2", "a")];
         let of = |nodes: &[Node], distances: &[Distance]| candidates(nodes, &distances.iter().copied().collect());
         assert_eq!(of(&three, &[Distance::SameNode]).unwrap().len(), 3);
-        assert_eq!(of(&three, &[Distance::OtherZone]).unwrap().len(), 3);
+        assert_eq!(of(&three, &[Distance::OtherNode, Distance::OtherZone]).unwrap().len(), 3);
+        assert!(of(&three[..1], &[Distance::OtherNode]).unwrap_err().contains("`other-node`"));
         assert_eq!(of(&three, &[Distance::SameZone, Distance::OtherZone]).unwrap(), ["a1", "a2"]);
         let why = of(&three[..2], &[Distance::SameZone]).unwrap_err();
         assert!(why.contains("`same-zone`") && why.contains("a1 (a), b1 (b)"), "{why}");

@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
+use k8s_openapi::api::core::v1::{Node as ApiNode, NodeStatus, Pod};
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use wirelab_model::event::Configured;
 
 use crate::agent::{Facts, SUBCOMMAND};
+use crate::call::output;
 use crate::cluster::{Cluster, is_missing};
-use crate::exec::output;
 use crate::names::{CLIENT, NODE_LABEL, PROGRAM, RUN, ZONE_LABEL};
-use crate::objects::Common;
+use crate::objects::{Common, serving};
 use crate::place::{Node, candidates};
 use crate::state::{self, Loss};
 use wirelab_lab::LabError;
@@ -27,6 +27,9 @@ const STARTING: Duration = Duration::from_secs(180);
 
 /// How long a pod may take to go, beyond its grace.
 const GOING: Duration = Duration::from_secs(60);
+
+/// How long the cluster may take to miss a node: it believes in one that says nothing for some 50 s.
+const MISSING: Duration = Duration::from_secs(90);
 
 /// How often the API server is asked meanwhile.
 const ASK_EVERY: Duration = Duration::from_millis(200);
@@ -38,6 +41,10 @@ const LOOKING: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone)]
 pub(crate) struct Host {
     pub(crate) address: IpAddr,
+    /// That of its node, within the cluster.
+    pub(crate) node: Option<IpAddr>,
+    /// Whether clients are to find it.
+    is_serving: bool,
     /// What is to be known of it: its node, its zone, its MTU and so on.
     pub(crate) facts: Configured,
     /// What it was sent already: path, length and time of change.
@@ -73,17 +80,17 @@ impl Pods {
     /// # Errors
     /// If they cannot be replaced.
     pub(crate) fn heal(&mut self, names: &[String], common: &Common<'_>) -> Result<(), LabError> {
-        let there = match self.list(common.namespace) {
-            Ok(there) => there,
-            Err(_) => {
-                self.cluster.await_answer()?;
-                self.list(common.namespace)?
+        let mut lost = self.lost(names, common.namespace)?;
+        let deadline = Instant::now() + MISSING;
+        let is_doubtful = self.cluster.doubt.swap(false, Ordering::Relaxed);
+        while let Some(why) = is_doubtful.then(|| self.silence(names, &lost)).flatten() {
+            if Instant::now() > deadline {
+                self.cluster.doubt.store(true, Ordering::Relaxed);
+                return Err(LabError(format!("{why}, for {MISSING:?} now; is its node up?")));
             }
-        };
-        let works = |name: &String| {
-            there.iter().any(|pod| pod.metadata.name.as_ref() == Some(name) && state::address(pod).is_some())
-        };
-        let mut lost: Vec<_> = names.iter().filter(|name| !works(name)).cloned().collect();
+            std::thread::sleep(ASK_EVERY);
+            lost = self.lost(names, common.namespace)?;
+        }
         if lost.iter().any(|name| name == CLIENT) {
             // The new one may come to another node, from which all others are not where they have to be.
             lost = all(common);
@@ -92,6 +99,48 @@ impl Pods {
             self.remove(name)?;
         }
         if lost.is_empty() { Ok(()) } else { self.start(&lost, common, &AtomicBool::new(false)) }
+    }
+
+    /// Lets clients find these servers and no others, as far as it is up to labels: from here on the cluster takes its time.
+    ///
+    /// # Errors
+    /// If it refuses.
+    pub(crate) fn serve(&mut self, names: &[String]) -> Result<(), LabError> {
+        for (name, host) in &mut self.hosts {
+            let is_serving = names.contains(name);
+            if host.is_serving != is_serving {
+                let attempt = format!("changing the label of the pod {name}");
+                let change = Patch::Merge(serving(is_serving));
+                self.cluster.ask(&attempt, self.api.patch(name, &PatchParams::default(), &change))?;
+                host.is_serving = is_serving;
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of these pods that no longer work, as far as the cluster knows.
+    fn lost(&self, names: &[String], run: &str) -> Result<Vec<String>, LabError> {
+        let there = match self.list(run) {
+            Ok(there) => there,
+            Err(_) => {
+                self.cluster.await_answer()?;
+                self.list(run)?
+            }
+        };
+        let works = |name: &String| {
+            there.iter().any(|pod| pod.metadata.name.as_ref() == Some(name) && state::address(pod).is_some())
+        };
+        Ok(names.iter().filter(|name| !works(name)).cloned().collect())
+    }
+
+    /// Why one of these pods, besides those that are lost, does not answer. Absent: all do.
+    fn silence(&self, names: &[String], lost: &[String]) -> Option<String> {
+        let command = [PROGRAM, SUBCOMMAND, "look"];
+        let ask = |name: &String| {
+            output(&self.cluster, &self.api, name, &command, Vec::new(), Instant::now() + LOOKING).err()
+        };
+        let LabError(why) = names.iter().filter(|name| !lost.contains(name)).find_map(ask)?;
+        Some(format!("a pod that works as far as the cluster knows does not answer: {why}"))
     }
 
     fn list(&self, run: &str) -> Result<Vec<Pod>, LabError> {
@@ -196,6 +245,11 @@ impl Pods {
         let node_name = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
         let nodes: Api<ApiNode> = Api::all(self.cluster.client.clone());
         let node = self.cluster.ask(&format!("asking about the node {node_name}"), nodes.get(&node_name))?;
+        let internal = |status: &NodeStatus| {
+            let mut addresses = status.addresses.iter().flatten();
+            addresses.find(|address| address.type_ == "InternalIP")?.address.parse().ok()
+        };
+        let of_node = node.status.as_ref().and_then(internal);
         let info = node.status.and_then(|status| status.node_info);
         know("node", Some(node_name));
         know("zone", node.metadata.labels.and_then(|labels| labels.get(ZONE_LABEL).cloned()));
@@ -207,7 +261,8 @@ impl Pods {
         if let Some(mtu) = facts.mtu {
             known.insert("mtu".to_owned(), mtu.into());
         }
-        self.hosts.insert(name.to_owned(), Host { address, facts: known, sent: HashSet::new() });
+        let host = Host { address, node: of_node, is_serving: false, facts: known, sent: HashSet::new() };
+        self.hosts.insert(name.to_owned(), host);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
@@ -10,14 +11,15 @@ use kube::Api;
 use wirelab_model::event::{Command, Configured, Event};
 
 use crate::agent::{Output, SUBCOMMAND};
+use crate::call::output;
 use crate::cluster::Cluster;
-use crate::exec::{Ended, Exec, Piece, output};
+use crate::exec::{Ended, Exec, Piece};
 use crate::files::{self, Files};
 use crate::names::PROGRAM;
 use crate::pods::{Host, post_mortem};
 use wirelab_lab::Lines;
 use wirelab_lab::Log;
-use wirelab_lab::{Exit, ExitStatus, LabError, Launch, Process, Silence};
+use wirelab_lab::{Exit, ExitStatus, LabError, Launch, Process, Role, Silence};
 
 /// How long files may take on their way to or from a pod.
 const SENDING: Duration = Duration::from_secs(120);
@@ -35,6 +37,7 @@ const LAST_WORDS_PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) struct PodProcess {
     who: String,
     pod: String,
+    node: String,
     cluster: Arc<Cluster>,
     api: Api<Pod>,
     exec: Exec,
@@ -61,9 +64,13 @@ impl PodProcess {
         launch: &Launch<'_>,
     ) -> Result<Self, LabError> {
         let who = format!("{} ({}) in the pod {pod}", launch.endpoint.name, launch.role.word());
+        let node = host.facts.get("node").and_then(|node| node.as_str()).unwrap_or("a node without a name").to_owned();
         let with_state = |LabError(why): LabError| match post_mortem(cluster, api, pod, Duration::ZERO) {
             Some(loss) => LabError(format!("{why}; the pod {pod}: {}", loss.what)),
-            None => LabError(why),
+            None => {
+                cluster.doubt.store(true, Ordering::Relaxed);
+                LabError(format!("{why}; for the cluster the pod {pod} on {node} still runs"))
+            }
         };
         let files = Files::of(launch.role, launch.spec)?;
         send(cluster, api, pod, host, &files).map_err(with_state)?;
@@ -74,7 +81,9 @@ impl PodProcess {
         let mut exec = Exec::start(cluster, api, pod, &command).map_err(with_state)?;
         let stderr = exec.stderr().expect("standard error is taken once");
         let mut facts = Configured::new();
-        for (fact, value) in &host.facts {
+        // All clients are in one pod.
+        let is_told = launch.role == Role::Client && launch.number > 0;
+        for (fact, value) in host.facts.iter().filter(|_| !is_told) {
             // The first server has the names that it has where there is only one.
             let name = if launch.number == 0 { fact.clone() } else { format!("{fact}_{}", launch.number) };
             facts.insert(name, value.clone());
@@ -82,6 +91,7 @@ impl PodProcess {
         Ok(Self {
             who,
             pod: pod.to_owned(),
+            node,
             cluster: Arc::clone(cluster),
             api: api.clone(),
             exec,
@@ -118,7 +128,7 @@ impl PodProcess {
                     add(format!("the pod {}: {}", self.pod, loss.what));
                     if loss.is_memory { ExitStatus::Signal(code - 128) } else { ExitStatus::Lost }
                 } else {
-                    add(format!("the pod {} still runs; more memory than its limit ends a process so, too", self.pod));
+                    add(format!("the pod {} still runs", self.pod));
                     ExitStatus::Signal(code - 128)
                 }
             }
@@ -128,7 +138,12 @@ impl PodProcess {
                     if loss.is_memory { ExitStatus::Signal(libc::SIGKILL) } else { ExitStatus::Lost }
                 }
                 None => {
-                    add(format!("the pod {} still runs, but {} was lost: {why}", self.pod, self.who));
+                    self.cluster.doubt.store(true, Ordering::Relaxed);
+                    let node = &self.node;
+                    add(format!(
+                        "for the cluster the pod {} on {node} still runs, but {} was lost: {why}",
+                        self.pod, self.who
+                    ));
                     // It may run on without anybody who would end it.
                     if let Err(LabError(why)) = self.sweep() {
                         add(why);
@@ -211,6 +226,10 @@ impl Process for PodProcess {
 
     fn pid(&self) -> Option<u32> {
         None
+    }
+
+    fn has_clock(&self) -> bool {
+        true
     }
 
     fn end(&mut self, deadline: Instant) -> Exit {

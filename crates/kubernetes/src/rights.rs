@@ -25,8 +25,8 @@ const RULES: &[Rule] = &[
     Rule { group: "", resource: "namespaces", verbs: &["create", "delete", "get", "list"] },
     // Which zones there are, and what each trial ran on.
     Rule { group: "", resource: "nodes", verbs: &["get", "list"] },
-    // The pods of client and servers; a lost one is replaced.
-    Rule { group: "", resource: "pods", verbs: &["create", "delete", "get", "list"] },
+    // The pods of client and servers; a lost one is replaced, and a label says whom clients are to find.
+    Rule { group: "", resource: "pods", verbs: &["create", "delete", "get", "list", "patch"] },
     // Endpoints are started in them; whether that is `get` or `create` depends on the version of the cluster.
     Rule { group: "", resource: "pods/exec", verbs: &["create", "get"] },
     // Services, led to the port of each trial.
@@ -117,7 +117,7 @@ rules:
     verbs: ["get","list"]
   - apiGroups: [""]
     resources: ["pods"]
-    verbs: ["create","delete","get","list"]
+    verbs: ["create","delete","get","list","patch"]
   - apiGroups: [""]
     resources: ["pods/exec"]
     verbs: ["create","get"]

@@ -1,18 +1,18 @@
 //! Services: made with the run, led to the port of each trial's servers, and used only when they are proven to lead there.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Service, ServicePort};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use crate::agent::{Kind, SUBCOMMAND};
-use crate::exec::output;
-use crate::names::{self, CLIENT, PROGRAM};
+use crate::call::output;
+use crate::names::{CLIENT, NAMING_PORT, PROGRAM, SERVICE};
 use crate::objects::{Common, ports};
 use crate::pods::Pods;
 use wirelab_lab::LabError;
@@ -20,7 +20,7 @@ use wirelab_lab::LabError;
 /// The label by which the slices of a service are found.
 const OF_SERVICE: &str = "kubernetes.io/service-name";
 
-/// How long the cluster may take to lead a service to new servers.
+/// How long the cluster may take to lead a service to another port.
 const LEADING: Duration = Duration::from_secs(30);
 
 /// How often it is looked at meanwhile.
@@ -30,113 +30,84 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// with a probability of 98 %.
 const PROBES: u32 = 4;
 
-/// Makes a service; gives its address, which a headless one has not.
+/// Makes the services of a run; gives the address of the one that has one.
 ///
 /// # Errors
 /// If the cluster refuses.
-pub(crate) fn make(pods: &Pods, common: &Common<'_>, set: usize, headless: bool) -> Result<Option<IpAddr>, LabError> {
+pub(crate) fn make(pods: &Pods, common: &Common<'_>) -> Result<Option<IpAddr>, LabError> {
     let api: Api<Service> = Api::namespaced(pods.cluster.client.clone(), common.namespace);
-    let service = common.service(set, headless);
-    let attempt = format!("making the service {}", names::service(set, headless));
-    let made = pods.cluster.ask(&attempt, api.create(&PostParams::default(), &service))?;
-    Ok(made.spec.and_then(|spec| spec.cluster_ip).and_then(|address| address.parse().ok()))
+    let mut address = None;
+    for service in common.services() {
+        let attempt = format!("making the service {}", service.metadata.name.as_deref().unwrap_or_default());
+        let made = pods.cluster.ask(&attempt, api.create(&PostParams::default(), &service))?;
+        address = address.or(made.spec.and_then(|spec| spec.cluster_ip).and_then(|address| address.parse().ok()));
+    }
+    Ok(address)
 }
 
-/// Leads a service to the servers at this port, and waits until it leads the client there.
+/// The ports of nodes that stand for those of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NodePorts {
+    /// That of the servers.
+    pub(crate) servers: u16,
+    /// That at which pods say who they are.
+    pub(crate) naming: u16,
+}
+
+/// Orders that the service leads to this port; gives the ports of nodes, where it has such.
 ///
 /// # Errors
-/// If it does not in time; says what was missing.
-pub(crate) fn lead(
-    pods: &Pods,
-    namespace: &str,
-    set: usize,
-    address: IpAddr,
-    port: u16,
-    servers: &BTreeSet<IpAddr>,
-    kind: Kind,
-) -> Result<(), LabError> {
-    let name = names::service(set, false);
+/// If the cluster refuses.
+pub(crate) fn lead(pods: &Pods, namespace: &str, port: u16, kind: Kind) -> Result<Option<NodePorts>, LabError> {
     let api: Api<Service> = Api::namespaced(pods.cluster.client.clone(), namespace);
     let change = Patch::Merge(json!({ "spec": { "ports": ports(port) } }));
-    let attempt = format!("leading the service {name} to port {port}");
-    pods.cluster.ask(&attempt, api.patch(&name, &PatchParams::default(), &change))?;
+    let attempt = format!("leading the service {SERVICE} to port {port}");
+    let led = pods.cluster.ask(&attempt, api.patch(SERVICE, &PatchParams::default(), &change))?;
+    Ok(led.spec.and_then(|spec| node_ports(&spec.ports.unwrap_or_default(), port, kind)))
+}
+
+fn node_ports(all: &[ServicePort], port: u16, kind: Kind) -> Option<NodePorts> {
+    let of = |port: u16, protocol: &str| {
+        let mut found =
+            all.iter().filter(|one| one.port == i32::from(port) && one.protocol.as_deref() == Some(protocol));
+        u16::try_from(found.next()?.node_port?).ok()
+    };
+    Some(NodePorts { servers: of(port, kind.transport())?, naming: of(NAMING_PORT, "TCP")? })
+}
+
+/// Waits until so many servers answer at this address, seen from the client's pod.
+///
+/// # Errors
+/// If they do not in time.
+pub(crate) fn prove(pods: &Pods, address: SocketAddr, servers: usize, kind: Kind) -> Result<(), LabError> {
     let deadline = Instant::now() + LEADING;
-    await_slices(pods, namespace, &name, Some(port), servers, deadline)?;
-    let (target, times) = (format!("{address}:{port}"), (PROBES * servers.len() as u32).to_string());
+    let (target, times) = (address.to_string(), (PROBES * servers as u32).to_string());
     let command = [PROGRAM, SUBCOMMAND, "probe", kind.word(), &target, &times];
     loop {
         // Its node learns of the change in its own time, which nothing but a packet can find out.
         match output(&pods.cluster, &pods.api, CLIENT, &command, Vec::new(), deadline) {
             Ok(_) => return Ok(()),
             Err(LabError(why)) if Instant::now() > deadline => {
-                return Err(LabError(format!("the service {name} does not lead the client to its servers: {why}")));
+                return Err(LabError(format!("{address} does not lead the client to its servers: {why}")));
             }
             Err(_) => std::thread::sleep(LOOK_EVERY),
         }
     }
 }
 
-/// Waits until the name of a headless service resolves to its servers in the client's pod.
+/// The addresses that a service has endpoints of.
 ///
 /// # Errors
-/// If it does not in time.
-pub(crate) fn await_name(pods: &Pods, namespace: &str, set: usize, servers: &BTreeSet<IpAddr>) -> Result<(), LabError> {
-    let name = names::service(set, true);
-    let deadline = Instant::now() + LEADING;
-    await_slices(pods, namespace, &name, None, servers, deadline)?;
-    let command = [PROGRAM, SUBCOMMAND, "resolve", &name];
-    loop {
-        let said = output(&pods.cluster, &pods.api, CLIENT, &command, Vec::new(), deadline);
-        let found = said.map(|said| addresses(&String::from_utf8_lossy(&said)));
-        if found.as_ref() == Ok(servers) {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            let found = found.map_or_else(|LabError(why)| why, |found| format!("it resolves to {found:?}"));
-            return Err(LabError(format!(
-                "the name {name} does not resolve to {servers:?} in the client's pod: {found}"
-            )));
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
-}
-
-fn addresses(text: &str) -> BTreeSet<IpAddr> {
-    text.lines().filter_map(|line| line.trim().parse().ok()).collect()
-}
-
-fn await_slices(
-    pods: &Pods,
-    namespace: &str,
-    service: &str,
-    port: Option<u16>,
-    servers: &BTreeSet<IpAddr>,
-    deadline: Instant,
-) -> Result<(), LabError> {
+/// If the cluster does not say.
+pub(crate) fn ready(pods: &Pods, namespace: &str, service: &str) -> Result<BTreeSet<IpAddr>, LabError> {
     let api: Api<EndpointSlice> = Api::namespaced(pods.cluster.client.clone(), namespace);
     let of_service = ListParams::default().labels(&format!("{OF_SERVICE}={service}"));
-    loop {
-        let slices = pods.cluster.ask(&format!("looking at the endpoints of {service}"), api.list(&of_service))?;
-        let ready = ready(&slices.items, port);
-        if ready == *servers {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            return Err(LabError(format!(
-                "the service {service} has the endpoints {ready:?}, not {servers:?}; are its servers ready, and does the \
-                 controller of endpoint slices run?"
-            )));
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
+    let slices = pods.cluster.ask(&format!("looking at the endpoints of {service}"), api.list(&of_service))?;
+    Ok(of_slices(&slices.items))
 }
 
-/// The addresses that are ready, in slices with this port.
-fn ready(slices: &[EndpointSlice], port: Option<u16>) -> BTreeSet<IpAddr> {
-    let with_port = |slice: &&EndpointSlice| {
-        port.is_none_or(|port| slice.ports.iter().flatten().any(|of_slice| of_slice.port == Some(port.into())))
-    };
-    let endpoints = slices.iter().filter(with_port).flat_map(|slice| &slice.endpoints);
+fn of_slices(slices: &[EndpointSlice]) -> BTreeSet<IpAddr> {
+    let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
     let ready = endpoints
         .filter(|endpoint| endpoint.conditions.as_ref().is_some_and(|conditions| conditions.ready.unwrap_or(true)));
     ready.flat_map(|endpoint| &endpoint.addresses).filter_map(|address| address.parse().ok()).collect()
@@ -147,17 +118,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_endpoints_that_are_ready_at_the_port_count() {
-        let slice = |port: i32, ready: bool, address: &str| -> EndpointSlice {
+    fn only_endpoints_that_are_ready_count() {
+        let slice = |ready: bool, address: &str| -> EndpointSlice {
             serde_json::from_value(json!({
-                "metadata": {}, "addressType": "IPv4", "ports": [{ "name": "tcp", "port": port, "protocol": "TCP" }],
+                "metadata": {}, "addressType": "IPv4", "ports": [{ "name": "tcp", "port": 20_000, "protocol": "TCP" }],
                 "endpoints": [{ "addresses": [address], "conditions": { "ready": ready } }],
             }))
             .unwrap()
         };
-        let slices = [slice(20_000, true, "10.0.0.1"), slice(20_000, false, "10.0.0.2"), slice(1, true, "10.0.0.3")];
-        assert_eq!(ready(&slices, Some(20_000)), BTreeSet::from(["10.0.0.1".parse().unwrap()]));
-        assert_eq!(ready(&slices, None).len(), 2);
-        assert_eq!(addresses("10.0.0.1\n10.0.0.2\n").len(), 2);
+        let slices = [slice(true, "10.0.0.1"), slice(false, "10.0.0.2"), slice(true, "10.0.0.3")];
+        assert_eq!(of_slices(&slices), ["10.0.0.1", "10.0.0.3"].map(|address| address.parse().unwrap()).into());
+    }
+
+    #[test]
+    fn the_port_of_nodes_is_that_of_what_the_servers_speak_over() {
+        let mut all: Vec<ServicePort> = serde_json::from_value(ports(20_000)).unwrap();
+        assert_eq!(node_ports(&all, 20_000, Kind::Tcp), None, "a service without such ports");
+        for (port, node_port) in all.iter_mut().zip([30_001, 30_002, 30_003]) {
+            port.node_port = Some(node_port);
+        }
+        let of = |kind| node_ports(&all, 20_000, kind).unwrap();
+        assert_eq!(of(Kind::Tcp), NodePorts { servers: 30_001, naming: 30_003 });
+        assert_eq!(of(Kind::Quic), NodePorts { servers: 30_002, naming: 30_003 });
     }
 }

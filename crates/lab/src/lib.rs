@@ -112,7 +112,24 @@ pub trait Lab: Send {
     /// # Errors
     /// If the network cannot be changed, or the lab has no timelines.
     fn reach(&mut self, _job: &Job, _servers: &[(u32, u16)]) -> Result<(), LabError> {
-        Err(LabError(format!("the lab `{}` has no timelines; use the lab `netns`", self.name())))
+        Err(LabError(format!("the lab `{}` has no timelines; use the lab `netns` or `kubernetes`", self.name())))
+    }
+
+    /// Whether clients find the servers of the last [`Lab::reach`] by now, and no others. Asked again and again until they do.
+    ///
+    /// # Errors
+    /// If they never will.
+    fn is_reached(&mut self) -> Result<bool, LabError> {
+        Ok(true)
+    }
+
+    /// The addresses that the sidecars of the servers bind, in a trial with a mesh, in the order of the servers. The servers themselves
+    /// are then reached from their own hosts only, and so is the sidecar of the clients.
+    ///
+    /// # Errors
+    /// If the lab has no sidecars, so that such a trial is unsupported.
+    fn sidecars(&self, _job: &Job) -> Result<Vec<IpAddr>, LabError> {
+        Err(LabError(format!("the lab `{}` has no sidecars; use the lab `netns`, or leave `mesh` out", self.name())))
     }
 
     /// The measured window of a trial of this cell has ended. What there is to say of the network in it.
@@ -154,6 +171,9 @@ pub struct Preparation<'a> {
     pub folder: &'a Path,
     /// Raised when the user wants to stop.
     pub stop: &'a AtomicBool,
+    /// Where endpoints tell what they have counted, and the port at which hosts of their own show it to Prometheus; absent: nobody
+    /// wants to know.
+    pub metrics: Option<(&'a Path, u16)>,
 }
 
 /// The addresses of a trial.
@@ -177,9 +197,9 @@ pub struct Aftermath {
 /// An endpoint to start in a role.
 #[derive(Debug, Clone, Copy)]
 pub struct Launch<'a> {
-    /// Server or client.
+    /// Server, client or sidecar.
     pub role: Role,
-    /// Which of the servers or clients, from 0.
+    /// Which of the servers or clients, from 0; a sidecar has the number of its server.
     pub number: u32,
     /// What to start.
     pub endpoint: &'a Endpoint,
@@ -198,6 +218,17 @@ pub enum Role {
     Server,
     /// It sends requests.
     Client,
+    /// It sends on the requests of others.
+    Sidecar(Beside),
+}
+
+/// Beside whom a sidecar is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Beside {
+    /// A server.
+    Server,
+    /// The clients, all of them.
+    Clients,
 }
 
 impl Role {
@@ -207,6 +238,7 @@ impl Role {
         match self {
             Self::Server => "server",
             Self::Client => "client",
+            Self::Sidecar(_) => "sidecar",
         }
     }
 
@@ -216,6 +248,7 @@ impl Role {
         match self {
             Self::Server => Blame::Server,
             Self::Client => Blame::Client,
+            Self::Sidecar(_) => Blame::Sidecar,
         }
     }
 }
@@ -236,6 +269,11 @@ pub trait Process: Send {
 
     /// The process id, where observers on this machine can look at it.
     fn pid(&self) -> Option<u32>;
+
+    /// Whether time passes for it as it does here. In a lab without a clock it does not; one that has a process id does.
+    fn has_clock(&self) -> bool {
+        self.pid().is_some()
+    }
 
     /// Closes its standard input and waits for its end; kills it at the deadline.
     fn end(&mut self, deadline: Instant) -> Exit;

@@ -68,9 +68,9 @@ impl Lab for Loopback {
 pub fn no_timeline(lab: &str, job: &Job) -> Result<(), LabError> {
     match job.timeline {
         None => Ok(()),
-        Some(_) => {
-            Err(LabError(format!("the lab `{lab}` has no timelines; use the lab `netns`, or leave `[timeline]` out")))
-        }
+        Some(_) => Err(LabError(format!(
+            "the lab `{lab}` has no timelines; use the lab `netns` or `kubernetes`, or leave `[timeline]` out"
+        ))),
     }
 }
 

@@ -14,8 +14,8 @@ use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Endpoint, UNSUPPORTED_STATUS};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{
-    ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Request, Resumption, Schedule, ServerSpec, Timeouts,
-    Transport,
+    ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Request, Resumption, Schedule, ServerSpec, SidecarSpec,
+    Timeouts, Transport,
 };
 
 use crate::endpoints::{ended, output};
@@ -41,6 +41,7 @@ pub fn refuses_unknown_protocol(endpoint: &Endpoint, role: Role, scratch: &Path,
     let mut spec = match role {
         Role::Server => serde_json::to_value(server_spec()),
         Role::Client => serde_json::to_value(client_spec(&results)),
+        Role::Sidecar(_) => serde_json::to_value(sidecar_spec(scratch)),
     }
     .expect("a spec always serialises");
     spec["protocol"] = Value::from(unknown.clone());
@@ -79,6 +80,21 @@ fn server_spec() -> ServerSpec {
         threads: None,
         max_connection_age_ns: None,
         counts: false,
+        exposition: None,
+        transport: Transport::default(),
+    }
+}
+
+fn sidecar_spec(scratch: &Path) -> SidecarSpec {
+    SidecarSpec {
+        contract: CONTRACT_VERSION,
+        protocol: Protocol::H1c,
+        upstream_protocol: Protocol::H1c,
+        address: LOCALHOST,
+        port: 0,
+        // Not there: nothing is to be read before the protocol is refused.
+        upstreams: scratch.join("unknown-upstreams.json"),
+        threads: None,
         transport: Transport::default(),
     }
 }
@@ -113,6 +129,7 @@ fn client_spec(results: &Path) -> ClientSpec {
         results: results.to_owned(),
         qlog_dir: None,
         threads: None,
+        exposition: None,
         transport: Transport::default(),
     }
 }

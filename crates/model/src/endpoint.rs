@@ -32,6 +32,9 @@ pub struct Description {
     /// What it can do as a client; absent if it plays none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Role>,
+    /// What it can do as a sidecar; absent if it plays none. Features are empty: a sidecar sends on whatever it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sidecar: Option<Role>,
 }
 
 /// What an endpoint can do in one role.
@@ -42,6 +45,9 @@ pub struct Role {
     pub protocols: Vec<Protocol>,
     /// The features that it offers (server) or can ask for (client).
     pub features: Vec<Feature>,
+    /// Whether it tells what it has counted, while it works (`exposition` in the spec).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exposition: bool,
 }
 
 /// `endpoint.toml`: how to start an endpoint.
@@ -50,7 +56,7 @@ pub struct Role {
 pub struct Manifest {
     /// The endpoint's name, the same as its folder's.
     pub name: String,
-    /// The command, to which `describe`, `server --spec FILE` or `client --spec FILE` is appended. A relative program
+    /// The command, to which `describe`, or `server`, `client` or `sidecar` and `--spec FILE`, is appended. A relative program
     /// path that exists below the folder is taken from there; the folder is the working directory.
     pub command: Vec<String>,
     /// Environment variables to set.

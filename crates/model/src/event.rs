@@ -11,9 +11,9 @@ use crate::transport::TransportReport;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// Server: it accepts connections at `port`. Client: its runtime is started and nothing is connected.
+    /// Server, sidecar: it accepts connections at `port`. Client: its runtime is started and nothing is connected.
     Ready {
-        /// The port that the server is bound to; absent for a client.
+        /// The port that the server or sidecar is bound to; absent for a client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         port: Option<u16>,
         /// What is in force, whether asked for or by default.
@@ -27,12 +27,14 @@ pub enum Event {
         /// Length of the measured window: from the receipt of the second `go` to the end of the last request.
         window_ns: u64,
     },
-    /// Server: the answer to `count`.
+    /// Server, sidecar: the answer to `count`.
     Counted {
         /// How many requests it has answered since `ready`.
         requests: u64,
     },
-    /// Client: the results are written. Server: it stopped cleanly.
+    /// Sidecar: the answer to `reach`. Requests that it takes from now on go to the upstreams of its file.
+    Reached,
+    /// Client: the results are written. Server, sidecar: it stopped cleanly.
     Done {
         /// Requests completed (client) or answered (server) in the measured window; servers may leave it out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,9 +75,11 @@ pub enum Command {
     Go,
     /// Client: close connections and write the results.
     Finish,
-    /// Server whose spec has `counts`: say how many requests were answered so far.
+    /// Server whose spec has `counts`, sidecar: say how many requests were answered so far.
     Count,
-    /// Server: stop cleanly. Client: give up.
+    /// Sidecar: read the file of the upstreams again.
+    Reach,
+    /// Server, sidecar: stop cleanly. Client: give up.
     Stop,
 }
 
@@ -87,6 +91,7 @@ impl Command {
             Self::Go => "go",
             Self::Finish => "finish",
             Self::Count => "count",
+            Self::Reach => "reach",
             Self::Stop => "stop",
         }
     }

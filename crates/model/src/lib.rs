@@ -8,6 +8,7 @@ pub mod claim;
 pub mod endpoint;
 pub mod environment;
 pub mod event;
+pub mod exposition;
 pub mod heron;
 pub mod histogram;
 pub mod journal;

@@ -20,7 +20,7 @@ pub enum Network {
 
 /// What the client connects to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Address {
     /// The address of the one server.
     #[default]
@@ -31,13 +31,15 @@ pub enum Address {
     /// A name that resolves to all servers, as that of a headless service: the client itself turns to one after the other,
     /// connection by connection.
     Headless,
+    /// A port of a node, which translates it as it does the address of a service: the way into a cluster from outside.
+    NodePort,
 }
 
 /// The lab in which hosts are pods of a real cluster, so that this is its default: pods, on one node.
 pub const CLUSTER_LAB: &str = "kubernetes";
 
 /// The placements of pods in a real cluster: the servers seen from the client.
-pub const PLACEMENTS: [&str; 3] = ["same-node", "same-zone", "other-zone"];
+pub const PLACEMENTS: [&str; 4] = ["same-node", "other-node", "same-zone", "other-zone"];
 
 /// The name that the server of a trial has; that of all servers, where the client connects to a name.
 pub const SERVER_NAME: &str = "wirelab.test";

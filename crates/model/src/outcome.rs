@@ -50,6 +50,8 @@ pub enum Blame {
     Server,
     /// The endpoint that plays the client.
     Client,
+    /// An endpoint that plays a sidecar.
+    Sidecar,
     /// The lab: its network, its hosts.
     Lab,
     /// An observer.
@@ -63,6 +65,7 @@ impl fmt::Display for Blame {
         f.write_str(match self {
             Self::Server => "server",
             Self::Client => "client",
+            Self::Sidecar => "sidecar",
             Self::Lab => "lab",
             Self::Observer => "observer",
             Self::Runner => "wirelab",

@@ -1,6 +1,7 @@
 //! Pages that browsers load in trials: which one, what is expected of it, and what is recorded of each load.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -109,14 +110,33 @@ impl FromStr for PageName {
     }
 }
 
+/// The content types of a page's files, by their endings: what the feature `pages` promises of every server.
+pub const CONTENT_TYPES: [(&str, &str); 5] = [
+    ("html", "text/html"),
+    ("css", "text/css"),
+    ("js", "text/javascript"),
+    ("jpg", "image/jpeg"),
+    ("woff2", "font/woff2"),
+];
+
+/// The content type of a file; absent for what pages do not consist of.
+#[must_use]
+pub fn content_type(path: &str) -> Option<&'static str> {
+    let (_, ending) = path.rsplit_once('.')?;
+    CONTENT_TYPES.iter().find(|(known, _)| *known == ending).map(|(_, kind)| *kind)
+}
+
 /// What a client is told of a page that it is to load, with everything in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedPage {
     /// The requests that the page makes, that for its document included. A load with another number is no sample.
     pub requests: u32,
     /// The bytes of all bodies together. A load whose responses announce another number is no sample.
     pub body_bytes: u64,
+    /// A file for every load of the window as an HTTP Archive (HAR 1.2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub har: Option<PathBuf>,
 }
 
 /// One load of a page, as a browser saw it: one JSON line of the results file.
@@ -185,6 +205,15 @@ mod tests {
             assert_eq!(page.token().parse(), Ok(page));
         }
         assert!("small-11".parse::<PageName>().unwrap_err().contains("small-10, small-20"));
+    }
+
+    #[test]
+    fn the_ending_decides_the_content_type() {
+        assert_eq!(content_type("/small-10/index.html"), Some("text/html"));
+        assert_eq!(content_type("/a.min.js"), Some("text/javascript"));
+        for other in ["/1000.bin", "/html", "/", "/a.HTML"] {
+            assert_eq!(content_type(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -83,6 +83,9 @@ pub struct Job {
     /// What the client connects to.
     #[serde(default)]
     pub address: Address,
+    /// The endpoint that plays the sidecars, through which everything goes; absent: there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mesh: Option<String>,
     /// What the servers speak, where the client asks with what they do not speak.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_protocol: Option<Protocol>,
@@ -157,6 +160,7 @@ impl Job {
             offloads: None,
             servers: Servers::ONE,
             address: Address::Server,
+            mesh: None,
             server_protocol: None,
             site: None,
             page: None,

@@ -37,7 +37,7 @@ pub struct Settings {
     pub client: Option<String>,
     /// Where client and server run, in the lab's words. In the lab `netns` it is the link between them, by the name of a
     /// preset (`wirelab labs` lists them), which the ten keys from `round_trip` on change. In the lab `kubernetes` it is where the
-    /// servers are, seen from the client: `same-node`, `same-zone` (or `single-az`) or `other-zone` (or `multi-az`). Default:
+    /// servers are, seen from the client: `same-node`, `other-node` (or `lan`), `same-zone` (or `single-az`) or `other-zone` (or `multi-az`). Default:
     /// `local`, which has no link; in the lab `kubernetes` `same-node`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<String>,
@@ -88,9 +88,15 @@ pub struct Settings {
     pub servers: Option<Servers>,
     /// What the client connects to: `server`, the address of the one server, `service`, an address that stands for all of
     /// them, of which one is chosen at random for each connection, or `headless`, a name that resolves to all of them, of which
-    /// the client takes one after the other. Default: `server` where there is one, otherwise `service`.
+    /// the client takes one after the other; in the lab `kubernetes` also `node-port`, a port of a server's node that stands for all
+    /// of them. Default: `server` where there is one, otherwise `service`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
+    /// The endpoint that plays a sidecar beside each server and beside the clients, in their pods. The clients' one takes their requests
+    /// and sends each of them to the sidecar of the next server, over HTTP/2. For `h1c`, `h2c` and `grpcc` with `network =
+    /// "overlay"`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mesh: Option<String>,
 
     /// A protocol that the server does not speak (`h1`, `h2` or `h3`): a client that asks with it finds a server that speaks
     /// another one, as at a site without HTTP/3. Default: none.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::exposition::Exposition;
 use crate::page::ExpectedPage;
 use crate::protocol::Protocol;
 
@@ -47,6 +48,9 @@ pub struct ServerSpec {
     /// Whether it will be told `count`, at any time, which it answers with `counted`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts: bool,
+    /// Where it is to tell what it has counted, while it works. Absent: nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exposition: Option<Exposition>,
     /// Transport settings.
     #[serde(default)]
     pub transport: Transport,
@@ -127,6 +131,9 @@ pub struct ClientSpec {
     /// Threads that send requests; absent: the library's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u16>,
+    /// Where it is to tell what it has counted, while it works. Absent: nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exposition: Option<Exposition>,
     /// Transport settings.
     #[serde(default)]
     pub transport: Transport,
@@ -144,6 +151,32 @@ pub struct ClientTls {
     /// Where to append TLS secrets in the NSS key log format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_log: Option<PathBuf>,
+}
+
+/// What a sidecar is asked to do: `<endpoint> sidecar --spec FILE`. It takes requests at its address and sends each of them, not each
+/// connection, on to the next of its upstreams, in turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SidecarSpec {
+    /// The version of the contract, 1.
+    pub contract: u32,
+    /// What is spoken to it.
+    pub protocol: Protocol,
+    /// What it speaks to its upstreams.
+    pub upstream_protocol: Protocol,
+    /// The address to bind.
+    pub address: IpAddr,
+    /// The port to bind; 0 lets the kernel choose, and `ready` reports the choice.
+    pub port: u16,
+    /// A file that names its upstreams: a JSON list of addresses with ports, `["192.0.2.1:80"]`. It is read before `ready`, and again at
+    /// each word `reach`, before which it may have been replaced.
+    pub upstreams: PathBuf,
+    /// Threads that carry requests; absent: the library's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u16>,
+    /// Transport settings, of the connections that it accepts and of those that it opens.
+    #[serde(default)]
+    pub transport: Transport,
 }
 
 /// One request, repeated. A body is the pattern whose byte at offset i is i mod 251.
@@ -357,6 +390,9 @@ impl Congestion {
 pub enum Feature {
     /// `GET` of files below the document root.
     Files,
+    /// `GET` of files below the document root, each with the `content-type` of its ending and with its length: what browsers need of a
+    /// page's server.
+    Pages,
     /// `POST /echo` returns the body. On raw transports: the response has the size that the request header names.
     Echo,
     /// `GET /bytes/N` returns N bytes of the pattern whose byte at offset i is i mod 251.

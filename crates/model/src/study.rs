@@ -1,6 +1,7 @@
 //! A study as it is written: a question as a file.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -45,10 +46,15 @@ pub struct Study {
     /// out, with a warning in the report). Default: `refuse`.
     #[serde(default, skip_serializing_if = "MissingEndpoints::is_default")]
     pub missing_endpoints: MissingEndpoints,
-    /// What else is kept of each trial, for looking into it: `pcap`, `qlog`. Keeping makes trials slower. `--keep` adds to it.
+    /// What else is kept of each trial, for looking into it: `pcap`, `qlog`, `har`. Keeping packets and qlog makes
+    /// trials slower. `--keep` adds to it.
     /// Default: nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<Artifact>,
+    /// Where Prometheus finds the run while it goes on, for example `127.0.0.1:9464` (docs/metrics.md). It brings the observer
+    /// `prometheus` to every cell, unless `more_observers` names it. `--metrics` overrides it. Default: nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<SocketAddr>,
     /// What is fixed.
     #[serde(default)]
     pub workload: Settings,
@@ -119,6 +125,16 @@ pub enum Artifact {
     Pcap,
     /// What QUIC libraries log of themselves, where they write qlog.
     Qlog,
+    /// Every load of a page, where browsers are the clients, as an HTTP Archive (HAR 1.2). Written behind the measured window.
+    Har,
+}
+
+impl Artifact {
+    /// Whether something is written while requests are measured.
+    #[must_use]
+    pub const fn disturbs(self) -> bool {
+        !matches!(self, Self::Har)
+    }
 }
 
 impl fmt::Display for Artifact {
@@ -126,6 +142,7 @@ impl fmt::Display for Artifact {
         f.write_str(match self {
             Self::Pcap => "pcap",
             Self::Qlog => "qlog",
+            Self::Har => "har",
         })
     }
 }

@@ -215,7 +215,7 @@ pub struct ActionRecord {
     pub due_ns: u64,
     /// When it began.
     pub began_ns: u64,
-    /// How long it took until everything had changed.
+    /// How long it took until everything had changed: in a cluster, until its network led clients to the new servers.
     pub took_ns: u64,
 }
 
@@ -230,7 +230,8 @@ pub struct ClientRecord {
     pub first_connection: u32,
 }
 
-/// A server's time: when new connections could reach it.
+/// A server's time: when new connections were to reach it, from the begin of one action to that of another. A cluster takes its time for
+/// that ([`ActionRecord::took_ns`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerRecord {
     /// From when on; absent: never.

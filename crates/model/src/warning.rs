@@ -133,6 +133,12 @@ pub enum Warning {
         /// Its processor time as a share of the trial's length.
         share: f64,
     },
+    /// Trials were shown to Prometheus while they went on.
+    Exposing {
+        /// The endpoints that tell nothing, each with its role.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        without: Vec<String>,
+    },
     /// Something is kept of each trial that takes time to keep.
     Keeping {
         /// What, as in study files.
@@ -220,6 +226,13 @@ impl Warning {
                 "In `{cell}` the emulated link took up to {:.0} % of a processor: it may have delayed packets, and what it took was missing elsewhere.",
                 share * 100.0
             ),
+            Self::Exposing { without } => {
+                let shown = "Trials were shown to Prometheus while requests were measured: clients counted each of them once more, and each scrape took processor time.";
+                match without.as_slice() {
+                    [] => shown.to_owned(),
+                    without => format!("{shown} Not shown, because they do not tell: {}.", without.join(", ")),
+                }
+            }
             Self::Keeping { what } => {
                 format!(
                     "While requests were measured, {what} was written: that slows trials down, and not all of them alike."
@@ -275,6 +288,7 @@ impl Warning {
             Self::EmulatorBusy { .. } => {
                 "Lower the rate of the link or the load, or use a machine with more processors."
             }
+            Self::Exposing { .. } => "Watch a run of a few blocks; take the numbers from a run without `--metrics`.",
             Self::Keeping { .. } => {
                 "Keep it of a run of a few blocks, for looking into; take the numbers from a run without `keep`."
             }

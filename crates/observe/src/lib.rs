@@ -7,8 +7,10 @@ pub mod faults;
 pub mod machine;
 pub mod memory;
 pub mod packets;
+pub mod prometheus;
 mod registry;
 pub mod rusage;
+pub mod sidecars;
 pub mod switches;
 pub mod syscalls;
 pub mod tcp;
@@ -22,6 +24,7 @@ use wirelab_model::metric::{Metric, Values};
 use wirelab_model::network::Vantage;
 use wirelab_model::usage::Usage;
 
+pub use prometheus::Exporter;
 pub use registry::{OBSERVERS, create, default_set, metrics, unknown};
 pub use witness::Witness;
 
@@ -75,6 +78,17 @@ pub struct Targets {
     pub servers: Option<Vec<u32>>,
     /// The clients' processes; absent where the lab cannot show them.
     pub clients: Option<Vec<u32>>,
+    /// The sidecars' processes; absent where there are none.
+    pub sidecars: Option<Sidecars>,
+}
+
+/// The sidecars' processes; absent where the lab cannot show them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sidecars {
+    /// Those beside the servers.
+    pub of_servers: Option<Vec<u32>>,
+    /// The one beside the clients.
+    pub of_clients: Option<u32>,
 }
 
 /// What there is before the client sends its first packet.

@@ -2,7 +2,10 @@
 
 use wirelab_model::metric::Metric;
 
-use crate::{About, Observer, cpu, drops, faults, machine, memory, packets, rusage, switches, syscalls, tcp};
+use crate::{
+    About, Observer, cpu, drops, faults, machine, memory, packets, prometheus, rusage, sidecars, switches, syscalls,
+    tcp,
+};
 
 /// Every observer.
 pub const OBSERVERS: &[&About] = &[
@@ -18,6 +21,8 @@ pub const OBSERVERS: &[&About] = &[
     &syscalls::STRACE,
     &packets::ABOUT,
     &tcp::ABOUT,
+    &prometheus::ABOUT,
+    &sidecars::ABOUT,
 ];
 
 /// Makes an observer for one trial; absent: there is none of that name, and [`unknown`] says so to the user.
@@ -36,6 +41,8 @@ pub fn create(name: &str) -> Option<Box<dyn Observer>> {
         "strace" => Box::<syscalls::Strace>::default(),
         "packets" => Box::<packets::Packets>::default(),
         "tcp" => Box::<tcp::Tcp>::default(),
+        "prometheus" => Box::<prometheus::Prometheus>::default(),
+        "sidecars" => Box::<sidecars::OfSidecars>::default(),
         _ => return None,
     })
 }
@@ -121,7 +128,7 @@ mod tests {
         assert_eq!(
             unknown("memry"),
             "there is no observer `memry`, did you mean `memory`; the observers are cpu, memory, switches, faults, \
-             drops, rusage, machine, syscalls, syscalls_by_name, strace, packets, tcp"
+             drops, rusage, machine, syscalls, syscalls_by_name, strace, packets, tcp, prometheus, sidecars"
         );
     }
 }

@@ -302,7 +302,8 @@ fn calls_of_a_thread_that_ended_in_the_window_count(means: Means) {
 fn both_sides_have_their_own(means: Means) {
     let (mut busy, idle) = (Worker::start(None), Worker::start(None));
     busy.work("work");
-    let targets = Targets { servers: Some(vec![busy.child.id()]), clients: Some(vec![idle.child.id()]) };
+    let (servers, clients) = (Some(vec![busy.child.id()]), Some(vec![idle.child.id()]));
+    let targets = Targets { servers, clients, ..Targets::default() };
     let mut observer = ByName::by(means);
     busy.rest();
     idle.rest();

@@ -18,7 +18,7 @@ const STUDY: &str = r#"
 
 fn candidate(name: &str, client: &[Protocol], server: &[Protocol]) -> Candidate {
     let role = |protocols: &[Protocol]| {
-        (!protocols.is_empty()).then(|| Role { protocols: protocols.into(), features: Vec::new() })
+        (!protocols.is_empty()).then(|| Role { protocols: protocols.into(), features: Vec::new(), exposition: false })
     };
     let description = Description {
         contract: CONTRACT_VERSION,
@@ -28,6 +28,7 @@ fn candidate(name: &str, client: &[Protocol], server: &[Protocol]) -> Candidate 
         language: "x".to_owned(),
         server: role(server),
         client: role(client),
+        sidecar: None,
     };
     Candidate { name: name.to_owned(), description: Ok(description) }
 }

@@ -93,7 +93,7 @@ fn has_cells(study: &Study, selector: &Selector) -> bool {
 
 /// The endpoints that a level names.
 fn named(settings: &Settings) -> impl Iterator<Item = &String> {
-    [&settings.endpoint, &settings.server, &settings.client].into_iter().flatten()
+    [&settings.endpoint, &settings.server, &settings.client, &settings.mesh].into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use wirelab_model::units::{Size, Span};
 use crate::corpus;
 use crate::hosts::{Hosts, hosts, offloads};
 use crate::link::link;
+use crate::mesh::mesh;
 use crate::page::page;
 use crate::ranges::out_of_range;
 use crate::site::site;
@@ -41,6 +42,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     let extent = extent(settings);
     let placement = settings.placement.clone().unwrap_or_else(|| "local".to_owned());
     let site = site(settings, protocol)?;
+    let mesh = mesh(settings, protocol)?;
     let Hosts { network, servers, address } = hosts(settings, &placement)?;
     let link = link(settings, &placement)?;
     Ok(Job {
@@ -53,6 +55,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         network,
         servers,
         address,
+        mesh,
         server_protocol: server_protocol(settings, protocol)?,
         site,
         page,

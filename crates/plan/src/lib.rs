@@ -43,6 +43,7 @@ mod limits;
 mod link;
 mod locate;
 mod matrix;
+mod mesh;
 mod order;
 mod page;
 mod parse;

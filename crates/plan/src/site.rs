@@ -68,6 +68,7 @@ fn of_servers(s: &Settings) -> Option<&'static str> {
         ("server_threads", s.server_threads.is_some()),
         ("servers", s.servers.is_some()),
         ("address", s.address.is_some()),
+        ("mesh", s.mesh.is_some()),
         ("network", s.network.is_some()),
         ("placement", s.placement.is_some()),
         ("payload", s.payload.is_some()),

@@ -154,7 +154,8 @@ fn public_sites_asks_failing_sites_once_and_each_stack_by_its_own_endpoints() {
             ("go", true) => "go-quic-go",
             ("python", false) => "python-httpx",
             ("python", true) => "python-aioquic",
-            ("java", _) => "java-jetty",
+            ("java", false) => "java-jetty",
+            ("java", true) => "java-netty",
             _ => "builtin",
         };
         assert_eq!((job.client.as_str(), job.server.as_str()), (client, "builtin"));

@@ -81,6 +81,12 @@ impl Folder {
         self.0.join("qlog")
     }
 
+    /// `har/`, with an archive for each trial whose client was a browser; absent where none were asked for.
+    #[must_use]
+    pub fn har(&self) -> PathBuf {
+        self.0.join("har")
+    }
+
     /// `captures/`, which is there only if captures are kept.
     #[must_use]
     pub fn captures(&self) -> PathBuf {
@@ -179,10 +185,10 @@ impl Folder {
         builder.recursive(true).create(&path).map_err(RunError::io("cannot make the folder", &path))
     }
 
-    /// Removes the captures and the qlog files of a trial.
+    /// Removes what was kept of a trial beside its results: captures, qlog files, archives.
     pub(crate) fn remove_kept(&self, trial: &Trial) -> Result<(), RunError> {
         let is_its = |name: &str| number_in(name) == Some(trial.number);
-        [self.captures(), self.qlog()].iter().try_for_each(|folder| remove_files(folder, is_its))
+        [self.captures(), self.qlog(), self.har()].iter().try_for_each(|folder| remove_files(folder, is_its))
     }
 
     /// Removes `work/` with everything in it.
@@ -221,12 +227,20 @@ impl Folder {
         fs::canonicalize(&path).map_err(RunError::io("cannot find", &path))
     }
 
+    /// Where the archive of a trial goes: `har/trial-000042.har`, absolute.
+    pub(crate) fn make_har(&self, trial: &Trial) -> Result<PathBuf, RunError> {
+        let path = self.har();
+        fs::create_dir_all(&path).map_err(RunError::io("cannot make the folder", &path))?;
+        let path = fs::canonicalize(&path).map_err(RunError::io("cannot find", &path))?;
+        Ok(path.join(format!("{}.har", stem(trial))))
+    }
+
     /// Removes what a trial left that never reached the journal: its samples would otherwise be counted by whoever
     /// reads `samples/*.parquet`.
     pub(crate) fn remove_orphans(&self, is_recorded: impl Fn(u32) -> bool) -> Result<(), RunError> {
         let is_orphan =
             |name: &str| number_in(name).is_some_and(|number| !is_recorded(number)) || name.ends_with(TEMPORARY);
-        [self.samples(), self.logs(), self.captures(), self.qlog()]
+        [self.samples(), self.logs(), self.captures(), self.qlog(), self.har()]
             .iter()
             .try_for_each(|folder| remove_files(folder, is_orphan))
     }

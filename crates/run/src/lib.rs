@@ -27,12 +27,14 @@
 pub mod documents;
 pub mod environment;
 mod error;
+mod exposure;
 #[cfg(test)]
 mod fixture;
 pub mod folder;
 mod given_up;
 pub mod journal;
 mod merge;
+mod mesh;
 mod pace;
 pub mod pages;
 pub mod pki;

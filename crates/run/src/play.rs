@@ -8,10 +8,13 @@ use std::time::{Duration, Instant};
 
 use wirelab_lab::{Lab, LabError};
 use wirelab_model::event::{Command, Event};
+use wirelab_model::network::Address;
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::Job;
 use wirelab_model::timeline::{ActionRecord, Answered, ClientRecord, Course, Played, Scene, ServerRecord};
 
+use crate::exposure::Exposure;
+use crate::mesh::Mesh;
 use crate::player::{Cut, Player};
 use crate::trial::Limits;
 use crate::verify;
@@ -30,23 +33,37 @@ pub(crate) struct Play<'a> {
     pub lab: &'a mut dyn Lab,
     pub job: &'a Job,
     pub course: &'a Course,
-    /// All that there ever are, ready.
-    pub servers: &'a mut [Player],
+    /// All servers that there ever are, and then their sidecars and that of the clients, where there is a mesh; ready.
+    pub others: &'a mut [Player],
     /// All that there ever are: the first one warm, the others ready.
     pub clients: &'a mut [Player],
     /// Where the servers listen.
     pub ports: &'a [u16],
+    pub mesh: Option<&'a Mesh>,
     pub limits: Limits,
     pub stop: &'a AtomicBool,
     /// What was done so far, also if it then fails.
     pub played: &'a mut Played,
+    /// Where it is shown while it goes on.
+    pub exposure: Option<&'a Exposure<'a>>,
+    /// The last change of the servers, as long as clients do not find them yet.
+    pub changing: Option<Changing>,
+}
+
+/// A change of the servers that the network carries out in its own time, while requests go on.
+pub(crate) struct Changing {
+    /// The number of its action.
+    action: usize,
+    name: String,
+    /// Servers that are stopped once nobody finds them any more.
+    stopped: Vec<u32>,
 }
 
 impl Play<'_> {
     /// Plays the whole window, to the end of every client's requests.
     pub(crate) fn perform(&mut self) -> Result<(), Cut> {
         let mut clock = Clock { begun: Instant::now(), skipped: Duration::ZERO };
-        self.played.servers = vec![ServerRecord::default(); self.servers.len()];
+        self.played.servers = vec![ServerRecord::default(); self.ports.len()];
         let first: Vec<_> = (0..self.job.servers.count()).collect();
         self.serve(&first, 0);
         // Nothing is in flight yet.
@@ -58,6 +75,7 @@ impl Play<'_> {
             self.carry_out(scene, &clock)?;
         }
         self.pass(course.window_ns, &mut clock)?;
+        self.changed("the window ended")?;
         for client in 0..self.clients.len() {
             self.end(client, &clock)?;
         }
@@ -76,11 +94,12 @@ impl Play<'_> {
             if now >= due {
                 self.count(clock)?;
             }
+            self.change_further(clock)?;
             if now >= until_ns {
                 return Ok(());
             }
-            for number in 0..self.servers.len() {
-                self.servers[number].stays_silent(ATTEMPT, Duration::ZERO)?;
+            for other in self.others.iter_mut() {
+                other.stays_silent(ATTEMPT, Duration::ZERO)?;
             }
             for number in 1..self.clients.len() {
                 self.hear(number, Duration::ZERO, clock)?;
@@ -88,7 +107,7 @@ impl Play<'_> {
             let slice = Duration::from_nanos(until_ns.min(due.max(now + 1)) - now);
             self.hear(0, slice, clock)?;
             // Where there is no clock nobody waits.
-            if self.clients[0].pid().is_none() {
+            if !self.clients[0].has_clock() {
                 clock.skipped += slice;
             }
         }
@@ -96,7 +115,7 @@ impl Play<'_> {
 
     /// Listens to a client, which has nothing to say but that its time is over.
     fn hear(&mut self, number: usize, patience: Duration, clock: &Clock) -> Result<(), Cut> {
-        match self.clients[number].hear(ATTEMPT, patience, self.servers)? {
+        match self.clients[number].hear(ATTEMPT, patience, self.others)? {
             None => Ok(()),
             Some(event) => self.ended(number, &event, clock),
         }
@@ -104,11 +123,17 @@ impl Play<'_> {
 
     fn carry_out(&mut self, scene: &Scene, clock: &Clock) -> Result<(), Cut> {
         let began_ns = clock.now();
+        if let Some(exposure) = self.exposure {
+            exposure.action(&scene.name);
+        }
         // What is answered from here on belongs to what follows.
         self.count(clock)?;
         let mut record = ActionRecord { name: scene.name.clone(), due_ns: scene.at_ns, began_ns, took_ns: 0 };
         let done = self.change(scene, began_ns, clock);
         record.took_ns = clock.now() - began_ns;
+        if let Some(exposure) = self.exposure {
+            exposure.played(self.played);
+        }
         let late = late(&record);
         self.played.actions.push(record);
         done?;
@@ -117,16 +142,27 @@ impl Play<'_> {
 
     fn change(&mut self, scene: &Scene, began_ns: u64, clock: &Clock) -> Result<(), Cut> {
         let failed = |LabError(why)| Cut::failed(Blame::Lab, format!("the action `{}` failed: {why}", scene.name));
+        // A client that resolves the name but once is told what it finds, which has to be so by now.
+        let is_told = self.job.address == Address::Headless && !self.job.resolves_again && !scene.beginning.is_empty();
+        if scene.serving.is_some() || is_told {
+            self.changed(&format!("`{}` was due", scene.name))?;
+        }
         if let Some(number) = scene.killed {
-            self.servers[number as usize].kill();
+            self.pod(number).for_each(Player::kill);
         }
         if let Some(serving) = &scene.serving {
-            let reached: Vec<_> = serving.iter().map(|number| (*number, self.ports[*number as usize])).collect();
-            self.lab.reach(self.job, &reached).map_err(failed)?;
+            match (self.mesh, self.others.last_mut()) {
+                (Some(mesh), Some(of_clients)) => mesh.reach(of_clients, serving, self.limits, self.stop)?,
+                _ => {
+                    let port = |number: &u32| (*number, self.ports[*number as usize]);
+                    let reached: Vec<_> = serving.iter().map(port).collect();
+                    self.lab.reach(self.job, &reached).map_err(failed)?;
+                }
+            }
             self.serve(serving, began_ns);
-        }
-        for number in &scene.stopped {
-            self.servers[*number as usize].dismiss(self.limits.exit, self.stop)?;
+            let (action, stopped) = (self.played.actions.len(), scene.stopped.clone());
+            self.changing = Some(Changing { action, name: scene.name.clone(), stopped });
+            self.change_further(clock)?;
         }
         for client in &scene.ending {
             self.end(*client, clock)?;
@@ -136,12 +172,48 @@ impl Play<'_> {
         }
         for client in &scene.beginning {
             let attempt = "making the check request and warming up";
-            match self.clients[*client].wait(attempt, self.limits.slack, self.servers, self.stop)? {
+            match self.clients[*client].wait(attempt, self.limits.slack, self.others, self.stop)? {
                 Event::Warm => self.go(*client, clock)?,
                 other => return Err(self.clients[*client].unexpected(&other, attempt)),
             }
         }
         Ok(())
+    }
+
+    /// Completes the last change of the servers, once clients find them.
+    fn change_further(&mut self, clock: &Clock) -> Result<(), Cut> {
+        let Some(Changing { name, .. }) = &self.changing else { return Ok(()) };
+        let failed = |LabError(why)| Cut::failed(Blame::Lab, format!("the action `{name}` failed: {why}"));
+        if !self.lab.is_reached().map_err(failed)? {
+            return Ok(());
+        }
+        let Some(Changing { action, stopped, .. }) = self.changing.take() else { return Ok(()) };
+        let (limits, stop) = (self.limits, self.stop);
+        for number in stopped {
+            self.pod(number).try_for_each(|player| player.dismiss(limits.exit, stop))?;
+        }
+        // One that is still being carried out is not recorded yet.
+        if let Some(record) = self.played.actions.get_mut(action) {
+            record.took_ns = clock.now() - record.began_ns;
+        }
+        Ok(())
+    }
+
+    /// Fails if the last change of the servers is not complete.
+    fn changed(&self, when: &str) -> Result<(), Cut> {
+        let Some(Changing { name, .. }) = &self.changing else { return Ok(()) };
+        let reason = format!(
+            "when {when}, clients did not yet find the servers of the action `{name}`: networks take a second or two for that, names as \
+             long as name servers remember them; use a longer `duration`"
+        );
+        Err(Cut::failed(Blame::Lab, reason))
+    }
+
+    /// A server, and its sidecar where it has one: they come and go together.
+    fn pod(&mut self, number: u32) -> impl Iterator<Item = &mut Player> {
+        let (servers, sidecars) = self.others.split_at_mut(self.ports.len());
+        let sidecar = sidecars.get_mut(number as usize);
+        servers.get_mut(number as usize).into_iter().chain(sidecar)
     }
 
     /// A client begins to measure.
@@ -160,7 +232,7 @@ impl Play<'_> {
         let timeouts = self.job.timeouts;
         let request = Duration::from_nanos(timeouts.connect_ns.saturating_add(timeouts.request_ns));
         let limit = self.limits.slack.saturating_add(request);
-        let event = self.clients[number].wait(ATTEMPT, limit, self.servers, self.stop)?;
+        let event = self.clients[number].wait(ATTEMPT, limit, self.others, self.stop)?;
         self.ended(number, &event, clock)
     }
 
@@ -171,7 +243,7 @@ impl Play<'_> {
         };
         // In a trial without any request the window has no length; the results say that there was none.
         client.window_ns = (*window_ns).max(1);
-        if player.pid().is_some() {
+        if player.has_clock() {
             let passed = Duration::from_nanos(clock.now() - client.from_ns);
             verify::window(*window_ns, passed).map_err(Cut::Outcome)?;
         }
@@ -181,11 +253,12 @@ impl Play<'_> {
     /// Asks the servers how many requests they have answered.
     fn count(&mut self, clock: &Clock) -> Result<(), Cut> {
         let last = self.played.answered.last().map(|answered| answered.requests.clone());
-        let mut requests = last.unwrap_or_else(|| vec![0; self.servers.len()]);
-        for server in self.servers.iter_mut().filter(|server| !server.is_gone()) {
+        let mut requests = last.unwrap_or_else(|| vec![0; self.ports.len()]);
+        let servers = &mut self.others[..self.ports.len()];
+        for server in servers.iter_mut().filter(|server| !server.is_gone()) {
             server.send(Command::Count)?;
         }
-        for (number, server) in self.servers.iter_mut().enumerate().filter(|(_, server)| !server.is_gone()) {
+        for (number, server) in servers.iter_mut().enumerate().filter(|(_, server)| !server.is_gone()) {
             let attempt = "saying how many requests it has answered";
             match server.wait(attempt, self.limits.slack, &mut [], self.stop)? {
                 Event::Counted { requests: count } => requests[number] = count,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use wirelab_lab::{Exit, ExitStatus, Lab, LabError, Launch, Process, Role, Silence};
+use wirelab_lab::{Beside, Exit, ExitStatus, Lab, LabError, Launch, Process, Role, Silence};
 use wirelab_model::endpoint::UNSUPPORTED_STATUS;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
@@ -53,6 +53,8 @@ pub(crate) struct Player {
     name: String,
     /// Whether it asks a server that is not ours.
     asks_strangers: bool,
+    /// Whether it asks a sidecar.
+    asks_a_sidecar: bool,
     /// Whether it was sent away, so that its end is no news.
     is_gone: bool,
 }
@@ -61,16 +63,25 @@ impl Player {
     pub(crate) fn start(lab: &mut dyn Lab, launch: &Launch<'_>) -> Result<Self, Cut> {
         let LabError(why) = match lab.start(launch) {
             Ok(process) => {
-                let (name, asks_strangers) = (launch.endpoint.name.clone(), launch.job.site.is_some());
-                return Ok(Self { process, role: launch.role, name, asks_strangers, is_gone: false });
+                let (name, job) = (launch.endpoint.name.clone(), launch.job);
+                let (asks_strangers, asks_a_sidecar) = (job.site.is_some(), job.mesh.is_some());
+                return Ok(Self { process, role: launch.role, name, asks_strangers, asks_a_sidecar, is_gone: false });
             }
             Err(error) => error,
         };
         Err(Cut::failed(Blame::Lab, why))
     }
 
+    pub(crate) const fn role(&self) -> Role {
+        self.role
+    }
+
     pub(crate) fn pid(&self) -> Option<u32> {
         self.process.pid()
+    }
+
+    pub(crate) fn has_clock(&self) -> bool {
+        self.process.has_clock()
     }
 
     /// Says a word to it.
@@ -242,6 +253,7 @@ impl Player {
         };
         let blame = match (self.role, kind) {
             // The server is up and said at which port, and still nothing is there; or its answer is late, or not the right one.
+            // What stands between the two is nearer to the client than the server, which is alive.
             (
                 Role::Client,
                 ErrorKind::Refused
@@ -250,7 +262,13 @@ impl Player {
                 | ErrorKind::Truncated
                 | ErrorKind::Reset
                 | ErrorKind::Timeout,
-            ) => Blame::Server,
+            ) => {
+                if self.asks_a_sidecar {
+                    Blame::Sidecar
+                } else {
+                    Blame::Server
+                }
+            }
             // Ours speak what they are asked to and have a certificate that the client trusts; others need not.
             (Role::Client, ErrorKind::Certificate | ErrorKind::Tls | ErrorKind::Protocol) if self.asks_strangers => {
                 Blame::Server
@@ -264,7 +282,12 @@ impl Player {
 
 impl std::fmt::Display for Player {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the {} `{}`", self.role.word(), self.name)
+        let name = &self.name;
+        match self.role {
+            Role::Sidecar(Beside::Server) => write!(f, "the sidecar `{name}` of a server"),
+            Role::Sidecar(Beside::Clients) => write!(f, "the sidecar `{name}` of the clients"),
+            role => write!(f, "the {} `{name}`", role.word()),
+        }
     }
 }
 

@@ -38,4 +38,6 @@ pub enum Phase {
     Links,
     /// Running trials.
     Measuring,
+    /// Waiting until Prometheus has seen the last numbers.
+    Showing,
 }

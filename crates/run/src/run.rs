@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use jiff::Timestamp;
@@ -20,14 +21,17 @@ use wirelab_model::plan::{Cell, Plan};
 use wirelab_model::sample::Sample;
 use wirelab_model::study::{Artifact, Study};
 use wirelab_model::warning::Warning;
+use wirelab_observe::Exporter;
 use wirelab_observe::packets::ABOUT as PACKETS;
+use wirelab_observe::prometheus::ABOUT as PROMETHEUS;
+use wirelab_observe::sidecars::ABOUT as SIDECARS;
 use wirelab_plan::polite;
 
 use crate::error::RunError;
 use crate::folder::Folder;
 use crate::journal::{self, Contents, timestamp};
 use crate::trial::{Limits, observers};
-use crate::{documents, environment, samples};
+use crate::{documents, environment, exposure, samples};
 
 /// What a run is made of.
 pub struct Create<'a> {
@@ -63,6 +67,7 @@ pub struct Run {
     /// A warning that the manifest gets once the run is locked.
     pub(crate) unwritten: Option<Warning>,
     pub(crate) limits: Limits,
+    pub(crate) exporter: Option<Arc<Exporter>>,
 }
 
 impl Run {
@@ -77,12 +82,26 @@ impl Run {
             return Err(RunError::Impolite { why });
         }
         let endpoints = records(&create.plan, &create.endpoints, create.lab)?;
+        sidecars(&create.plan, &endpoints, create.lab)?;
         let mut observers = match &create.study.observers {
             Some(names) => names.clone(),
             None => wirelab_observe::default_set().into_iter().map(str::to_owned).collect(),
         };
         if create.study.keep.contains(&Artifact::Pcap) && !observers.iter().any(|name| name == PACKETS.name) {
             observers.push(PACKETS.name.to_owned());
+        }
+        let mut exposes = exposure::is_wanted(&observers, &create.plan);
+        if create.study.metrics.is_some() && !exposes {
+            observers.push(PROMETHEUS.name.to_owned());
+            exposes = true;
+        }
+        if exposes && create.study.metrics.is_none() {
+            return Err(exposure::without_address());
+        }
+        // What sidecars take is nobody else's, and would be missing in every account.
+        let has_sidecars = create.plan.cells.iter().any(|cell| cell.job.mesh.is_some());
+        if has_sidecars && !observers.iter().any(|name| name == SIDECARS.name) {
+            observers.push(SIDECARS.name.to_owned());
         }
         self::observers(&observers)?;
         create.plan.cells.iter().try_for_each(|cell| self::observers(&cell.job.more_observers).map(drop))?;
@@ -91,7 +110,11 @@ impl Run {
         let mut warnings = create.warnings;
         warnings.extend(create.lab.warnings());
         warnings.extend(environment::warnings(&environment));
-        warnings.extend(create.study.keep.iter().map(|artifact| Warning::Keeping { what: artifact.to_string() }));
+        if exposes {
+            warnings.push(Warning::Exposing { without: exposure::silent(&create.plan, &endpoints) });
+        }
+        let disturbing = create.study.keep.iter().filter(|artifact| artifact.disturbs());
+        warnings.extend(disturbing.map(|artifact| Warning::Keeping { what: artifact.to_string() }));
         let created = timestamp();
         let stamp = Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
         let folder = Folder::create(create.parent, &create.study.name, &stamp)?;
@@ -151,6 +174,7 @@ impl Run {
             torn: 0,
             unwritten: None,
             limits: Limits::default(),
+            exporter: None,
         }
     }
 
@@ -193,6 +217,11 @@ impl Run {
     /// Sets how long endpoints may take for what is not measured.
     pub const fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
+    }
+
+    /// Sets who shows trials to Prometheus until [`Run::execute`] ends, where the study wants that. Without it they are shown to nobody.
+    pub fn set_exporter(&mut self, exporter: Exporter) {
+        self.exporter = Some(Arc::new(exporter));
     }
 
     /// The samples of a trial; empty if it has none, because it failed or recorded histograms.
@@ -304,6 +333,22 @@ fn check(plan: &Plan, lab: &dyn Lab) -> Result<(), RunError> {
     plan.cells.iter().try_for_each(|cell| lab.check(&cell.job).map_err(|error| no_place(cell, &error)))
 }
 
+/// Refuses sidecars that are none.
+fn sidecars(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab: &dyn Lab) -> Result<(), RunError> {
+    // The fake lab starts nobody who could say what it plays.
+    let mut named =
+        plan.cells.iter().filter_map(|cell| cell.job.mesh.as_ref()).filter(|_| lab.name() != fake::INFO.name);
+    let is_none = |name: &&String| endpoints.get(*name).is_none_or(|record| record.description.sidecar.is_none());
+    match named.find(is_none) {
+        None => Ok(()),
+        Some(name) => Err(RunError::Refused {
+            why: format!(
+                "`mesh` is `{name}`, an endpoint that plays no sidecar; `wirelab endpoints` lists those that do"
+            ),
+        }),
+    }
+}
+
 fn no_place(cell: &Cell, LabError(why): &LabError) -> RunError {
     RunError::Refused { why: format!("the cell `{}` has no place: {why}", cell.label()) }
 }
@@ -323,7 +368,8 @@ pub(crate) fn addresses(plan: &Plan, lab: &dyn Lab) -> Result<BTreeSet<IpAddr>, 
 fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<String, EndpointRecord>, RunError> {
     let mut records = IndexMap::new();
     let servers = plan.cells.iter().filter(|cell| cell.job.site.is_none()).map(|cell| &cell.job.server);
-    for name in servers.chain(plan.cells.iter().map(|cell| &cell.job.client)) {
+    let sidecars = plan.cells.iter().filter_map(|cell| cell.job.mesh.as_ref());
+    for name in servers.chain(plan.cells.iter().map(|cell| &cell.job.client)).chain(sidecars) {
         if !records.contains_key(name) {
             records.insert(name.clone(), record(name, found, lab)?);
         }
@@ -356,6 +402,7 @@ fn imagined(endpoint: Endpoint) -> EndpointRecord {
         language: "none".to_owned(),
         server: None,
         client: None,
+        sidecar: None,
     };
     EndpointRecord { endpoint, description, digest: "none: the fake lab starts no endpoint".to_owned() }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use wirelab_lab::{Lab, LabError, Preparation, Role, fake, refuses_unknown_protocol};
+use wirelab_lab::{Beside, Lab, LabError, Preparation, Role, fake, refuses_unknown_protocol};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::outcome::Outcome;
@@ -15,6 +15,7 @@ use wirelab_plan::polite;
 
 use crate::documents::Documents;
 use crate::error::RunError;
+use crate::exposure;
 use crate::given_up::given_up;
 use crate::journal::{self, Writer, timestamp};
 use crate::pki::Pki;
@@ -22,6 +23,9 @@ use crate::progress::{Phase, Progress};
 use crate::run::{Run, addresses};
 use crate::spec::Files;
 use crate::trial::{Bench, observers};
+
+/// How long Prometheus may take to come again: its default is once in a minute.
+const LAST_SCRAPE: Duration = Duration::from_secs(65);
 
 impl Run {
     /// Works on the run until the study is done, its budget is spent, or `stop` is raised; tells `progress` before and
@@ -67,6 +71,7 @@ impl Run {
         };
         session.append(Entry::Started { at: timestamp() })?;
         let result = session.work(lab);
+        session.show_the_last();
         let stopped = match &result {
             Ok(reason) => session.append(Entry::Stopped { reason: *reason, at: timestamp() }),
             Err(_) => Ok(()),
@@ -200,11 +205,18 @@ impl Session<'_> {
         let plan = &self.run.manifest.plan;
         let work = self.run.folder.make_work()?;
         let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).collect();
-        let preparation = Preparation { jobs: &jobs, folder: work.parent().unwrap_or(&work), stop: self.stop };
+        let sockets = exposure::sockets(&work);
+        std::fs::create_dir(&sockets).map_err(RunError::io("cannot make the folder", &sockets))?;
+        let metrics = exposure::port(&self.run.manifest).map(|port| (&*sockets, port));
+        let folder = work.parent().unwrap_or(&work);
+        let preparation = Preparation { jobs: &jobs, folder, stop: self.stop, metrics };
         lab.prepare(&preparation).map_err(|LabError(why)| RunError::Refused { why })?;
         let addresses: Vec<_> = addresses(plan, lab)?.into_iter().collect();
         let pki = Pki::create(&work, &addresses)?;
         let documents = Documents::create(work.join("documents"), plan)?;
+        if let Some(exporter) = &self.run.exporter {
+            exporter.watch(sockets);
+        }
         let keeps_captures = self.run.manifest.study.keep.contains(&Artifact::Pcap);
         if keeps_captures {
             self.run.folder.make_captures()?;
@@ -223,7 +235,8 @@ impl Session<'_> {
         let mut asked = HashSet::new();
         for job in plan.cells.iter().map(|cell| &cell.job) {
             let server = job.site.is_none().then_some((&job.server, Role::Server));
-            for (name, role) in server.into_iter().chain([(&job.client, Role::Client)]) {
+            let sidecar = job.mesh.as_ref().map(|name| (name, Role::Sidecar(Beside::Clients)));
+            for (name, role) in server.into_iter().chain([(&job.client, Role::Client)]).chain(sidecar) {
                 if asked.insert((name, role)) {
                     let endpoint: &Endpoint = &self.run.endpoint(name)?.endpoint;
                     refuses_unknown_protocol(endpoint, role, &self.run.folder.work(), plan.seed).map_err(
@@ -268,11 +281,22 @@ impl Session<'_> {
             files,
             limits: run.limits,
             qlog: run.manifest.study.keep.contains(&Artifact::Qlog),
+            har: run.manifest.study.keep.contains(&Artifact::Har),
             stop: self.stop,
             witness: &self.witness,
             interval: if run.manifest.may_load { Duration::ZERO } else { polite::INTERVAL },
+            study: &run.manifest.study.name,
+            exporter: run.exporter.as_deref(),
         }
         .run(trial)
+    }
+
+    /// What the last trial counted at its end is to be seen too; after that there is nothing to be seen.
+    fn show_the_last(&mut self) {
+        if let Some(exporter) = self.run.exporter.take() {
+            self.show(Phase::Showing, None);
+            exporter.linger(LAST_SCRAPE, self.stop);
+        }
     }
 
     /// Whether a whole block has shown that nothing works. One success ever is hope.

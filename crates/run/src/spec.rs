@@ -58,7 +58,8 @@ pub fn server(trial: &Trial, job: &Job, address: IpAddr, files: &Files) -> Serve
         contract: CONTRACT_VERSION,
         protocol,
         address,
-        port: if job.address == Address::Server { 0 } else { shared() },
+        // With sidecars each listens on its own host only.
+        port: if job.address == Address::Server || job.mesh.is_some() { 0 } else { shared() },
         server_name: SERVER_NAME.to_owned(),
         tls: protocol.is_secure().then(|| ServerTls {
             certificate: files.pki.certificate.clone(),
@@ -68,11 +69,12 @@ pub fn server(trial: &Trial, job: &Job, address: IpAddr, files: &Files) -> Serve
             early_data: job.resumption == Resumption::ZeroRtt,
         }),
         document_root: (job.exchange == Exchange::Files).then(|| files.documents.root.clone()),
-        features: vec![feature(job.exchange)],
+        features: vec![if job.page.is_some() { Feature::Pages } else { feature(job.exchange) }],
         qlog_dir: None,
         threads: job.server_threads,
         max_connection_age_ns: job.max_connection_age.map(Span::nanos),
         counts: job.timeline.is_some(),
+        exposition: None,
         transport,
     }
 }
@@ -135,6 +137,7 @@ pub fn client(
         results: files.results.clone(),
         qlog_dir: None,
         threads: job.client_threads,
+        exposition: None,
         // A browser has its own, and cannot be told.
         transport: if job.page.is_some() { Transport::default() } else { job.transport.clone() },
     })
@@ -144,7 +147,7 @@ pub fn client(
 fn expected(page: PageName) -> ExpectedPage {
     let files = corpus::files(page);
     let requests = u32::try_from(files.len()).unwrap_or(u32::MAX);
-    ExpectedPage { requests, body_bytes: files.iter().map(|file| file.size).sum() }
+    ExpectedPage { requests, body_bytes: files.iter().map(|file| file.size).sum(), har: None }
 }
 
 /// Whom the client trusts. Endpoints run in folders of their own, so that a relative path would mean something else to them.
@@ -265,6 +268,20 @@ mod tests {
             assert_eq!(server.document_root.is_some(), exchange == Exchange::Files);
             assert_eq!((client.port, client.seed), (4433, 9));
         }
+    }
+
+    #[test]
+    fn a_page_is_asked_for_with_the_types_of_its_files() {
+        let mut cell = cell();
+        (cell.job.page, cell.job.exchange) = (Some(PageName::Small10), Exchange::Files);
+        let (server, client) = specs(&cell);
+        assert_eq!(server.features, [Feature::Pages]);
+        assert!(
+            server
+                .document_root
+                .is_some_and(|root| root.join("small-10").join("index.html").ends_with(&client.request.path[1..]))
+        );
+        assert_eq!(client.page.map(|page| (page.requests, page.har)), Some((11, None)));
     }
 
     #[test]

@@ -21,12 +21,15 @@ use wirelab_model::timeline::{Course, Played};
 use wirelab_model::transport::TransportReport;
 use wirelab_model::warning::Warning;
 use wirelab_observe::drops::COUNTERS;
-use wirelab_observe::{Captures, Observer, Reaped, Stage, Targets, Window, Witness};
+use wirelab_observe::prometheus::ABOUT as PROMETHEUS;
+use wirelab_observe::{Captures, Exporter, Observer, Reaped, Sidecars, Stage, Targets, Window, Witness};
 use wirelab_stats::timeline;
 
 use crate::error::RunError;
+use crate::exposure::Exposure;
 use crate::folder::{self, Folder};
 use crate::journal::timestamp;
+use crate::mesh::{self, Carried};
 use crate::pace::Pace;
 use crate::play::Play;
 use crate::player::{Cut, Player};
@@ -70,10 +73,16 @@ pub(crate) struct Bench<'a> {
     pub limits: Limits,
     /// Whether QUIC endpoints are to write qlog files.
     pub qlog: bool,
+    /// Whether browsers are to write archives of their loads.
+    pub har: bool,
     pub stop: &'a AtomicBool,
     pub witness: &'a Witness,
     /// The least time between two requests to a host that is not ours.
     pub interval: Duration,
+    /// The study's name.
+    pub study: &'a str,
+    /// Who shows trials to Prometheus.
+    pub exporter: Option<&'a Exporter>,
 }
 
 /// What is known of a trial so far; a failed one keeps it for the diagnosis.
@@ -90,9 +99,11 @@ struct Facts {
     results: Option<String>,
     /// What was done in the window, where there is a timeline.
     timeline: Option<Played>,
+    /// How many requests the sidecars carried, where there are any.
+    carried: Option<Carried>,
     network: Aftermath,
     warnings: Vec<Warning>,
-    /// Whether the processes are on this machine, with its clock.
+    /// Whether time passes for the processes as it does here.
     has_clock: bool,
 }
 
@@ -105,7 +116,8 @@ impl Bench<'_> {
         let measured = self.measure(trial, &mut facts);
         let course = Course::of(&cell(self.plan, trial)?.job);
         let clients = (0..).take(course.clients.len()).map(client_log);
-        let logs = (0..course.servers).map(server_log).chain(clients);
+        let sidecars = mesh::logs(&cell(self.plan, trial)?.job, course.servers);
+        let logs = (0..course.servers).map(server_log).chain(clients).chain(sidecars);
         let logs: Vec<_> = logs.map(|name| self.folder.log(trial, &name)).collect();
         let outcome = match measured {
             Ok(()) => Outcome::Ok,
@@ -174,6 +186,9 @@ impl Bench<'_> {
         if let Some(played) = facts.timeline.as_ref().filter(|_| facts.has_clock) {
             verify::answered(&cell.job, played, &tally).map_err(Cut::Outcome)?;
         }
+        if let Some(carried) = facts.carried.as_ref().filter(|_| facts.has_clock) {
+            verify::carried(&cell.job, carried, facts.timeline.as_ref(), &tally).map_err(Cut::Outcome)?;
+        }
 
         let mut values = match &results {
             Results::Samples(samples) => wirelab_stats::summarise(samples, facts.window_ns),
@@ -229,22 +244,37 @@ impl Bench<'_> {
         self.lab.begin_trial(trial, job).map_err(of_lab)?;
         let LabOf { addresses, client } = self.lab_of(job)?;
 
+        let is_shown = observers.iter().any(|observer| observer.about().name == PROMETHEUS.name);
+        let exposure = is_shown.then(|| {
+            let of = (self.study, self.folder.path());
+            Exposure::new(self.exporter, of, &self.files.folder, (trial.cell, cell))
+        });
+        let exposure = exposure.as_ref();
+        let exposition = |name: &str, role, number| exposure?.of(self.endpoints.get(name)?, role, number);
+        // A study goes on without the cells that a lab cannot have yet, as without those that an endpoint cannot.
+        let beside = match &job.mesh {
+            Some(_) => self.lab.sidecars(job).map_err(unsupported)?,
+            None => Vec::new(),
+        };
+
         let attempt = "starting";
         let begun = Instant::now();
         let course = Course::of(job);
-        let mut servers = Vec::new();
+        // First the servers, later their sidecars too.
+        let mut others = Vec::new();
         for (number, address) in (0..).zip(&addresses.servers) {
             let server = self.endpoint(&job.server)?;
             let path = self.files.folder.join(format!("server{number}.json"));
             let mut of_server = spec::server(trial, job, *address, self.files);
+            of_server.exposition = exposition(&job.server, Role::Server, number);
             of_server.qlog_dir = self.qlog_dir(trial, job, &server_name(number))?;
             spec::write(&path, &of_server)?;
             let log = self.folder.log(trial, &server_log(number));
             let launch = Launch { role: Role::Server, number, endpoint: &server, job, spec: &path, log: &log };
-            servers.push(Player::start(self.lab, &launch)?);
+            others.push(Player::start(self.lab, &launch)?);
         }
         let mut ports = Vec::new();
-        for server in &mut servers {
+        for server in &mut others {
             match server.wait(attempt, limits.startup, &mut [], stop)? {
                 Event::Ready { port: Some(port), configured } => {
                     facts.server.extend(configured);
@@ -257,14 +287,26 @@ impl Bench<'_> {
             }
             facts.preparation.took(Step::StartServer, begun, server.pid());
         }
-        let port = match &job.site {
-            Some(site) => {
+        let mesh = match &job.mesh {
+            Some(name) => {
+                let endpoint = self.endpoint(name)?;
+                let (mesh, players) = self.start_mesh((trial, job), &endpoint, &beside, &ports, &mut others)?;
+                others.extend(players);
+                facts.server.extend(of_sidecar(&mesh.of_servers));
+                facts.client.extend(of_sidecar(&mesh.of_clients));
+                Some(mesh)
+            }
+            None => None,
+        };
+        let port = match (&job.site, &mesh) {
+            (Some(site), _) => {
                 let address = SocketAddr::new(addresses.connect, site.port);
                 facts.server.insert("address".to_owned(), address.to_string().into());
                 site.port
             }
+            (None, Some(mesh)) => mesh.port,
             // Those that come later are not reached yet.
-            None => self.lab.publish(job, &ports[..job.servers.count() as usize]).map_err(of_lab)?,
+            (None, None) => self.lab.publish(job, &ports[..job.servers.count() as usize]).map_err(of_lab)?,
         };
 
         let begun = Instant::now();
@@ -274,7 +316,11 @@ impl Bench<'_> {
             let mut of_client = spec::client(trial, cell, &addresses, life, port, self.files)?;
             of_client.seed = trial.seed.wrapping_add(number.into());
             of_client.results = spec::results_of(self.files, number);
+            of_client.exposition = exposition(&job.client, Role::Client, number);
             of_client.qlog_dir = self.qlog_dir(trial, job, &client_name(number))?;
+            if let Some(page) = of_client.page.as_mut().filter(|_| self.har) {
+                page.har = Some(self.folder.make_har(trial)?);
+            }
             spec::write(&path, &of_client)?;
             let log = self.folder.log(trial, &client_log(number));
             let launch = Launch { role: Role::Client, number, endpoint: &client, job, spec: &path, log: &log };
@@ -283,7 +329,7 @@ impl Bench<'_> {
         // A browser is a dozen processes and a new profile.
         let startup = if job.page.is_some() { limits.startup.saturating_mul(3) } else { limits.startup };
         for client in &mut clients {
-            match client.wait(attempt, startup, &mut servers, stop)? {
+            match client.wait(attempt, startup, &mut others, stop)? {
                 Event::Ready { configured, .. } => facts.client.extend(configured),
                 other => return Err(client.unexpected(&other, attempt)),
             }
@@ -300,7 +346,7 @@ impl Bench<'_> {
         match clients[0].wait(
             attempt,
             limits.slack.saturating_add(request).saturating_add(warm_up),
-            &mut servers,
+            &mut others,
             stop,
         )? {
             Event::Warm => {}
@@ -310,26 +356,40 @@ impl Bench<'_> {
 
         self.keep_distance(job)?;
         let pids = |players: &[Player]| players.iter().map(Player::pid).collect();
-        // Of no server at all nothing can be said, which is not 0.
-        let targets =
-            Targets { servers: if servers.is_empty() { None } else { pids(&servers) }, clients: pids(&clients) };
-        // A process without a number is not on this machine, or not a process: its clock is not ours.
-        facts.has_clock = targets.clients.is_some();
+        let (servers, sidecars) = others.split_at(ports.len());
+        let targets = Targets {
+            // Of no server at all nothing can be said, which is not 0.
+            servers: if servers.is_empty() { None } else { pids(servers) },
+            clients: pids(&clients),
+            sidecars: sidecars.split_last().map(|(of_clients, of_servers)| Sidecars {
+                of_servers: pids(of_servers),
+                of_clients: of_clients.pid(),
+            }),
+        };
+        facts.has_clock = clients[0].has_clock();
         for observer in observers.iter_mut() {
             observer.begin(&targets);
         }
+        if let Some(exposure) = exposure {
+            // Strangers' servers are not ours to show.
+            exposure.pods(if job.site.is_some() { 0 } else { job.servers.count() as usize }, 1);
+        }
         let ended = match &job.timeline {
-            None => watch(job, &mut clients[0], &mut servers, limits, stop),
+            None => watch(job, &mut clients[0], &mut others, limits, stop),
             Some(_) => {
-                let (lab, course, ports) = (&mut *self.lab, &course, &ports);
-                let (servers, clients) = (&mut servers, &mut clients);
+                let (lab, course, ports, mesh) = (&mut *self.lab, &course, &ports, mesh.as_ref());
+                let (others, clients) = (&mut others, &mut clients);
                 let all = facts.timeline.insert(Played::default());
                 let played = &mut *all;
-                Play { lab, job, course, servers, clients, ports, limits, stop, played }
+                let changing = None;
+                Play { lab, job, course, others, clients, ports, mesh, limits, stop, played, exposure, changing }
                     .perform()
                     .map(|()| all.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
             }
         };
+        if let Some(exposure) = exposure {
+            exposure.pods(0, 0);
+        }
         // In reverse, so that the first observer encloses the others.
         for observer in observers.iter_mut().rev() {
             observer.end(&targets);
@@ -344,7 +404,7 @@ impl Bench<'_> {
         let attempt = "closing its connections and writing its results";
         let (mut usages, mut transports) = (Vec::new(), Vec::new());
         for client in &mut clients {
-            match client.wait(attempt, limits.finish, &mut servers, stop)? {
+            match client.wait(attempt, limits.finish, &mut others, stop)? {
                 Event::Done { configured, transport, .. } => {
                     facts.client.extend(configured);
                     transports.push(transport);
@@ -356,9 +416,17 @@ impl Bench<'_> {
         let of_clients = usages.into_iter().reduce(together).flatten();
         facts.client_transport = transports.into_iter().reduce(all).flatten();
 
+        let (servers, sidecars) = others.split_at_mut(ports.len());
+        if mesh.is_some() {
+            facts.carried = Some(mesh::carried(sidecars, limits, stop)?);
+        }
+        for sidecar in sidecars.iter_mut().rev().filter(|sidecar| !sidecar.is_gone()) {
+            sidecar.dismiss(limits.exit, stop)?;
+        }
+
         let attempt = "stopping";
         let (mut usages, mut transports) = (Vec::new(), Vec::new());
-        for server in &mut servers {
+        for server in servers {
             // Of one that went away before its end nothing is known.
             if server.is_gone() {
                 usages.push(None);
@@ -419,7 +487,7 @@ impl Bench<'_> {
         if self.stop.load(Ordering::Relaxed) { Err(Cut::Interrupted) } else { Ok(()) }
     }
 
-    fn endpoint(&self, name: &str) -> Result<Endpoint, RunError> {
+    pub(crate) fn endpoint(&self, name: &str) -> Result<Endpoint, RunError> {
         let record = self.endpoints.get(name).ok_or_else(|| RunError::Refused {
             why: format!("the plan names the endpoint `{name}`, which is not part of the run"),
         })?;
@@ -474,7 +542,7 @@ fn watch(
     let attempt = "measuring";
     match client.wait(attempt, limits.slack.saturating_add(longest(job, job.extent)), servers, stop)? {
         Event::End { window_ns } => {
-            if client.pid().is_some() {
+            if client.has_clock() {
                 verify::window(window_ns, begun.elapsed()).map_err(Cut::Outcome)?;
             }
             Ok(window_ns)
@@ -520,8 +588,17 @@ fn not_ours(values: &mut Values) {
     }
 }
 
+fn unsupported(LabError(reason): LabError) -> Cut {
+    Cut::Outcome(Outcome::Unsupported { reason })
+}
+
+/// What a sidecar says is in force, beside what its server or client says.
+fn of_sidecar(configured: &Configured) -> impl Iterator<Item = (String, serde_json::Value)> {
+    configured.iter().map(|(key, value)| (format!("sidecar_{key}"), value.clone()))
+}
+
 /// The first server has the name that it has where there is only one.
-fn server_name(number: u32) -> String {
+pub(crate) fn server_name(number: u32) -> String {
     if number == 0 { "server".to_owned() } else { format!("server{number}") }
 }
 

@@ -19,6 +19,7 @@ use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
 use wirelab_model::timeline::{Course, Played};
 use wirelab_model::warning::Warning;
 
+use crate::mesh::Carried;
 use crate::results::Results;
 use crate::verify_loads;
 
@@ -181,6 +182,50 @@ pub(crate) fn answered(job: &Job, played: &Played, tally: &Tally) -> Checked<()>
         tally.ok
     );
     Err(Outcome::failed(Blame::Server, reason))
+}
+
+/// Every request passed the clients' sidecar and that of the server that answered it, by their own counts. Servers with sidecars listen
+/// on their own hosts only, so nothing can have passed them by; this is what shows that it was so.
+pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&Played>, tally: &Tally) -> Checked<()> {
+    let failed = |reason: String| Err(Outcome::failed(Blame::Sidecar, reason));
+    let Carried { of_clients, of_servers } = carried;
+    if *of_clients < tally.ok {
+        return failed(format!(
+            "the clients' sidecar says that it carried {of_clients} requests, and the clients had answers to {}",
+            tally.ok
+        ));
+    }
+    // Of one that was sent away nobody knows what it carried, and a request that failed may have come to its end anywhere.
+    let Some(of_servers) = of_servers.iter().copied().collect::<Option<Vec<_>>>() else { return Ok(()) };
+    if tally.failed() > 0 {
+        return Ok(());
+    }
+    let sum: u64 = of_servers.iter().sum();
+    if *of_clients != sum {
+        return failed(format!(
+            "the clients' sidecar says that it carried {of_clients} requests, those of the servers {sum}"
+        ));
+    }
+    let answered = played.and_then(|played| played.answered.last()).map(|answered| &answered.requests);
+    if let Some(answered) = answered.filter(|answered| **answered != of_servers) {
+        return failed(format!(
+            "the servers say that they answered {answered:?} requests, and their sidecars that they carried {of_servers:?}"
+        ));
+    }
+    let warm_up = match job.warm_up {
+        Some(Extent::Requests(requests)) => requests,
+        Some(Extent::DurationNs(_)) => return Ok(()),
+        None => 0,
+    };
+    let unrecorded = (1 + warm_up) * played.map_or(1, |played| played.clients.len() as u64);
+    if *of_clients == tally.ok + unrecorded {
+        return Ok(());
+    }
+    failed(format!(
+        "the clients' sidecar says that it carried {of_clients} requests, and the clients sent {} and {unrecorded} before they \
+         recorded any",
+        tally.ok
+    ))
 }
 
 fn samples(cell: &Cell, window_ns: u64, samples: &[Sample]) -> Checked<Tally> {

@@ -169,3 +169,44 @@ fn histograms_that_contradict_themselves_are_refused() {
         assert!(check(wrong.clone()).is_err(), "{wrong:?}");
     }
 }
+
+#[test]
+fn sidecars_have_to_have_carried_what_was_sent_and_answered() {
+    let tally = |ok, failed| {
+        let errors = [(ErrorKind::Reset, failed)].into_iter().filter(|(_, count)| *count > 0).collect();
+        Tally { ok, errors, ..Tally::default() }
+    };
+    let said = |of_clients, of_servers: &[u64]| Carried {
+        of_clients,
+        of_servers: of_servers.iter().map(|count| Some(*count)).collect(),
+    };
+    let job = Job { warm_up: Some(Extent::Requests(2)), ..cell().job };
+    // A hundred, the check request, and two to warm up.
+    assert!(carried(&job, &said(103, &[52, 51]), None, &tally(100, 0)).is_ok());
+    for (carried_requests, ok, failures, words) in [
+        (said(99, &[50, 49]), 100, 0, "carried 99 requests, and the clients had answers to 100"),
+        (said(99, &[50, 49]), 100, 1, "carried 99 requests, and the clients had answers to 100"),
+        (said(103, &[52, 50]), 100, 0, "carried 103 requests, those of the servers 102"),
+        (said(102, &[52, 50]), 100, 0, "carried 102 requests, and the clients sent 100 and 3 before they"),
+        (said(105, &[52, 53]), 100, 0, "carried 105 requests, and the clients sent 100"),
+    ] {
+        let Err(Outcome::Failed { blame, reason }) = carried(&job, &carried_requests, None, &tally(ok, failures))
+        else {
+            panic!("{words}")
+        };
+        assert!(blame == Blame::Sidecar && reason.contains(words), "{reason}");
+    }
+    // A request that failed may have come to its end anywhere, and a sidecar that is gone says nothing.
+    assert!(carried(&job, &said(103, &[52, 50]), None, &tally(99, 1)).is_ok());
+    let gone = Carried { of_servers: vec![Some(52), None], ..said(103, &[]) };
+    assert!(carried(&job, &gone, None, &tally(100, 0)).is_ok());
+    // Two clients, and servers that count.
+    let answered = |requests: &[u64]| {
+        let one = wirelab_model::timeline::Answered { at_ns: 9, requests: requests.to_vec() };
+        let clients = vec![Default::default(); 2];
+        Played { answered: vec![one], clients, ..Played::default() }
+    };
+    assert!(carried(&job, &said(106, &[53, 53]), Some(&answered(&[53, 53])), &tally(100, 0)).is_ok());
+    let past = carried(&job, &said(106, &[53, 53]), Some(&answered(&[53, 54])), &tally(100, 0)).unwrap_err();
+    assert!(matches!(past, Outcome::Failed { reason, .. } if reason.contains("answered [53, 54] requests")));
+}

@@ -172,6 +172,81 @@ fn an_action_that_fails_is_the_labs_fault_and_what_was_done_is_kept() {
     assert!(lab.1.iter().all(|counts| *counts) && lab.1.len() >= 3, "{:?}", lab.1);
 }
 
+/// A fake lab whose network takes its time, so many questions long.
+struct Slow {
+    fake: Fake,
+    takes: u32,
+    asked: u32,
+}
+
+impl Lab for Slow {
+    fn name(&self) -> &'static str {
+        self.fake.name()
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        Vec::new()
+    }
+
+    fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
+        self.fake.addresses(job)
+    }
+
+    fn begin_trial(&mut self, trial: &Trial, job: &Job) -> Result<(), LabError> {
+        self.fake.begin_trial(trial, job)
+    }
+
+    fn reach(&mut self, _: &Job, _: &[(u32, u16)]) -> Result<(), LabError> {
+        self.asked = 0;
+        Ok(())
+    }
+
+    fn is_reached(&mut self) -> Result<bool, LabError> {
+        self.asked += 1;
+        Ok(self.asked > self.takes)
+    }
+
+    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
+        self.fake.start(launch)
+    }
+}
+
+fn slow(takes: u32) -> Vec<TrialRecord> {
+    let parent = tempfile::tempdir().unwrap();
+    let mut lab = Slow { fake: Fake::new(script()), takes, asked: 0 };
+    let mut run = create(parent.path(), &lab);
+    run.execute(&mut lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
+    run.trials().to_vec()
+}
+
+#[test]
+fn requests_go_on_while_the_network_changes_and_what_that_took_is_journalled() {
+    for record in slow(5) {
+        assert_eq!(record.outcome, Outcome::Ok);
+        let played = record.timeline.unwrap();
+        let [change, restart, _] = &played.actions[..] else { panic!("{played:?}") };
+        // It is asked at least as often as servers are counted, every 100 ms.
+        assert!(change.took_ns > 100_000_000 && change.began_ns + change.took_ns < restart.began_ns, "{change:?}");
+        assert!(restart.took_ns < change.took_ns, "{restart:?}");
+        let meanwhile = change.began_ns..change.began_ns + change.took_ns;
+        let counts = played.answered.iter().filter(|answered| meanwhile.contains(&answered.at_ns)).count();
+        assert!(counts >= 2, "{counts}");
+        assert_eq!(played.servers[2].from_ns, Some(change.began_ns));
+    }
+}
+
+#[test]
+fn a_client_that_is_told_its_servers_does_not_come_before_they_are_found_and_a_window_does_not_end_before() {
+    for record in slow(u32::MAX) {
+        let Outcome::Failed { blame: Blame::Lab, reason } = &record.outcome else { panic!("{:?}", record.outcome) };
+        assert!(reason.contains("did not yet find the servers of the action `T2`"), "{reason}");
+        let actions = record.timeline.unwrap().actions.len();
+        // By a name it is told; behind a service it finds who is there.
+        let when = if actions == 2 { "when `T3` was due" } else { "when the window ended" };
+        assert!(reason.contains(when) && matches!(actions, 2 | 3), "{actions}: {reason}");
+    }
+}
+
 #[test]
 fn a_trial_without_a_timeline_asks_nobody_to_count() {
     let cell = |levels: &str| Cell {

@@ -38,6 +38,11 @@ impl Case {
         Self { feature: Some(feature), ..self }
     }
 
+    /// What it demands, after its role and protocol.
+    pub fn sentence(&self) -> String {
+        self.result(Verdict::Passed).sentence()
+    }
+
     /// Its result.
     pub fn result(&self, verdict: Verdict) -> CaseResult {
         CaseResult {

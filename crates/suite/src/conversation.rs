@@ -147,7 +147,7 @@ fn status(exit: &Exit) -> String {
     }
 }
 
-/// A server that is ready.
+/// A server, or a sidecar, that is ready.
 pub struct Server<'a> {
     talk: Talk<'a>,
     /// Where it listens.
@@ -159,7 +159,12 @@ pub struct Server<'a> {
 impl<'a> Server<'a> {
     /// Starts it and waits until it is ready.
     pub fn start(stage: &'a Stage, party: &Party, spec: &serde_json::Value) -> Finding<Answer<Self>> {
-        let mut talk = Talk::start(stage, party, Role::Server, spec)?;
+        Self::start_as(stage, party, Role::Server, spec)
+    }
+
+    /// The same in another role that listens.
+    pub fn start_as(stage: &'a Stage, party: &Party, role: Role, spec: &serde_json::Value) -> Finding<Answer<Self>> {
+        let mut talk = Talk::start(stage, party, role, spec)?;
         let wanted = "`ready` with a port";
         match went!(talk.next(wanted)) {
             Event::Ready { port: Some(port @ 1..), configured } => Ok(Answer::Went(Self { talk, port, configured })),
@@ -181,6 +186,16 @@ impl<'a> Server<'a> {
         }
         self.talk.ends_with(0, "the end of its input")?;
         Ok(None)
+    }
+
+    /// Tells a sidecar to read the file of its upstreams again.
+    pub fn reach(&mut self) -> Finding {
+        self.talk.send(Command::Reach)?;
+        match self.talk.next("`reached`")? {
+            Answer::Went(Event::Reached) => Ok(()),
+            Answer::Went(other) => Err(Stop::broken(format!("{}: expected `reached`; {other:?}", self.talk.who))),
+            other => Err(Stop::broken(format!("{}: expected `reached`; {}", self.talk.who, other.words()))),
+        }
     }
 
     /// Asks how many requests it has answered.

@@ -28,7 +28,7 @@ use stage::Stage;
 
 /// How long an endpoint may take for any one step: to start, to refuse, to answer a word. Long, because the machine may
 /// be busy; an endpoint that keeps the contract never takes it.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// After that many cases in which the endpoint said nothing until the deadline, the others are not tried.
 const HANGS: u32 = 3;
@@ -45,12 +45,34 @@ pub fn check(
     check_patiently(endpoint, reference, scratch, PATIENCE, progress)
 }
 
+/// [`check`] of those cases alone whose sentence, with its role and protocol, has these words: `client h3: the warm-up`.
+pub fn check_only(
+    endpoint: &Endpoint,
+    reference: &Endpoint,
+    scratch: &Path,
+    words: &str,
+    progress: &mut dyn FnMut(&CaseResult),
+) -> Report {
+    check_some(endpoint, reference, scratch, PATIENCE, words, progress)
+}
+
 /// [`check`] with another limit for every step, for tests of endpoints that hang.
 pub fn check_patiently(
     endpoint: &Endpoint,
     reference: &Endpoint,
     scratch: &Path,
     patience: Duration,
+    progress: &mut dyn FnMut(&CaseResult),
+) -> Report {
+    check_some(endpoint, reference, scratch, patience, "", progress)
+}
+
+fn check_some(
+    endpoint: &Endpoint,
+    reference: &Endpoint,
+    scratch: &Path,
+    patience: Duration,
+    words: &str,
     progress: &mut dyn FnMut(&CaseResult),
 ) -> Report {
     let mut report = Report { endpoint: endpoint.name.clone(), cases: Vec::new() };
@@ -69,7 +91,7 @@ pub fn check_patiently(
         }
     };
     let mut hangs = 0;
-    for case in cases::all(&stage) {
+    for case in cases::all(&stage).into_iter().filter(|case| case.sentence().contains(words)) {
         let verdict = if hangs >= HANGS {
             Verdict::NotApplicable(format!("not tried: the endpoint hung in {HANGS} cases before"))
         } else {

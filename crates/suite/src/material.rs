@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
+use wirelab_model::page::CONTENT_TYPES;
 use wirelab_model::pattern;
 
 /// The name in the certificate.
@@ -13,6 +14,9 @@ pub const SERVER_NAME: &str = "server.wirelab.test";
 
 /// Sizes of the documents, in bytes: nothing, one segment, more than one TLS record, more than a flow-control window.
 pub const DOCUMENTS: [usize; 4] = [0, 1_000, 20_000, 300_007];
+
+/// The size of the files of a page, in bytes.
+pub const PAGE_FILE: usize = 500;
 
 /// Files that all cases share.
 #[derive(Debug)]
@@ -25,7 +29,7 @@ pub struct Material {
     pub certificate: PathBuf,
     /// Its key.
     pub key: PathBuf,
-    /// The folder with the documents, named `<bytes>.bin`.
+    /// The folder with the documents, named `<bytes>.bin`, and the files of a page, named `page.<ending>`.
     pub documents: PathBuf,
 }
 
@@ -41,6 +45,9 @@ impl Material {
         fs::create_dir_all(&documents)?;
         for size in DOCUMENTS {
             fs::write(documents.join(format!("{size}.bin")), pattern::body(size))?;
+        }
+        for (ending, _) in CONTENT_TYPES {
+            fs::write(documents.join(format!("page.{ending}")), pattern::body(PAGE_FILE))?;
         }
         let file = |name: &str, text: String| -> std::io::Result<PathBuf> {
             let path = folder.join(name);

@@ -26,6 +26,9 @@ pub const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// How long the server waits in exchanges of [`Feature::Delay`], in microseconds.
 pub const DELAY_US: u64 = 20_000;
 
+/// Deadlines, in nanoseconds, where none is meant to pass, however busy the machine is.
+const LONG_NS: u64 = 30_000_000_000;
+
 /// Specs for both sides; the port is filled in when the server is ready.
 #[derive(Debug, Clone)]
 pub struct Pair {
@@ -69,12 +72,13 @@ impl Pair {
                 resumption: false,
                 early_data: false,
             }),
-            document_root: (feature == Feature::Files).then(|| material.documents.clone()),
+            document_root: matches!(feature, Feature::Files | Feature::Pages).then(|| material.documents.clone()),
             features: vec![feature],
             qlog_dir: None,
             threads: None,
             max_connection_age_ns: None,
             counts: false,
+            exposition: None,
             transport: Transport::default(),
         };
         let client = ClientSpec {
@@ -97,12 +101,13 @@ impl Pair {
             extent: Extent::Requests(5),
             warm_up: None,
             resumption: Resumption::None,
-            timeouts: Timeouts { connect_ns: 10_000_000_000, request_ns: 10_000_000_000 },
+            timeouts: Timeouts { connect_ns: LONG_NS, request_ns: LONG_NS },
             seed: 7,
             recording: Recording::Samples,
             results: stage.fresh("results.jsonl"),
             qlog_dir: None,
             threads: None,
+            exposition: None,
             transport: Transport::default(),
         };
         Self { subject, server, client, optional: false }
@@ -200,7 +205,7 @@ fn request(protocol: Protocol, feature: Feature, size: usize) -> Request {
         _ => pattern::body(size),
     };
     let path = match feature {
-        Feature::Files => format!("/{size}.bin"),
+        Feature::Files | Feature::Pages => format!("/{size}.bin"),
         Feature::Echo => "/echo".to_owned(),
         Feature::Bytes => format!("/bytes/{size}"),
         Feature::Delay => format!("/delay/{DELAY_US}"),
@@ -227,7 +232,7 @@ pub const fn applies(feature: Feature, protocol: Protocol) -> bool {
     match feature {
         Feature::Heron => protocol.is_http() || protocol.is_grpc(),
         Feature::Echo | Feature::Delay => !protocol.is_grpc(),
-        Feature::Files | Feature::Bytes | Feature::Redirect => protocol.is_http(),
+        Feature::Files | Feature::Pages | Feature::Bytes | Feature::Redirect => protocol.is_http(),
     }
 }
 
@@ -241,10 +246,7 @@ fn common_feature(stage: &Stage, subject: Role, protocol: Protocol) -> Finding<F
 
 /// Whether the protocol has the feature, and the subject in its role and the reference in the other one say that they can do it.
 pub fn can_both(stage: &Stage, subject: Role, protocol: Protocol, feature: Feature) -> bool {
-    let other = match subject {
-        Role::Server => Role::Client,
-        Role::Client => Role::Server,
-    };
+    let other = if subject == Role::Server { Role::Client } else { Role::Server };
     applies(feature, protocol)
         && stage.subject.can(subject, protocol, feature)
         && stage.reference.can(other, protocol, feature)

@@ -42,20 +42,22 @@ impl CaseResult {
     pub(crate) fn of_suite(name: &str, verdict: Verdict) -> Self {
         Self { name: name.to_owned(), role: None, protocol: None, feature: None, verdict }
     }
+
+    /// What is demanded, after its role and protocol.
+    pub(crate) fn sentence(&self) -> String {
+        let words: Vec<_> = [self.role, self.protocol.map(Protocol::token)].into_iter().flatten().collect();
+        if words.is_empty() { self.name.clone() } else { format!("{}: {}", words.join(" "), self.name) }
+    }
 }
 
 impl fmt::Display for CaseResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.verdict {
-            Verdict::Passed => "pass ",
-            Verdict::Failed(_) => "FAIL ",
-            Verdict::NotApplicable(_) => "  -  ",
+            Verdict::Passed => "pass  ",
+            Verdict::Failed(_) => "FAIL  ",
+            Verdict::NotApplicable(_) => "  -   ",
         })?;
-        for word in [self.role, self.protocol.map(Protocol::token)].into_iter().flatten() {
-            write!(f, " {word}")?;
-        }
-        let colon = if self.role.is_some() || self.protocol.is_some() { ":" } else { "" };
-        write!(f, "{colon} {}", self.name)?;
+        f.write_str(&self.sentence())?;
         match &self.verdict {
             Verdict::Passed => Ok(()),
             Verdict::Failed(reason) => write!(f, "\n        {}", reason.replace('\n', "\n        ")),

@@ -3,9 +3,10 @@
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use wirelab_model::endpoint::{Description, Manifest};
 use wirelab_model::event::Event;
+use wirelab_model::exposition::Exposed;
 use wirelab_model::histogram::Histograms;
 use wirelab_model::sample::Sample;
-use wirelab_model::spec::{ClientSpec, ServerSpec};
+use wirelab_model::spec::{ClientSpec, ServerSpec, SidecarSpec};
 use wirelab_model::study::Study;
 
 /// One published schema.
@@ -38,9 +39,11 @@ pub fn all() -> Vec<Published> {
         published::<Manifest>("endpoint-manifest"),
         published::<ServerSpec>("server-spec"),
         published::<ClientSpec>("client-spec"),
+        published::<SidecarSpec>("sidecar-spec"),
         published::<Event>("event"),
         published::<Sample>("sample"),
         published::<Histograms>("histograms"),
+        published::<Exposed>("exposed"),
         published::<Study>("study"),
     ]
 }

@@ -45,6 +45,7 @@ impl Party {
         match role {
             Role::Server => self.description.server.as_ref(),
             Role::Client => self.description.client.as_ref(),
+            Role::Sidecar(_) => self.description.sidecar.as_ref(),
         }
     }
 

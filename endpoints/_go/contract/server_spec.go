@@ -44,8 +44,8 @@ func ReadServerSpec(spec *Fields, protocols, features []string) (*ServerSpec, er
 	}
 	s.Counts = spec.Has("counts") && spec.Bool("counts")
 	spec.End()
-	if spec.Err() == nil && s.Wants("files") && s.DocumentRoot == "" {
-		return nil, Failed(Other, "spec: the feature `files` is asked for without a `document_root`")
+	if spec.Err() == nil && (s.Wants("files") || s.Wants("pages")) && s.DocumentRoot == "" {
+		return nil, Failed(Other, "spec: the feature `files` or `pages` is asked for without a `document_root`")
 	}
 	return s, spec.Err()
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ const (
 // Site answers the requests of every protocol alike.
 type Site struct {
 	documents          map[string][]byte
+	pages              bool
 	echo, bytes, delay bool
 	heron              bool
 	answered           atomic.Uint64
@@ -37,6 +39,7 @@ type Site struct {
 func New(spec *contract.ServerSpec) (*Site, error) {
 	s := &Site{
 		echo: spec.Wants("echo"), bytes: spec.Wants("bytes"), delay: spec.Wants("delay"), heron: spec.Wants("heron"),
+		pages: spec.Wants("pages"),
 	}
 	s.timers.New = func() any { return new(clock.Timer) }
 	s.buffers.New = func() any { return new([64 * 1024]byte) }
@@ -50,8 +53,13 @@ func New(spec *contract.ServerSpec) (*Site, error) {
 // Answered is how many requests were answered so far.
 func (s *Site) Answered() uint64 { return s.answered.Load() }
 
-// ServeHTTP answers with the length and the body, and no other field: other servers have none, and compared cells are to
-// send the same ones.
+// contentTypes of a page's files, by their endings: the contract's table.
+var contentTypes = map[string]string{
+	".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".jpg": "image/jpeg", ".woff2": "font/woff2",
+}
+
+// ServeHTTP answers with the length and the body, and no other field but the type of a page's files: other servers have none, and
+// compared cells are to send the same ones.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	arrival := clock.Now()
 	header := w.Header()
@@ -88,6 +96,9 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !found {
 			status(w, http.StatusNotFound)
 			return
+		}
+		if kind, is := contentTypes[path.Ext(r.URL.Path)]; is && s.pages {
+			header.Set("Content-Type", kind)
 		}
 		setLength(header, uint64(len(document)))
 		_, _ = w.Write(document)

@@ -20,7 +20,7 @@ func build(t *testing.T, features ...string) *Site {
 	t.Helper()
 	folder := t.TempDir()
 	root := filepath.Join(folder, "root")
-	for name, content := range map[string]string{"secret": "secret", "root/a.bin": "hello", "root/sub/b.bin": ""} {
+	for name, content := range map[string]string{"secret": "secret", "root/a.bin": "hello", "root/sub/b.bin": "", "root/a.html": "<p>"} {
 		path := filepath.Join(folder, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -72,6 +72,20 @@ func TestRequestsAreAnsweredAsTheContractSays(t *testing.T) {
 		s.ServeHTTP(r, httptest.NewRequest(c.method, c.path, strings.NewReader(c.body)))
 		if r.Code != c.status || r.Body.String() != c.want || len(r.Header()["Content-Type"])+len(r.Header()["Date"]) > 0 {
 			t.Errorf("%s %s: %d, %q, %v", c.method, c.path, r.Code, r.Body, r.Header())
+		}
+	}
+}
+
+func TestFilesOfPagesHaveTheirTypesWhereTheyAreAskedFor(t *testing.T) {
+	for _, c := range []struct{ feature, path, want string }{
+		{"pages", "/a.html", "text/html"},
+		{"pages", "/a.bin", ""},
+		{"files", "/a.html", ""},
+	} {
+		r := httptest.NewRecorder()
+		build(t, c.feature).ServeHTTP(r, httptest.NewRequest("GET", c.path, nil))
+		if found := r.Header().Get("Content-Type"); r.Code != http.StatusOK || found != c.want {
+			t.Errorf("%s of %s: %d, %q", c.path, c.feature, r.Code, found)
 		}
 	}
 }

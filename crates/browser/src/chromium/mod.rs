@@ -13,6 +13,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use wirelab_lab::{Folder, Guard};
 
+use crate::film::Frame;
 use crate::load::Observed;
 use crate::page::{Page, Setup};
 use crate::quiet::Quiet;
@@ -79,6 +80,9 @@ impl Chromium {
         ] {
             self.tab(&session, method, params)?;
         }
+        if page.film {
+            self.tab(&session, "Page.startScreencast", screencast(page))?;
+        }
         let deadline = Instant::now() + page.timeout;
         watch.quiet = Quiet::new(deadline);
         let go = command(Some(&session), "Page.navigate", json!({ "url": page.url.as_str() }));
@@ -101,7 +105,7 @@ impl Chromium {
             true => self.timeline(&session)?,
             false => None,
         };
-        Ok(Observed { resources: events::resources(&watch.events), timeline, refused, loaded })
+        Ok(Observed { resources: events::resources(&watch.events), timeline, refused, loaded, frames: watch.frames })
     }
 
     /// Follows the events until the load is over.
@@ -140,12 +144,13 @@ struct Watch {
     /// Those of its frames of other sites and of its workers, which run in processes of their own.
     sessions: HashSet<String>,
     events: Vec<Value>,
+    frames: Vec<Frame>,
     quiet: Quiet,
 }
 
 impl Watch {
     fn new(tab: String, quiet: Quiet) -> Self {
-        Self { sessions: HashSet::from([tab.clone()]), tab, events: Vec::new(), quiet }
+        Self { sessions: HashSet::from([tab.clone()]), tab, events: Vec::new(), frames: Vec::new(), quiet }
     }
 
     /// Takes an event in; gives the commands that it calls for.
@@ -182,6 +187,14 @@ impl Watch {
             | "Network.loadingFailed"
             | "Network.requestServedFromCache" => self.quiet.answered(&text(&params["requestId"])),
             "Network.dataReceived" => self.quiet.stirred(),
+            "Page.screencastFrame" => {
+                // There is no next one before it is acknowledged.
+                let number = json!({ "sessionId": params["sessionId"] });
+                commands.push(command(Some(&session), "Page.screencastFrameAck", number));
+                let at = params["metadata"]["timestamp"].as_f64().map(|seconds| seconds * 1000.0);
+                self.frames.extend(at.and_then(|at| Frame::of(at, &params["data"])));
+                return commands;
+            }
             _ => {}
         }
         self.events.push(event);
@@ -192,6 +205,13 @@ impl Watch {
 /// Frames and workers in other processes are attached to before they do anything, or their requests would be missed.
 fn auto_attach() -> Value {
     json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true })
+}
+
+/// Every picture that Chromium draws, at half the size: the whole one would take it longer to pack than to draw.
+fn screencast(page: &Page) -> Value {
+    json!({
+        "format": "png", "everyNthFrame": 1, "maxWidth": page.viewport.width / 2, "maxHeight": page.viewport.height / 2
+    })
 }
 
 fn command(session: Option<&str>, method: &str, params: Value) -> Value {

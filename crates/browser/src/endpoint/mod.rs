@@ -4,6 +4,7 @@
 //! There is no check request: every load of the window is checked in full, and one that is no sample fails its trial. A load of the
 //! warm-up is not looked at; what is wrong with it shows in the window too.
 
+mod archive;
 mod order;
 mod record;
 
@@ -26,6 +27,7 @@ use wirelab_model::spec::{Extent, Feature};
 
 use crate::Browser;
 use crate::browser::NotInstalled;
+use crate::load::Load;
 use crate::page::Viewport;
 use crate::session::{Session, Trouble};
 
@@ -52,8 +54,10 @@ pub fn describe(browser: Browser) -> Result<Description, String> {
         server: None,
         client: Some(Role {
             protocols: vec![Protocol::H1, Protocol::H2, Protocol::H3],
-            features: vec![Feature::Files],
+            features: vec![Feature::Pages],
+            exposition: false,
         }),
+        sidecar: None,
     })
 }
 
@@ -131,11 +135,14 @@ fn play(
     output.say(&Event::End { window_ns: zero.elapsed().as_nanos() as u64 });
 
     words.wait(Command::Finish)?;
-    for load in &loads {
-        let written = serde_json::to_writer(&mut results, load).map_err(io::Error::from);
+    for (_, record) in &loads {
+        let written = serde_json::to_writer(&mut results, record).map_err(io::Error::from);
         written.and_then(|()| results.write_all(b"\n")).map_err(|error| writing(&order.results, &error))?;
     }
-    if loads.iter().all(|load| load.outcome == Outcome::Ok)
+    if let Some(path) = &order.expected.har {
+        archive::write(path, &order, loads.iter().map(|(load, _)| load))?;
+    }
+    if loads.iter().all(|(load, _)| load.outcome == Outcome::Ok)
         && let Some(alpn) = order.setup.protocol.alpn()
     {
         // Every resource of every load was checked to have come over it.
@@ -151,20 +158,22 @@ fn play(
     Ok(())
 }
 
-/// The loads of the window. One that is no sample is the last: the trial has failed.
-fn measure(order: &Order, session: &mut Session, zero: Instant) -> Result<Vec<PageLoad>, Refusal> {
-    let mut loads: Vec<PageLoad> = Vec::new();
+/// The loads of the window, each with its record. One that is no sample is the last: the trial has failed.
+fn measure(order: &Order, session: &mut Session, zero: Instant) -> Result<Vec<(Load, PageLoad)>, Refusal> {
+    let mut loads: Vec<(Load, PageLoad)> = Vec::new();
     loop {
         let goes_on = match order.extent {
             Extent::Requests(wanted) => (loads.len() as u64) < wanted,
             Extent::DurationNs(ns) => zero.elapsed().as_nanos() < u128::from(ns),
         };
-        let has_failed = loads.last().is_some_and(|load| load.outcome != Outcome::Ok);
+        let has_failed = loads.last().is_some_and(|(load, _)| load.outcome != Outcome::Ok);
         if !goes_on || has_failed {
             return Ok(loads);
         }
-        let load = session.load(&order.page)?;
-        loads.push(record::record(order.expected, load));
+        let mut load = session.load(&order.page)?;
+        let record = record::record(&order.expected, &load);
+        load.outcome = record.outcome.clone();
+        loads.push((load, record));
     }
 }
 

@@ -65,6 +65,7 @@ impl Order {
                 requests: Some(expected.requests),
                 viewport: Viewport::DEFAULT,
                 timeout: Duration::from_nanos(spec.timeouts.request_ns.saturating_add(spec.timeouts.connect_ns)),
+                film: false,
             },
             expected,
             warm_up: match spec.warm_up {
@@ -96,6 +97,7 @@ fn foreign(spec: &ClientSpec) -> Option<String> {
         (spec.tls.as_ref().is_some_and(|tls| tls.key_log.is_some()), "`key_log`".to_owned()),
         (spec.qlog_dir.is_some(), "`qlog_dir`".to_owned()),
         (spec.threads.is_some(), "`threads`".to_owned()),
+        (spec.exposition.is_some(), "`exposition`".to_owned()),
         (spec.transport != Transport::default(), "settings of the `transport`".to_owned()),
     ];
     found.into_iter().find(|(is_asked, _)| *is_asked).map(|(_, what)| what)
@@ -130,6 +132,7 @@ mod tests {
             ("protocol", json!("quic"), "`protocol` quic"),
             ("resumption", json!("zero_rtt"), "`resumption`"),
             ("threads", json!(2), "`threads`"),
+            ("exposition", json!({ "socket": "/s", "labels": {} }), "`exposition`"),
             ("transport", json!({ "congestion": "bbr" }), "`transport`"),
             ("qlog_dir", json!("/q"), "`qlog_dir`"),
             ("page", Value::Null, "`page` is absent"),

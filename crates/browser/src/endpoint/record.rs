@@ -8,8 +8,8 @@ use crate::load::Load;
 use crate::resource::Resource;
 
 /// The record of a load, whose bodies are checked to be as large as the page's files.
-pub fn record(expected: ExpectedPage, load: Load) -> PageLoad {
-    let outcome = match (load.outcome, announced(&load.resources)) {
+pub fn record(expected: &ExpectedPage, load: &Load) -> PageLoad {
+    let outcome = match (load.outcome.clone(), announced(&load.resources)) {
         (Outcome::Ok, Some(bytes)) if bytes != expected.body_bytes => Outcome::failed(
             Blame::Server,
             format!("the responses announce {bytes} bytes of bodies where the page has {}", expected.body_bytes),
@@ -20,9 +20,9 @@ pub fn record(expected: ExpectedPage, load: Load) -> PageLoad {
         ),
         (other, _) => other,
     };
-    let values = if outcome == Outcome::Ok { load.values } else { Values::default() };
+    let values = if outcome == Outcome::Ok { load.values.clone() } else { Values::default() };
     let resources = load.resources.iter().map(resource).collect();
-    PageLoad { outcome, values, warnings: load.warnings, resources }
+    PageLoad { outcome, values, warnings: load.warnings.clone(), resources }
 }
 
 /// The sum of the lengths that the responses announce. Browsers take a response for failed that ends before its announced length, and
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::Moments;
 
-    const EXPECTED: ExpectedPage = ExpectedPage { requests: 2, body_bytes: 300 };
+    const EXPECTED: ExpectedPage = ExpectedPage { requests: 2, body_bytes: 300, har: None };
 
     fn load(lengths: &[Option<&str>]) -> Load {
         let resource = |length: &Option<&str>| Resource {
@@ -77,12 +77,12 @@ mod tests {
 
     #[test]
     fn a_page_is_whole_or_it_is_no_sample() {
-        let whole = record(EXPECTED, load(&[Some("100"), Some("200")]));
+        let whole = record(&EXPECTED, &load(&[Some("100"), Some("200")]));
         assert_eq!((&whole.outcome, whole.resources[0].end_ns), (&Outcome::Ok, Some(2_250_000)));
         for (lengths, words) in
             [(vec![Some("100"), Some("100")], "announce 200 bytes"), (vec![Some("300"), None], "does not announce")]
         {
-            match record(EXPECTED, load(&lengths)).outcome {
+            match record(&EXPECTED, &load(&lengths)).outcome {
                 Outcome::Failed { blame: Blame::Server, reason } => assert!(reason.contains(words), "{reason}"),
                 other => panic!("{other:?}"),
             }
@@ -93,6 +93,6 @@ mod tests {
     fn a_load_that_failed_stays_failed_with_its_own_reason() {
         let failed = Outcome::failed(Blame::Client, "it contradicts itself");
         let load = Load { outcome: failed.clone(), ..load(&[None]) };
-        assert_eq!(record(EXPECTED, load).outcome, failed);
+        assert_eq!(record(&EXPECTED, &load).outcome, failed);
     }
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use wirelab_lab::{Folder, Guard};
 use wirelab_model::outcome::Blame;
 
+use crate::film::{self, Frame};
 use crate::load::Observed;
 use crate::page::{Page, Setup};
 use crate::quiet::Quiet;
@@ -100,7 +101,9 @@ impl Firefox {
         self.call("browsingContext.setViewport", set)?;
         let deadline = Instant::now() + page.timeout;
         let mut watch = Watch::new(tab.clone(), Quiet::new(deadline));
-        let go = json!({ "context": tab, "url": page.url.as_str(), "wait": "interactive" });
+        // A film begins while there is nothing to be seen yet.
+        let until = if page.film { "none" } else { "interactive" };
+        let go = json!({ "context": tab, "url": page.url.as_str(), "wait": until });
         let refused = match self.running.wire.call(command("browsingContext.navigate", go), deadline) {
             Ok(_) => None,
             // The events say what was not answered.
@@ -109,7 +112,11 @@ impl Firefox {
             Err(error) => return Err(self.running.trouble("navigating", error)),
         };
         if refused.is_none() {
-            self.follow(&mut watch)?;
+            if page.film {
+                self.film(&mut watch)?;
+            } else {
+                self.follow(&mut watch)?;
+            }
         } else {
             // What led there, a redirect perhaps, was told before the refusal.
             while let Ok(event) = self.running.wire.event(Instant::now()) {
@@ -121,7 +128,7 @@ impl Firefox {
             true => self.timeline(&tab)?,
             false => None,
         };
-        Ok(Observed { resources: events::resources(&watch.events), timeline, refused, loaded })
+        Ok(Observed { resources: events::resources(&watch.events), timeline, refused, loaded, frames: watch.frames })
     }
 
     /// Follows the events until the load is over.
@@ -131,6 +138,30 @@ impl Firefox {
                 Ok(event) => watch.take(event),
                 Err(WireError::Deadline) => return Ok(()),
                 Err(error) => return Err(self.running.trouble("loading", error)),
+            }
+        }
+    }
+
+    /// Follows the events until the load is over, and takes pictures all the while: Firefox does not give any by itself. A picture
+    /// is dated by when it came, so that what it shows was there by then.
+    fn film(&mut self, watch: &mut Watch) -> Result<(), Trouble> {
+        loop {
+            let asked = command("browsingContext.captureScreenshot", json!({ "context": watch.tab }));
+            let next = Instant::now() + film::INTERVAL;
+            match self.running.wire.call(asked, watch.quiet.deadline()) {
+                Ok(answer) => watch.frames.extend(Frame::of(film::now(), &answer["data"])),
+                // Between two documents there is no window.
+                Err(WireError::Refused(_)) => {}
+                Err(WireError::Deadline) => return Ok(()),
+                Err(error) => return Err(self.running.trouble("taking a picture", error)),
+            }
+            loop {
+                match self.running.wire.event(next.min(watch.quiet.until())) {
+                    Ok(event) => watch.take(event),
+                    Err(WireError::Deadline) if watch.quiet.is_over() => return Ok(()),
+                    Err(WireError::Deadline) => break,
+                    Err(error) => return Err(self.running.trouble("loading", error)),
+                }
             }
         }
     }
@@ -153,12 +184,13 @@ struct Watch {
     /// The tab and its frames.
     contexts: HashSet<String>,
     events: Vec<Value>,
+    frames: Vec<Frame>,
     quiet: Quiet,
 }
 
 impl Watch {
     fn new(tab: String, quiet: Quiet) -> Self {
-        Self { contexts: HashSet::from([tab.clone()]), tab, events: Vec::new(), quiet }
+        Self { contexts: HashSet::from([tab.clone()]), tab, events: Vec::new(), frames: Vec::new(), quiet }
     }
 
     fn take(&mut self, event: Value) {

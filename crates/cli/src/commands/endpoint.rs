@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use wirelab_browser::Browser;
+use wirelab_observe::Exporter;
 
 use crate::args::{EndpointArgs, EndpointRole};
 use crate::failure::{Failure, Result};
@@ -72,9 +73,23 @@ pub fn fabric() -> ExitCode {
     wirelab_lab::netns::fabric::main()
 }
 
-/// Works in a pod of a run.
+/// Works in a pod of a run. The one that waits may be asked, by `--metrics ADDRESS SOCKETS`, to show the pod's endpoints meanwhile.
 pub fn agent(words: &[String]) -> ExitCode {
-    wirelab_kubernetes::agent::main(words)
+    let [wait, name, flag, address, sockets] = words else { return wirelab_kubernetes::agent::main(words) };
+    if (wait.as_str(), flag.as_str()) != ("wait", "--metrics") {
+        return wirelab_kubernetes::agent::main(words);
+    }
+    let exporter = address
+        .parse()
+        .map_err(|error| Failure::input(format!("`{address}` is no address with a port: {error}")))
+        .and_then(|address| Exporter::start(address).map_err(Failure::failed));
+    match exporter {
+        Ok(exporter) => {
+            exporter.watch(sockets.into());
+            wirelab_kubernetes::agent::main(&[wait.clone(), name.clone()])
+        }
+        Err(failure) => failure.report(),
+    }
 }
 
 /// Looks at the network of a run.

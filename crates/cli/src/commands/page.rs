@@ -1,7 +1,9 @@
 //! `wirelab page`: the same pages in real browsers over HTTP/1.1, HTTP/2 and HTTP/3, interleaved and politely.
 
+mod filmstrip;
 mod loads;
 mod result;
+mod strip;
 mod text;
 
 use std::fs::File;
@@ -17,6 +19,7 @@ use wirelab_browser::{Browser, Origin, Page, Setup, Viewport};
 use wirelab_lab::Guard;
 use wirelab_model::protocol::Protocol;
 use wirelab_plan::polite;
+use wirelab_run::Pace;
 
 use self::loads::Cell;
 use crate::args::{BrowserArg, PageArgs};
@@ -47,11 +50,19 @@ pub fn page(args: &PageArgs) -> Result {
     let mut cells = cells(args, &targets, &browsers);
     be_polite(args, &targets, &cells)?;
     let mut archive = args.har.as_deref().map(create).transpose()?;
+    let strips = args.filmstrip.as_deref().map(filmstrip::create).transpose()?;
     let stop = stop_flag()?;
     let guard = Arc::new(Guard::start(&program()?).map_err(Failure::failed)?);
     let strangers = targets.iter().any(|target| !target.address.is_loopback());
     let interval = if strangers && !args.i_may_load_these_hosts { polite::LOAD_INTERVAL } else { Duration::ZERO };
-    let versions = loads::measure(args, &mut cells, interval, &guard, &stop);
+    // One browser for each protocol: what forces it is said when a browser starts.
+    let (mut running, mut pace) = (loads::Running::new(), Pace::new(interval));
+    let versions = loads::measure(args, &mut cells, &mut running, &mut pace, &guard, &stop);
+    if let Some(folder) = &strips {
+        loads::films(&mut cells, &mut running, &mut pace, &guard, &stop);
+        filmstrip::write(folder, &cells)?;
+    }
+    drop(running);
     if let Some((path, file)) = &mut archive {
         write_archive(path, file, &cells)?;
     }
@@ -127,6 +138,7 @@ fn cells(args: &PageArgs, targets: &[Target], browsers: &Browsers) -> Vec<Cell> 
                     requests: args.expect,
                     viewport: Viewport::DEFAULT,
                     timeout: args.timeout.to_std(),
+                    film: false,
                 };
                 let setup = Setup {
                     browser: *browser,
@@ -135,7 +147,7 @@ fn cells(args: &PageArgs, targets: &[Target], browsers: &Browsers) -> Vec<Cell> 
                     origins: origins.clone(),
                     authority: args.ca.clone(),
                 };
-                cells.push(Cell { page, setup, loads: Vec::new() });
+                cells.push(Cell { page, setup, loads: Vec::new(), film: None });
             }
         }
     }
@@ -154,13 +166,13 @@ fn be_polite(args: &PageArgs, targets: &[Target], cells: &[Cell]) -> Result {
     }
     for target in targets.iter().filter(|target| !target.address.is_loopback()) {
         let of_host = cells.iter().filter(|cell| cell.page.url.host_str() == target.url.host_str()).count();
-        let loads = u64::try_from(of_host).unwrap_or(u64::MAX).saturating_mul(args.loads.into());
+        let of_each = u64::from(args.loads) + u64::from(args.filmstrip.is_some());
+        let loads = u64::try_from(of_host).unwrap_or(u64::MAX).saturating_mul(of_each);
         if loads > polite::LOADS.into() {
             return Err(Failure::input(format!(
-                "{} would be loaded {loads} times ({of_host} combinations of page, browser and version, {} loads of each); a host \
+                "{} would be loaded {loads} times ({of_host} combinations of page, browser and version, {of_each} loads of each); a host \
                  that is not yours gets at most {}. Lower --loads, or say --i-may-load-these-hosts",
                 target.host,
-                args.loads,
                 polite::LOADS
             )));
         }

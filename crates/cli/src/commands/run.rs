@@ -1,12 +1,14 @@
 //! `wirelab run` and `wirelab resume`.
 
 use std::fmt::Write;
+use std::net::SocketAddr;
 
 use wirelab_lab::endpoints::Found;
 use wirelab_model::journal::StopReason;
 use wirelab_model::plan::Plan;
 use wirelab_model::study::Artifact;
 use wirelab_model::warning::Warning;
+use wirelab_observe::Exporter;
 use wirelab_plan::polite;
 use wirelab_run::{Create, Run, RunError};
 
@@ -42,11 +44,13 @@ pub fn run(args: &RunArgs) -> Result {
         let artifact = match keep {
             Keep::Pcap => Artifact::Pcap,
             Keep::Qlog => Artifact::Qlog,
+            Keep::Har => Artifact::Har,
         };
         if !study.keep.contains(&artifact) {
             study.keep.push(artifact);
         }
     }
+    study.metrics = args.metrics.or(study.metrics);
     let mut endpoints = wirelab_lab::endpoints::discover(&program()?);
     let is_fake = study.lab == wirelab_lab::fake::INFO.name;
     let (study, mut warnings) =
@@ -67,6 +71,7 @@ pub fn run(args: &RunArgs) -> Result {
         return show_plan(&plan, &warnings, args.show.json);
     }
     let mut lab = crate::labs::open(&study.lab, &program()?).map_err(Failure::input)?;
+    let exporter = exporter(study.metrics)?;
     let mut run = Run::create(Create {
         may_load: args.i_may_load_these_hosts,
         parent: &args.out,
@@ -82,7 +87,16 @@ pub fn run(args: &RunArgs) -> Result {
         RunError::Refused { .. } | RunError::Impolite { .. } => Failure::input(error),
         _ => Failure::failed(error),
     })?;
+    exporter.into_iter().for_each(|exporter| run.set_exporter(exporter));
     execute(&mut run, lab.as_mut(), &args.show)
+}
+
+/// Who shows the run to Prometheus, if somebody is to.
+fn exporter(address: Option<SocketAddr>) -> Result<Option<Exporter>> {
+    let Some(address) = address else { return Ok(None) };
+    let exporter = Exporter::start(address).map_err(Failure::input)?;
+    eprintln!("For Prometheus: http://{}/metrics", exporter.address());
+    Ok(Some(exporter))
 }
 
 /// Why an endpoint cannot be used; absent if it can. The fake lab starts none, so there a folder is enough.
@@ -105,6 +119,7 @@ pub fn resume(args: &ResumeArgs) -> Result {
     };
     let mut run = Run::reopen(&folder, args.force).map_err(Failure::failed)?;
     let mut lab = crate::labs::open(&run.manifest().lab, &program()?).map_err(Failure::failed)?;
+    exporter(run.manifest().study.metrics)?.into_iter().for_each(|exporter| run.set_exporter(exporter));
     execute(&mut run, lab.as_mut(), &args.show)
 }
 

@@ -131,6 +131,7 @@ impl Builtin {
             threads: Some(1),
             max_connection_age_ns: None,
             counts: false,
+            exposition: None,
             transport: Transport::default(),
         };
         let path = place.path(&format!("server-{protocol}.json"));

@@ -1,10 +1,11 @@
 //! What the lanes of one thread share: the transport, its limits, what a right answer is, and what is recorded.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use wirelab_model::exposition::{self, BOUNDS, Times};
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Schedule};
@@ -13,6 +14,7 @@ use crate::client::record::{Record, Recorder};
 use crate::client::schedule::Share;
 use crate::client::transport::{Answer, Failure, Transport};
 use crate::refusal::Refusal;
+use crate::transport_accounts::Accounts;
 use crate::wait::Timer;
 
 /// A clock to wait by; tests have one that they turn by hand.
@@ -44,6 +46,40 @@ pub(crate) struct Progress {
     pub requests: AtomicU64,
     /// Those that failed.
     pub failed: AtomicU64,
+    /// Where somebody wants to watch: the response times of those that succeeded.
+    pub response: Option<Box<Spread>>,
+    /// The connections, where the transport counts them.
+    pub accounts: OnceLock<Accounts>,
+}
+
+/// Response times by length.
+#[derive(Debug)]
+pub(crate) struct Spread {
+    counts: [AtomicU64; BOUNDS + 1],
+    sum_ns: AtomicU64,
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        Self { counts: std::array::from_fn(|_| AtomicU64::new(0)), sum_ns: AtomicU64::new(0) }
+    }
+}
+
+impl Spread {
+    fn add(&self, time: Duration) {
+        let ns = time.as_nanos() as u64;
+        self.counts[exposition::place(ns)].fetch_add(1, Ordering::Relaxed);
+        self.sum_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    /// Adds what was counted so far to these.
+    pub fn add_to(&self, times: &mut Times) {
+        times.counts.resize(self.counts.len(), 0);
+        for (sum, count) in times.counts.iter_mut().zip(&self.counts) {
+            *sum += count.load(Ordering::Relaxed);
+        }
+        times.sum_ns += self.sum_ns.load(Ordering::Relaxed);
+    }
 }
 
 /// Time-outs.
@@ -191,6 +227,8 @@ impl<T: Transport> Bench<T> {
             if self.first_failure.borrow().is_none() {
                 self.first_failure.replace(Some(failure.clone()));
             }
+        } else if let Some(response) = &self.progress.response {
+            response.add(record.end.saturating_duration_since(record.intended));
         }
         self.progress.requests.fetch_add(1, Ordering::Relaxed);
         if self.last_end.get().is_none_or(|last| last < record.end) {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 use wirelab_model::event::{Command, Configured};
+use wirelab_model::exposition::{Exposed, Times};
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy};
 use wirelab_model::transport::TransportReport;
@@ -92,7 +93,8 @@ impl<'a> Control<'a> {
             keeps_partial,
         };
         for share in Share::all(&spec) {
-            let progress = Arc::new(Progress::default());
+            let response = spec.exposition.as_ref().map(|_| Box::default());
+            let progress = Arc::new(Progress { response, ..Progress::default() });
             control.progress.push(Arc::clone(&progress));
             let (numbers, reports) = (Arc::clone(&control.numbers), control.sender.clone());
             let orders = threads::start(Job { spec: Arc::clone(&spec), driver, share, numbers, progress, reports })
@@ -113,6 +115,28 @@ impl<'a> Control<'a> {
     /// What is in force before anything is connected.
     pub const fn configured(&self) -> &Configured {
         &self.configured
+    }
+
+    /// Reads what was counted so far, from any thread.
+    pub fn counts(&self) -> impl Fn() -> Exposed + Send + Sync + 'static {
+        let all = self.progress.clone();
+        move || {
+            let (mut requests, mut failed, mut connections) = (0, 0, Some(0));
+            let mut response = Times::default();
+            for progress in &all {
+                // In this order there are never more failures than requests.
+                let failures = progress.failed.load(Ordering::Relaxed);
+                requests += progress.requests.load(Ordering::Relaxed).saturating_sub(failures);
+                failed += failures;
+                let open = progress.accounts.get().map(|accounts| accounts.open() as u64);
+                connections = connections.zip(open).map(|(sum, open)| sum + open);
+                if let Some(of_thread) = &progress.response {
+                    of_thread.add_to(&mut response);
+                }
+            }
+            let (failed, response) = (Some(failed), Some(response));
+            Exposed { labels: Default::default(), requests, failed, connections, response }
+        }
     }
 
     /// Where to send words to.

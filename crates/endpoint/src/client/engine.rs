@@ -63,6 +63,11 @@ impl<T: Transport> Engine<T> {
         self.bench.transport.configured()
     }
 
+    /// What counts its connections.
+    pub fn accounts(&self) -> Option<&Accounts> {
+        self.bench.transport.accounts()
+    }
+
     /// Sends the check request on a connection of its own.
     pub async fn check(&self) -> Result<(), Failure> {
         check::check(&self.bench, &self.spec).await

@@ -193,6 +193,7 @@ fn spec(protocol: Protocol, connections: ConnectionPolicy, schedule: Schedule, e
         results: "unused".into(),
         qlog_dir: None,
         threads: None,
+        exposition: None,
         transport: Settings::default(),
     }
 }

@@ -148,6 +148,9 @@ async fn obey<T: Transport>(job: &Job, mut inbox: UnboundedReceiver<Order>) {
         Ok(engine) => engine,
         Err(refusal) => return job.report(Report::Refused(refusal)),
     };
+    if let Some(accounts) = engine.accounts() {
+        let _ = job.progress.accounts.set(accounts.clone());
+    }
     job.report(Report::Ready(engine.configured()));
     while let Some(order) = inbox.recv().await {
         let report = match order {

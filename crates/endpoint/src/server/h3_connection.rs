@@ -7,7 +7,7 @@ use bytes::{Buf, Bytes};
 use h3::error::StreamError;
 use h3::quic::{self, BidiStream};
 use h3::server::RequestStream;
-use http::header::{CONTENT_LENGTH, LOCATION};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use http::{HeaderValue, Response, StatusCode};
 
 use crate::server::Site;
@@ -44,6 +44,14 @@ async fn answer<S: BidiStream<Bytes>>(
     match site.reply(request.method().as_str(), request.uri().path()) {
         Reply::Document(body) => {
             stream.send_response(head(StatusCode::OK, Some(body.len() as u64))).await?;
+            if !body.is_empty() {
+                stream.send_data(body).await?;
+            }
+        }
+        Reply::Typed(body, kind) => {
+            let mut response = head(StatusCode::OK, Some(body.len() as u64));
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+            stream.send_response(response).await?;
             if !body.is_empty() {
                 stream.send_data(body).await?;
             }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::LOCATION;
+use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::{http1, http2};
@@ -104,9 +104,13 @@ fn over_http2(windows: Windows) -> http2::Builder<TokioExecutor> {
 async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Infallible> {
     let arrival = Instant::now();
     let reply = site.reply(request.method().as_str(), request.uri().path());
-    let mut location = None;
+    let mut field = None;
     let (status, body) = match reply {
         Reply::Document(content) => (StatusCode::OK, ReplyBody::Document(content)),
+        Reply::Typed(content, kind) => {
+            field = Some((CONTENT_TYPE, HeaderValue::from_static(kind)));
+            (StatusCode::OK, ReplyBody::Document(content))
+        }
         Reply::Pattern(size) => (StatusCode::OK, ReplyBody::Pattern { offset: 0, left: size }),
         Reply::Echo => (StatusCode::OK, ReplyBody::Echo(request.into_body())),
         Reply::Delay(us) => {
@@ -114,7 +118,7 @@ async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<
             (StatusCode::OK, ReplyBody::EMPTY)
         }
         Reply::Redirect(place) => {
-            location = Some(HeaderValue::from_static(place));
+            field = Some((LOCATION, HeaderValue::from_static(place)));
             (StatusCode::FOUND, ReplyBody::EMPTY)
         }
         Reply::Status(status) => {
@@ -124,7 +128,7 @@ async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<
     site.count();
     let mut response = Response::new(body);
     *response.status_mut() = status;
-    response.headers_mut().extend(location.map(|place| (LOCATION, place)));
+    response.headers_mut().extend(field);
     Ok(response)
 }
 

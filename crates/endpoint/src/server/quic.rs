@@ -2,11 +2,12 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{Connection, Endpoint, Incoming, ServerConfig, ValidationTokenConfig, VarInt};
+use quinn::{Connection, Endpoint, Incoming, ServerConfig, ValidationTokenConfig, VarInt, ZeroRttAccepted};
 use tokio::time::timeout;
 use wirelab_model::spec::ServerSpec;
 
@@ -92,8 +93,9 @@ struct Reception {
 }
 
 impl Reception {
-    /// Accepts a connection; `None` where it failed, which is the client's to report.
-    async fn receive(&self, incoming: Incoming) -> Option<Connection> {
+    /// Accepts a connection, with what tells the end of its handshake where that goes on; `None` where it failed, which is the client's
+    /// to report.
+    async fn receive(&self, incoming: Incoming) -> Option<(Connection, Option<ZeroRttAccepted>)> {
         let connecting = match self.settings.logged(IDLE) {
             Ok(None) => incoming.accept(),
             Ok(Some(transport)) => {
@@ -109,9 +111,10 @@ impl Reception {
             }
         };
         if self.early {
-            return connecting.ok()?.into_0rtt().ok().map(|(connection, _)| connection);
+            let (connection, handshake) = connecting.ok()?.into_0rtt().ok()?;
+            return Some((connection, Some(handshake)));
         }
-        connecting.ok()?.await.ok()
+        Some((connecting.ok()?.await.ok()?, None))
     }
 }
 
@@ -123,9 +126,19 @@ where
     while let Some(incoming) = endpoint.accept().await {
         let (reception, serve) = (Arc::clone(&reception), serve.clone());
         tokio::spawn(async move {
-            if let Some(connection) = reception.receive(incoming).await {
+            if let Some((connection, handshake)) = reception.receive(incoming).await {
                 let _account = reception.accounts.of(Arc::new(connection.clone()));
-                serve(connection).await;
+                let mut serving = pin!(serve(connection));
+                if let Some(handshake) = handshake {
+                    // Before a client that was asked for another key share has said how many streams it takes, none can be opened, and
+                    // quinn does not wake who waits for one when it has. So whoever serves is asked again at the end of the handshake.
+                    tokio::select! {
+                        biased;
+                        () = &mut serving => return,
+                        _ = handshake => {}
+                    }
+                }
+                serving.await;
             }
         });
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use wirelab_model::heron;
+use wirelab_model::page::content_type;
 use wirelab_model::spec::{Feature, ServerSpec};
 
 use crate::refusal::Refusal;
@@ -22,6 +23,7 @@ const ITSELF: &str = "/redirect";
 #[derive(Debug)]
 pub struct Site {
     documents: Option<Documents>,
+    pages: bool,
     echo: bool,
     bytes: bool,
     delay: bool,
@@ -35,6 +37,8 @@ pub struct Site {
 pub enum Reply {
     /// Status 200 with this body.
     Document(Bytes),
+    /// The same with this `content-type`.
+    Typed(Bytes, &'static str),
     /// Status 200 with so many bytes of the pattern.
     Pattern(u64),
     /// Status 200 with the request's own body, as it comes.
@@ -51,16 +55,17 @@ impl Site {
     /// What the spec asks for. Loads the documents, so it takes a moment.
     pub fn new(spec: &ServerSpec) -> Result<Self, Refusal> {
         let has = |feature| spec.features.contains(&feature);
-        let documents = match (&spec.document_root, has(Feature::Files)) {
+        let documents = match (&spec.document_root, has(Feature::Files) || has(Feature::Pages)) {
             (Some(root), _) => Some(Documents::load(root)?),
             (None, true) => {
-                return Err(Refusal::failed("the feature `files` is asked for without a `document_root`"));
+                return Err(Refusal::failed("the feature `files` or `pages` is asked for without a `document_root`"));
             }
             (None, false) => None,
         };
         let answered = AtomicU64::new(0);
         Ok(Self {
             documents,
+            pages: has(Feature::Pages),
             echo: has(Feature::Echo),
             bytes: has(Feature::Bytes),
             delay: has(Feature::Delay),
@@ -105,7 +110,10 @@ impl Site {
             return Reply::Redirect(ITSELF);
         }
         match self.documents.as_ref().and_then(|documents| documents.get(path)) {
-            Some(body) => Reply::Document(body),
+            Some(body) => match content_type(path).filter(|_| self.pages) {
+                Some(kind) => Reply::Typed(body, kind),
+                None => Reply::Document(body),
+            },
             None => Reply::Status(404),
         }
     }

@@ -80,6 +80,7 @@ impl Place {
             threads: Some(1),
             max_connection_age_ns: None,
             counts: false,
+            exposition: None,
             transport: Transport::default(),
         }
     }
@@ -112,6 +113,7 @@ impl Place {
             results: self.path("results.json"),
             qlog_dir: None,
             threads: None,
+            exposition: None,
             transport: Transport::default(),
         }
     }

@@ -1,8 +1,6 @@
 //! What is to be known of a pod, seen from within.
 
 use std::fs;
-use std::io;
-use std::net::ToSocketAddrs;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,13 +23,4 @@ impl Facts {
         let mtu = mtus.next().filter(|_| mtus.next().is_none());
         Self { wirelab: env!("CARGO_PKG_VERSION").to_owned(), mtu }
     }
-}
-
-/// The addresses of a name, in order.
-pub(crate) fn resolve(name: &str) -> io::Result<Vec<String>> {
-    let found = (name, 0).to_socket_addrs().map_err(|error| io::Error::other(format!("{name}: {error}")))?;
-    let mut addresses: Vec<_> = found.map(|socket| socket.ip().to_string()).collect();
-    addresses.sort();
-    addresses.dedup();
-    Ok(addresses)
 }

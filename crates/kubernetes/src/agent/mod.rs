@@ -1,6 +1,8 @@
 //! `wirelab agent`: what wirelab does inside a pod, where there is no shell, no tar, nothing but this program.
 
+mod find;
 mod look;
+mod memory;
 mod probe;
 mod start;
 mod sweep;
@@ -12,6 +14,7 @@ use std::process::ExitCode;
 
 use crate::files;
 
+pub(crate) use find::PATIENCE;
 pub(crate) use look::Facts;
 pub(crate) use probe::Kind;
 pub(crate) use start::Output;
@@ -21,24 +24,26 @@ pub const SUBCOMMAND: &str = "agent";
 
 /// Does what the words say; complaints go to standard error.
 ///
-/// - `wait`: as the first process of the pod, until the pod is to end
+/// - `wait NAME`: as the first process of the pod, until the pod is to end; says this name to whoever connects
 /// - `start WORD...`: runs wirelab with these words as a child, and says on standard output what that cost
 /// - `take`: unpacks the archive on standard input
 /// - `give PATH...`: packs what there is of these files and folders
 /// - `look`: prints what is to be known of the pod
-/// - `resolve NAME`: prints the addresses of a name
+/// - `find ADDRESS:PORT NAME...`: waits until connections to the address lead to the pods of these names, and to no others
+/// - `resolve NAME ADDRESS...`: waits until the name resolves to these addresses, and to no others
 /// - `probe tcp|quic|udp ADDRESS:PORT TIMES`: proves that servers answer there
 /// - `sweep`: kills every process but the first one
 #[must_use]
 pub fn main(words: &[String]) -> ExitCode {
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
-        ["wait"] => wait::wait(),
+        ["wait", name] => wait::wait(name),
         ["start", ref words @ ..] => return ended(start::start(words)),
         ["take"] => files::unpack(io::stdin().lock(), Path::new("/")),
         ["give", ref paths @ ..] => give(paths),
         ["look"] => say(&serde_json::to_string(&Facts::read()).expect("facts always serialise")),
-        ["resolve", name] => look::resolve(name).and_then(|addresses| say(&addresses.join("\n"))),
+        ["find", address, ref names @ ..] => find::behind(address, names),
+        ["resolve", name, ref addresses @ ..] => find::by_name(name, addresses),
         ["probe", kind, address, times] => probe::run(kind, address, times),
         ["sweep"] => sweep::sweep(),
         _ => Err(io::Error::other(format!(

@@ -30,6 +30,14 @@ impl Kind {
         }
     }
 
+    /// What it goes over, in a service's words.
+    pub(crate) const fn transport(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Quic | Self::Udp => "UDP",
+        }
+    }
+
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",

@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 use rustix::process::Pid;
 use wirelab_model::usage::Usage;
 
+use super::memory;
 use wirelab_lab::ExitStatus;
 use wirelab_lab::reap;
 
@@ -16,9 +17,14 @@ pub(crate) const ACCOUNT: u8 = 0x1e;
 /// Runs this program once more with these words and these streams. Ends as it does; by a signal, with 128 more than its number, as
 /// the API server would say it of a process of its own.
 pub(crate) fn start(words: &[&str]) -> io::Result<ExitCode> {
+    let before = memory::kills();
     let child = Command::new(env::current_exe()?).args(words).spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let (status, usage) = reap(pid.ok_or_else(|| io::Error::other("a child without a number"))?)?;
+    if status == ExitStatus::Signal(libc::SIGKILL) && memory::kills() > before {
+        // The child can no longer say so itself.
+        writeln!(io::stderr(), "the kernel killed it, because its pod used more memory than it may")?;
+    }
     io::stdout().write_all(&account(&usage))?;
     Ok(ExitCode::from(match status {
         ExitStatus::Code(code) => code as u8,

@@ -64,6 +64,10 @@ impl Lab for Fake {
         only_local(INFO.name, job)
     }
 
+    fn sidecars(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {
+        self.addresses(job).map(|addresses| addresses.servers)
+    }
+
     fn begin_trial(&mut self, trial: &Trial, _job: &Job) -> Result<(), LabError> {
         self.trial = Some(*trial);
         Ok(())
@@ -75,7 +79,7 @@ impl Lab for Fake {
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
         let spec = match launch.role {
-            Role::Server => None,
+            Role::Server | Role::Sidecar(_) => None,
             Role::Client => Some(read_spec(launch)?),
         };
         let seed = self.trial.map(|trial| trial.seed).or(spec.as_ref().map(|spec| spec.seed)).unwrap_or_default();

@@ -50,9 +50,9 @@ impl FakeProcess {
     ) -> Self {
         let said = VecDeque::new();
         let mut process = Self { role, number, asked: 0, run, misbehaviour, said, going: 0, state: State::Running };
-        let port = (role == Role::Server).then_some(PORT);
+        let port = (role != Role::Client).then_some(PORT);
         process.reach(Moment::Start, Event::Ready { port, configured: Configured::new() });
-        if role == Role::Server && !process.misbehaves(Moment::Check) {
+        if role != Role::Client && !process.misbehaves(Moment::Check) {
             process.misbehaves(Moment::Window);
         }
         process
@@ -176,7 +176,8 @@ impl Process for FakeProcess {
                 let requests = self.asked * ANSWERED * (u64::from(self.number) + 1);
                 self.said.push_back(Ok(Event::Counted { requests }));
             }
-            (State::Running, Command::Stop) if self.role == Role::Server => self.finish(),
+            (State::Running, Command::Reach) => self.reach(Moment::Reach, Event::Reached),
+            (State::Running, Command::Stop) if self.role != Role::Client => self.finish(),
             (State::Running, Command::Stop) => self.state = State::Ended(ExitStatus::Code(0)),
         }
         Ok(())

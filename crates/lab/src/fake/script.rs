@@ -79,10 +79,12 @@ pub struct Case<'a> {
 pub enum Moment {
     /// In place of `ready`.
     Start,
-    /// Client: in place of `warm`. Server: right after `ready`.
+    /// Client: in place of `warm`. Server, sidecar: right after `ready`.
     Check,
-    /// Client: in place of `end`. Server: as [`Moment::Check`], because nothing tells a server of the window.
+    /// Client: in place of `end`. Server, sidecar: as [`Moment::Check`], because nothing tells them of the window.
     Window,
+    /// Sidecar: in place of `reached`.
+    Reach,
     /// In place of `done`; the client has written no results.
     Finish,
 }

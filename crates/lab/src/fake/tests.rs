@@ -46,6 +46,7 @@ fn spec(job: &Job, seed: u64, results: &Path) -> ClientSpec {
         results: results.to_owned(),
         qlog_dir: None,
         threads: None,
+        exposition: None,
         transport: Transport::default(),
     }
 }

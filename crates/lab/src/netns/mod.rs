@@ -37,7 +37,7 @@ use crate::netns::fabric::{Hosts, Tallied};
 use crate::netns::network::Network;
 use crate::netns::pair::Way;
 use crate::process::LocalProcess;
-use crate::{Addresses, Aftermath, Lab, LabError, LabInfo, Launch, Process, Role};
+use crate::{Addresses, Aftermath, Beside, Lab, LabError, LabInfo, Launch, Process, Role};
 
 /// What `wirelab labs` says of it.
 pub const INFO: LabInfo = LabInfo {
@@ -142,6 +142,11 @@ impl Lab for Netns {
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         only_inside(INFO.name, job)?;
         let link = link(job)?;
+        if job.mesh.is_some() {
+            // Whoever wants to reach a server has to pass its sidecar.
+            let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
+            return Ok(Addresses { servers: vec![localhost; self.sidecars(job)?.len()], connect: localhost });
+        }
         let servers: Vec<IpAddr> = match job.network {
             Joined::Direct => vec![Way::of(link).addresses[1].into()],
             Joined::Overlay => (0..Course::of(job).servers).map(|number| address(job, number).into()).collect(),
@@ -149,8 +154,16 @@ impl Lab for Netns {
         let connect = match job.address {
             Address::Server | Address::Headless => servers[0],
             Address::Service => service::ADDRESS.into(),
+            Address::NodePort => {
+                let why = "has no ports of nodes; set `address = \"service\"`, or use the lab `kubernetes`";
+                return Err(LabError(format!("the lab `{}` {why}", INFO.name)));
+            }
         };
         Ok(Addresses { servers, connect })
+    }
+
+    fn sidecars(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {
+        Ok((0..Course::of(job).servers).map(|number| address(job, number).into()).collect())
     }
 
     fn begin_trial(&mut self, trial: &Trial, job: &Job) -> Result<(), LabError> {
@@ -187,7 +200,9 @@ impl Lab for Netns {
                 begun.named = servers.iter().map(|(number, _)| address(job, *number).into()).collect();
                 begun.hosts_file.as_ref().map_or(Ok(()), |path| Names::write(path, &begun.named).map(drop))
             }
-            Address::Server => Err(LabError("`address = \"server\"` stands for one server".to_owned())),
+            Address::Server | Address::NodePort => {
+                Err(LabError("`address = \"server\"` stands for one server".to_owned()))
+            }
         }
     }
 
@@ -261,8 +276,8 @@ impl Lab for Netns {
         let Launch { role, number, endpoint, job, spec, log } = *launch;
         let Begun { hosts, named, .. } = self.begun()?;
         let host = match role {
-            Role::Client => Some(&hosts.client),
-            Role::Server => hosts.servers.get(number as usize),
+            Role::Client | Role::Sidecar(Beside::Clients) => Some(&hosts.client),
+            Role::Server | Role::Sidecar(Beside::Server) => hosts.servers.get(number as usize),
         };
         let host = host.ok_or_else(|| LabError(format!("there is no host for the server of number {number}")))?;
         let mut home = self.network.home(host)?;

@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_namespace_that_client_and_servers_share_is_looked_at_once() {
         let own = std::process::id();
-        let targets = Targets { clients: Some(vec![own]), servers: Some(vec![own, own]) };
+        let targets = Targets { clients: Some(vec![own]), servers: Some(vec![own, own]), ..Targets::default() };
         let namespaces = namespaces(&targets).unwrap();
         assert_eq!(namespaces.len(), 1);
         assert!(namespaces[0].has_client);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn hidden_processes_are_a_reason() {
-        let why = namespaces(&Targets { clients: Some(vec![1]), servers: None }).unwrap_err();
+        let why = namespaces(&Targets { clients: Some(vec![1]), ..Targets::default() }).unwrap_err();
         assert!(why.contains("does not show the processes"), "{why}");
     }
 }

@@ -9,6 +9,7 @@ use wirelab_model::sample::Sample;
 use wirelab_model::spec::{ClientSpec, Feature};
 
 use crate::case::Case;
+use crate::cases::pages;
 use crate::conversation::{self, Answer};
 use crate::finding::{Finding, Stop};
 use crate::material::DOCUMENTS;
@@ -25,7 +26,7 @@ pub fn cases(role: Role, protocol: Protocol, abilities: &Abilities) -> Vec<Case>
         .features
         .iter()
         .copied()
-        .filter(|feature| applies(*feature, protocol) && *feature != Feature::Redirect)
+        .filter(|feature| applies(*feature, protocol) && !matches!(feature, Feature::Redirect | Feature::Pages))
         .map(|feature| {
             Case::new(role, protocol, sentence(feature), move |stage| {
                 if !can_both(stage, role, protocol, feature) {
@@ -53,6 +54,9 @@ pub fn cases(role: Role, protocol: Protocol, abilities: &Abilities) -> Vec<Case>
                     .try_for_each(|path| answers(stage, protocol, (Feature::Files, path), 404))
             },
         ));
+        if abilities.features.contains(&Feature::Pages) {
+            cases.push(pages::case(protocol));
+        }
         if abilities.features.contains(&Feature::Redirect) {
             let redirects = move |stage: &Stage| answers(stage, protocol, (Feature::Redirect, "/redirect"), 302);
             cases.push(Case::new(role, protocol, "a redirect is a 302", redirects).about(Feature::Redirect));
@@ -68,9 +72,10 @@ pub fn cases(role: Role, protocol: Protocol, abilities: &Abilities) -> Vec<Case>
     cases
 }
 
-const fn sentence(feature: Feature) -> &'static str {
+pub(super) const fn sentence(feature: Feature) -> &'static str {
     match feature {
         Feature::Files => "documents of every size arrive whole",
+        Feature::Pages => "the files of a page have their content types",
         Feature::Echo => "bodies of every size come back whole",
         Feature::Bytes => "generated bodies of every size arrive whole",
         Feature::Delay => "an answer takes the delay that was asked for",
@@ -81,7 +86,7 @@ const fn sentence(feature: Feature) -> &'static str {
 
 fn sizes(feature: Feature, protocol: Protocol) -> Vec<usize> {
     match feature {
-        Feature::Redirect => Vec::new(),
+        Feature::Redirect | Feature::Pages => Vec::new(),
         // On a bare stream, an answer of no bytes is over before it begins: there is nothing to wait for.
         Feature::Delay if !protocol.is_http() => vec![1_000, 1_000],
         Feature::Delay => vec![0, 0],
@@ -108,7 +113,7 @@ fn in_words(stop: Stop, size: usize) -> Stop {
 
 /// Asked without an expectation, so that any status could be right; the client says which it was, in its records or in
 /// the error of the check request.
-fn answers(stage: &Stage, protocol: Protocol, (feature, path): (Feature, &str), wanted: u16) -> Finding {
+pub(super) fn answers(stage: &Stage, protocol: Protocol, (feature, path): (Feature, &str), wanted: u16) -> Finding {
     let mut pair = Pair::new(stage, Role::Server, protocol, feature, 0);
     path.clone_into(&mut pair.client.request.path);
     pair.client.request.expect = None;

@@ -1,13 +1,16 @@
 //! Every case that an endpoint's description calls for.
 
+mod deadlines;
 pub mod describe;
 mod exchange;
 mod faults;
 mod life;
 mod load;
+mod pages;
 mod refusals;
 mod resumption;
 mod settings;
+mod sidecar;
 
 use wirelab_lab::Role;
 
@@ -32,9 +35,12 @@ pub fn all(stage: &Stage) -> Vec<Case> {
             cases.extend(resumption::cases(role, protocol));
             cases.extend(settings::cases(role, protocol));
             if role == Role::Client {
+                cases.extend(deadlines::cases(protocol));
                 cases.extend(faults::cases(protocol));
             }
         }
     }
+    let sidecar = stage.subject.description.sidecar.as_ref();
+    cases.extend(sidecar.into_iter().flat_map(sidecar::cases));
     cases
 }

@@ -61,7 +61,7 @@ const REFUSALS: &[Refusal] = &[
 ];
 
 /// A word that no endpoint can have on a list of exceptions.
-fn random_word() -> Value {
+pub fn random_word() -> Value {
     let mut bytes = [0; 6];
     ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes).expect("the system has randomness");
     let word: String = bytes.iter().map(|byte| char::from(b'a' + byte % 26)).collect();
@@ -97,7 +97,7 @@ pub fn cases(role: Role, abilities: &Abilities) -> Vec<Case> {
 }
 
 /// Sets a value, making objects on the way.
-fn set(spec: &mut Value, pointer: &str, value: Value) {
+pub fn set(spec: &mut Value, pointer: &str, value: Value) {
     let mut place = spec;
     for key in pointer.split('/').skip(1) {
         place = &mut place[key];
@@ -108,14 +108,15 @@ fn set(spec: &mut Value, pointer: &str, value: Value) {
 /// Demands `unsupported` and 127 in answer to a spec.
 pub fn demand_refusal(stage: &Stage, role: Role, spec: &Value, what: &str) -> Finding {
     let refused = |words: String| Stop::broken(format!("expected `unsupported` and status 127 for {what}; {words}"));
-    match role {
-        Role::Server => match Server::start(stage, &stage.subject, spec)? {
-            Answer::Unsupported(_) => Ok(()),
-            other => Err(refused(other.words())),
-        },
+    let words = match role {
         Role::Client => match run_client(stage, &stage.subject, spec, || {})? {
-            Answer::Unsupported(_) => Ok(()),
-            other => Err(refused(other.words())),
+            Answer::Unsupported(_) => return Ok(()),
+            other => other.words(),
         },
-    }
+        Role::Server | Role::Sidecar(_) => match Server::start_as(stage, &stage.subject, role, spec)? {
+            Answer::Unsupported(_) => return Ok(()),
+            other => other.words(),
+        },
+    };
+    Err(refused(words))
 }

@@ -79,9 +79,10 @@ pub fn cases(role: Role, protocol: Protocol) -> Vec<Case> {
 fn with_transport(mut pair: Pair, field: &str, value: &Value) -> Pair {
     let transport: Transport =
         serde_json::from_value(json!({ field: value })).expect("every setting of the table is one of the spec");
-    match pair.subject {
-        Role::Server => pair.server.transport = transport,
-        Role::Client => pair.client.transport = transport,
+    if pair.subject == Role::Server {
+        pair.server.transport = transport;
+    } else {
+        pair.client.transport = transport;
     }
     pair
 }
@@ -104,9 +105,10 @@ fn others(role: Role, protocol: Protocol) -> Vec<Case> {
     let mut cases = vec![case("threads = 2 is honoured or unsupported", |pair, stage| {
         // With work for two: a thread without a connection is no thread.
         let mut pair = pair.persistent(2, 2);
-        match pair.subject {
-            Role::Server => pair.server.threads = Some(2),
-            Role::Client => pair.client.threads = Some(2),
+        if pair.subject == Role::Server {
+            pair.server.threads = Some(2);
+        } else {
+            pair.client.threads = Some(2);
         }
         let trial = pair.run(stage)?;
         in_force(pair.subject, &trial, "threads", &json!(2))
@@ -130,9 +132,10 @@ fn others(role: Role, protocol: Protocol) -> Vec<Case> {
     cases.push(case("qlog files are written or unsupported", |mut pair, stage| {
         let folder = stage.fresh("qlog");
         fs::create_dir_all(&folder).map_err(|error| Stop::skip(format!("the suite cannot make a folder: {error}")))?;
-        match pair.subject {
-            Role::Server => pair.server.qlog_dir = Some(folder.clone()),
-            Role::Client => pair.client.qlog_dir = Some(folder.clone()),
+        if pair.subject == Role::Server {
+            pair.server.qlog_dir = Some(folder.clone());
+        } else {
+            pair.client.qlog_dir = Some(folder.clone());
         }
         pair.run(stage)?;
         demand(has_content(&folder), || "expected a qlog file with content; there is none".to_owned())

@@ -29,7 +29,7 @@ pub const BODY: usize = 1_000;
 const BEFORE: usize = 10;
 
 /// A connection that stays silent longer than any client of the suite waits is closed.
-const LONGEST: Duration = Duration::from_secs(30);
+const LONGEST: Duration = crate::PATIENCE;
 
 /// What it does once it stops behaving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

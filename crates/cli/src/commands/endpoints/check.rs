@@ -1,7 +1,7 @@
 //! `wirelab endpoints check`: the contract suite.
 
 use wirelab_lab::endpoints::{Checked, Found};
-use wirelab_suite::{Report, Verdict};
+use wirelab_suite::{CaseResult, Report, Verdict};
 
 use crate::args::Chosen;
 use crate::commands::endpoints::chosen;
@@ -10,8 +10,9 @@ use crate::failure::{Failure, Result};
 use crate::output::{print, print_json};
 use crate::place::program;
 
-/// Runs the contract suite on the chosen endpoints. Of those that are not named, those that cannot be used are left out.
-pub fn check(wanted: &Chosen, as_json: bool) -> Result {
+/// Runs the contract suite, or its cases that have the words of `only`, on the chosen endpoints. Of those that are not named, those
+/// that cannot be used are left out.
+pub fn check(wanted: &Chosen, only: Option<&str>, as_json: bool) -> Result {
     let builtin = wirelab_lab::endpoints::builtin(&program()?);
     let scratch =
         tempfile::tempdir().map_err(|error| Failure::failed(format!("cannot make a temporary folder: {error}")))?;
@@ -25,17 +26,31 @@ pub fn check(wanted: &Chosen, as_json: bool) -> Result {
         if !as_json {
             print(&format!("{}\n", endpoint.name))?;
         }
-        let report = wirelab_suite::check(endpoint, &builtin, scratch.path(), &mut |case| {
+        let mut progress = |case: &CaseResult| {
             // Of many endpoints every case would be thousands of lines.
             if !as_json && (!wanted.names.is_empty() || matches!(case.verdict, Verdict::Failed(_))) {
                 let _ = print(&format!("  {case}\n"));
             }
-        });
-        keep(&found, &report)?;
+        };
+        let report = match only {
+            Some(words) => wirelab_suite::check_only(endpoint, &builtin, scratch.path(), words, &mut progress),
+            None => wirelab_suite::check(endpoint, &builtin, scratch.path(), &mut progress),
+        };
+        if only.is_none() {
+            keep(&found, &report)?;
+        }
         if !as_json {
             print(&format!("  {}\n", verdict(count(&report))))?;
         }
         reports.push(report);
+    }
+    // The first case is the description, which is always asked for.
+    if let Some(words) = only
+        && reports.iter().all(|report| report.failed() == 0 && report.cases.len() == 1)
+    {
+        return Err(Failure::input(format!(
+            "no case has `{words}` in its line; expected words as in `client h3: the warm-up is not recorded`"
+        )));
     }
     if as_json {
         print_json(&reports)?;

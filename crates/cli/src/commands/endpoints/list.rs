@@ -57,6 +57,10 @@ fn text(row: &Row) -> String {
             for (word, role) in [("server", &description.server), ("client", &description.client)] {
                 let _ = writeln!(text, "  {word}: {}", role.as_ref().map_or_else(|| "no".to_owned(), offers));
             }
+            // Few are one.
+            if let Some(sidecar) = &description.sidecar {
+                let _ = writeln!(text, "  sidecar: {}", protocols(sidecar));
+            }
         }
         Err(error) => {
             let _ = writeln!(text, "{}{}\n  not usable: {error}", row.found.name, planned(&row.found));

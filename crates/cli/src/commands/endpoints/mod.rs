@@ -17,7 +17,7 @@ pub fn endpoints(args: &EndpointsArgs) -> Result {
         None => list::list(args.json, false),
         Some(EndpointsCommand::List { markdown }) => list::list(args.json, *markdown),
         Some(EndpointsCommand::Install { chosen, jobs }) => install::install(chosen, *jobs, args.json),
-        Some(EndpointsCommand::Check { chosen }) => check::check(chosen, args.json),
+        Some(EndpointsCommand::Check { chosen, only }) => check::check(chosen, only.as_deref(), args.json),
         Some(EndpointsCommand::Remove { chosen }) => install::remove(chosen, args.json),
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use indexmap::IndexMap;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use wirelab_browser::film::{Film, film};
 use wirelab_browser::{Browser, Load, Page, Session, Setup, Trouble};
 use wirelab_lab::Guard;
 use wirelab_model::outcome::Outcome;
@@ -26,6 +26,8 @@ pub struct Cell {
     pub setup: Setup,
     /// What came of it, in the order of time.
     pub loads: Vec<Load>,
+    /// Its film, where one was asked for, or why there is none.
+    pub film: Option<Result<Film, String>>,
 }
 
 impl Cell {
@@ -43,18 +45,19 @@ impl Cell {
     }
 }
 
-/// Loads everything; gives the versions of the browsers.
+/// The browsers that run.
+pub type Running = HashMap<(Browser, Protocol), Session>;
+
+/// Loads everything; gives the versions of the browsers. What still runs is left in `running`.
 pub fn measure(
     args: &PageArgs,
     cells: &mut [Cell],
-    interval: Duration,
+    running: &mut Running,
+    pace: &mut Pace,
     guard: &Arc<Guard>,
     stop: &Arc<AtomicBool>,
 ) -> IndexMap<Browser, String> {
     let bar = progress(args, cells.len());
-    let mut pace = Pace::new(interval);
-    // One browser for each protocol: what forces it is said when a browser starts.
-    let mut running: HashMap<(Browser, Protocol), Session> = HashMap::new();
     let mut versions = IndexMap::new();
     for number in 0..args.loads {
         for position in wirelab_browser::block(args.seed, number, cells.len()) {
@@ -98,6 +101,40 @@ pub fn measure(
     }
     bar.finish_and_clear();
     versions
+}
+
+/// Films one more load of every cell that gave a sample, in the browser that still runs or in a new one.
+pub fn films(cells: &mut [Cell], running: &mut Running, pace: &mut Pace, guard: &Arc<Guard>, stop: &Arc<AtomicBool>) {
+    for cell in cells {
+        if cell.samples() == 0 {
+            cell.film = Some(Err("no load gave a sample".to_owned()));
+            continue;
+        }
+        pace.wait(stop);
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let session = match running.remove(&cell.key()) {
+            Some(session) => Ok(session),
+            None => Session::start(cell.setup.clone(), guard, stop),
+        };
+        let page = Page { film: true, ..cell.page.clone() };
+        let loaded = session.and_then(|mut session| session.load(&page).map(|load| (session, load)));
+        pace.rest();
+        cell.film = match loaded {
+            Ok((session, load)) => {
+                running.insert(cell.key(), session);
+                Some(match &load.outcome {
+                    Outcome::Ok => film(&load.frames).map_err(|why| why.to_string()),
+                    Outcome::Failed { reason, .. } | Outcome::Unsupported { reason } => {
+                        Err(format!("the filmed load failed: {reason}"))
+                    }
+                })
+            }
+            Err(Trouble::Stopped) => return,
+            Err(Trouble::Failed { reason, .. }) => Some(Err(reason)),
+        };
+    }
 }
 
 fn progress(args: &PageArgs, cells: usize) -> ProgressBar {

@@ -7,6 +7,7 @@ use wirelab_model::metric::Value;
 use wirelab_model::outcome::Outcome;
 use wirelab_stats::quantile;
 
+use super::filmstrip;
 use super::loads::Cell;
 
 /// The values of a metric over the samples of a cell.
@@ -51,7 +52,7 @@ pub fn connections(cell: &Cell, host: &str) -> Option<Spread> {
 
 /// Everything.
 pub fn json(cells: &[Cell], versions: &IndexMap<Browser, String>, missing: &IndexMap<&str, String>) -> Json {
-    let cell = |cell: &Cell| {
+    let cell = |(number, cell): (usize, &Cell)| {
         let summary: serde_json::Map<String, Json> =
             METRICS.iter().map(|metric| (metric.name.to_owned(), summary(cell, metric.name))).collect();
         let setup = &cell.setup;
@@ -63,13 +64,14 @@ pub fn json(cells: &[Cell], versions: &IndexMap<Browser, String>, missing: &Inde
             "samples": cell.samples(),
             "summary": summary,
             "loads": cell.loads,
+            "film": filmstrip::json(number, cell),
         })
     };
     let viewport = cells.first().map(|cell| cell.page.viewport);
     json!({
         "viewport": viewport.map(|viewport| json!({ "width": viewport.width, "height": viewport.height })),
         "not_installed": missing,
-        "cells": cells.iter().map(cell).collect::<Vec<_>>(),
+        "cells": cells.iter().enumerate().map(cell).collect::<Vec<_>>(),
     })
 }
 

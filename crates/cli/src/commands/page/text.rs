@@ -51,6 +51,18 @@ fn table(text: &mut String, cells: &[&Cell]) {
         let values: Vec<_> = cells.iter().map(&mut value).collect();
         row(text, metric.title, values.into_iter());
     }
+    if cells.iter().any(|cell| cell.film.is_some()) {
+        let mut index = |cell: &&Cell| match &cell.film {
+            Some(Ok(film)) => Quantity(film.speed_index * 1e6, Unit::Nanoseconds).to_string(),
+            Some(Err(why)) => {
+                notes.insert(format!("Speed Index over {}: not measured: {why}", cell.setup.protocol.title()));
+                "not measured".to_owned()
+            }
+            None => "-".to_owned(),
+        };
+        let values: Vec<_> = cells.iter().map(&mut index).collect();
+        row(text, "Speed Index (one film)", values.into_iter());
+    }
     let hosts: IndexSet<&String> =
         cells.iter().flat_map(|cell| &cell.loads).flat_map(|load| load.hosts.keys()).collect();
     if hosts.len() > 1 {

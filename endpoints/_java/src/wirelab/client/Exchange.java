@@ -77,6 +77,11 @@ public final class Exchange {
         status = code;
     }
 
+    /** 0: none yet. */
+    public int status() {
+        return status;
+    }
+
     /** A piece of the response's body; it is consumed only where it is hashed. */
     public void body(ByteBuffer piece) {
         bytesIn += piece.remaining();

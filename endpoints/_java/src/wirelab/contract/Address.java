@@ -4,12 +4,12 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 
 /** IP addresses in text. */
-final class Address {
+public final class Address {
     private Address() {
     }
 
     /** A literal address; no name is looked up. */
-    static InetAddress of(String text) {
+    public static InetAddress of(String text) {
         if (!text.matches("[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")) {
             throw new Unsupported("spec: `address` = `" + text + "`; supported: IP addresses");
         }

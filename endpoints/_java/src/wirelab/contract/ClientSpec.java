@@ -62,7 +62,7 @@ public final class ClientSpec {
     public final long seed;
     public final boolean histograms;
     public final Path results;
-    /** For the library: `qlog_dir`, `threads`. */
+    /** For the library: `addresses`, `qlog_dir`, `threads`. */
     public final Fields rest;
     /** For the library: `key_log`. */
     public final Fields tls;

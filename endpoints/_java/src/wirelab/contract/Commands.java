@@ -7,16 +7,23 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
-/** The words on standard input; `stop` and the end of input call `onStop`, whatever else is going on. */
+/** The words on standard input; `stop` and the end of input call `onStop`, `count` calls `onCount`, whatever else is going on. */
 public final class Commands {
     private record Word(String text, long at) {
     }
 
     private final BlockingQueue<Word> words = new LinkedBlockingQueue<>();
     private final Runnable onStop;
+    private final Runnable onCount;
 
+    /** Of an endpoint that counts nothing, for which `count` is a word like any other. */
     public Commands(Runnable onStop) {
+        this(onStop, null);
+    }
+
+    public Commands(Runnable onStop, Runnable onCount) {
         this.onStop = onStop;
+        this.onCount = onCount;
         Thread reader = new Thread(this::read, "commands");
         reader.setDaemon(true);
         reader.start();
@@ -29,6 +36,10 @@ public final class Commands {
                 String word = line.trim();
                 if (word.equals("stop")) {
                     break;
+                }
+                if (word.equals("count") && onCount != null) {
+                    onCount.run();
+                    continue;
                 }
                 words.add(new Word(word, System.nanoTime()));
                 if (word.equals("finish")) {

@@ -12,6 +12,8 @@ public final class ServerSpec {
     public final InetAddress address;
     public final int port;
     public final Set<String> features = new HashSet<>();
+    /** Whether it will be asked how many requests it has answered. */
+    public final boolean counts;
     /** Null where there are no documents. */
     public final Path documentRoot;
     /** Certificate chain and key, PEM; null in clear text. */
@@ -37,6 +39,7 @@ public final class ServerSpec {
         key = secure ? Path.of(tls.text("key")) : null;
         resumption = secure && tls.flag("resumption");
         earlyData = secure && tls.flag("early_data");
+        counts = spec.has("counts") && spec.flag("counts");
         String root = spec.textOrNull("document_root");
         documentRoot = root == null ? null : Path.of(root);
         for (JsonElement feature : spec.list("features")) {

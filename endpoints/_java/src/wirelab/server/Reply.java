@@ -18,6 +18,10 @@ public sealed interface Reply {
     record Delay(long micros) implements Reply {
     }
 
+    /** Status 302 with an empty body, and where the client would have to ask again. */
+    record Redirect(String location) implements Reply {
+    }
+
     /** This status with an empty body. */
     record Status(int code) implements Reply {
     }

@@ -33,7 +33,8 @@ public final class Server {
         spec.end();
         Events.emit("ready", "port", server.port(), "configured", Events.json(server.configured()));
         CountDownLatch stopped = new CountDownLatch(1);
-        new Commands(stopped::countDown);
+        new Commands(stopped::countDown,
+            spec.counts ? () -> Events.emit("counted", "requests", site.answered()) : null);
         stopped.await();
         var report = server.report();
         Thread ending = new Thread(server::stop, "ending");

@@ -16,6 +16,7 @@ public final class Site {
     private static final long LARGEST_BODY = 1L << 40;
 
     private static final Reply ECHO = new Reply.Echo();
+    private static final Reply REDIRECT = new Reply.Redirect("/redirect");
     private static final Reply WRONG = new Reply.Status(400);
     private static final Reply MISSING = new Reply.Status(404);
     private static final Reply NOT_ALLOWED = new Reply.Status(405);
@@ -24,6 +25,8 @@ public final class Site {
     private final boolean echo;
     private final boolean bytes;
     private final boolean delay;
+    private final boolean redirect;
+    private final boolean heron;
     private final LongAdder answered = new LongAdder();
     private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, task -> {
         Thread thread = new Thread(task, "delays");
@@ -39,6 +42,8 @@ public final class Site {
         echo = spec.features.contains("echo");
         bytes = spec.features.contains("bytes");
         delay = spec.features.contains("delay");
+        redirect = spec.features.contains("redirect");
+        heron = spec.features.contains("heron");
     }
 
     /** What a request is answered with; `path` may have a query. */
@@ -58,6 +63,13 @@ public final class Site {
         if (delay && path.startsWith("/delay/")) {
             long micros = number(path, "/delay/".length(), LONGEST_DELAY_US);
             return micros < 0 ? WRONG : new Reply.Delay(micros);
+        }
+        if (redirect && path.equals("/redirect")) {
+            return REDIRECT;
+        }
+        if (heron && path.startsWith("/heron/")) {
+            byte[] root = Heron.answer(path.substring("/heron/".length()));
+            return root == null ? WRONG : new Reply.Document(root);
         }
         byte[] document = documents == null ? null : documents.get(path);
         return document == null ? MISSING : new Reply.Document(document);

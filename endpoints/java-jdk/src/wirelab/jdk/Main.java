@@ -38,7 +38,7 @@ public final class Main implements Library {
 
     @Override
     public Role client() {
-        return new Role(List.of(Protocol.H1C, Protocol.H1, Protocol.H2), List.of("files", "echo", "bytes", "delay"));
+        return new Role(List.of(Protocol.H1C, Protocol.H1, Protocol.H2), List.of("files", "echo", "bytes", "delay", "redirect", "heron"));
     }
 
     @Override

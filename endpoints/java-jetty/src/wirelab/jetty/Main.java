@@ -16,7 +16,7 @@ import wirelab.server.Site;
 /** Jetty: its server and its client. */
 public final class Main implements Library {
     private static final Role BOTH = new Role(
-        List.of(Protocol.H1C, Protocol.H1, Protocol.H2C, Protocol.H2), List.of("files", "echo", "bytes", "delay"));
+        List.of(Protocol.H1C, Protocol.H1, Protocol.H2C, Protocol.H2), List.of("files", "echo", "bytes", "delay", "redirect", "heron"));
 
     public static void main(String[] arguments) {
         // Standard output belongs to the conversation; what Jetty says of a request that failed is in the records.

@@ -45,6 +45,11 @@ final class SiteHandler extends Handler.Abstract.NonBlocking {
         } else if (reply instanceof Reply.Delay delay) {
             length(response, 0);
             site.after(arrival, delay.micros(), () -> response.write(true, null, callback));
+        } else if (reply instanceof Reply.Redirect redirect) {
+            response.setStatus(302);
+            response.getHeaders().put(HttpHeader.LOCATION, redirect.location());
+            length(response, 0);
+            response.write(true, null, callback);
         } else if (reply instanceof Reply.Status status) {
             response.setStatus(status.code());
             length(response, 0);

@@ -1,0 +1,72 @@
+//! Pictures of the window while a page loads, and how soon it looks complete.
+//!
+//! Taking them costs the browser time, so a filmed load is never one of the loads that are measured.
+
+mod progress;
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::timeline::Timeline;
+
+pub use progress::{Film, Shot, Unfilmed, film};
+
+/// Between two pictures of a browser that has to be asked for each.
+pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
+
+/// A picture of the window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    /// When the window looked so, in milliseconds.
+    pub at: f64,
+    /// The picture, as PNG.
+    pub png: Vec<u8>,
+}
+
+impl Frame {
+    /// From a browser's message, which has the picture in base64.
+    pub(crate) fn of(at: f64, data: &Value) -> Option<Self> {
+        Some(Self { at, png: STANDARD.decode(data.as_str()?).ok()? })
+    }
+}
+
+/// Now, in milliseconds of the Unix epoch, as browsers date what happens.
+pub(crate) fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64() * 1000.0)
+}
+
+/// The pictures with times since the start of the navigation; without a timeline nobody knows when that was. What is older shows
+/// another page, or a window that does not have its size yet.
+pub(crate) fn since_navigation(frames: Vec<Frame>, timeline: Option<&Timeline>) -> Vec<Frame> {
+    let Some(timeline) = timeline else { return Vec::new() };
+    let since = frames.into_iter().map(|frame| Frame { at: frame.at - timeline.origin, ..frame });
+    let mut frames: Vec<_> = since.filter(|frame| frame.at >= 0.0).collect();
+    frames.sort_by(|one, other| one.at.total_cmp(&other.at));
+    frames
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn times_count_from_the_navigation() {
+        let frame = |at| Frame { at, png: vec![1] };
+        let timeline = Timeline { origin: 1000.0, ..Timeline::default() };
+        let found = since_navigation(vec![frame(1250.5), frame(990.0), frame(1000.0)], Some(&timeline));
+        assert_eq!(found, [frame(0.0), frame(250.5)]);
+        assert!(since_navigation(vec![frame(1250.5)], None).is_empty(), "nobody knows since when");
+    }
+
+    #[test]
+    fn what_is_no_picture_is_none() {
+        assert_eq!(Frame::of(1.0, &json!("AQ==")), Some(Frame { at: 1.0, png: vec![1] }));
+        assert_eq!(Frame::of(1.0, &json!(null)), None);
+        assert_eq!(Frame::of(1.0, &json!("?")), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! Films of the loads, on request: one more load of each cell, behind those that are measured, with pictures of the window.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+use wirelab_browser::film::Film;
+
+use super::loads::Cell;
+use super::strip;
+use crate::failure::{Failure, Result};
+
+/// Makes the folder, before anything is loaded: to find out later that it cannot be written would waste the loads.
+pub fn create(folder: &Path) -> Result<PathBuf> {
+    let wrong = |words: String| Failure::input(format!("--filmstrip {}: {words}", folder.display()));
+    fs::create_dir_all(folder).map_err(|error| wrong(error.to_string()))?;
+    let mut entries = fs::read_dir(folder).map_err(|error| wrong(error.to_string()))?;
+    if entries.next().is_some() {
+        return Err(wrong("the folder is not empty; name a new one".to_owned()));
+    }
+    Ok(folder.to_owned())
+}
+
+/// Writes the pictures, a folder for each film, and `index.html` with all films beside each other.
+pub fn write(folder: &Path, cells: &[Cell]) -> Result {
+    for (number, cell) in cells.iter().enumerate() {
+        let Some(Ok(film)) = &cell.film else { continue };
+        let name = name(number, cell);
+        save(|| fs::create_dir(folder.join(&name)), folder)?;
+        for shot in &film.shots {
+            save(|| fs::write(folder.join(&name).join(picture(shot.at)), &shot.png), folder)?;
+        }
+    }
+    save(|| fs::write(folder.join("index.html"), strip::page(cells)), folder)
+}
+
+fn save(write: impl Fn() -> std::io::Result<()>, folder: &Path) -> Result {
+    write().map_err(|error| Failure::failed(format!("cannot write the filmstrip to {}: {error}", folder.display())))
+}
+
+/// The folder of a cell's pictures.
+pub fn name(number: usize, cell: &Cell) -> String {
+    format!("{number:02}-{}-{}", cell.setup.browser, cell.setup.protocol)
+}
+
+/// The file of a picture: when the window began to look so.
+pub fn picture(at: f64) -> String {
+    format!("{at:08.1}ms.png")
+}
+
+/// A film as JSON.
+pub fn json(number: usize, cell: &Cell) -> Json {
+    match &cell.film {
+        None => Json::Null,
+        Some(Err(reason)) => json!({ "not_measured": reason }),
+        Some(Ok(Film { speed_index, complete, shots })) => json!({
+            "speed_index_ms": tenths(*speed_index),
+            "complete_ms": tenths(*complete),
+            "folder": name(number, cell),
+            "pictures": shots.iter().map(|shot| json!({
+                "at_ms": tenths(shot.at),
+                "progress": (shot.progress * 1000.0).round() / 1000.0,
+                "file": picture(shot.at),
+            })).collect::<Vec<_>>(),
+        }),
+    }
+}
+
+fn tenths(milliseconds: f64) -> f64 {
+    (milliseconds * 10.0).round() / 10.0
+}

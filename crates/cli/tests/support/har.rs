@@ -1,0 +1,41 @@
+//! HTTP Archives before a validator that is not ours: npm's har-validator, as Debian has it.
+#![allow(dead_code, reason = "each test file uses what it needs")]
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+
+/// Where Debian puts packages of Node.js, which Node.js of another source does not look at.
+const MODULES: &str = "/usr/share/nodejs";
+
+/// Says what is wrong with the archive on standard input.
+const VALIDATE: &str = "
+  const archive = JSON.parse(require('fs').readFileSync(0, 'utf8'));
+  require('har-validator').har(archive).catch(found => {
+    for (const { dataPath, message } of found.errors) console.log(dataPath, message);
+    process.exit(1);
+  });";
+
+/// Demands that an archive is valid HAR 1.2; says so where nobody can judge it.
+#[track_caller]
+pub fn assert_is_valid(path: &Path) {
+    if !is_there() {
+        eprintln!("NOT tested: {} against HAR 1.2. Remedy: apt-get install node-har-validator", path.display());
+        return;
+    }
+    assert_eq!(faults(path), None, "{}", path.display());
+}
+
+/// Whether the validator is installed.
+pub fn is_there() -> bool {
+    Path::new(MODULES).join("har-validator").exists()
+}
+
+/// What the validator finds; nothing if it accepts the archive.
+pub fn faults(path: &Path) -> Option<String> {
+    let mut node = Command::new("node");
+    node.args(["-e", VALIDATE]).env("NODE_PATH", MODULES).stdin(File::open(path).unwrap());
+    let output = node.output().unwrap();
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+    (!output.status.success()).then_some(said)
+}

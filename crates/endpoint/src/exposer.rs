@@ -1,0 +1,149 @@
+//! Tells what was counted so far to whoever connects to the socket of the spec's `exposition`. Until somebody does, its thread
+//! sleeps in the kernel.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use wirelab_model::exposition::{Exposed, Exposition};
+
+use crate::refusal::Refusal;
+
+/// Reads the counters.
+type Counts = Arc<dyn Fn() -> Exposed + Send + Sync>;
+
+/// An open socket. Dropped, it leaves its last words.
+pub(crate) struct Exposer {
+    exposition: Exposition,
+    counts: Counts,
+    ends: Arc<AtomicBool>,
+}
+
+impl Exposer {
+    /// Listens from now on. `counts` is called for each who asks; the labels are added here.
+    pub fn start(
+        exposition: &Exposition,
+        counts: impl Fn() -> Exposed + Send + Sync + 'static,
+    ) -> Result<Self, Refusal> {
+        let failed = |error: io::Error| {
+            Refusal::failed(format!("listening at the socket {}: {error}", exposition.socket.display()))
+        };
+        // What is there was left by the trial before.
+        for old in [&exposition.socket, &exposition.last()] {
+            fs::remove_file(old).or_else(absent).map_err(failed)?;
+        }
+        let listener = at(&exposition.socket, |path| UnixListener::bind(path)).map_err(failed)?;
+        let labels = exposition.labels.clone();
+        let counts: Counts = Arc::new(move || Exposed { labels: labels.clone(), ..counts() });
+        let ends = Arc::new(AtomicBool::new(false));
+        let exposer = Self { exposition: exposition.clone(), counts: Arc::clone(&counts), ends: Arc::clone(&ends) };
+        let tell = move || {
+            for asking in listener.incoming() {
+                if ends.load(Ordering::Relaxed) {
+                    return;
+                }
+                // Who does not listen to the end is nobody's loss.
+                let _ = asking.and_then(|mut stream| stream.write_all(&text(&counts())));
+            }
+        };
+        std::thread::Builder::new().name("exposer".to_owned()).spawn(tell).map_err(failed)?;
+        Ok(exposer)
+    }
+}
+
+impl Drop for Exposer {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        // Wakes the thread, which lets go of the counters.
+        let _ = at(&self.exposition.socket, |path| UnixStream::connect(path));
+        let counts = (self.counts)();
+        // With the process its connections end.
+        let last = Exposed { connections: counts.connections.map(|_| 0), ..counts };
+        let left = leave(&self.exposition.last(), &text(&last));
+        if let Err(error) = left.and_then(|()| fs::remove_file(&self.exposition.socket)) {
+            eprintln!("leaving what was told at {}: {error}", self.exposition.socket.display());
+        }
+    }
+}
+
+fn text(counts: &Exposed) -> Vec<u8> {
+    serde_json::to_vec(counts).expect("counts always serialise")
+}
+
+/// Whole or not at all: somebody may be about to read it.
+fn leave(path: &Path, text: &[u8]) -> io::Result<()> {
+    let unfinished = path.with_added_extension("new");
+    fs::write(&unfinished, text)?;
+    fs::rename(&unfinished, path)
+}
+
+fn absent(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
+/// Does something with a socket whose path may be longer than its address can be: through a descriptor of its folder.
+fn at<T>(socket: &Path, work: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    };
+    let folder = File::open(folder)?;
+    work(&Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    #[test]
+    fn whoever_connects_is_told_and_the_last_words_stay_however_long_the_path_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("a".repeat(200));
+        fs::create_dir(&deep).unwrap();
+        let labels = [("role".to_owned(), "server".to_owned())].into();
+        let exposition = Exposition { socket: deep.join("server0.sock"), labels };
+        let answered = Arc::new(AtomicU64::new(3));
+        let counter = Arc::clone(&answered);
+        // A second one takes the place of the first, whatever that left.
+        for _ in 0..2 {
+            let counter = Arc::clone(&counter);
+            let counts = move || Exposed {
+                requests: counter.load(Ordering::Relaxed),
+                connections: Some(2),
+                ..Exposed::default()
+            };
+            let exposer = Exposer::start(&exposition, counts).unwrap();
+            let ask = || {
+                let mut said = String::new();
+                let mut stream = at(&exposition.socket, |path| UnixStream::connect(path)).unwrap();
+                stream.read_to_string(&mut said).unwrap();
+                serde_json::from_str::<Exposed>(&said).unwrap()
+            };
+            let told = ask();
+            assert_eq!((told.requests, told.connections), (answered.load(Ordering::Relaxed), Some(2)));
+            assert_eq!(told.labels, exposition.labels);
+            answered.fetch_add(1, Ordering::Relaxed);
+            assert_eq!(ask().requests, told.requests + 1);
+            drop(exposer);
+            assert!(!exposition.socket.exists());
+            let last: Exposed = serde_json::from_slice(&fs::read(exposition.last()).unwrap()).unwrap();
+            assert_eq!((last.requests, last.connections), (told.requests + 1, Some(0)));
+        }
+    }
+
+    #[test]
+    fn a_socket_that_cannot_be_made_is_named() {
+        let exposition = Exposition { socket: "/nowhere/at/all.sock".into(), labels: Default::default() };
+        match Exposer::start(&exposition, Exposed::default) {
+            Err(Refusal::Failed(failure)) => assert!(failure.message.contains("/nowhere/at/all.sock"), "{failure:?}"),
+            Err(other) => panic!("{other:?}"),
+            Ok(_) => panic!("it listens nowhere"),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What sidecars cost: their processor time and memory, apart from those of the servers and clients that they are beside.
+
+use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+
+use crate::cpu::Cpu;
+use crate::memory::Memory;
+use crate::{About, Observer, Targets, Window};
+
+/// The declaration.
+pub const ABOUT: About = About {
+    name: "sidecars",
+    summary: "CPU time and peak memory of sidecars, and the CPU time of everything. In every study with a `mesh`.",
+    cost: "That of the observers cpu and memory, for more processes.",
+    needs: None,
+    by_default: false,
+    metrics: &[
+        cpu(
+            "cpu_client_sidecar_per_request",
+            "CPU time per request, clients' sidecar",
+            Side::Client,
+            "As `cpu_client_per_request`, of the clients' sidecar.",
+        ),
+        cpu(
+            "cpu_server_sidecar_per_request",
+            "CPU time per request, servers' sidecars",
+            Side::Server,
+            "As `cpu_server_per_request`, of the servers' sidecars together.",
+        ),
+        cpu(
+            "cpu_all_per_request",
+            "CPU time per request, everything",
+            Side::Link,
+            "As `cpu_client_per_request`, of clients, servers and sidecars together; also of trials without sidecars.",
+        ),
+        memory(
+            "memory_client_sidecar_peak",
+            "Peak memory, clients' sidecar",
+            Side::Client,
+            "As `memory_client_peak`, of the clients' sidecar.",
+        ),
+        memory(
+            "memory_server_sidecar_peak",
+            "Peak memory, servers' sidecars",
+            Side::Server,
+            "As `memory_server_peak`, of the servers' sidecars together.",
+        ),
+    ],
+};
+
+/// The metrics of the other observers that stand for these, in the same order, where they look at sidecars.
+const STAND_FOR: [&str; 5] = [
+    "cpu_client_per_request",
+    "cpu_server_per_request",
+    "cpu_client_per_request",
+    "memory_client_peak",
+    "memory_server_peak",
+];
+
+const fn cpu(name: &'static str, title: &'static str, side: Side, meaning: &'static str) -> Metric {
+    let vantage = "the kernel's CPU-time clocks of the processes and their children";
+    Metric { name, title, unit: Unit::Nanoseconds, side, vantage, better: Better::Lower, meaning }
+}
+
+const fn memory(name: &'static str, title: &'static str, side: Side, meaning: &'static str) -> Metric {
+    let vantage = "the kernel's account of the processes and their children (VmHWM)";
+    Metric { name, title, unit: Unit::Bytes, side, vantage, better: Better::Lower, meaning }
+}
+
+/// The observer: others that take the sidecars for servers and clients.
+#[derive(Debug, Default)]
+pub struct OfSidecars {
+    cpu: Cpu,
+    memory: Memory,
+    /// That of everything, as if it were all clients.
+    all: Cpu,
+    has_none: bool,
+}
+
+impl Observer for OfSidecars {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn begin(&mut self, targets: &Targets) {
+        self.has_none = targets.sidecars.is_none();
+        self.all.begin(&everything(targets));
+        self.cpu.begin(&beside(targets));
+        self.memory.begin(&beside(targets));
+    }
+
+    fn end(&mut self, targets: &Targets) {
+        self.memory.end(&beside(targets));
+        self.cpu.end(&beside(targets));
+        self.all.end(&everything(targets));
+    }
+
+    fn values(&mut self, window: &Window) -> Values {
+        let (cpu, memory, all) = (self.cpu.values(window), self.memory.values(window), self.all.values(window));
+        let values = ABOUT.metrics.iter().zip(STAND_FOR).map(|(metric, other)| {
+            let of_all = metric.name == "cpu_all_per_request";
+            let from = if of_all { &all } else { &cpu };
+            let value = if self.has_none && !of_all {
+                Value::missing("the trial has no sidecars")
+            } else {
+                from.get(other).or_else(|| memory.get(other)).cloned().unwrap_or_else(|| Value::missing("not read"))
+            };
+            (metric.name.to_owned(), value)
+        });
+        values.collect()
+    }
+}
+
+/// The sidecars in place of those that they are beside.
+fn beside(targets: &Targets) -> Targets {
+    let sidecars = targets.sidecars.clone().unwrap_or_default();
+    Targets { servers: sidecars.of_servers, clients: sidecars.of_clients.map(|pid| vec![pid]), sidecars: None }
+}
+
+/// Every process, as long as all can be seen.
+fn everything(targets: &Targets) -> Targets {
+    let sidecars = targets.sidecars.as_ref().map_or(Some(Vec::new()), |sidecars| {
+        let mut pids = sidecars.of_servers.clone()?;
+        pids.push(sidecars.of_clients?);
+        Some(pids)
+    });
+    let all = || Some([targets.servers.clone()?, targets.clients.clone()?, sidecars?].concat());
+    Targets { clients: all(), ..Targets::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sidecars;
+
+    const WINDOW: Window = Window { ns: 1_000_000, requests: 10, bytes: 10 };
+
+    fn values(targets: &Targets) -> Values {
+        let mut observer = OfSidecars::default();
+        observer.begin(targets);
+        // Some processor time, of which there must be more than none.
+        let mut digits: u64 = 0;
+        while std::hint::black_box(digits) < 3_000_000 {
+            digits += 1;
+        }
+        observer.end(targets);
+        observer.values(&WINDOW)
+    }
+
+    #[test]
+    fn everything_is_known_without_sidecars_too_and_theirs_is_never_0() {
+        let own = Some(vec![std::process::id()]);
+        let without = Targets { servers: own.clone(), clients: own.clone(), sidecars: None };
+        let values_without = values(&without);
+        assert!(values_without["cpu_all_per_request"].number().unwrap() > 0.0);
+        let reason = Value::missing("the trial has no sidecars");
+        assert_eq!(values_without["cpu_server_sidecar_per_request"], reason);
+        assert_eq!(values_without["memory_client_sidecar_peak"], reason);
+
+        let sidecars = Sidecars { of_servers: own, of_clients: Some(std::process::id()) };
+        let with = values(&Targets { sidecars: Some(sidecars), ..without.clone() });
+        assert!(with.values().all(|value| value.number().is_some_and(|number| number > 0.0)), "{with:?}");
+
+        let hidden = values(&Targets { sidecars: Some(Sidecars::default()), ..without });
+        assert!(hidden.values().all(|value| value.number().is_none()), "{hidden:?}");
+    }
+}

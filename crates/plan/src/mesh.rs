@@ -1,0 +1,71 @@
+//! Sidecars beside servers and clients: which settings go with them.
+
+use wirelab_model::network::{Address, Network};
+use wirelab_model::protocol::Protocol;
+use wirelab_model::settings::Settings;
+
+/// The endpoint that plays the sidecars; absent where there are none.
+///
+/// # Errors
+/// If they do not go with the other settings; says what to change.
+pub(crate) fn mesh(settings: &Settings, protocol: Protocol) -> Result<Option<String>, String> {
+    let Some(mesh) = &settings.mesh else { return Ok(None) };
+    if !matches!(protocol, Protocol::H1c | Protocol::H2c | Protocol::Grpcc) {
+        return Err(format!(
+            "`mesh` is `{mesh}`, and sidecars carry h1c, h2c and grpcc, not {protocol}, of which they would see no request"
+        ));
+    }
+    if settings.network != Some(Network::Overlay) {
+        return Err(format!("`mesh` is `{mesh}`, which needs pods; set `network = \"overlay\"` as well"));
+    }
+    if settings.server_lacks.is_some() {
+        return Err(format!(
+            "`server_lacks` is set beside `mesh` ({mesh}), which speaks to clients itself; remove one"
+        ));
+    }
+    match settings.address {
+        None | Some(Address::Service) => Ok(Some(mesh.clone())),
+        Some(_) => Err(format!(
+            "`address` is set beside `mesh` ({mesh}), but clients connect to their sidecar, which stands for the service; remove one"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::plan::Job;
+
+    use super::*;
+
+    fn of(toml: &str) -> Result<Job, String> {
+        crate::job(&toml::from_str(toml).unwrap())
+    }
+
+    #[test]
+    fn sidecars_stand_for_the_service_of_one_server_too() {
+        for servers in ["far", "2 far"] {
+            let toml = format!(
+                "protocol = 'grpcc'\nmesh = 'proxy'\nnetwork = 'overlay'\nplacement = 'lan'\nservers = '{servers}'"
+            );
+            let job = of(&toml).unwrap();
+            assert_eq!((job.mesh.as_deref(), job.address), (Some("proxy"), Address::Service));
+        }
+        assert_eq!(of("protocol = 'h3'").unwrap().mesh, None);
+    }
+
+    #[test]
+    fn what_does_not_go_with_sidecars_is_refused_with_the_remedy() {
+        let lan = "mesh = 'proxy'\nplacement = 'lan'";
+        for (toml, words) in [
+            (format!("protocol = 'h2'\n{lan}\nnetwork = 'overlay'"), "h1c, h2c and grpcc, not h2"),
+            (format!("protocol = 'tcp'\n{lan}\nnetwork = 'overlay'"), "not tcp"),
+            (format!("protocol = 'h2c'\n{lan}"), "`network = \"overlay\"`"),
+            (format!("protocol = 'h2c'\n{lan}\nnetwork = 'overlay'\naddress = 'headless'"), "`address` is set"),
+            (format!("protocol = 'h2c'\n{lan}\nnetwork = 'overlay'\nserver_lacks = 'h2'"), "`server_lacks` is set"),
+            ("protocol = 'h2c'\nsite = 'http://example.org'\nmesh = 'proxy'".to_owned(), "`mesh` is set"),
+        ] {
+            let why = of(&toml).unwrap_err();
+            assert!(why.contains(words), "{toml}: {why}");
+        }
+    }
+}

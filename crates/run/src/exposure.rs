@@ -1,0 +1,207 @@
+//! What of a trial is shown to Prometheus while it goes on, and under which labels.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use wirelab_lab::Role;
+use wirelab_model::exposition::Exposition;
+use wirelab_model::manifest::{EndpointRecord, Manifest};
+use wirelab_model::plan::{Cell, Plan};
+use wirelab_model::timeline::{Played, ServerRecord};
+use wirelab_observe::prometheus::{ABOUT, DEFAULT_PORT, Exporter, Labels};
+
+use crate::error::RunError;
+
+/// The folder of the sockets, below `work/`.
+const FOLDER: &str = "metrics";
+
+/// Where the sockets of a session are, given its `work/`.
+pub(crate) fn sockets(work: &Path) -> PathBuf {
+    work.join(FOLDER)
+}
+
+/// Whether any trial is shown: by an observer of all cells, or of some.
+pub(crate) fn is_wanted(observers: &[String], plan: &Plan) -> bool {
+    let more = plan.cells.iter().flat_map(|cell| &cell.job.more_observers);
+    observers.iter().chain(more).any(|name| name == ABOUT.name)
+}
+
+/// The port at which hosts of their own show their endpoints; absent: nothing is shown.
+pub(crate) fn port(manifest: &Manifest) -> Option<u16> {
+    let address = manifest.study.metrics.filter(|_| is_wanted(&manifest.observers, &manifest.plan))?;
+    // A pod's port has to be known beforehand.
+    Some(if address.port() == 0 { DEFAULT_PORT } else { address.port() })
+}
+
+/// Refuses to show trials nowhere.
+pub(crate) fn without_address() -> RunError {
+    let name = ABOUT.name;
+    let why = format!(
+        "the observer `{name}` shows a run at an address, and there is none; add `--metrics 127.0.0.1:{DEFAULT_PORT}`"
+    );
+    RunError::Refused { why }
+}
+
+/// The endpoints of a plan that do not tell what they count.
+pub(crate) fn silent(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>) -> Vec<String> {
+    let tells = |name: &str, role| endpoints.get(name).is_some_and(|record| tells(record, role));
+    let mut silent = BTreeSet::new();
+    for job in plan.cells.iter().map(|cell| &cell.job) {
+        if job.site.is_none() && !tells(&job.server, Role::Server) {
+            silent.insert(format!("`{}` as server", job.server));
+        }
+        if !tells(&job.client, Role::Client) {
+            silent.insert(format!("`{}` as client", job.client));
+        }
+    }
+    silent.into_iter().collect()
+}
+
+fn tells(record: &EndpointRecord, role: Role) -> bool {
+    let able = match role {
+        Role::Server => &record.description.server,
+        Role::Client => &record.description.client,
+        // What they carry is counted by those on both sides of them.
+        Role::Sidecar(_) => return false,
+    };
+    able.as_ref().is_some_and(|able| able.exposition)
+}
+
+/// A trial that is shown. Dropped, it takes its pods from the exporter's board: they are there as long as the trial is.
+pub(crate) struct Exposure<'a> {
+    exporter: Option<&'a Exporter>,
+    /// Where the sockets are, and what their names begin with: what a trial left stays until its cell's turn comes again.
+    stem: PathBuf,
+    labels: Labels,
+}
+
+impl<'a> Exposure<'a> {
+    /// The trial of a cell, which has this number in the plan, of the run in this folder.
+    pub(crate) fn new(
+        exporter: Option<&'a Exporter>,
+        (study, run): (&str, &Path),
+        work: &Path,
+        (number, cell): (usize, &Cell),
+    ) -> Self {
+        let run = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let labels = [("study", study.to_owned()), ("run", run), ("variant", variant(cell))];
+        let labels = labels.map(|(name, value)| (name.to_owned(), value)).into();
+        Self { exporter, stem: sockets(work).join(number.to_string()), labels }
+    }
+
+    /// What the spec of an endpoint says of it; nothing if the endpoint cannot.
+    pub(crate) fn of(&self, record: &EndpointRecord, role: Role, number: u32) -> Option<Exposition> {
+        tells(record, role).then(|| {
+            let own = [("role", role.word().to_owned()), ("pod", number.to_string())];
+            let own = own.map(|(name, value)| (name.to_owned(), value));
+            let mut socket = self.stem.clone().into_os_string();
+            socket.push(format!("-{}{number}.sock", role.word()));
+            Exposition { socket: socket.into(), labels: self.labels.iter().cloned().chain(own).collect() }
+        })
+    }
+
+    /// So many servers can be reached, and so many clients send requests.
+    pub(crate) fn pods(&self, servers: usize, clients: usize) {
+        if let Some(exporter) = self.exporter {
+            exporter.pods(&self.labels, Role::Server.word(), servers);
+            exporter.pods(&self.labels, Role::Client.word(), clients);
+        }
+    }
+
+    /// The same, of a timeline as far as it was played.
+    pub(crate) fn played(&self, played: &Played) {
+        let serving = |server: &&ServerRecord| server.from_ns.is_some() && server.until_ns.is_none();
+        let servers = played.servers.iter().filter(serving).count();
+        self.pods(servers, played.clients.iter().filter(|client| client.window_ns == 0).count());
+    }
+
+    /// An action begins.
+    pub(crate) fn action(&self, name: &str) {
+        if let Some(exporter) = self.exporter {
+            exporter.action(&self.labels, name);
+        }
+    }
+}
+
+impl Drop for Exposure<'_> {
+    fn drop(&mut self) {
+        self.pods(0, 0);
+    }
+}
+
+/// The name of a cell: its level, where there is one factor.
+fn variant(cell: &Cell) -> String {
+    match (cell.levels.len(), cell.levels.values().next()) {
+        (1, Some(level)) if cell.twin_of.is_some() => format!("{level} (A/A)"),
+        (1, Some(level)) => level.clone(),
+        _ => cell.label(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::endpoint::{self, Description, Endpoint};
+
+    use super::*;
+    use crate::fixture::cell;
+
+    fn record(exposition: bool) -> EndpointRecord {
+        let role = endpoint::Role { protocols: Vec::new(), features: Vec::new(), exposition };
+        let text = |text: &str| text.to_owned();
+        EndpointRecord {
+            endpoint: Endpoint {
+                name: text("builtin"),
+                command: Vec::new(),
+                environment: Default::default(),
+                folder: None,
+                installation: None,
+            },
+            description: Description {
+                contract: 1,
+                name: text("builtin"),
+                library: text("l"),
+                version: text("1"),
+                language: text("x"),
+                server: Some(role),
+                sidecar: None,
+                client: None,
+            },
+            digest: text("d"),
+        }
+    }
+
+    #[test]
+    fn an_endpoint_that_can_tell_is_given_a_socket_of_its_own_and_labels() {
+        let mut cell = cell();
+        cell.levels = [("variant".to_owned(), "rest".to_owned())].into();
+        let of = ("balancing", Path::new("/runs/balancing-1"));
+        let exposure = Exposure::new(None, of, Path::new("/runs/balancing-1/work"), (7, &cell));
+        let exposition = exposure.of(&record(true), Role::Server, 2).unwrap();
+        assert_eq!(exposition.socket.to_str(), Some("/runs/balancing-1/work/metrics/7-server2.sock"));
+        let labels: Vec<_> = exposition.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(labels, ["study=balancing", "run=balancing-1", "variant=rest", "role=server", "pod=2"]);
+        assert_eq!(exposure.of(&record(true), Role::Client, 0), None);
+        assert_eq!(exposure.of(&record(false), Role::Server, 0), None);
+    }
+
+    #[test]
+    fn who_tells_nothing_is_named() {
+        let plan = Plan {
+            cells: vec![cell()],
+            comparisons: Vec::new(),
+            seed: 1,
+            min_blocks: 1,
+            max_blocks: 1,
+            budget: None,
+            precision: 0.05,
+        };
+        let endpoints = [("builtin".to_owned(), record(true))].into();
+        assert_eq!(silent(&plan, &endpoints), ["`builtin` as client"]);
+        let mut observed = plan.clone();
+        observed.cells[0].job.more_observers = vec!["prometheus".to_owned()];
+        let all = |name: &str| vec![name.to_owned()];
+        let found = [is_wanted(&all("cpu"), &plan), is_wanted(&all("prometheus"), &plan), is_wanted(&[], &observed)];
+        assert_eq!(found, [false, true, true]);
+    }
+}

@@ -1,0 +1,215 @@
+//! The sidecars of a trial: one beside each server, and one beside the clients, which takes their requests and sends each to the
+//! sidecar of the next server. Those of servers that come later are there from the start, and nobody sends them anything.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use wirelab_lab::{Beside, LabError, Launch, Role};
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::endpoint::Endpoint;
+use wirelab_model::event::{Command, Configured, Event};
+use wirelab_model::outcome::Blame;
+use wirelab_model::plan::{Job, Trial};
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::SidecarSpec;
+
+use crate::error::RunError;
+use crate::player::{Cut, Player};
+use crate::spec;
+use crate::trial::{Bench, Limits, server_name};
+use crate::verify;
+
+/// What the sidecars of a trial have in common.
+#[derive(Debug)]
+pub(crate) struct Mesh {
+    /// Where the clients' requests go, on their own host.
+    pub port: u16,
+    /// What the sidecars say is in force: that of the clients, and those of the servers together.
+    pub of_clients: Configured,
+    pub of_servers: Configured,
+    /// The file that tells the clients' sidecar of those of the servers.
+    upstreams: PathBuf,
+    /// Where those of the servers listen, in the order of the servers.
+    places: Vec<SocketAddr>,
+}
+
+/// How many requests the sidecars carried; absent: it was sent away before it could be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Carried {
+    pub of_clients: u64,
+    /// In the order of the servers.
+    pub of_servers: Vec<Option<u64>>,
+}
+
+/// A sidecar to start.
+struct Order<'a> {
+    beside: Beside,
+    number: u32,
+    name: String,
+    /// Its spec, but for the settings that all of them have.
+    protocols: [Protocol; 2],
+    address: IpAddr,
+    upstreams: &'a Path,
+}
+
+impl Bench<'_> {
+    /// Starts the sidecars of a trial whose servers listen at these ports; theirs are to listen at `hosts`. Gives the players too:
+    /// those beside the servers in their order, and the one beside the clients as the last one.
+    pub(crate) fn start_mesh(
+        &mut self,
+        (trial, job): (&Trial, &Job),
+        endpoint: &Endpoint,
+        hosts: &[IpAddr],
+        ports: &[u16],
+        servers: &mut [Player],
+    ) -> Result<(Mesh, Vec<Player>), Cut> {
+        let addresses = self.lab.addresses(job).map_err(|LabError(why)| Cut::failed(Blame::Lab, why))?;
+        let (limits, stop) = (self.limits, self.stop);
+        let mut players = Vec::new();
+        for (number, (host, port)) in (0..).zip(hosts.iter().zip(ports)) {
+            let upstreams = self.files.folder.join(format!("upstreams{number}.json"));
+            name(&upstreams, &[SocketAddr::new(addresses.servers[number as usize], *port)])?;
+            let protocols = [between(job.protocol), job.protocol];
+            let (name, upstreams) = (of_server(number), &upstreams);
+            let order = Order { beside: Beside::Server, number, name, protocols, address: *host, upstreams };
+            players.push(self.start_sidecar(trial, job, endpoint, &order)?);
+        }
+        let (mut places, mut of_servers) = (Vec::new(), Configured::new());
+        for (player, host) in players.iter_mut().zip(hosts) {
+            let (port, configured) = ready(player, job, limits, servers, stop)?;
+            places.push(SocketAddr::new(*host, port));
+            of_servers.extend(configured);
+        }
+        let upstreams = self.files.folder.join("upstreams.json");
+        name(&upstreams, &places[..job.servers.count() as usize])?;
+        let order = Order {
+            beside: Beside::Clients,
+            number: 0,
+            name: of_clients(),
+            protocols: [job.protocol, between(job.protocol)],
+            address: addresses.connect,
+            upstreams: &upstreams,
+        };
+        let mut player = self.start_sidecar(trial, job, endpoint, &order)?;
+        let (port, of_clients) = ready(&mut player, job, limits, servers, stop)?;
+        players.push(player);
+        Ok((Mesh { port, of_clients, of_servers, upstreams, places }, players))
+    }
+
+    fn start_sidecar(
+        &mut self,
+        trial: &Trial,
+        job: &Job,
+        endpoint: &Endpoint,
+        order: &Order<'_>,
+    ) -> Result<Player, Cut> {
+        let Order { beside, number, name, protocols: [protocol, upstream_protocol], address, upstreams } = order;
+        let path = self.files.folder.join(format!("{name}.json"));
+        let of_sidecar = SidecarSpec {
+            contract: CONTRACT_VERSION,
+            protocol: *protocol,
+            upstream_protocol: *upstream_protocol,
+            address: *address,
+            port: 0,
+            upstreams: upstreams.to_path_buf(),
+            threads: None,
+            transport: job.transport.clone(),
+        };
+        spec::write(&path, &of_sidecar)?;
+        let log = self.folder.log(trial, &format!("{name}.log"));
+        let role = Role::Sidecar(*beside);
+        Player::start(self.lab, &Launch { role, number: *number, endpoint, job, spec: &path, log: &log })
+    }
+}
+
+impl Mesh {
+    /// From now on requests go to these servers.
+    pub(crate) fn reach(
+        &self,
+        of_clients: &mut Player,
+        serving: &[u32],
+        limits: Limits,
+        stop: &AtomicBool,
+    ) -> Result<(), Cut> {
+        let places: Vec<_> = serving.iter().map(|number| self.places[*number as usize]).collect();
+        name(&self.upstreams, &places)?;
+        let attempt = "learning of other servers";
+        of_clients.send(Command::Reach)?;
+        match of_clients.wait(attempt, limits.slack, &mut [], stop)? {
+            Event::Reached => Ok(()),
+            other => Err(of_clients.unexpected(&other, attempt)),
+        }
+    }
+}
+
+/// Asks the sidecars how many requests they carried.
+pub(crate) fn carried(players: &mut [Player], limits: Limits, stop: &AtomicBool) -> Result<Carried, Cut> {
+    let attempt = "saying how many requests it has carried";
+    let mut counts = Vec::new();
+    for player in players {
+        if player.is_gone() {
+            counts.push(None);
+            continue;
+        }
+        player.send(Command::Count)?;
+        counts.push(match player.wait(attempt, limits.slack, &mut [], stop)? {
+            Event::Counted { requests } => Some(requests),
+            other => return Err(player.unexpected(&other, attempt)),
+        });
+    }
+    let of_clients = counts.pop().flatten().unwrap_or_default();
+    Ok(Carried { of_clients, of_servers: counts })
+}
+
+/// What the logs of the sidecars are called.
+pub(crate) fn logs(job: &Job, servers: u32) -> impl Iterator<Item = String> {
+    let count = if job.mesh.is_some() { servers } else { 0 };
+    let names = (0..count).map(of_server).chain(job.mesh.is_some().then(of_clients));
+    names.map(|name| format!("{name}.log"))
+}
+
+fn of_server(number: u32) -> String {
+    format!("{}-sidecar", server_name(number))
+}
+
+fn of_clients() -> String {
+    "client-sidecar".to_owned()
+}
+
+/// What the sidecars speak with each other: HTTP/2, whatever is spoken to them.
+const fn between(protocol: Protocol) -> Protocol {
+    match protocol {
+        Protocol::Grpcc => Protocol::Grpcc,
+        _ => Protocol::H2c,
+    }
+}
+
+/// Names the upstreams of a sidecar.
+fn name(path: &Path, upstreams: &[SocketAddr]) -> Result<(), RunError> {
+    let text = serde_json::to_vec(upstreams)
+        .map_err(|error| RunError::Refused { why: format!("addresses cannot be written as JSON: {error}") })?;
+    fs::write(path, text).map_err(RunError::io("cannot write the upstreams of a sidecar", path))
+}
+
+/// Waits until a sidecar is ready. Gives its port and what is in force.
+fn ready(
+    player: &mut Player,
+    job: &Job,
+    limits: Limits,
+    servers: &mut [Player],
+    stop: &AtomicBool,
+) -> Result<(u16, Configured), Cut> {
+    let attempt = "starting";
+    match player.wait(attempt, limits.startup, servers, stop)? {
+        Event::Ready { port: Some(port), configured } => {
+            verify::in_force(player.role(), &job.transport, &configured).map_err(Cut::Outcome)?;
+            Ok((port, configured))
+        }
+        Event::Ready { port: None, .. } => {
+            Err(Cut::failed(Blame::Sidecar, format!("{player} printed `ready` without its port")))
+        }
+        other => Err(player.unexpected(&other, attempt)),
+    }
+}

@@ -1,0 +1,171 @@
+//! What a sidecar does, between the reference endpoint as client and the reference endpoint as servers.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use wirelab_lab::{Beside, Role};
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::endpoint::Role as Abilities;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::{ClientSpec, Congestion, Feature, ServerSpec, SidecarSpec, Transport};
+
+use crate::case::Case;
+use crate::cases::refusals::{demand_refusal, random_word, set};
+use crate::conversation::{Answer, Server, json as as_json, run};
+use crate::finding::{Finding, Stop, demand};
+use crate::pair::{LOCALHOST, Pair};
+use crate::stage::Stage;
+
+/// The role, whose place makes no difference to what is demanded.
+const SIDECAR: Role = Role::Sidecar(Beside::Clients);
+
+/// What nobody can honour: what it is, where it goes, and the value.
+type Refusal = (&'static str, &'static str, fn() -> Value);
+
+const REFUSALS: &[Refusal] = &[
+    ("an unknown protocol", "/protocol", random_word),
+    ("an unknown protocol of the upstreams", "/upstream_protocol", random_word),
+    ("another version of the contract", "/contract", || json!(4_000_000)),
+    ("an unknown field", "/x-unknown-field", || json!(1)),
+    ("an unknown transport setting", "/transport/x-unknown-field", || json!(true)),
+    ("an unknown congestion control", "/transport/congestion", random_word),
+];
+
+/// The cases of a sidecar.
+pub fn cases(abilities: &Abilities) -> Vec<Case> {
+    let mut cases = Vec::new();
+    if let Some(&protocol) = abilities.protocols.first() {
+        cases.extend(REFUSALS.iter().map(|(name, pointer, value)| {
+            Case::new(SIDECAR, protocol, format!("{name} is unsupported (127)"), move |stage| {
+                let mut spec = as_json(&spec(protocol, &upstreams(stage, &[])?));
+                set(&mut spec, pointer, value());
+                demand_refusal(stage, SIDECAR, &spec, name)
+            })
+        }));
+    }
+    for other in Protocol::ALL.into_iter().filter(|other| !abilities.protocols.contains(other)) {
+        let name = "a protocol that it does not declare is unsupported (127)";
+        cases.push(Case::new(SIDECAR, other, name, move |stage| {
+            demand_refusal(stage, SIDECAR, &as_json(&spec(other, &upstreams(stage, &[])?)), name)
+        }));
+    }
+    for &protocol in &abilities.protocols {
+        let case = |name: &str, run: fn(&Stage, Protocol) -> Finding| {
+            Case::new(SIDECAR, protocol, name, move |stage| run(stage, protocol))
+        };
+        cases.extend([
+            case("it ends cleanly on `stop`", |stage, protocol| idle(stage, protocol)?.stop(true).map(drop)),
+            case("it ends cleanly at the end of its input", |stage, protocol| {
+                idle(stage, protocol)?.stop(false).map(drop)
+            }),
+            case("each request goes to the next upstream, after `reach` to new ones too, and is counted", in_turn),
+            case("transport settings are honoured or unsupported", honours),
+        ]);
+    }
+    cases
+}
+
+fn spec(protocol: Protocol, upstreams: &Path) -> SidecarSpec {
+    SidecarSpec {
+        contract: CONTRACT_VERSION,
+        protocol,
+        upstream_protocol: protocol,
+        address: LOCALHOST,
+        port: 0,
+        upstreams: upstreams.to_owned(),
+        threads: None,
+        transport: Transport::default(),
+    }
+}
+
+/// A file that names servers.
+fn upstreams(stage: &Stage, servers: &[&Server<'_>]) -> Finding<std::path::PathBuf> {
+    let path = stage.fresh("upstreams.json");
+    name(&path, servers)?;
+    Ok(path)
+}
+
+fn name(path: &Path, servers: &[&Server<'_>]) -> Finding {
+    let places: Vec<_> = servers.iter().map(|server| SocketAddr::new(LOCALHOST, server.port)).collect();
+    fs::write(path, json!(places).to_string())
+        .map_err(|error| Stop::skip(format!("the suite cannot write {}: {error}", path.display())))
+}
+
+/// What has to come of it.
+fn went<T>(answer: Answer<T>) -> Finding<T> {
+    match answer {
+        Answer::Went(value) => Ok(value),
+        other => Err(Stop::broken(format!("expected it to go on; {}", other.words()))),
+    }
+}
+
+fn idle(stage: &Stage, protocol: Protocol) -> Finding<Server<'_>> {
+    let server = serve(stage, protocol)?;
+    let spec = spec(protocol, &upstreams(stage, &[&server])?);
+    went(Server::start_as(stage, &stage.subject, SIDECAR, &as_json(&spec))?)
+}
+
+/// Client and server of a small exchange, both of them the reference.
+fn pair(stage: &Stage, protocol: Protocol) -> Pair {
+    let feature = if protocol.is_grpc() { Feature::Heron } else { Feature::Bytes };
+    Pair::new(stage, Role::Server, protocol, feature, 1_000).persistent(1, 1)
+}
+
+fn serve(stage: &Stage, protocol: Protocol) -> Finding<Server<'_>> {
+    let spec = ServerSpec { counts: true, ..pair(stage, protocol).server };
+    went(Server::start(stage, &stage.reference, &as_json(&spec))?)
+}
+
+/// Sends requests to a port; gives how many, the check request among them.
+fn request(stage: &Stage, protocol: Protocol, port: u16) -> Finding<u64> {
+    let spec = ClientSpec { port, ..pair(stage, protocol).client };
+    let done = went(run(stage, &stage.reference, &spec)?)?;
+    demand(done.errors.is_empty(), || format!("expected every request to succeed; {:?}", done.errors))?;
+    Ok(1 + done.requests.unwrap_or_default())
+}
+
+fn in_turn(stage: &Stage, protocol: Protocol) -> Finding {
+    let [mut one, mut other] = [serve(stage, protocol)?, serve(stage, protocol)?];
+    let path = upstreams(stage, &[&one])?;
+    let spec = spec(protocol, &path);
+    let mut sidecar = went(Server::start_as(stage, &stage.subject, SIDECAR, &as_json(&spec))?)?;
+    let first = request(stage, protocol, sidecar.port)?;
+    let alone = [one.count()?, other.count()?, sidecar.count()?];
+    demand(alone == [first, 0, first], || {
+        format!("expected all {first} requests to reach the one upstream and to be counted; {alone:?}")
+    })?;
+    name(&path, &[&one, &other])?;
+    sidecar.reach()?;
+    let second = request(stage, protocol, sidecar.port)?;
+    let both = [one.count()? - first, other.count()?, sidecar.count()? - first];
+    demand(both[0].abs_diff(both[1]) <= 1 && both[0] + both[1] == second && both[2] == second, || {
+        format!(
+            "expected {second} requests on one connection to reach two upstreams in turn and to be counted; {both:?}"
+        )
+    })?;
+    sidecar.stop(true).map(drop)
+}
+
+fn honours(stage: &Stage, protocol: Protocol) -> Finding {
+    let server = serve(stage, protocol)?;
+    let window = protocol.multiplexes().then_some(1 << 20);
+    let transport = Transport {
+        congestion: Some(Congestion::Reno),
+        stream_window: window,
+        no_delay: Some(true),
+        ..Transport::default()
+    };
+    let spec = SidecarSpec { transport, ..spec(protocol, &upstreams(stage, &[&server])?) };
+    let sidecar = match Server::start_as(stage, &stage.subject, SIDECAR, &as_json(&spec))? {
+        Answer::Unsupported(_) => return Ok(()),
+        other => went(other)?,
+    };
+    for (field, value) in as_json(&spec.transport).as_object().into_iter().flatten() {
+        let told = sidecar.configured.get(field);
+        demand(told == Some(value), || format!("expected `configured.{field}` to be {value}; it is {told:?}"))?;
+    }
+    request(stage, protocol, sidecar.port)?;
+    sidecar.stop(true).map(drop)
+}

@@ -1,0 +1,14 @@
+// Requests of a client, from the stream to the last byte of the response.
+#ifndef REQUEST_H
+#define REQUEST_H
+
+#include "line.h"
+
+// nghttp3's callbacks for it.
+extern const nghttp3_callbacks REQUEST;
+
+void request_prepare(const struct spec *spec);
+// Hands over those that wait, as far as the server allows streams.
+void request_send_waiting(struct line *line);
+
+#endif

@@ -1,0 +1,41 @@
+// picoquic on the engine's loop: its context, the sockets, packets in and out, its clock.
+#ifndef QUIC_H
+#define QUIC_H
+
+#include <json-c/json.h>
+#include <picoquic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+// What either side asks of picoquic; NULL and what is negative is left to it.
+struct stack_settings {
+    const char *certificate, *key, *trust_anchor, *key_log, *qlog_dir, *congestion;
+    bool verify, keeps_tickets;
+    int gso;
+    int64_t udp_send_buffer, udp_receive_buffer;
+    // Called before each packet is read in which a handshake may begin; NULL: nothing.
+    void (*before_handshake)(void);
+    // No packet can be sent to the peer, for this reason of the kernel's.
+    void (*unreachable)(picoquic_cnx_t *connection, int reason);
+};
+
+extern picoquic_quic_t *quic;
+
+// Makes the context. `callback` is told of connections that peers open, with `of`.
+void quic_prepare(const struct stack_settings *settings, picoquic_stream_data_cb_fn callback, void *of);
+// A socket for each family of addresses, bound to `local`, or to whatever is free where that has no port. The port.
+uint16_t quic_bind(const struct sockaddr *local, socklen_t length);
+// There is something to send: it goes out when the loop has told what else is known by now.
+void quic_due(void);
+// Sends all that may be sent now.
+void quic_send(void);
+// Says goodbye with this code; afterwards nothing is told of the connection, and it must not be used.
+void quic_close(picoquic_cnx_t *connection, uint64_t code);
+// What is in force; a new reference. `client`: who grants the window of a stream of requests.
+json_object *quic_configured(bool client);
+// Adds what a connection proves: that of cipher and group there was one to choose from.
+void quic_configured_tls(json_object *facts);
+// Ends logs; the context is gone.
+void quic_finish(void);
+
+#endif

@@ -1,0 +1,132 @@
+// The server: its connections.
+#include "server.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "account.h"
+#include "engine.h"
+#include "loop.h"
+#include "serve.h"
+#include "stream.h"
+
+static struct connection {
+    picoquic_cnx_t *cnx;
+    h3zero_callback_ctx_t *http3;
+    struct stream *streams;
+    struct connection *next, **link;
+} *connections;
+
+static void connection_free(struct connection *connection) {
+    account_add(connection->cnx);
+    while (connection->streams) {
+        stream_free(connection->streams);
+    }
+    *connection->link = connection->next;
+    if (connection->next) {
+        connection->next->link = connection->link;
+    }
+    // Takes itself out of the connection, too, which is told nothing any more.
+    h3zero_callback_delete_context(connection->cnx, connection->http3);
+    free(connection);
+}
+
+static struct connection *connection_new(picoquic_cnx_t *cnx, picoquic_stream_data_cb_fn callback) {
+    struct connection *made = allocate(1, sizeof *made);
+    *made = (struct connection){.cnx = cnx, .http3 = http3_new(), .next = connections, .link = &connections};
+    if (connections) {
+        connections->link = &made->next;
+    }
+    connections = made;
+    picoquic_set_callback(cnx, callback, made);
+    return made;
+}
+
+static bool is_over(picoquic_call_back_event_t event) {
+    return event == picoquic_callback_close || event == picoquic_callback_application_close ||
+           event == picoquic_callback_stateless_reset;
+}
+
+static int hear(picoquic_cnx_t *cnx, uint64_t id, uint8_t *bytes, size_t length, picoquic_call_back_event_t event, void *of,
+                void *mine) {
+    if (is_over(event) && !of) {
+        return 0;  // it never was one
+    }
+    struct connection *connection = of ? of : connection_new(cnx, hear);
+    if (is_over(event)) {
+        connection_free(connection);
+        return 0;
+    }
+    bool request = PICOQUIC_IS_BIDIR_STREAM_ID(id);
+    switch (event) {
+    case picoquic_callback_stream_data:
+    case picoquic_callback_stream_fin:
+        if (request) {
+            stream_receive(mine, &connection->streams, cnx, id, bytes, length, event == picoquic_callback_stream_fin);
+            return 0;
+        }
+        break;
+    case picoquic_callback_stream_reset:
+    case picoquic_callback_stop_sending:
+        if (request) {
+            if (mine) {
+                stream_give_up(mine, H3ZERO_REQUEST_CANCELLED);
+            }
+            return 0;
+        }
+        break;
+    case picoquic_callback_prepare_to_send:
+        if (request) {
+            stream_provide(mine, bytes, length);
+            return 0;
+        }
+        break;
+    case picoquic_callback_stream_released:
+        if (request) {
+            return 0;
+        }
+        break;
+    default:
+        break;
+    }
+    return http3_control(cnx, connection->http3, id, bytes, length, event, request ? NULL : mine);
+}
+
+// picoquic gives tickets to everybody. With another key whenever a handshake may begin there is none that it can read.
+static void make_tickets_worthless(void) {
+    uint8_t key[32];
+    if (getrandom(key, sizeof key, 0) != sizeof key) {
+        fail(OTHER, "the kernel has no random bytes");
+    }
+    key[0] = 0;  // its first byte says which of two keys it takes the place of
+    picoquic_set_ticket_key(quic, key, sizeof key);
+}
+
+void serve(const char *path) {
+    loop_listen();
+    struct server_spec spec = server_read(path, driver_library());
+    if (spec.resumption && !spec.early_data) {
+        refuse("tls: cannot honour `early_data` = false with `resumption`: picoquic accepts early data with every ticket");
+    }
+    if (spec.gro == 1) {
+        refuse("transport: cannot honour `gro` = true: picoquic's functions read one packet at a time");
+    }
+    allow_descriptors();
+    site_prepare(spec.root);
+    struct stack_settings settings = {
+        .certificate = spec.certificate, .key = spec.key, .key_log = spec.key_log, .qlog_dir = spec.qlog_dir,
+        .congestion = spec.congestion, .verify = true, .gso = spec.gso, .udp_send_buffer = spec.udp_send_buffer,
+        .udp_receive_buffer = spec.udp_receive_buffer, .before_handshake = spec.resumption ? NULL : make_tickets_worthless,
+    };
+    quic_prepare(&settings, hear, NULL);
+    uint16_t port = quic_bind((struct sockaddr *)&spec.address.socket, spec.address.length);
+    json_object *configured = quic_configured(false);
+    server_run(port, json_object_get(configured), stream_answered);
+    while (connections) {
+        picoquic_cnx_t *cnx = connections->cnx;
+        connection_free(connections);
+        quic_close(cnx, H3ZERO_NO_ERROR);
+    }
+    quic_finish();
+    server_done(stream_answered(), configured, account_report());
+}

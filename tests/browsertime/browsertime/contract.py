@@ -1,0 +1,1 @@
+../../../endpoints/_template/contract.py
