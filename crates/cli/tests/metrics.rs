@@ -231,7 +231,7 @@ fn the_first_process_of_a_pod_shows_the_endpoints_of_the_pod() {
     let sockets = folder.path().join("metrics");
     // One that was free a moment ago.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let words = ["agent", "wait", "--metrics", &address, sockets.to_str().unwrap()];
+    let words = ["agent", "wait", "other-0", "--metrics", &address, sockets.to_str().unwrap()];
     let mut agent = wirelab(folder.path(), &words).spawn().unwrap();
     let mut text = String::new();
     eventually("an answer", || get(&address, "/metrics").map(|(_, is)| text = is).is_some());

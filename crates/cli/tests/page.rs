@@ -257,9 +257,17 @@ fn a_film_shows_when_a_page_looks_complete_and_is_none_of_the_loads() {
         assert_eq!(cell["loads"].as_array().unwrap().len(), 1, "the film is none of the loads");
         let number = |name: &str| film_of[name].as_f64().unwrap_or_else(|| panic!("{name}: {film_of}"));
         assert!(number("complete_ms") >= 1000.0, "{film_of}");
-        // Until then there is a line of text, a few of a hundred pixels.
-        assert!((900.0..=number("complete_ms")).contains(&number("speed_index_ms")), "{film_of}");
         let pictures = film_of["pictures"].as_array().unwrap();
+        // The area above the curve: how long the window was how far from complete.
+        let mut seen = (0.0, 0.0);
+        let area = pictures.iter().fold(0.0, |area, picture| {
+            let (at, progress) = (picture["at_ms"].as_f64().unwrap(), picture["progress"].as_f64().unwrap());
+            let (since, so_far) = std::mem::replace(&mut seen, (at, progress));
+            area + (at - since) * (1.0 - so_far)
+        });
+        // Numbers are rounded to tenths of milliseconds and to thousandths.
+        assert!((number("speed_index_ms") - area).abs() < 0.005 * number("complete_ms"), "{area} {film_of}");
+        assert!(number("speed_index_ms") < number("complete_ms"), "{film_of}");
         assert!(pictures.len() >= 2 && pictures.last().unwrap()["progress"] == 1.0, "{film_of}");
         let folder = place.path("late");
         let strips = fs::read_to_string(folder.join("index.html")).unwrap();

@@ -76,9 +76,7 @@ impl Play<'_> {
         }
         self.pass(course.window_ns, &mut clock)?;
         self.changed("the window ended")?;
-        for client in 0..self.clients.len() {
-            self.end(client, &clock)?;
-        }
+        self.end_all(&(0..self.clients.len()).collect::<Vec<_>>(), &clock)?;
         self.count(&clock)
     }
 
@@ -164,9 +162,7 @@ impl Play<'_> {
             self.changing = Some(Changing { action, name: scene.name.clone(), stopped });
             self.change_further(clock)?;
         }
-        for client in &scene.ending {
-            self.end(*client, clock)?;
-        }
+        self.end_all(&scene.ending, clock)?;
         for client in &scene.beginning {
             self.clients[*client].send(Command::Go)?;
         }
@@ -224,16 +220,35 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// Waits until a client's requests have ended.
-    fn end(&mut self, number: usize, clock: &Clock) -> Result<(), Cut> {
-        if self.played.clients.get(number).is_some_and(|client| client.window_ns > 0) {
-            return Ok(());
-        }
+    /// Waits until the requests of these clients have ended. Each is heard when it says so, however long another one takes: what passed
+    /// here until then is held against the window that it reports.
+    fn end_all(&mut self, numbers: &[usize], clock: &Clock) -> Result<(), Cut> {
+        const SLICE: Duration = Duration::from_millis(20);
         let timeouts = self.job.timeouts;
         let request = Duration::from_nanos(timeouts.connect_ns.saturating_add(timeouts.request_ns));
         let limit = self.limits.slack.saturating_add(request);
-        let event = self.clients[number].wait(ATTEMPT, limit, self.others, self.stop)?;
-        self.ended(number, &event, clock)
+        let begun = Instant::now();
+        loop {
+            let has_ended = |number: usize| self.played.clients.get(number).is_some_and(|client| client.window_ns > 0);
+            let open: Vec<_> = numbers.iter().copied().filter(|number| !has_ended(*number)).collect();
+            let Some((first, others)) = open.split_first() else { return Ok(()) };
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Cut::Interrupted);
+            }
+            // Where there is no clock nothing takes longer than anything else.
+            if begun.elapsed() >= limit || !self.clients[*first].has_clock() {
+                let event = self.clients[*first].wait(ATTEMPT, limit, self.others, self.stop)?;
+                self.ended(*first, &event, clock)?;
+                continue;
+            }
+            for other in self.others.iter_mut() {
+                other.stays_silent(ATTEMPT, Duration::ZERO)?;
+            }
+            for number in others {
+                self.hear(*number, Duration::ZERO, clock)?;
+            }
+            self.hear(*first, SLICE, clock)?;
+        }
     }
 
     fn ended(&mut self, number: usize, event: &Event, clock: &Clock) -> Result<(), Cut> {

@@ -1,15 +1,14 @@
 //! Whole trials on loopback: every protocol over TCP, each way of using connections, each exchange.
 
-mod support;
-
 use std::net::{Shutdown, TcpListener, TcpStream};
 
-use support::{Endpoint, OVER_TCP, Place, echo, get};
 use wirelab_model::event::Event;
 use wirelab_model::histogram::Histograms;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::{Arrivals, ConnectionPolicy, Extent, Pause, Recording, Request, Resumption, Schedule};
+
+use crate::support::{Endpoint, OVER_TCP, Place, echo, get};
 
 const POLICIES: [ConnectionPolicy; 2] =
     [ConnectionPolicy::PerRequest, ConnectionPolicy::Persistent { connections: 1, streams: 1 }];

@@ -1,7 +1,5 @@
 //! A laboratory in one process: servers and clients on threads, talked to by the contract through pipes.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::net::{IpAddr, Ipv4Addr};

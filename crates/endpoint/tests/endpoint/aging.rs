@@ -1,13 +1,12 @@
 //! Servers that end connections, and servers that say how many requests they have answered.
 
-mod support;
-
 use std::collections::BTreeSet;
 
-use support::{Endpoint, Place};
 use wirelab_model::event::Event;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, Extent, Pause, Schedule, ServerSpec};
+
+use crate::support::{Endpoint, Place};
 
 const MS: u64 = 1_000_000;
 

@@ -1,7 +1,5 @@
 //! Square roots by HTTP and gRPC: whole trials on loopback, and what is said where there is no right answer.
 
-mod support;
-
 use std::convert::Infallible;
 
 use http::{HeaderValue, Request, Response};
@@ -10,7 +8,6 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use ring::digest::{SHA256, digest};
-use support::{Endpoint, Place};
 use wirelab_model::event::Event;
 use wirelab_model::heron;
 use wirelab_model::outcome::ErrorKind;
@@ -19,6 +16,8 @@ use wirelab_model::sample::Handshake;
 use wirelab_model::spec::{
     self, ClientSpec, ConnectionPolicy, Expect, Feature, Pause, Resumption, Schedule, ServerSpec, Transport,
 };
+
+use crate::support::{Endpoint, Place};
 
 const PROTOCOLS: [Protocol; 7] =
     [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2, Protocol::H3, Protocol::Grpcc, Protocol::Grpc];

@@ -1,16 +1,15 @@
 //! What endpoints report of their transport, and the qlog files of QUIC.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use support::{Endpoint, OVER_TCP, Place, get};
 use wirelab_model::event::Event;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Pause, Schedule};
 use wirelab_model::transport::TransportReport;
+
+use crate::support::{Endpoint, OVER_TCP, Place, get};
 
 #[track_caller]
 fn report(done: Event) -> TransportReport {

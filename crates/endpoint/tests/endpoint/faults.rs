@@ -1,17 +1,16 @@
 //! What clients and servers say when something is wrong: with the spec, with the other side, with the way to it.
 
-mod support;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 
-use support::{Endpoint, OVER_TCP, Place, get, pattern_of};
 use wirelab_model::event::Event;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::pattern;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Pause, Resumption, Schedule};
+
+use crate::support::{Endpoint, OVER_TCP, Place, get, pattern_of};
 
 /// A server that does `behave` with each connection, until the test ends.
 fn misbehaving(behave: impl Fn(TcpStream, usize) + Send + 'static) -> u16 {

@@ -1,15 +1,14 @@
 //! Endpoints that tell what they have counted, while they work and after it.
 
-mod support;
-
 use std::fs;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 
-use support::{Endpoint, Place};
 use wirelab_model::exposition::{BOUNDS, Exposed, Exposition};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, Extent, Recording, ServerSpec};
+
+use crate::support::{Endpoint, Place};
 
 fn exposition(place: &Place, role: &str) -> Exposition {
     Exposition { socket: place.path(&format!("{role}.sock")), labels: [("role".to_owned(), role.to_owned())].into() }

@@ -1,12 +1,11 @@
 //! Whole trials on loopback over UDP: QUIC, HTTP/3 and bare datagrams, each way of using connections.
 
-mod support;
-
-use support::{Endpoint, Place, echo, get};
 use wirelab_model::event::Event;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Pause, Resumption, Schedule};
+
+use crate::support::{Endpoint, Place, echo, get};
 
 const OVER_UDP: [Protocol; 3] = [Protocol::Udp, Protocol::Quic, Protocol::H3];
 
