@@ -8,7 +8,7 @@ built() {
   exec {lock}>"$cache/lock"
   flock -n "$lock" || { say "waiting for another build" && flock "$lock"; }
   if [ ! -d "$folder" ]; then
-    rm -rf "$cache"/building.* # of builds that were killed
+    rm -rf "$cache"/*.building # of builds that were killed
     say "building Kubernetes, once, for some ten minutes up to an hour; the log: $cache/build.log"
     build "$cache" "$folder" >"$cache/build.log" 2>&1 ||
       fail "building Kubernetes failed: $(tail -n 3 "$cache/build.log"). The log: $cache/build.log"
@@ -28,7 +28,7 @@ content() {
 
 build() { # CACHE FOLDER
   local building name
-  building=$(mktemp -d "$1/building.XXXXXX")
+  building=$(mktemp --directory --tmpdir="$1" --suffix=.building)
   (cd "$here" && CGO_ENABLED=0 go build -trimpath -ldflags "$(link_flags)" -o "$building/" ./cmd/...) &&
     mkdir "$building/images" &&
     for name in coredns pause web; do

@@ -203,14 +203,14 @@ mod tests {
         let of = |metrics| of(|common| common_with(common, metrics).server("other-0", Distance::OtherZone));
         let plain = of(None);
         assert_eq!((plain.metadata.annotations, plain.spec.unwrap().containers[0].ports.clone()), (None, None));
-        let scraped = of(Some((Path::new("/runs/a/work/metrics"), 9464)));
+        let scraped = of(Some((Path::new("/runs/a/metrics"), 9464)));
         let annotations = scraped.metadata.annotations.unwrap();
         assert_eq!(annotations["prometheus.io/port"], "9464");
         let container = &scraped.spec.unwrap().containers[0];
         let port = &container.ports.as_ref().unwrap()[0];
         assert_eq!((port.name.as_deref(), port.container_port), (Some("metrics"), 9464));
         let command = container.command.as_ref().unwrap().join(" ");
-        assert_eq!(command, "/wirelab agent wait other-0 --metrics 0.0.0.0:9464 /runs/a/work/metrics");
+        assert_eq!(command, "/wirelab agent wait other-0 --metrics 0.0.0.0:9464 /runs/a/metrics");
     }
 
     fn common_with<'a>(common: &Common<'a>, metrics: Option<(&'a Path, u16)>) -> Common<'a> {

@@ -176,9 +176,9 @@ mod tests {
         let mut cell = cell();
         cell.levels = [("variant".to_owned(), "rest".to_owned())].into();
         let of = ("balancing", Path::new("/runs/balancing-1"));
-        let exposure = Exposure::new(None, of, Path::new("/runs/balancing-1/work"), (7, &cell));
+        let exposure = Exposure::new(None, of, Path::new("/runs/balancing-1/made"), (7, &cell));
         let exposition = exposure.of(&record(true), Role::Server, 2).unwrap();
-        assert_eq!(exposition.socket.to_str(), Some("/runs/balancing-1/work/metrics/7-server2.sock"));
+        assert_eq!(exposition.socket.to_str(), Some("/runs/balancing-1/made/metrics/7-server2.sock"));
         let labels: Vec<_> = exposition.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(labels, ["study=balancing", "run=balancing-1", "variant=rest", "role=server", "pod=2"]);
         assert_eq!(exposure.of(&record(true), Role::Client, 0), None);
