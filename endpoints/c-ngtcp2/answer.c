@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "contract.h"
+#include "pattern.h"
 #include "site.h"
 
-enum { PERIOD = 251, PIECE = PERIOD * 256, LONGEST_PATH = 1024, LONGEST_METHOD = 16, CHUNK = 16384 };
-
-static uint8_t pattern[PERIOD + PIECE];
+enum { LONGEST_PATH = 1024, LONGEST_METHOD = 16, CHUNK = 16384 };
 
 // A part of the body of an echo, kept until the client has acknowledged it.
 struct chunk {
@@ -33,12 +32,6 @@ struct request {
     uint64_t acknowledged;  // of the first chunk
     struct alarm delay;
 };
-
-void answer_prepare(void) {
-    for (size_t i = 0; i < sizeof pattern; i++) {
-        pattern[i] = (uint8_t)(i % PERIOD);
-    }
-}
 
 static nghttp3_vec piece_of(const uint8_t *bytes, uint64_t length) {
     return (nghttp3_vec){(uint8_t *)bytes, (size_t)length};
@@ -82,9 +75,10 @@ static nghttp3_ssize give(nghttp3_conn *http, int64_t stream, nghttp3_vec *parts
     }
     size_t count = 0;
     for (; count < room && r->given < r->reply.size; count++) {
-        uint64_t left = r->reply.size - r->given;
-        parts[count] = piece_of(pattern + r->given % PERIOD, left < PIECE ? left : PIECE);
-        r->given += parts[count].len;
+        size_t length;
+        const uint8_t *bytes = pattern_at(r->given, r->reply.size - r->given, &length);
+        parts[count] = piece_of(bytes, length);
+        r->given += length;
     }
     if (r->given == r->reply.size) {
         *flags |= NGHTTP3_DATA_FLAG_EOF;

@@ -14,7 +14,6 @@ struct desk {
     _Atomic uint64_t answered;
 };
 
-void answer_prepare(void);
 // Lets go of the requests of a connection that ends.
 void answer_drop(struct quic *quic);
 

@@ -9,7 +9,6 @@
 #include "loop.h"
 #include "request.h"
 #include "server.h"
-#include "server_spec.h"
 
 static const struct spec *spec;
 
@@ -17,9 +16,11 @@ const struct library *driver_library(void) {
     static char version[200];
     snprintf(version, sizeof version, "%s (nghttp3/%s, OpenSSL/%s)", ngtcp2_version(0)->version_str,
              nghttp3_version(0)->version_str, OpenSSL_version(OPENSSL_VERSION_STRING));
+    static const char *const protocols[] = {"h3", NULL};
+    static const char *const features[] = {"files", "echo", "bytes", "delay", "redirect", "heron", NULL};
     static const struct library library = {
-        .endpoint = ENDPOINT, .name = "ngtcp2, nghttp3, OpenSSL", .version = version, .protocols = SERVED, .features = OFFERED,
-        .sets_quic = true, .served = SERVED, .offered = OFFERED, .serve = server_run, .warm = line_warm,
+        .endpoint = ENDPOINT, .name = "ngtcp2, nghttp3, OpenSSL", .version = version, .protocols = protocols, .features = features,
+        .sets_quic = true, .served = protocols, .offered = features, .serve = server_run, .warm = line_warm,
         .transport = line_transport,
     };
     return &library;

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PERIOD = 251, PIECE = PERIOD * 256 };
+#include "pattern.h"
 
 static const struct spec *spec;
 static nghttp3_nv *fields;
 static size_t field_count;
-static uint8_t pattern[PERIOD + PIECE];
 
 static void add_field(const char *name, const char *value) {
     fields[field_count++] = (nghttp3_nv){
@@ -31,9 +30,7 @@ void request_prepare(const struct spec *of) {
     enum { OWN_FIELDS = 5 };
     static char host[600], size[24];
     spec = of;
-    for (size_t i = 0; i < sizeof pattern; i++) {
-        pattern[i] = (uint8_t)(i % PERIOD);
-    }
+    pattern_prepare();
     size_t further = spec->headers ? json_object_array_length(spec->headers) : 0;
     fields = allocate(OWN_FIELDS + further, sizeof *fields);
     snprintf(host, sizeof host, strchr(spec->server_name, ':') ? "[%s]:%d" : "%s:%d", spec->server_name, spec->port);
@@ -61,9 +58,10 @@ static nghttp3_ssize give(nghttp3_conn *http, int64_t stream, nghttp3_vec *parts
     struct own *own = own_of(exchange);
     size_t count = 0;
     for (; count < room && own->given < spec->body_size; count++) {
-        uint64_t left = spec->body_size - own->given;
-        parts[count] = (nghttp3_vec){pattern + own->given % PERIOD, left < PIECE ? (size_t)left : PIECE};
-        own->given += parts[count].len;
+        size_t length;
+        const uint8_t *bytes = pattern_at(own->given, spec->body_size - own->given, &length);
+        parts[count] = (nghttp3_vec){(uint8_t *)bytes, length};
+        own->given += length;
     }
     if (own->given == spec->body_size) {
         *flags |= NGHTTP3_DATA_FLAG_EOF;

@@ -1,10 +1,9 @@
 #include "server.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "contract.h"
+#include "loop.h"
+#include "pattern.h"
 #include "server_spec.h"
+#include "serving.h"
 #include "site.h"
 #include "tls.h"
 #include "worker.h"
@@ -13,14 +12,17 @@
 // section 10.1); this one is for those that set none.
 static const int64_t IDLE_NS = 600 * 1000000000LL;
 
+static struct worker *workers;
+static uint64_t thread_count;
 static struct party party = {.server = true, .add_id = worker_add_id, .remove_id = worker_remove_id, .over = worker_over};
 
 static void established(struct quic *quic) {
     (void)quic;
 }
 
-static struct worker *start(const struct server_spec *spec) {
-    struct worker *workers = allocate(spec->threads, sizeof *workers);
+static void start(const struct server_spec *spec) {
+    thread_count = spec->threads;
+    workers = allocate(thread_count, sizeof *workers);
     struct address local = spec->address;
     for (uint64_t i = 0; i < spec->threads; i++) {
         workers[i].party = &party;
@@ -30,66 +32,47 @@ static struct worker *start(const struct server_spec *spec) {
     for (uint64_t i = 0; i < spec->threads; i++) {
         worker_start(&workers[i]);
     }
-    return workers;
 }
 
-static json_object *configured(const struct server_spec *spec, const struct worker *workers) {
+static json_object *configured(void) {
     json_object *made = json_object_new_object();
     party_report(&party, made);
     port_report(&workers[0].port, made);
-    json_object_object_add(made, "threads", json_object_new_uint64(spec->threads));
+    json_object_object_add(made, "threads", json_object_new_uint64(thread_count));
     json_object_object_add(made, "streams", json_object_new_uint64(party.params.initial_max_streams_bidi));
     return made;
 }
 
-static void say_count(const struct server_spec *spec, const struct worker *workers) {
-    uint64_t answered = 0;
-    for (uint64_t i = 0; i < spec->threads; i++) {
-        answered += atomic_load_explicit(&workers[i].desk.answered, memory_order_relaxed);
+static uint64_t answered(void) {
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < thread_count; i++) {
+        total += atomic_load_explicit(&workers[i].desk.answered, memory_order_relaxed);
     }
-    json_object *counted = event("counted");
-    json_object_object_add(counted, "requests", json_object_new_uint64(answered));
-    emit(counted);
-}
-
-// Carries on the conversation until the server is to stop.
-static void converse(const struct server_spec *spec, const struct worker *workers) {
-    char line[64];
-    while (fgets(line, sizeof line, stdin) && strcmp(line, "stop\n") != 0) {
-        if (strcmp(line, "count\n") == 0) {
-            say_count(spec, workers);
-        }
-    }
+    return total;
 }
 
 void server_run(const char *spec_path) {
     static struct server_spec spec;
-    spec = server_spec_read(spec_path);
+    spec = server_spec_read(spec_path, driver_library());
+    loop_open();
     site_prepare(&spec);
-    answer_prepare();
+    pattern_prepare();
     party.tls = tls_server(spec.certificate, spec.key, spec.key_log, spec.resumes, spec.early);
     party.early = spec.early;
     party.qlog_dir = spec.qlog_dir;
     party.http = ANSWER;
     party.established = established;
     party_prepare(&party, &spec.quic, IDLE_NS);
-    struct worker *workers = start(&spec);
+    start(&spec);
 
-    json_object *ready = event("ready");
     const struct sockaddr_in *local = (const struct sockaddr_in *)&workers[0].port.local.socket;  // IPv6 has it there too
-    json_object_object_add(ready, "port", json_object_new_int(ntohs(local->sin_port)));
-    json_object_object_add(ready, "configured", configured(&spec, workers));
-    emit(ready);
-    converse(&spec, workers);
+    serving_run(ntohs(local->sin_port), configured(), answered);
 
-    json_object *in_force = configured(&spec, workers);
+    json_object *in_force = configured();
     struct accounts accounts = {0};
-    for (uint64_t i = 0; i < spec.threads; i++) {
+    for (uint64_t i = 0; i < thread_count; i++) {
         worker_stop(&workers[i]);
         accounts_merge(&accounts, &workers[i].accounts);
     }
-    json_object *done = event("done");
-    json_object_object_add(done, "configured", in_force);
-    json_object_object_add(done, "transport", accounts_report(&accounts));
-    emit(done);
+    serving_done(answered(), in_force, accounts_report(&accounts));
 }

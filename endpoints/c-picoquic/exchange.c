@@ -1,7 +1,7 @@
 // Requests and their streams.
 #include "client.h"
+#include "pattern.h"
 #include "request.h"
-#include "site.h"
 
 static const struct spec *spec;
 

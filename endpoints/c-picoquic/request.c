@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "contract.h"
-#include "site.h"
+#include "pattern.h"
 
 struct head request;
 
@@ -44,5 +44,5 @@ void request_prepare(const struct spec *spec) {
     if (!head_end(&request, spec->body_size)) {
         refuse("request: `path` and `headers` are too long; supported: 64 KB in all");
     }
-    site_prepare(NULL);  // the pattern
+    pattern_prepare();
 }

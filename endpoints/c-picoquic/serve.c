@@ -1,5 +1,5 @@
 // The server: its connections.
-#include "server.h"
+#include "serve.h"
 
 #include <stdlib.h>
 #include <sys/random.h>
@@ -7,7 +7,10 @@
 #include "account.h"
 #include "engine.h"
 #include "loop.h"
-#include "serve.h"
+#include "pattern.h"
+#include "server_spec.h"
+#include "serving.h"
+#include "site.h"
 #include "stream.h"
 
 static struct connection {
@@ -102,31 +105,45 @@ static void make_tickets_worthless(void) {
     picoquic_set_ticket_key(quic, key, sizeof key);
 }
 
-void serve(const char *path) {
-    loop_listen();
-    struct server_spec spec = server_read(path, driver_library());
-    if (spec.resumption && !spec.early_data) {
+// Settings that it has no function for, or another meaning.
+static void refuse_what_it_cannot(const struct server_spec *spec) {
+    if (spec->resumes && !spec->early) {
         refuse("tls: cannot honour `early_data` = false with `resumption`: picoquic accepts early data with every ticket");
     }
-    if (spec.gro == 1) {
+    if (spec->threads != 1) {
+        refuse("spec: cannot honour `threads` = %llu: it has one", (unsigned long long)spec->threads);
+    }
+    if (spec->quic.gro == 1) {
         refuse("transport: cannot honour `gro` = true: picoquic's functions read one packet at a time");
     }
+    if (spec->quic.stream_window >= 0 || spec->quic.connection_window >= 0 || spec->quic.max_udp_payload >= 0) {
+        refuse("transport: cannot honour `stream_window`, `connection_window` and `max_udp_payload`: they are picoquic's own");
+    }
+}
+
+void serve(const char *path) {
+    loop_listen();
+    static struct server_spec spec;
+    spec = server_spec_read(path, driver_library());
+    refuse_what_it_cannot(&spec);
     allow_descriptors();
-    site_prepare(spec.root);
+    site_prepare(&spec);
+    pattern_prepare();
     struct stack_settings settings = {
         .certificate = spec.certificate, .key = spec.key, .key_log = spec.key_log, .qlog_dir = spec.qlog_dir,
-        .congestion = spec.congestion, .verify = true, .gso = spec.gso, .udp_send_buffer = spec.udp_send_buffer,
-        .udp_receive_buffer = spec.udp_receive_buffer, .before_handshake = spec.resumption ? NULL : make_tickets_worthless,
+        .congestion = spec.quic.congestion, .verify = true, .gso = spec.quic.gso, .udp_send_buffer = spec.quic.udp_send_buffer,
+        .udp_receive_buffer = spec.quic.udp_receive_buffer, .before_handshake = spec.resumes ? NULL : make_tickets_worthless,
     };
     quic_prepare(&settings, hear, NULL);
     uint16_t port = quic_bind((struct sockaddr *)&spec.address.socket, spec.address.length);
     json_object *configured = quic_configured(false);
-    server_run(port, json_object_get(configured), stream_answered);
+    json_object_object_add(configured, "threads", json_object_new_int(1));
+    serving_run(port, json_object_get(configured), stream_answered);
     while (connections) {
         picoquic_cnx_t *cnx = connections->cnx;
         connection_free(connections);
         quic_close(cnx, H3ZERO_NO_ERROR);
     }
     quic_finish();
-    server_done(stream_answered(), configured, account_report());
+    serving_done(stream_answered(), configured, account_report());
 }

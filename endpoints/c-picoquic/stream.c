@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "contract.h"
+#include "pattern.h"
 
 static uint64_t answered;
 
@@ -15,7 +16,6 @@ uint64_t stream_answered(void) {
 void stream_free(struct stream *stream) {
     alarm_cancel(&stream->delay);
     http3_reset(&stream->read);
-    site_forget(&stream->answer);
     free(stream->received);
     *stream->link = stream->next;
     if (stream->next) {
@@ -26,7 +26,7 @@ void stream_free(struct stream *stream) {
 
 static struct stream *stream_new(struct stream **streams, picoquic_cnx_t *cnx, uint64_t id) {
     struct stream *made = allocate(1, sizeof *made);
-    *made = (struct stream){.cnx = cnx, .id = id, .answer.document = -1, .next = *streams, .link = streams};
+    *made = (struct stream){.cnx = cnx, .id = id, .next = *streams, .link = streams};
     http3_reset(&made->read);
     if (made->next) {
         made->next->link = &made->next;
@@ -62,23 +62,22 @@ static void finished(struct stream *stream) {
 
 static void send_head(struct stream *stream) {
     static struct head head;
-    struct answer *answer = &stream->answer;
     char number[24];
     head_begin(&head);
-    if (answer->status == 200) {
+    if (stream->reply.status == 200) {
         head_add_known(&head, FIELD_200);
     } else {
-        snprintf(number, sizeof number, "%d", answer->status);
+        snprintf(number, sizeof number, "%d", stream->reply.status);
         head_add(&head, FIELD_STATUS, number);
     }
-    snprintf(number, sizeof number, "%llu", (unsigned long long)answer->size);
+    snprintf(number, sizeof number, "%llu", (unsigned long long)stream->size);
     head_add(&head, FIELD_LENGTH, number);
-    if (answer->location) {
-        head_add(&head, FIELD_LOCATION, answer->location);
+    if (stream->reply.redirects) {
+        head_add(&head, FIELD_LOCATION, "/redirect");
     }
-    head_end(&head, answer->size);
-    picoquic_add_to_stream_with_ctx(stream->cnx, stream->id, head.bytes, head.length, !answer->size, stream);
-    if (answer->size) {
+    head_end(&head, stream->size);
+    picoquic_add_to_stream_with_ctx(stream->cnx, stream->id, head.bytes, head.length, !stream->size, stream);
+    if (stream->size) {
         picoquic_mark_active_stream(stream->cnx, stream->id, 1, stream);
     } else {
         finished(stream);
@@ -101,26 +100,45 @@ static void answer(struct stream *stream) {
     int length = (int)(parts->path_length < sizeof path ? parts->path_length : sizeof path - 1);
     snprintf(path, sizeof path, "%.*s", length, parts->path ? (const char *)parts->path : "");
     path[strcspn(path, "?")] = 0;
-    stream->answer = site_answer(method(parts->method), path);
-    if (stream->answer.body == ECHO) {
-        stream->answer.size = stream->length;
-    }
-    if (stream->answer.delay) {
+    struct reply *reply = &stream->reply;
+    site_reply(reply, method(parts->method), path);
+    stream->size = reply->kind == ECHO ? stream->length : reply->kind == DOCUMENT ? reply->document->size : reply->size;
+    if (reply->kind == LATER) {
         stream->delay = (struct alarm){.act = delayed, .of = stream};
-        alarm_set(&stream->delay, now() + stream->answer.delay);
+        alarm_set(&stream->delay, now() + (moment)(reply->delay * 1000));
     } else {
         send_head(stream);
     }
 }
 
+// Puts the bytes from `offset` on of the answer's body in place.
+static void fill(const struct stream *stream, uint64_t offset, uint8_t *to, size_t length) {
+    switch (stream->reply.kind) {
+    case PATTERN:
+        pattern_fill(offset, to, length);
+        break;
+    case TEXT:
+        memcpy(to, stream->reply.text + offset, length);
+        break;
+    case ECHO:
+        memcpy(to, stream->received + offset, length);
+        break;
+    case DOCUMENT:
+        memcpy(to, stream->reply.document->bytes + offset, length);
+        break;
+    default:
+        break;
+    }
+}
+
 void stream_provide(struct stream *stream, void *context, size_t room) {
-    uint64_t left = stream->answer.size - stream->sent;
+    uint64_t left = stream->size - stream->sent;
     size_t length = left < room ? left : room;
     uint8_t *to = picoquic_provide_stream_data_buffer(context, length, length == left, length < left);
     if (!to) {
         fail(OTHER, "picoquic takes no %zu bytes", length);
     }
-    site_fill(&stream->answer, stream->received, stream->sent, to, length);
+    fill(stream, stream->sent, to, length);
     stream->sent += length;
     if (length == left) {
         finished(stream);

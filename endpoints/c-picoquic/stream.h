@@ -12,7 +12,8 @@ struct stream {
     h3zero_data_stream_state_t read;
     uint8_t *received;  // the body of the request
     uint64_t length, room, sent;
-    struct answer answer;
+    struct reply reply;
+    uint64_t size;  // of its body
     struct alarm delay;
     struct stream *next, **link;  // among the connection's
 };

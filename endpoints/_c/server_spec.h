@@ -2,7 +2,7 @@
 #ifndef SERVER_SPEC_H
 #define SERVER_SPEC_H
 
-#include "spec.h"
+#include "driver.h"
 
 struct server_spec {
     struct address address;
@@ -15,10 +15,7 @@ struct server_spec {
     struct quic_settings quic;
 };
 
-// The protocols and features that a server has; both end with NULL.
-extern const char *const SERVED[], *const OFFERED[];
-
-// Takes every field of a server's spec, or refuses it.
-struct server_spec server_spec_read(const char *path);
+// Takes every field of a spec for a server on this library, or refuses it. What is read is what servers with QUIC have.
+struct server_spec server_spec_read(const char *path, const struct library *library);
 
 #endif
