@@ -159,7 +159,7 @@ pub struct ShowArgs {
     /// Print the result as JSON on standard output
     #[arg(long)]
     pub json: bool,
-    /// No progress bar
+    /// No progress: neither the bar nor, where standard error is no terminal, a line in half a minute
     #[arg(long, short)]
     pub quiet: bool,
 }

@@ -7,7 +7,8 @@ use wirelab_lab::fake::{self, Fake, Script};
 use wirelab_lab::internet::{self, Internet};
 use wirelab_lab::loopback::{self, Loopback};
 use wirelab_lab::netns::{self, Netns};
-use wirelab_lab::{Lab, LabError, LabInfo, nearest};
+use wirelab_lab::{Lab, LabError, LabInfo};
+use wirelab_model::nearest::did_you_mean;
 
 /// Every lab.
 pub const LABS: &[LabInfo] = &[loopback::INFO, netns::INFO, wirelab_kubernetes::INFO, internet::INFO, fake::INFO];
@@ -29,7 +30,8 @@ pub fn open(name: &str, program: &Path) -> Result<Box<dyn Lab>, LabError> {
         Ok(Box::new(Fake::new(Script::plausible())))
     } else {
         let names: Vec<_> = LABS.iter().map(|lab| lab.name).collect();
-        Err(LabError(format!("there is no lab `{name}`{}; the labs are {}", nearest(name, &names), names.join(", "))))
+        let meant = did_you_mean(name, names.iter().copied());
+        Err(LabError(format!("there is no lab `{name}`{meant}; the labs are {}", names.join(", "))))
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use wirelab_model::link::{Link, preset};
+use wirelab_model::nearest::did_you_mean;
 use wirelab_model::network::{Address, Network};
 use wirelab_model::plan::Job;
 use wirelab_model::timeline::Course;
 
 use crate::{INFO, names};
 use wirelab_lab::internet::only_inside;
-use wirelab_lab::nearest;
 
 /// Where a pod is, seen from the client's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ impl Distance {
         Err(format!(
             "the lab `{}` has no placement `{placement}`{}; it has {} (the last three as `lan`, `single-az` and `multi-az`, too)",
             INFO.name,
-            nearest(placement, &names),
+            did_you_mean(placement, names),
             wirelab_model::network::PLACEMENTS.join(", ")
         ))
     }

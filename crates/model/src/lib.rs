@@ -15,6 +15,7 @@ pub mod journal;
 pub mod link;
 pub mod manifest;
 pub mod metric;
+pub mod nearest;
 pub mod network;
 pub mod outcome;
 pub mod page;

@@ -1,6 +1,7 @@
 //! The observers that there are, by name.
 
 use wirelab_model::metric::Metric;
+use wirelab_model::nearest::did_you_mean;
 
 use crate::{
     About, Observer, cpu, drops, faults, machine, memory, packets, prometheus, rusage, sidecars, switches, syscalls,
@@ -63,11 +64,7 @@ pub fn metrics() -> Vec<&'static Metric> {
 #[must_use]
 pub fn unknown(name: &str) -> String {
     let names: Vec<_> = OBSERVERS.iter().map(|about| about.name).collect();
-    let score = |candidate: &&&str| (strsim::jaro_winkler(name, candidate) * 1000.0) as u32;
-    let meant = match names.iter().max_by_key(score) {
-        Some(best) if score(&best) >= 700 => format!(", did you mean `{best}`"),
-        _ => String::new(),
-    };
+    let meant = did_you_mean(name, names.iter().copied());
     format!("there is no observer `{name}`{meant}; the observers are {}", names.join(", "))
 }
 

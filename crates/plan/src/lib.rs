@@ -71,4 +71,3 @@ pub use preset::DEFAULT_PRESET;
 pub use resolve::{move_to, resolve};
 pub use sample_size::blocks_for_significance;
 pub use selectors::{Names, check_names};
-pub use words::nearest;

@@ -1,9 +1,8 @@
 //! The link of a cell: that of its placement, with what the settings change.
 
 use wirelab_model::link::{Link, PRESETS, preset};
+use wirelab_model::nearest::did_you_mean;
 use wirelab_model::settings::Settings;
-
-use crate::words::nearest;
 
 /// The link between client and server; absent where the placement has none.
 ///
@@ -13,7 +12,7 @@ pub(crate) fn link(settings: &Settings, placement: &str) -> Result<Option<Link>,
     let Some(preset) = preset(placement) else {
         let Some(key) = shaping(settings) else { return Ok(None) };
         let names = PRESETS.map(|preset| preset.name);
-        let meant = nearest(placement, names).map_or_else(String::new, |name| format!(", did you mean `{name}`"));
+        let meant = did_you_mean(placement, names);
         return Err(format!(
             "`{key}` shapes a link, but the placement `{placement}` has none{meant}; `placement` is to be one of {}",
             names.join(", ")

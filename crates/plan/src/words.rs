@@ -1,28 +1,8 @@
-//! The word that was probably meant, and errors of `serde` in the words of a study's author.
+//! Errors of `serde` in the words of a study's author, and the word that was probably meant.
 
+pub(crate) use wirelab_model::nearest::nearest;
 use wirelab_model::settings::Settings;
 use wirelab_model::units::{BitRate, Frequency, Share, Size, Span};
-
-/// The word of `known` that is nearest to `word`, if one is near enough to be what was meant.
-///
-/// Near enough is one edit (Damerau-Levenshtein: insertion, deletion, replacement, swap of neighbours) per three
-/// characters, the last of which may be missing, regardless of case, or a beginning of at least three characters.
-#[must_use]
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted = word.trim().to_lowercase();
-    let length = wanted.chars().count();
-    // Longer words are not misspelt names, and comparing them would take long.
-    if wanted.is_empty() || length > 64 {
-        return None;
-    }
-    let distance = |candidate: &str| {
-        let candidate = candidate.to_lowercase();
-        let edits = strsim::damerau_levenshtein(&wanted, &candidate);
-        let near = edits <= ((length.max(candidate.chars().count()) + 1) / 3).max(1) && edits < length;
-        if near { Some(edits) } else { (length >= 3 && candidate.starts_with(&wanted)).then_some(usize::MAX) }
-    };
-    known.into_iter().filter_map(|k| distance(k).map(|d| (d, k))).min_by_key(|(d, _)| *d).map(|(_, k)| k)
-}
 
 /// Names under which people know the protocols, and our tokens for them.
 const ALIASES: [(&str, &str); 12] = [
@@ -143,19 +123,6 @@ fn plain_types(raw: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_nearest_word_is_found_and_nothing_is_better_than_something_far() {
-        let known = ["protocol", "payload", "workers"];
-        assert_eq!(nearest("protocl", known), Some("protocol"));
-        assert_eq!(nearest("Payload ", known), Some("payload"));
-        assert_eq!(nearest("wrokers", known), Some("workers"));
-        assert_eq!(nearest("proto", known), Some("protocol"));
-        assert_eq!(nearest("pears", ["pairs", "null"]), Some("pairs"));
-        assert_eq!(nearest("bananas", known), None);
-        assert_eq!(nearest("", known), None);
-        assert_eq!(nearest(&"x".repeat(1 << 20), known), None);
-    }
 
     #[test]
     fn quantities_with_a_wrong_unit_are_given_the_nearest_right_one() {

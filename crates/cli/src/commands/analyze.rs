@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use wirelab_model::metric::Metric;
+use wirelab_model::nearest::nearest;
 use wirelab_model::table::Taken;
-use wirelab_plan::nearest;
 use wirelab_plan::table::{Mapping, MetricMapping, PUBLISHED, read};
 use wirelab_report::Input;
 

@@ -20,7 +20,7 @@ use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
 use crate::place::{newest, program};
-use crate::progress::Bar;
+use crate::progress::Shown;
 
 /// Runs a study from its first block.
 pub fn run(args: &RunArgs) -> Result {
@@ -127,8 +127,8 @@ pub fn resume(args: &ResumeArgs) -> Result {
 fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Result {
     let stop = stop_flag()?;
     let result = {
-        let bar = Bar::new(show.quiet);
-        run.execute(lab, &mut |progress| bar.show(progress), &stop)
+        let mut shown = Shown::new(show.quiet);
+        run.execute(lab, &mut |progress| shown.show(progress), &stop)
     };
     let folder = run.folder().to_owned();
     let again = format!("wirelab resume {}", folder.display());

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 use wirelab_model::endpoint::{Endpoint, Manifest};
+use wirelab_model::nearest::did_you_mean;
 
-use crate::{LabError, nearest};
+use crate::LabError;
 
 pub use describe::describe;
 pub(crate) use describe::{ended, output};
@@ -76,7 +77,7 @@ pub fn unknown(name: &str, all: &[Found]) -> String {
     let names: Vec<_> = all.iter().map(|found| found.name.as_str()).collect();
     format!(
         "there is no endpoint `{name}`{}; there are {}. A folder with an {MANIFEST} in ./endpoints or in ${SEARCH_PATH} adds one",
-        nearest(name, &names),
+        did_you_mean(name, names.iter().copied()),
         names.join(", ")
     )
 }

@@ -3,6 +3,7 @@
 mod deadlines;
 pub mod describe;
 mod exchange;
+mod exposition;
 mod faults;
 mod life;
 mod load;
@@ -34,6 +35,9 @@ pub fn all(stage: &Stage) -> Vec<Case> {
             cases.extend(load::cases(role, protocol));
             cases.extend(resumption::cases(role, protocol));
             cases.extend(settings::cases(role, protocol));
+            if abilities.exposition {
+                cases.push(exposition::case(role, protocol));
+            }
             if role == Role::Client {
                 cases.extend(deadlines::cases(protocol));
                 cases.extend(faults::cases(protocol));
