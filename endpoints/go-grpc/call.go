@@ -6,9 +6,7 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -54,8 +52,8 @@ func newCall(spec *contract.ClientSpec) (*call, error) {
 	return &call{metadata.NewOutgoingContext(context.Background(), fields), message, heron.Root(number)}, nil
 }
 
-// make makes the call over a connection.
-func (k *call) make(ctx context.Context, c *connection, scratch *load.Scratch, look func([]byte)) (
+// make makes the call over a channel.
+func (k *call) make(ctx context.Context, c *caller, scratch *load.Scratch, look func([]byte)) (
 	answer load.Answer, failure *contract.Failure) {
 	root, is := scratch.Own.(*wrapperspb.DoubleValue)
 	if !is {
@@ -91,33 +89,4 @@ func (k *call) make(ctx context.Context, c *connection, scratch *load.Scratch, l
 		return answer, contract.Failed(contract.Digest, "the answer to %v is %v instead of %v", k.number.Value, root.Value, k.root)
 	}
 	return answer, nil
-}
-
-// failure is what went wrong with a call. grpc-go has one error for what the server says and for what the connection
-// does, and tells them apart in its text only.
-func (c *connection) failure(err error) *contract.Failure {
-	told := status.Convert(err)
-	return contract.Failed(c.kind(told), "calling by gRPC: `grpc-status` %d (%s): %s", told.Code(), told.Code(), told.Message())
-}
-
-func (c *connection) kind(told *status.Status) contract.Kind {
-	has := func(parts ...string) bool {
-		for _, part := range parts {
-			if strings.Contains(told.Message(), part) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case has("unexpected HTTP status code"):
-		return contract.Status
-	case c.tcp.WasReset(), has("RST_STREAM", "connection reset", "GOAWAY", "connection is draining"):
-		return contract.Reset
-	case has("EOF", "error reading from server", "transport is closing", errBroken.Error()):
-		return contract.Truncated
-	case told.Code() == codes.Internal, told.Code() == codes.Unknown, has("malformed", "protocol error"):
-		return contract.Protocol
-	}
-	return contract.Status
 }

@@ -2,18 +2,17 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 
 	"wirelab/endpoint/clock"
 	"wirelab/endpoint/contract"
 	"wirelab/endpoint/fault"
-	"wirelab/endpoint/load"
 	"wirelab/endpoint/socket"
 	"wirelab/endpoint/tlsside"
 )
@@ -25,10 +24,10 @@ var errBroken = errors.New("the connection broke, and the load engine opens the 
 
 // connection is a channel of grpc-go with one connection.
 type connection struct {
-	driver  *driver
-	server  string
-	channel *grpc.ClientConn
-	dialed  atomic.Bool
+	caller
+	driver *driver
+	server string
+	dialed atomic.Bool
 	// broken is why it did not come to be, where that is known.
 	broken           atomic.Pointer[contract.Failure]
 	tcp              *socket.Metered
@@ -60,25 +59,18 @@ func (c *connection) fails(err error) error {
 	return err
 }
 
+// shaken notes how the handshake went.
+func (c *connection) shaken(_ net.Conn, ready clock.Moment, state *tls.ConnectionState, ticket *tlsside.Arrival) {
+	c.ready, c.handshake, c.ticket = ready, tlsside.Handshake(state), ticket
+	c.driver.see(c.tcp.TCPConn, state)
+}
+
 // unconnected is why the connection did not come to be.
 func (c *connection) unconnected() *contract.Failure {
 	if failure := c.broken.Load(); failure != nil {
 		return failure
 	}
 	return contract.Failed(contract.Protocol, "connecting to %s: the server did not begin with SETTINGS of HTTP/2", c.server)
-}
-
-func (c *connection) Exchange(scratch *load.Scratch, by clock.Moment, look func([]byte)) (load.Answer, *contract.Failure) {
-	ctx, cancel := context.WithCancelCause(c.driver.call.context)
-	defer cancel(nil)
-	// Not a deadline of the context: grpc-go would send it to the server in a header field, which other clients do not.
-	timer := time.AfterFunc(time.Until(by.Time()), func() { cancel(context.DeadlineExceeded) })
-	defer timer.Stop()
-	answer, failure := c.driver.call.make(ctx, c, scratch, look)
-	if failure != nil && context.Cause(ctx) == context.DeadlineExceeded {
-		failure = contract.Failed(contract.Timeout, "the answer was not complete in time")
-	}
-	return answer, failure
 }
 
 func (c *connection) IsOpen() bool { return c.channel.GetState() == connectivity.Ready }
@@ -90,5 +82,3 @@ func (c *connection) Close() {
 	c.ticket.Wait(ticketPatience)
 	c.Abandon()
 }
-
-func (c *connection) Abandon() { _ = c.channel.Close() }

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"wirelab/endpoint/contract"
@@ -18,7 +17,7 @@ import (
 	"wirelab/endpoint/transport"
 )
 
-// driver opens channels of grpc-go, each of which has one connection and never another.
+// driver opens channels of grpc-go: each has one connection and never another, unless a control plane says who serves.
 type driver struct {
 	spec     *contract.ClientSpec
 	call     *call
@@ -41,6 +40,11 @@ func newDriver(spec *contract.ClientSpec) (*driver, error) {
 	if spec.Resumption == "zero_rtt" {
 		return nil, contract.Refuse("`resumption` = \"zero_rtt\": Go's TLS has no 0-RTT over TCP")
 	}
+	if spec.Discovers {
+		if err = discoverable(spec); err != nil {
+			return nil, err
+		}
+	}
 	d := &driver{spec: spec, configured: given.configured()}
 	if d.call, err = newCall(spec); err != nil {
 		return nil, err
@@ -56,8 +60,10 @@ func newDriver(spec *contract.ClientSpec) (*driver, error) {
 	d.options = []grpc.DialOption{
 		grpc.WithAuthority(spec.ServerName),
 		grpc.WithDisableRetry(),
-		grpc.WithDisableServiceConfig(),
 		grpc.WithIdleTimeout(0),
+	}
+	if !spec.Discovers {
+		d.options = append(d.options, grpc.WithDisableServiceConfig())
 	}
 	if given.stream != 0 {
 		d.options = append(d.options, grpc.WithStaticStreamWindowSize(given.stream))
@@ -68,29 +74,19 @@ func newDriver(spec *contract.ClientSpec) (*driver, error) {
 	return d, nil
 }
 
-// Dial opens a channel to the next server, and waits until it has its connection.
+// Dial opens a channel, and waits until it has a connection: to the next server, or to those that a control plane names.
 func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
-	c := &connection{driver: d, server: d.spec.NextServer().String()}
-	security := grpc.WithTransportCredentials(insecure.NewCredentials())
-	if d.tls != nil {
-		security = grpc.WithTransportCredentials(handshaker{c})
+	if d.spec.Discovers {
+		return d.discover(ctx)
 	}
-	own := []grpc.DialOption{security, grpc.WithContextDialer(c.dial)}
-	channel, err := grpc.NewClient("passthrough:///"+c.server, append(own, d.options...)...)
-	if err != nil {
-		return load.Opened{}, contract.Failed(contract.Other, "making a channel to %s: %v", c.server, err)
+	c := &connection{caller: caller{call: d.call}, driver: d, server: d.spec.NextServer().String()}
+	c.wasReset = func() bool { return c.tcp.WasReset() }
+	var failure *contract.Failure
+	if c.channel, failure = d.open("passthrough:///"+c.server, c.dial, handshaker{d.tls, c}); failure != nil {
+		return load.Opened{}, failure
 	}
-	c.channel = channel
-	channel.Connect()
-	for state := channel.GetState(); state != connectivity.Ready; state = channel.GetState() {
-		if state == connectivity.TransientFailure {
-			c.Abandon()
-			return load.Opened{}, c.unconnected()
-		}
-		if !channel.WaitForStateChange(ctx, state) {
-			c.Abandon()
-			return load.Opened{}, contract.Failed(contract.Timeout, "connecting to %s: %v", c.server, ctx.Err())
-		}
+	if failure = c.wait(ctx, c.server, c.unconnected); failure != nil {
+		return load.Opened{}, failure
 	}
 	opened := load.Opened{Connection: c, Ready: c.ready}
 	// With Fast Open nobody sees when the connection comes to be.
@@ -98,6 +94,21 @@ func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
 		opened.Connected = c.connected
 	}
 	return opened, nil
+}
+
+// open makes a channel, which does not connect yet.
+func (d *driver) open(target string, dial func(context.Context, string) (net.Conn, error), secure handshaker) (
+	*grpc.ClientConn, *contract.Failure) {
+	security := grpc.WithTransportCredentials(insecure.NewCredentials())
+	if d.tls != nil {
+		security = grpc.WithTransportCredentials(secure)
+	}
+	own := []grpc.DialOption{security, grpc.WithContextDialer(dial)}
+	channel, err := grpc.NewClient(target, append(own, d.options...)...)
+	if err != nil {
+		return nil, contract.Failed(contract.Other, "making a channel to %s: %v", target, err)
+	}
+	return channel, nil
 }
 
 // see notes what is in force on the first connection.

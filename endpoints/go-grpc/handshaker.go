@@ -12,26 +12,31 @@ import (
 	"wirelab/endpoint/tlsside"
 )
 
-// handshaker is the client's TLS of one connection, as grpc-go wants it. grpc-go's own would not tell how it went.
-type handshaker struct{ c *connection }
+// handshaker is the client's TLS of a channel's connections, as grpc-go wants it. grpc-go's own would not tell how it went.
+type handshaker struct {
+	side *tlsside.Client
+	// of is told.
+	of interface {
+		shaken(tcp net.Conn, ready clock.Moment, state *tls.ConnectionState, ticket *tlsside.Arrival)
+		// fails gives the error back.
+		fails(error) error
+	}
+}
 
 func (h handshaker) ClientHandshake(ctx context.Context, _ string, tcp net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	c := h.c
-	var config *tls.Config
-	config, c.ticket = c.driver.tls.Connection(nil)
+	config, ticket := h.side.Connection(nil)
 	secure := tls.Client(tcp, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = tcp.Close()
-		return nil, nil, c.fails(err)
+		return nil, nil, h.of.fails(err)
 	}
-	c.ready = clock.Now()
+	ready := clock.Now()
 	state := secure.ConnectionState()
-	if failure := c.driver.tls.Check(&state); failure != nil {
+	if failure := h.side.Check(&state); failure != nil {
 		_ = secure.Close()
-		return nil, nil, c.fails(failure)
+		return nil, nil, h.of.fails(failure)
 	}
-	c.handshake = tlsside.Handshake(&state)
-	c.driver.see(c.tcp.TCPConn, &state)
+	h.of.shaken(tcp, ready, &state, ticket)
 	security := credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}
 	return secure, credentials.TLSInfo{State: state, CommonAuthInfo: security}, nil
 }

@@ -13,7 +13,7 @@ const (
 )
 
 func main() {
-	role.Main(role.Endpoint{
+	e := role.Endpoint{
 		Name:      "go-grpc",
 		Library:   "grpc-go",
 		Version:   role.ModuleVersion("google.golang.org/grpc"),
@@ -21,5 +21,7 @@ func main() {
 		Features:  []string{"heron"},
 		Serve:     func(spec *contract.ServerSpec) (role.Server, error) { return newServer(spec) },
 		Drive:     func(spec *contract.ClientSpec) (load.Driver, error) { return newDriver(spec) },
-	})
+	}
+	extend(&e)
+	role.Main(e)
 }

@@ -7,7 +7,14 @@ use crate::{Browser, Moments};
 
 fn setup(protocol: Protocol) -> Setup {
     let origins = vec![Origin { host: "localhost".to_owned(), port: 8443, address: "127.0.0.1".parse().unwrap() }];
-    Setup { browser: Browser::Chromium, program: "chromium".into(), protocol, origins, authority: None }
+    Setup {
+        browser: Browser::Chromium,
+        program: "chromium".into(),
+        protocol,
+        origins,
+        authority: None,
+        logs: Default::default(),
+    }
 }
 
 fn page() -> Page {
@@ -35,6 +42,7 @@ fn seen(resources: Vec<Resource>) -> Observed {
     let entry = |resource: &Resource| Entry {
         url: resource.url.clone(),
         protocol: resource.protocol.clone().unwrap_or_default(),
+        ..Entry::default()
     };
     let entries = resources.iter().map(entry).collect();
     let timeline = Some(Timeline { entries, ..Timeline::default() });
@@ -93,10 +101,10 @@ fn two_opinions_that_differ_spoil_the_load() {
 #[test]
 fn what_only_the_timeline_knows_counts_too_and_what_it_hides_does_not() {
     let mut more = seen(good());
-    let hidden = Entry { url: "https://other.test/x".to_owned(), protocol: String::new() };
+    let hidden = Entry { url: "https://other.test/x".to_owned(), ..Entry::default() };
     more.timeline.as_mut().unwrap().entries.push(hidden);
     assert_eq!(judge(&setup(Protocol::H3), &page(), &more), Outcome::Ok);
-    let unseen = Entry { url: "https://other.test/y".to_owned(), protocol: "h2".to_owned() };
+    let unseen = Entry { url: "https://other.test/y".to_owned(), protocol: "h2".to_owned(), ..Entry::default() };
     more.timeline.as_mut().unwrap().entries.push(unseen);
     fails(Protocol::H3, &page(), more, Blame::Server, &["other.test/y", "h2"]);
 }

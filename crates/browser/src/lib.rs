@@ -16,6 +16,7 @@ pub mod film;
 mod firefox;
 pub mod har;
 mod load;
+mod logs;
 mod metrics;
 mod order;
 mod page;
@@ -29,6 +30,7 @@ mod wire;
 
 pub use browser::{Browser, NotInstalled};
 pub use load::{HostUse, Load};
+pub use logs::Logs;
 pub use metrics::METRICS;
 pub use order::block;
 pub use page::{Origin, Page, Setup, Viewport};

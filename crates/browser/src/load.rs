@@ -69,6 +69,7 @@ impl Load {
     pub(crate) fn of(setup: &Setup, page: &Page, mut seen: Observed) -> Self {
         check::second_opinion(&mut seen);
         metrics::leave_out_what_is_wrong(setup, &mut seen.resources);
+        metrics::skip_the_interim_response(&mut seen);
         let outcome = check::judge(setup, page, &seen);
         let values = match outcome {
             Outcome::Ok => metrics::values(setup, &seen),

@@ -80,6 +80,16 @@ pub fn leave_out_what_is_wrong(setup: &Setup, resources: &mut [Resource]) {
     }
 }
 
+/// After early hints Firefox' network events say when the interim response to the request for the document began, and only the page's
+/// timeline knows of the final one.
+pub fn skip_the_interim_response(seen: &mut Observed) {
+    let Observed { resources, timeline: Some(timeline), .. } = seen else { return };
+    let Some(response) = resources.first_mut().and_then(|document| document.moments.response.as_mut()) else { return };
+    if timeline.hinted() > 0 && timeline.final_response > 0.0 {
+        *response = response.max(timeline.origin + timeline.final_response);
+    }
+}
+
 fn has_wrong_first_bytes(setup: &Setup) -> bool {
     setup.browser == Browser::Firefox && setup.protocol == Protocol::H1
 }
@@ -171,7 +181,7 @@ mod tests {
 
     fn setup(browser: Browser, protocol: Protocol) -> Setup {
         let origins: Vec<Origin> = Vec::new();
-        Setup { browser, program: "browser".into(), protocol, origins, authority: None }
+        Setup { browser, program: "browser".into(), protocol, origins, authority: None, logs: Default::default() }
     }
 
     fn resource(host: &str, connection: Option<u64>, request: f64, end: f64) -> Resource {
@@ -218,6 +228,21 @@ mod tests {
         resources[1].moments.connect = None;
         leave_out_what_is_wrong(&firefox, &mut resources);
         assert_eq!((resources[0].moments.wait(), resources[1].moments.wait()), (None, Some(20.0)));
+    }
+
+    #[test]
+    fn the_documents_response_is_the_final_one() {
+        let mut seen = load(vec![resource("a:1", None, 1050.0, 1480.0)]);
+        skip_the_interim_response(&mut seen);
+        assert_eq!(seen.resources[0].moments.response, None, "what is not known stays so");
+        let hinted = crate::timeline::Entry { initiator: "early-hints".to_owned(), ..Default::default() };
+        seen.timeline.as_mut().unwrap().entries.push(hinted);
+        for (said, right) in [(1100.0, 1400.0), (1401.0, 1401.0)] {
+            seen.timeline.as_mut().unwrap().origin = 1000.0;
+            seen.resources[0].moments.response = Some(said);
+            skip_the_interim_response(&mut seen);
+            assert_eq!(seen.resources[0].moments.response, Some(right));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use url::Url;
 use wirelab_model::protocol::Protocol;
 
-use crate::Browser;
+use crate::{Browser, Logs};
 
 /// A page, and when its load counts.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +51,8 @@ pub struct Setup {
     pub origins: Vec<Origin>,
     /// A certificate authority to trust beside the system's, PEM.
     pub authority: Option<PathBuf>,
+    /// What it writes of its connections.
+    pub logs: Logs,
 }
 
 /// A host and port that pages are loaded from.

@@ -47,7 +47,7 @@ pub struct Running {
     name: &'static str,
     pub wire: Wire,
     process: LocalProcess,
-    _folder: Folder,
+    folder: Folder,
 }
 
 impl Running {
@@ -73,13 +73,28 @@ impl Running {
         let Listens { host, port, path } = listens;
         let wire = Wire::connect(&host, port, &path, Arc::clone(stop));
         let wire = wire.map_err(|error| trouble(name, &mut process, "connecting to it", error))?;
-        Ok(Self { name, wire, process, _folder: folder })
+        Ok(Self { name, wire, process, folder })
     }
 
     /// Sends a command and waits for its result.
     pub fn call(&mut self, what: &str, command: Value) -> Result<Value, Trouble> {
         let answer = self.wire.call(command, Instant::now() + PATIENCE);
         answer.map_err(|error| self.trouble(what, error))
+    }
+
+    /// Tells the browser to end, and waits until it has.
+    pub fn end(&mut self, command: Value) -> Result<(), Trouble> {
+        let sent = self.wire.post(command);
+        sent.map_err(|error| self.trouble("telling it to end", error))?;
+        match self.process.ends_by(Instant::now() + PATIENCE) {
+            Some(_) => Ok(()),
+            None => Err(client(format!("{} did not end within {} s", self.name, PATIENCE.as_secs()))),
+        }
+    }
+
+    /// The folder that goes with it.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// What it means that there is no message, while `what` was attempted.

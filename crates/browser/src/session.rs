@@ -80,4 +80,18 @@ impl Session {
         };
         Ok(Load::of(&self.setup, page, seen))
     }
+
+    /// Ends the browser as a user would, so that what it writes of its connections is complete.
+    ///
+    /// # Errors
+    /// If it does not end, or what it wrote cannot be kept.
+    pub fn close(self) -> Result<(), Trouble> {
+        if !self.setup.logs.need_an_end() {
+            return Ok(());
+        }
+        match self.driver {
+            Driver::Chromium(chromium) => chromium.close(),
+            Driver::Firefox(firefox) => firefox.close(self.setup.logs.qlog.as_deref()),
+        }
+    }
 }

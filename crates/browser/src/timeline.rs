@@ -34,7 +34,7 @@ pub(crate) const READ: &str = "(() => {
     final_response: navigation.finalResponseHeadersStart ?? 0,
     first_paint: paint ? paint.startTime : null,
     largest_paint: largest ? largest() : null,
-    entries: entries.map(entry => ({ url: entry.name, protocol: entry.nextHopProtocol })),
+    entries: entries.map(entry => ({ url: entry.name, protocol: entry.nextHopProtocol, initiator: entry.initiatorType })),
   });
 })()";
 
@@ -62,19 +62,27 @@ pub struct Timeline {
 }
 
 /// An entry of the timeline.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Entry {
     /// The address.
     pub url: String,
     /// The protocol, as an ALPN identifier; empty where another host hides it.
     pub protocol: String,
+    /// What made the page want it.
+    #[serde(default)]
+    pub initiator: String,
 }
 
 impl Timeline {
+    /// How many resources were asked for because of early hints (Resource Timing, section 4.3).
+    pub(crate) fn hinted(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.initiator == "early-hints").count()
+    }
+
     /// The protocols by address (without the fragment), where the page may know them.
     pub(crate) fn protocols(&self) -> BTreeMap<String, BTreeSet<&str>> {
         let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-        for Entry { url, protocol } in &self.entries {
+        for Entry { url, protocol, .. } in &self.entries {
             let Ok(mut url) = Url::parse(url) else { continue };
             if !protocol.is_empty() && matches!(url.scheme(), "http" | "https") {
                 url.set_fragment(None);

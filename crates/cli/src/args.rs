@@ -82,7 +82,10 @@ pub enum Command {
   wirelab run cloud-quic --preset smoke
   wirelab run my-study.toml --set payload='1 KiB,1 MiB' --set workers=4
   wirelab run quick --lab netns --keep pcap     captures/ in the run folder, for Wireshark
+  wirelab run my-study.toml --lab kubernetes --clients 8 --set workers=64
+                                                eight client pods with eight workers each
   wirelab run quick --lab netns --observe strace   system calls by strace, and no times
+  wirelab run page-load --preset smoke --observe film   filmstrips in the report, the Speed Index, and no other times
   wirelab run grpc-balancing --metrics 127.0.0.1:9464
                                                 watched by Prometheus and Grafana (docs/metrics.md)
   wirelab run cloud-quic --plan                 show the cells and the expected time, run nothing
@@ -97,14 +100,20 @@ pub struct RunArgs {
     /// Replace the levels of a factor, or fix a setting; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE[,VALUE]")]
     pub sets: Vec<String>,
+    /// How many clients share the workload, started together: processes, in the lab `kubernetes` pods; the same as --set clients=N.
+    /// `workers`, `rate`, `requests`, `warm_up` and `connections` stay those of all together, and have to divide by N
+    #[arg(long, value_name = "N")]
+    pub clients: Option<u32>,
     /// Where to run
     #[arg(long, value_name = "LAB")]
     pub lab: Option<String>,
-    /// Observe more than the study does, by the name of an observer (`wirelab labs` lists them); repeatable, with commas too
+    /// Observe more than the study does, by the name of an observer (`wirelab labs` lists them); repeatable, with commas too. With
+    /// `film` the Speed Index is compared in place of what the study compares, because a filmed trial gives nothing else
     #[arg(long, value_name = "OBSERVER", value_delimiter = ',')]
     pub observe: Vec<String>,
 
-    /// What else to keep of each trial: packets (pcapng that Wireshark decrypts) and qlog, which make trials slower; HAR of pages
+    /// What else to keep of each trial: packets (pcapng that Wireshark decrypts), qlog, the secrets of TLS and Chromium's netlog, which
+    /// make trials slower; HAR of pages
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub keep: Vec<Keep>,
     /// Show the run to Prometheus while it goes on: requests, response times and connections of each server and client, and the
@@ -131,6 +140,10 @@ pub enum Keep {
     Pcap,
     /// What QUIC libraries log of themselves
     Qlog,
+    /// The secrets of TLS and QUIC, as a key log
+    Keys,
+    /// What Chromium's network stack does (netlog)
+    Netlog,
     /// Every load of a page, as HTTP Archive (HAR 1.2)
     Har,
 }
@@ -435,6 +448,7 @@ pub struct ProbeArgs {
   wirelab page --browsers firefox --protocols h2,h3 --loads 10 URL URL
   wirelab page https://localhost:8443/index.html --ca ca.pem --har loads.har
   wirelab page https://localhost:8443/index.html --filmstrip films    pictures, and the Speed Index
+  wirelab page https://localhost:8443/index.html --loads 1 --keys keys.log --netlog netlog   for Wireshark and netlog viewers
 
 Every load is cold, and counts only if every resource came over the protocol that was forced. Without
 --i-may-load-these-hosts a host gets at most 30 loads, one at a time, with 5 s between them.
@@ -471,6 +485,16 @@ pub struct PageArgs {
     /// Speed Index to the result. The loads that are measured are not filmed
     #[arg(long, value_name = "DIR")]
     pub filmstrip: Option<PathBuf>,
+    /// Add the secrets of TLS and QUIC to this file, by which Wireshark decrypts packets (the format of SSLKEYLOGFILE). This and the
+    /// next two are written while pages load, and make loads longer
+    #[arg(long, value_name = "FILE")]
+    pub keys: Option<PathBuf>,
+    /// Have Chromium log what its network stack does (netlog): a file for each start of it goes to this new folder. Firefox writes none
+    #[arg(long, value_name = "DIR")]
+    pub netlog: Option<PathBuf>,
+    /// Have Firefox log its QUIC (qlog): a file for each connection goes to this new folder. Chromium writes none
+    #[arg(long, value_name = "DIR")]
+    pub qlog: Option<PathBuf>,
     /// Lift the limits: you may send load to these hosts
     #[arg(long)]
     pub i_may_load_these_hosts: bool,

@@ -40,5 +40,6 @@ fn imagined(endpoint: &Endpoint) -> Description {
         server: role(),
         client: role(),
         sidecar: None,
+        control_plane: None,
     }
 }

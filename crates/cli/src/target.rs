@@ -142,6 +142,7 @@ impl Target {
             address: self.address,
             addresses: Vec::new(),
             resolves: false,
+            discovers: false,
             port: self.port,
             server_name: self.host.clone(),
             tls: protocol.is_secure().then(|| ClientTls {

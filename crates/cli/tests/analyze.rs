@@ -164,6 +164,7 @@ fn reports(measured: &Measured) -> Vec<String> {
         metrics: &metrics,
         pooled: &pooled,
         typical_load: &|_| None,
+        typical_film: &|_| None,
     };
     let forms = [wirelab_report::markdown, wirelab_report::html, wirelab_report::json, wirelab_report::cells_csv];
     let more = [wirelab_report::comparisons_csv, wirelab_report::contests_csv, wirelab_report::pairs_csv];

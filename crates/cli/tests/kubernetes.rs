@@ -59,6 +59,8 @@ fn studies_run_in_pods_whatever_becomes_of_these_and_leave_nothing() {
     let Some(cluster) = Cluster::up("3", &proxy, &image()) else { return };
     every_protocol_runs_near_and_far_through_a_service_and_by_name();
     the_rights_that_are_printed_are_enough(&cluster);
+    clients_in_pods_of_their_own_share_a_workload();
+    client_and_servers_are_on_the_nodes_that_their_labels_choose();
     servers_come_and_go_as_a_timeline_says();
     what_is_missing_is_named_and_nothing_is_left(&cluster);
     what_a_killed_run_leaves_is_found_and_removed_and_a_living_one_is_not_touched();
@@ -135,7 +137,21 @@ fn every_protocol_runs_near_and_far_through_a_service_and_by_name() {
         for metric in ["response_median", "life_cpu_client_user", "life_memory_server"] {
             assert!(trial["values"][metric].as_f64().is_some_and(|value| value > 0.0), "{metric}: {trial}");
         }
-        for metric in ["cpu_client_per_request", "machine_busy_share", "tcp_retransmitted"] {
+        for side in ["client", "server"] {
+            let number = |name: String| trial["values"][&name].as_f64().unwrap_or_else(|| panic!("{name}: {trial}"));
+            let window = number(format!("cpu_{side}_per_request")) * number("requests".to_owned());
+            let life = number(format!("life_cpu_{side}_user")) + number(format!("life_cpu_{side}_system"));
+            assert!(
+                window > 0.0 && window <= life * 1.01,
+                "{side}: {window} ns in the window, {life} ns in all: {trial}"
+            );
+            // An endpoint is some megabytes; the kernel's peak of its life is the larger one.
+            let peak = number(format!("memory_{side}_peak"));
+            assert!(peak > 1e6 && peak <= number(format!("memory_{side}_life_peak")), "{side}: {trial}");
+            assert!(number(format!("switches_{side}_per_request")) > 0.0, "{side}: {trial}");
+            number(format!("faults_{side}_per_request"));
+        }
+        for metric in ["machine_busy_share", "tcp_retransmitted"] {
             assert!(trial["values"][metric]["not_measured"].is_string(), "{metric}: {trial}");
         }
         seen.insert((cell["levels"]["protocol"].to_string(), scenario.to_owned()));
@@ -185,6 +201,22 @@ fn what_is_missing_is_named_and_nothing_is_left(cluster: &Cluster) {
     let mut command = on_cluster(folder.path(), &["run", "study.toml", "--set", "scenario=near", "--quiet"]);
     command.env("WIRELAB_KUBERNETES_IMAGE", "localhost/absent:1");
     said(command.output().unwrap()).with_status(1).complains(&["localhost/absent:1", "WIRELAB_KUBERNETES_IMAGE"]);
+    nothing_stays(folder.path());
+
+    let labelled = [
+        "run",
+        "study.toml",
+        "--set",
+        "scenario=far",
+        "--out",
+        "labelled",
+        "--quiet",
+        "--set",
+        "server_nodes=disk=ssd",
+    ];
+    said(on_cluster(folder.path(), &labelled).output().unwrap())
+        .with_status(1)
+        .complains(&["`disk=ssd` (`server_nodes`)", "kubectl label node NAME disk=ssd"]);
     nothing_stays(folder.path());
 
     for node in ["node1", "node3"] {
@@ -306,6 +338,89 @@ fn an_api_server_that_crashes_costs_the_trial_in_flight(cluster: &Cluster) {
     interrupt(&mut child);
     let failed: Vec<_> = ended(folder.path()).into_iter().filter(|trial| trial["outcome"] != "ok").collect();
     assert!(failed.len() < 2 && failed.iter().all(|trial| trial["blame"] == "lab"), "{failed:?}");
+    nothing_stays(folder.path());
+}
+
+/// Three clients that share a workload, with their servers at each distance.
+const SHARED: &str = r#"
+name = "shared"
+title = "Shared"
+question = "Do three pods do what one does?"
+lab = "kubernetes"
+
+[workload]
+protocol = "h3"
+congestion = "reno"
+network = "overlay"
+servers = "2 far"
+workers = 6
+requests = 300
+
+[factors]
+address = ["service", "headless"]
+recording = ["samples", "histograms"]
+
+[compare]
+factor = "address"
+baseline = "service"
+
+[blocks]
+min = 1
+max = 1
+"#;
+
+fn clients_in_pods_of_their_own_share_a_workload() {
+    for placement in ["other-zone", "other-node", "same-node"] {
+        let folder = tempdir().unwrap();
+        let near = SHARED.replace("2 far", "2 near");
+        fs::write(folder.path().join("study.toml"), if placement == "same-node" { &near } else { SHARED }).unwrap();
+        let place = format!("placement={placement}");
+        let args = ["run", "study.toml", "--clients", "3", "--set", &place, "--quiet"];
+        said(on_cluster(folder.path(), &args).output().unwrap()).with_status(0);
+        for (_, trial) in trials(folder.path()) {
+            let clients = trial["clients"].as_array().unwrap();
+            let each: Vec<_> = clients.iter().map(|client| client["requests"].as_u64().unwrap()).collect();
+            assert_eq!(each, [100; 3], "{trial}");
+            assert_eq!(trial["values"]["requests"], 300.0, "{trial}");
+            assert!(trial["values"]["clients_start_spread"].is_number(), "{trial}");
+            // The placement holds between every client and every server.
+            let of = |side: &str, key: &str, number: usize| match number {
+                0 => trial[side][key].clone(),
+                _ => trial[side][format!("{key}_{number}")].clone(),
+            };
+            for (client, server) in (0..3).flat_map(|client| [(client, 0), (client, 1)]) {
+                let same = |key: &str| {
+                    let (client, server) = (of("client", key, client), of("server", key, server));
+                    assert!(client.is_string() && server.is_string(), "{trial}");
+                    client == server
+                };
+                let holds = match placement {
+                    "other-zone" => !same("zone"),
+                    "other-node" => !same("node"),
+                    _ => same("node"),
+                };
+                assert!(holds, "{placement}: {trial}");
+            }
+        }
+        nothing_stays(folder.path());
+    }
+}
+
+fn client_and_servers_are_on_the_nodes_that_their_labels_choose() {
+    let folder = folder();
+    let study = fs::read_to_string(folder.path().join("study.toml")).unwrap();
+    let levels = "far = { placement = \"other-node\", server_nodes = \"kubernetes.io/hostname=node1\" }\n\
+                  beside = { placement = \"other-node\", server_nodes = \"kubernetes.io/hostname=node2,kubernetes.io/os=linux\" }";
+    let (before, rest) = study.split_once("near = {}").unwrap();
+    let rest = &rest[rest.find("[compare]").unwrap()..];
+    let study = before.replace("[workload]", "[workload]\nclient_nodes = \"kubernetes.io/hostname=node3\"");
+    fs::write(folder.path().join("study.toml"), format!("{study}{levels}\n{rest}")).unwrap();
+    let args = ["run", "study.toml", "--set", "protocol=h1", "--quiet"];
+    said(on_cluster(folder.path(), &args).output().unwrap()).with_status(0);
+    for (cell, trial) in trials(folder.path()) {
+        let server = if cell["levels"]["scenario"] == "far" { "node1" } else { "node2" };
+        assert_eq!((&trial["client"]["node"], &trial["server"]["node"]), (&"node3".into(), &server.into()), "{trial}");
+    }
     nothing_stays(folder.path());
 }
 

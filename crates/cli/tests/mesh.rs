@@ -2,15 +2,17 @@
 //! happens to a sidecar is known. Where network namespaces cannot be made, or Envoy cannot be installed, the tests say so and test
 //! nothing.
 
+#[path = "support/installed.rs"]
+mod installed;
 #[path = "support/lab.rs"]
 mod lab;
 mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Once;
 use std::time::Duration;
 
+use installed::{install, run};
 use lab::{all_trials, folder_with};
 use serde_json::Value;
 use support::{eventually_within, processes, said, wirelab};
@@ -61,10 +63,6 @@ min = 1
 max = 1
 "#;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
 /// A folder with this study, in the lab and with the endpoint that it needs.
 fn prepared(study: &str) -> Option<TempDir> {
     let folder = folder_with(study, &["services"])?;
@@ -72,20 +70,8 @@ fn prepared(study: &str) -> Option<TempDir> {
         eprintln!("NOT tested: Envoy is started by setpriv (util-linux), which is not here");
         return None;
     }
-    // In the user's cache, as the endpoints of the core set are. By one test at a time, for wirelab waits for no other installation.
-    static INSTALLED: Once = Once::new();
-    INSTALLED.call_once(|| {
-        let mut install = wirelab(&root(), &["endpoints", "install", "envoy"]);
-        said(install.env("WIRELAB_ENDPOINTS", "").output().unwrap()).with_status(0);
-    });
+    install("envoy");
     Some(folder)
-}
-
-/// The run of the study in a folder.
-fn run(folder: &Path) -> Command {
-    let mut command = wirelab(folder, &["run", "study.toml", "--quiet"]);
-    command.env("WIRELAB_ENDPOINTS", root().join("endpoints"));
-    command
 }
 
 /// Processes that work below a folder, which Envoy does not have on its command line.

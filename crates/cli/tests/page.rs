@@ -16,7 +16,9 @@ use pages::{REQUESTS, write_document, write_page};
 use serde_json::Value;
 use servers::{Builtin, Conduct, Hostile, Place, Serve, interrupt, serve};
 use support::{Said, eventually, processes, said, wirelab};
+use wirelab_model::page::PageName;
 use wirelab_model::protocol::Protocol;
+use wirelab_plan::corpus::{FileKind, files};
 
 /// The browsers that can be tested; says of each other one why not.
 fn browsers() -> Vec<&'static str> {
@@ -292,6 +294,51 @@ fn a_film_shows_when_a_page_looks_complete_and_is_none_of_the_loads() {
     }
 }
 
+/// Every file in a folder, with its text.
+fn texts(folder: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.map(|path| fs::read_to_string(path).unwrap()).collect()
+}
+
+#[test]
+fn what_browsers_write_of_their_connections_is_complete_once_they_have_ended() {
+    let browsers = browsers();
+    for browser in &browsers {
+        let (place, root) = site();
+        let (tcp, _udp) = Builtin::side_by_side_with(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
+        let own = if *browser == "chromium" { "--netlog" } else { "--qlog" };
+        let args = ["--browsers", browser, "--protocols", "h2,h3", "--loads", "1", "--keys", "keys.log", own, "log"];
+        let said = page(&place, tcp.port, "index.html", &args).with_status(0);
+        assert!(said.out.contains("Written while pages loaded: keys"), "{}", said.out);
+        let keys = fs::read_to_string(place.path("keys.log")).unwrap();
+        // One handshake for each version at least, and each has a secret of its own.
+        let secrets = keys.lines().filter(|line| line.starts_with("CLIENT_HANDSHAKE_TRAFFIC_SECRET "));
+        assert!(secrets.collect::<std::collections::BTreeSet<_>>().len() >= 2, "{keys}");
+        let logs = texts(&place.path("log"));
+        if *browser == "chromium" {
+            assert_eq!(logs.len(), 2, "one for each start");
+            for log in logs {
+                let netlog: Value = serde_json::from_str(&log).unwrap();
+                assert!(netlog["events"].as_array().unwrap().len() > 100, "the whole load is in it");
+            }
+        } else {
+            assert!(logs.iter().any(|log| log.contains("qlog_version") && log.contains("packet_sent")), "{logs:?}");
+        }
+        assert_nothing_left(&place);
+    }
+    let refused = |args: &[&str]| {
+        let place = Place::new();
+        support::run(place.folder(), &[&["page", "https://localhost/"], args].concat()).with_status(2)
+    };
+    if browsers.contains(&"firefox") {
+        refused(&["--browsers", "firefox", "--netlog", "log"]).complains(&["--netlog is written by Chromium only"]);
+        refused(&["--browsers", "firefox", "--protocols", "h2", "--qlog", "log"]).complains(&["has no h3"]);
+    }
+    if browsers.contains(&"chromium") {
+        refused(&["--browsers", "chromium", "--qlog", "log"]).complains(&["--qlog is written by Firefox only"]);
+    }
+}
+
 /// Otherwise nobody would know whether the other tests' archives are looked at.
 #[test]
 fn the_validator_of_archives_refuses_what_is_none() {
@@ -396,5 +443,32 @@ fn wrong_input_is_answered_before_anything_starts() {
     if !browsers().is_empty() {
         let one = ["https://192.0.2.1/", "--har", "loads.har"];
         wrong(&[&one[..], &["--loads", "31"]].concat(), &["192.0.2.1", "at most 30", "--i-may-load-these-hosts"]);
+    }
+}
+
+/// A font that a browser cannot read is left out without a word. So the page asks the browser, and tells by what it asks for then.
+#[test]
+fn every_browser_reads_the_fonts_that_pages_have() {
+    const ASK: &str = "const fonts = [...document.fonts];
+        Promise.allSettled(fonts.map(font => font.load())).then(() => fetch('said-' + fonts.map(font => font.status).join('-')));";
+    let fonts = files(PageName::Today).into_iter().filter(|file| file.kind == FileKind::Font);
+    let names: Vec<_> = fonts.map(|file| file.name).collect();
+    let rule = |name: &String| format!("@font-face {{ font-family: 'f-{name}'; src: url({name}) format('woff2') }}");
+    let rules: String = names.iter().map(rule).collect();
+    for browser in browsers() {
+        let place = Place::new();
+        let root = place.path("root");
+        fs::create_dir(&root).unwrap();
+        wirelab_run::pages::write(&root, PageName::Today).unwrap();
+        let document = format!(
+            "<!doctype html><html lang=\"en\"><title>fonts</title><link rel=\"icon\" href=\"data:,\"><style>{rules}</style><script>{ASK}</script>"
+        );
+        fs::write(root.join("today/fonts.html"), document).unwrap();
+        let server = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
+        let args = ["--browsers", browser, "--protocols", "h2", "--loads", "1", "--json"];
+        let load = only_load(&page(&place, server.port, "today/fonts.html", &args));
+        let urls: Vec<_> = load["resources"].as_array().unwrap().iter().map(|one| one["url"].to_string()).collect();
+        let said = urls.iter().find(|url| url.contains("said-")).unwrap_or_else(|| panic!("{browser}: {load}"));
+        assert!(said.contains("said-loaded-loaded-loaded-loaded"), "{browser}: {said}");
     }
 }

@@ -5,6 +5,8 @@
 mod har;
 #[path = "support/lab.rs"]
 mod lab;
+#[path = "support/pages.rs"]
+mod pages;
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use lab::{all_trials, folder_with, trials};
+use pages::{REQUESTS, write_page};
 use serde_json::Value;
 use support::{eventually, only_run, processes, run, said, wirelab};
 use tempfile::tempdir;
@@ -109,6 +112,88 @@ fn every_browser_loads_a_page_over_every_version_and_the_report_shows_how() {
     assert!(!report.contains("NaN"));
 }
 
+#[test]
+fn filmed_trials_give_the_speed_index_and_nothing_else_and_the_report_shows_the_films() {
+    let browsers = browsers();
+    if browsers.is_empty() {
+        return;
+    }
+    let folder = tempdir().unwrap();
+    let text = study("loopback", &browsers, "page = 'small-10'\nrequests = 2", "protocol = ['h1', 'h2']");
+    fs::write(folder.path().join("study.toml"), text).unwrap();
+    run(folder.path(), &["run", "study.toml", "--quiet", "--observe", "film"]).with_status(0);
+    let trials = trials(folder.path());
+    assert_eq!(trials.len(), browsers.len() * 3);
+    for (_, trial) in &trials {
+        let mut values = trial["values"].as_object().unwrap().iter();
+        let index = values.clone().find(|(name, _)| *name == "page_speed_index").and_then(|(_, value)| value.as_f64());
+        assert!(index.is_some_and(|ns| ns > 1e6), "{trial}");
+        assert!(values.all(|(name, value)| name == "page_speed_index" || !value.is_number()), "{trial}");
+        let warnings = trial["warnings"].as_array().unwrap();
+        assert!(warnings.len() == 1 && warnings[0]["warning"] == "filmed", "{trial}");
+        assert!(trial["results"].is_null(), "{trial}");
+        let films = only_run(folder.path()).join(format!("films/trial-{:06}", trial["number"].as_u64().unwrap()));
+        let read: Value = serde_json::from_str(&fs::read_to_string(films.join("film.json")).unwrap()).unwrap();
+        assert_eq!(read["speed_index"].as_array().unwrap().len(), 2, "one of each load");
+        for picture in read["typical"]["pictures"].as_array().unwrap() {
+            let jpeg = fs::read(films.join(picture["file"].as_str().unwrap())).unwrap();
+            assert_eq!(jpeg[..2], [0xff, 0xd8], "{picture}");
+        }
+        assert_eq!(read["typical"]["pictures"].as_array().unwrap().last().unwrap()["progress"], 1.0);
+    }
+    let report = fs::read_to_string(only_run(folder.path()).join("report.html")).unwrap();
+    assert_eq!(report.matches("id=\"filmstrip-").count(), browsers.len());
+    assert!(report.contains("Filmstrips of a load by HTTP/1.1, HTTP/2") && !report.contains("Waterfall"));
+    let refused = run(folder.path(), &["run", "quick", "--quiet", "--observe", "film"]).with_status(2);
+    refused.complains(&["the observer `film` films pages", "set `page`"]);
+}
+
+#[test]
+fn what_browsers_write_of_their_connections_is_kept_of_each_trial_and_what_they_do_not_write_is_unsupported() {
+    for browser in browsers() {
+        let folder = tempdir().unwrap();
+        let text = study("loopback", &[browser], "page = 'small-10'", "protocol = ['h2', 'h3']");
+        fs::write(folder.path().join("study.toml"), text.replace("baseline = \"h1\"", "baseline = \"h2\"")).unwrap();
+        let (own, other) = if browser == "chromium" { ("netlog", "qlog") } else { ("qlog", "netlog") };
+        run(folder.path(), &["run", "study.toml", "--quiet", "--keep", "keys", "--keep", own]).with_status(0);
+        let path = only_run(folder.path());
+        for (cell, trial) in trials(folder.path()) {
+            let stem = format!("trial-{:06}", trial["number"].as_u64().unwrap());
+            let keys = fs::read_to_string(path.join("keys").join(format!("{stem}.log"))).unwrap();
+            assert!(keys.contains("CLIENT_HANDSHAKE_TRAFFIC_SECRET "), "{keys}");
+            let own =
+                if own == "netlog" { path.join(own).join(stem) } else { path.join(own).join(stem).join("client") };
+            if browser == "chromium" {
+                let netlog = fs::read_to_string(
+                    own.join(format!("chromium-{}-0.json", cell["job"]["protocol"].as_str().unwrap())),
+                );
+                let netlog: Value = serde_json::from_str(&netlog.unwrap()).unwrap();
+                assert!(netlog["events"].as_array().unwrap().len() > 100);
+            } else if cell["job"]["protocol"] == "h3" {
+                let files: Vec<_> = fs::read_dir(&own).unwrap().map(|file| file.unwrap().path()).collect();
+                assert!(
+                    files.iter().any(|file| fs::read_to_string(file).unwrap().contains("qlog_version")),
+                    "{files:?}"
+                );
+            }
+        }
+        let manifest: Value = serde_json::from_str(&fs::read_to_string(path.join("manifest.json")).unwrap()).unwrap();
+        let said = manifest["warnings"].as_array().unwrap().iter().filter(|warning| warning["warning"] == "keeping");
+        assert_eq!(said.count(), 2, "both take time while pages load: {}", manifest["warnings"]);
+
+        fs::remove_dir_all(folder.path().join("wirelab-runs")).unwrap();
+        run(folder.path(), &["run", "study.toml", "--quiet", "--keep", other]);
+        for (cell, trial) in all_trials(folder.path()) {
+            if other == "netlog" || cell["job"]["protocol"] == "h3" {
+                assert_eq!(trial["outcome"], "unsupported", "{trial}");
+                assert!(trial["reason"].as_str().unwrap().contains(&format!("writes no {other}")), "{trial}");
+            } else {
+                assert_eq!(trial["outcome"], "ok", "there is no QUIC to be logged: {trial}");
+            }
+        }
+    }
+}
+
 /// Which content a file has, browsers believe the server; that a page works with one server shows nothing of another.
 #[test]
 fn pages_come_from_other_servers_as_from_the_built_in_one() {
@@ -138,10 +223,114 @@ fn pages_come_from_other_servers_as_from_the_built_in_one() {
             let right = wirelab_model::page::content_type(url).unwrap();
             assert_eq!(kind.split(';').next().unwrap(), right, "{server}: {url}");
         }
-        assert_eq!(trial["values"]["page_requests"], 51.0, "{trial}");
+        assert_eq!(trial["values"]["page_requests"], 55.0, "{trial}");
         seen.insert(server);
     }
     assert_eq!(seen, servers.into_iter().map(str::to_owned).collect());
+}
+
+/// A folder with a page of PNGs, which no page that wirelab makes has.
+#[test]
+fn a_folder_is_a_page_in_both_labs_and_what_is_no_page_is_refused_or_blamed() {
+    let browsers = browsers();
+    let browser = browsers.first().copied().unwrap_or("chromium");
+    let factors = "protocol = ['h1', 'h2', 'h3']";
+    let text = study("loopback", &[browser], "page = './site'", factors);
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("study.toml"), &text).unwrap();
+    let refused = || run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(2);
+    refused().complains(&["`./site`", "no such folder"]);
+    fs::create_dir(folder.path().join("site")).unwrap();
+    refused().complains(&["`./site`", "no `index.html` in it"]);
+    if browsers.is_empty() {
+        return;
+    }
+    for (lab, more) in [("loopback", ""), ("netns", "\nplacement = 'home'")] {
+        let text = study(lab, &browsers, &format!("page = './site'{more}"), factors);
+        let Some(folder) = (if lab == "netns" { folder_with(&text, &[]) } else { tempdir().ok() }) else { return };
+        fs::write(folder.path().join("study.toml"), text).unwrap();
+        write_page(&folder.path().join("site"));
+        run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
+        for (_, trial) in trials(folder.path()) {
+            assert_eq!(trial["values"]["page_requests"], f64::from(REQUESTS), "{trial}");
+            for resource in loads(folder.path(), &trial)[0]["resources"].as_array().unwrap() {
+                assert_eq!(resource["status"], 200, "{resource}");
+            }
+            assert!(trial["values"]["page_received"].as_f64().unwrap() > 150_000.0, "{trial}");
+        }
+    }
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("study.toml"), text).unwrap();
+    fs::create_dir(folder.path().join("site")).unwrap();
+    // A name that is for documents (RFC 6761): nobody has it.
+    let image = "<!doctype html><p>text</p><img src='https://other.invalid/picture.png'>";
+    fs::write(folder.path().join("site/index.html"), image).unwrap();
+    run(folder.path(), &["run", "study.toml", "--quiet"]);
+    for (_, trial) in all_trials(folder.path()) {
+        let reason = trial["reason"].as_str().unwrap_or_else(|| panic!("{trial}"));
+        assert!(
+            trial["blame"] == "server" && reason.contains("asks another host for https://other.invalid/"),
+            "{trial}"
+        );
+    }
+}
+
+#[test]
+fn what_is_hinted_at_is_asked_for_while_the_server_thinks() {
+    const THINK_NS: f64 = 2e9;
+    let browsers = browsers();
+    if browsers.is_empty() {
+        return;
+    }
+    let folder = tempdir().unwrap();
+    let factors = "protocol = ['h1', 'h2', 'h3']\nearly_hints = [false, true]";
+    let text = study("loopback", &browsers, "page = 'today'\ndelay = '2 s'", factors);
+    fs::write(folder.path().join("study.toml"), text).unwrap();
+    run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
+    for (cell, trial) in all_trials(folder.path()) {
+        let job = &cell["job"];
+        let is_hinted = job["early_hints"] == true;
+        if is_hinted && job["client"] == "chromium" && job["protocol"] == "h1" {
+            assert_eq!(trial["outcome"], "unsupported", "{trial}");
+            let reason = trial["reason"].as_str().unwrap();
+            assert!(reason.contains("Chromium takes no early hints over HTTP/1.1"), "{reason}");
+            continue;
+        }
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+        assert_eq!(trial["values"]["page_requests"], 55.0, "{trial}");
+        if let Some(first) = trial["values"]["page_first_byte"].as_f64() {
+            assert!(first >= THINK_NS, "the first byte is that of the final response: {trial}");
+        }
+        let load = &loads(folder.path(), &trial)[0];
+        let resources = load["resources"].as_array().unwrap();
+        let first = |ending: &str| resources.iter().find(|one| one["url"].as_str().unwrap().ends_with(ending)).unwrap();
+        // Of what it was hinted at Chromium says when the response began; Firefox over HTTP/1.1 does not know it of the document.
+        let begins = |one: &Value, or: &str| one["response_ns"].as_u64().or(one[or].as_u64()).unwrap();
+        let document = begins(&resources[0], "end_ns");
+        assert!(document as f64 >= THINK_NS / 2.0, "{load}");
+        for ending in ["/000.css", "/000.js", "/000.woff2"] {
+            let hinted = begins(first(ending), "request_ns");
+            assert_eq!(hinted < document, is_hinted, "{ending}: {hinted}, {document}: {cell}");
+        }
+        assert!(begins(first("/000.jpg"), "request_ns") > document, "it was not hinted at: {cell}");
+    }
+}
+
+#[test]
+fn priorities_are_obeyed_over_http3_and_otherwise_the_cell_is_unsupported() {
+    let Some(browser) = browsers().into_iter().next() else { return };
+    let folder = tempdir().unwrap();
+    let factors = "protocol = ['h1', 'h2', 'h3']\npriorities = ['ignored', 'obeyed']";
+    fs::write(folder.path().join("study.toml"), study("loopback", &[browser], "page = 'today'", factors)).unwrap();
+    run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
+    for (cell, trial) in all_trials(folder.path()) {
+        if cell["job"]["priorities"] == "ignored" || cell["job"]["protocol"] == "h3" {
+            assert_eq!(trial["outcome"], "ok", "{trial}");
+            continue;
+        }
+        assert_eq!(trial["outcome"], "unsupported", "{trial}");
+        assert!(trial["reason"].as_str().unwrap().contains("`priorities` is `obeyed`"), "{trial}");
+    }
 }
 
 #[test]
@@ -175,6 +364,11 @@ fn a_browser_that_is_asked_for_what_no_browser_does_is_refused_with_the_remedy()
     let text = study("loopback", &["chromium"], "page = 'smal-10'", "protocol = ['h1', 'h2']");
     fs::write(folder.path().join("study.toml"), text).unwrap();
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(2).complains(&["small-10", "study.toml:8"]);
+    let text = study("loopback", &["chromium"], "early_hints = true", "protocol = ['h1', 'h2']");
+    fs::write(folder.path().join("study.toml"), text).unwrap();
+    run(folder.path(), &["run", "study.toml", "--quiet"])
+        .with_status(2)
+        .complains(&["early_hints", "set `page` as well"]);
 }
 
 #[test]

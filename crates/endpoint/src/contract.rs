@@ -78,6 +78,9 @@ fn try_serve(
         let why = format!("`max_connection_age_ns` is set; connections of `{}` are not asked to end", spec.protocol);
         return Err(Refusal::unsupported(why));
     }
+    if spec.page.is_some() && !spec.protocol.is_http() {
+        return Err(Refusal::unsupported(format!("`page` is set; `{}` has no pages", spec.protocol)));
+    }
     if spec.threads == Some(0) {
         return Err(Refusal::unsupported("0 threads"));
     }

@@ -41,6 +41,7 @@ pub fn describe() -> Description {
         server: Some(role()),
         client: Some(role()),
         sidecar: None,
+        control_plane: None,
     }
 }
 

@@ -143,6 +143,7 @@ impl Program {
             server: role(self.servers.iter().map(|(protocol, _)| *protocol).collect()),
             client: role(self.clients.iter().map(|(protocol, _)| *protocol).collect()),
             sidecar: None,
+            control_plane: None,
         }
     }
 
@@ -178,6 +179,10 @@ impl Program {
 
     fn serve(&self, spec: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
         let bind = |spec: ServerSpec, site, stop| -> Binding {
+            if spec.page.is_some() {
+                let why = "`page` is set, and this server has no pages";
+                return Box::pin(std::future::ready(Err(Refusal::unsupported(why))));
+            }
             match self.servers.iter().find(|(known, _)| *known == spec.protocol) {
                 Some((_, bind)) => bind(spec, site, stop),
                 None => Box::pin(std::future::ready(Err(self.unknown(spec.protocol, "servers")))),

@@ -72,6 +72,7 @@ impl Fixture {
             }),
             document_root: Some(self.path("root")),
             features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay],
+            page: None,
             qlog_dir: None,
             threads: None,
             max_connection_age_ns: None,
@@ -88,6 +89,7 @@ impl Fixture {
             address: HOST,
             addresses: Vec::new(),
             resolves: false,
+            discovers: false,
             port,
             server_name: "localhost".to_owned(),
             tls: protocol.is_secure().then(|| ClientTls {

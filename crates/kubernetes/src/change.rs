@@ -34,24 +34,27 @@ pub(crate) struct Change {
     way: Way,
     /// The servers' pods, with their addresses.
     servers: Vec<(String, IpAddr)>,
-    /// What looks in the client's pod, once it does.
-    look: Option<Call>,
+    /// The pods of clients that have to see it.
+    lookouts: Vec<String>,
+    /// What still looks in them, once it does.
+    looks: Option<Vec<Call>>,
     deadline: Instant,
 }
 
 impl Change {
-    /// Orders that clients find these pods and no others.
+    /// Orders that the clients in these pods find these servers' and no others.
     ///
     /// # Errors
     /// If the cluster refuses.
-    pub(crate) fn order(pods: &mut Pods, way: Way, names: &[String]) -> Result<Self, LabError> {
+    pub(crate) fn order(pods: &mut Pods, way: Way, names: &[String], clients: &[String]) -> Result<Self, LabError> {
         let lost = |name: &String| LabError(format!("the pod {name} is not there"));
         let server = |name: &String| Ok((name.clone(), pods.hosts.get(name).ok_or_else(|| lost(name))?.address));
         let servers = names.iter().map(server).collect::<Result<Vec<_>, _>>()?;
         pods.serve(names)?;
-        let mut change = Self { way, servers, look: None, deadline: Instant::now() + PATIENCE + SAYING };
+        let lookouts = pods.lookouts(clients);
+        let mut change = Self { way, servers, lookouts, looks: None, deadline: Instant::now() + PATIENCE + SAYING };
         if matches!(way, Way::Address(_)) {
-            change.look = Some(change.begin_to_look(pods)?);
+            change.looks = Some(change.begin_to_look(pods)?);
         }
         Ok(change)
     }
@@ -62,8 +65,15 @@ impl Change {
     /// If it never will.
     pub(crate) fn is_seen(&mut self, pods: &Pods, namespace: &str) -> Result<bool, LabError> {
         let is_late = Instant::now() > self.deadline;
-        if let Some(look) = &mut self.look {
-            let seen = look.answer(Instant::now())?.is_some();
+        if let Some(looks) = &mut self.looks {
+            let mut blind = Vec::new();
+            for mut look in looks.drain(..) {
+                if look.answer(Instant::now())?.is_none() {
+                    blind.push(look);
+                }
+            }
+            let seen = blind.is_empty();
+            *looks = blind;
             let late =
                 || LabError("the agent in the client's pod does not say whether it finds the servers".to_owned());
             return if is_late && !seen { Err(late()) } else { Ok(seen) };
@@ -72,7 +82,7 @@ impl Change {
         let (service, wanted) = (name_of_servers().1, self.addresses());
         let ready = service::ready(pods, namespace, service)?;
         if ready == wanted {
-            self.look = Some(self.begin_to_look(pods)?);
+            self.looks = Some(self.begin_to_look(pods)?);
         } else if is_late {
             return Err(LabError(format!(
                 "the service {service} has the endpoints {ready:?}, not {wanted:?}; are its servers ready, and does the controller of \
@@ -97,7 +107,7 @@ impl Change {
         self.servers.iter().map(|(_, address)| *address).collect()
     }
 
-    fn begin_to_look(&self, pods: &Pods) -> Result<Call, LabError> {
+    fn begin_to_look(&self, pods: &Pods) -> Result<Vec<Call>, LabError> {
         let mut command = vec![PROGRAM.to_owned(), SUBCOMMAND.to_owned()];
         match self.way {
             Way::Address(address) => {
@@ -110,7 +120,8 @@ impl Change {
             }
         }
         let command: Vec<_> = command.iter().map(String::as_str).collect();
-        Call::start(&pods.cluster, &pods.api, CLIENT, &command, Vec::new())
+        let look = |pod: &String| Call::start(&pods.cluster, &pods.api, pod, &command, Vec::new());
+        self.lookouts.iter().map(look).collect()
     }
 }
 

@@ -47,7 +47,7 @@ impl Files {
                 (client.qlog_dir, client.exposition)
             }
             // The lab has none.
-            Role::Sidecar(_) => (None, None),
+            Role::Sidecar(_) | Role::ControlPlane => (None, None),
         };
         files.from.extend(qlog_dir.clone());
         files.folders.extend(qlog_dir);

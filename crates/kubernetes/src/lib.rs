@@ -12,6 +12,7 @@ mod exec;
 mod files;
 mod names;
 mod objects;
+mod observe;
 mod owner;
 mod place;
 mod pods;
@@ -36,16 +37,17 @@ use wirelab_model::warning::Warning;
 use crate::agent::Kind;
 use crate::change::{Change, Way};
 use crate::cluster::Cluster;
-use crate::names::{CLIENT, NAMING_PORT};
+use crate::names::NAMING_PORT;
 use crate::objects::Common;
+use crate::observe::{Observing, Started};
 use crate::owner::Owner;
-use crate::place::{Layout, servers};
+use crate::place::{Layout, clients, servers};
 use crate::pods::Pods;
 use crate::process::PodProcess;
 use crate::unsupported::Unsupported;
 use wirelab_lab::endpoints::BUILTIN;
 use wirelab_lab::guard::Guard;
-use wirelab_lab::{Addresses, Lab, LabError, LabInfo, Launch, Preparation, Process, Role};
+use wirelab_lab::{Addresses, Afar, Lab, LabError, LabInfo, Launch, Preparation, Process, Role};
 
 pub use rights::{lacking, rbac};
 
@@ -78,6 +80,8 @@ struct Run {
     pods: Pods,
     /// The address of the service, where there is one.
     service: Option<IpAddr>,
+    /// The endpoints of the trial.
+    started: Vec<Started>,
     /// How the clients of the trial find its servers, and a change of these that they do not see yet.
     way: Way,
     change: Option<Change>,
@@ -185,7 +189,17 @@ impl Lab for Kubernetes {
         let service = service::make(&pods, &common)?;
         let folder = folder.to_owned();
         let metrics = metrics.map(|(sockets, port)| (sockets.to_owned(), port));
-        self.run = Some(Run { pods, service, way: Way::Name, change: None, layout, folder, metrics, namespace });
+        self.run = Some(Run {
+            pods,
+            service,
+            started: Vec::new(),
+            way: Way::Name,
+            change: None,
+            layout,
+            folder,
+            metrics,
+            namespace,
+        });
         Ok(())
     }
 
@@ -197,9 +211,10 @@ impl Lab for Kubernetes {
     fn begin_trial(&mut self, _: &Trial, job: &Job) -> Result<(), LabError> {
         let image = self.image.clone();
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
-        let mut names: Vec<_> = servers(job).map_err(LabError)?.into_iter().map(|(name, _)| name).collect();
-        // First, because the others are placed by where it is.
-        names.insert(0, CLIENT.to_owned());
+        run.started.clear();
+        // The first one first, because the others are placed by where it is.
+        let mut names = clients(job);
+        names.extend(servers(job).map_err(LabError)?.into_iter().map(|(name, _)| name));
         let metrics = run.metrics.as_ref().map(|(sockets, port)| (&**sockets, *port));
         let (namespace, folder, layout) = (&*run.namespace.name, &*run.folder, &run.layout);
         let common = Common { namespace, image: &image, folder, layout, metrics };
@@ -211,11 +226,12 @@ impl Lab for Kubernetes {
     fn publish(&mut self, job: &Job, ports: &[u16]) -> Result<u16, LabError> {
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
         let names = pods_of(job, 0..ports.len() as u32)?;
+        let clients = clients(job);
         match job.address {
             Address::Server => Ok(ports[0]),
             Address::Headless => {
                 run.way = Way::Name;
-                Change::order(&mut run.pods, run.way, &names)?.wait(&run.pods, &run.namespace.name)?;
+                Change::order(&mut run.pods, run.way, &names, &clients)?.wait(&run.pods, &run.namespace.name)?;
                 Ok(ports[0])
             }
             Address::Service | Address::NodePort => {
@@ -233,8 +249,10 @@ impl Lab for Kubernetes {
                 };
                 let address = run.connect(job)?;
                 run.way = Way::Address(SocketAddr::new(address, naming));
-                Change::order(&mut run.pods, run.way, &names)?.wait(&run.pods, &run.namespace.name)?;
-                service::prove(&run.pods, SocketAddr::new(address, port), names.len(), kind)?;
+                Change::order(&mut run.pods, run.way, &names, &clients)?.wait(&run.pods, &run.namespace.name)?;
+                for client in run.pods.lookouts(&clients) {
+                    service::prove(&run.pods, &client, SocketAddr::new(address, port), names.len(), kind)?;
+                }
                 Ok(port)
             }
         }
@@ -243,7 +261,7 @@ impl Lab for Kubernetes {
     fn reach(&mut self, job: &Job, servers: &[(u32, u16)]) -> Result<(), LabError> {
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
         let names = pods_of(job, servers.iter().map(|(number, _)| *number))?;
-        run.change = Some(Change::order(&mut run.pods, run.way, &names)?);
+        run.change = Some(Change::order(&mut run.pods, run.way, &names, &clients(job))?);
         Ok(())
     }
 
@@ -257,6 +275,12 @@ impl Lab for Kubernetes {
         Ok(is_seen)
     }
 
+    fn observe(&mut self, observers: &[&str]) -> Result<Option<Box<dyn Afar>>, LabError> {
+        let run = self.run.as_ref().ok_or_else(not_prepared)?;
+        let observing = Observing::start(&self.cluster, &run.pods.api, &run.started, observers)?;
+        Ok(observing.map(|observing| Box::new(observing) as Box<dyn Afar>))
+    }
+
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
         if launch.endpoint.name != BUILTIN {
             let why = format!(
@@ -267,14 +291,18 @@ impl Lab for Kubernetes {
         }
         let servers = servers(launch.job).map_err(LabError)?;
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
+        let of_client = place::client(launch.job, launch.number);
         let pod = match launch.role {
-            Role::Client => CLIENT,
+            Role::Client => of_client.as_str(),
             Role::Sidecar(_) => return Err(LabError(format!("the lab `{}` has no sidecars", INFO.name))),
+            Role::ControlPlane => return Err(LabError(format!("the lab `{}` has no control planes", INFO.name))),
             Role::Server => {
                 servers.get(launch.number as usize).map(|(name, _)| name.as_str()).ok_or_else(not_prepared)?
             }
         };
         let host = run.pods.hosts.get_mut(pod).ok_or_else(not_prepared)?;
-        Ok(Box::new(PodProcess::start(&self.cluster, &run.pods.api, pod, host, launch)?))
+        let process = PodProcess::start(&self.cluster, &run.pods.api, pod, host, launch)?;
+        run.started.push(Started { pod: pod.to_owned(), role: launch.role, spec: launch.spec.to_owned() });
+        Ok(Box::new(process))
     }
 }

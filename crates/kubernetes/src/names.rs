@@ -25,8 +25,16 @@ pub(crate) const CONTAINER: &str = "wirelab";
 /// Where the image has wirelab.
 pub(crate) const PROGRAM: &str = "/wirelab";
 
-/// The pod of the client.
+/// The pod of the client; of several that share a workload, of the first one.
 pub(crate) const CLIENT: &str = "client";
+
+/// The pod of the client of this number, where each has one of its own.
+pub(crate) fn client(number: u32) -> String {
+    if number == 0 { CLIENT.to_owned() } else { format!("{CLIENT}-{number}") }
+}
+
+/// On the pods of clients, with this value: by which they are spread over nodes.
+pub(crate) const ROLE: (&str, &str) = ("wirelab/role", "client");
 
 /// On the pods of servers that clients are to find, behind the service's address and by the name.
 pub(crate) const SERVING: &str = "wirelab/serving";

@@ -6,13 +6,14 @@ use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use wirelab_model::network::Address;
+use wirelab_model::nodes::Labels;
 
 use crate::names::{
-    CLIENT, CONTAINER, FOLDER, HOST, MANAGED_BY, NAMING_PORT, NODE_LABEL, OWNER, PROGRAM, RUN, SERVICE, SERVING,
+    CLIENT, CONTAINER, FOLDER, HOST, MANAGED_BY, NAMING_PORT, NODE_LABEL, OWNER, PROGRAM, ROLE, RUN, SERVICE, SERVING,
     ZONE_LABEL, name_of_servers,
 };
 use crate::owner::Owner;
-use crate::place::{Distance, Layout};
+use crate::place::{Distance, Layout, Place};
 
 /// What a pod asks for, and may use of memory, in MiB; the client's so much more for each client but the first. With request and limit
 /// equal it is among the last to be evicted. There is no limit on processors: what throttling does would be measured.
@@ -60,21 +61,60 @@ impl Common<'_> {
         let on = json!({ "key": NODE_LABEL, "operator": "In", "values": nodes });
         let terms = json!([{ "matchExpressions": [on] }]);
         let required = json!({ "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms } });
-        let memory = MEMORY_MIB + MEMORY_OF_ANOTHER_MIB * self.layout.clients.saturating_sub(1);
+        let memory = MEMORY_MIB + MEMORY_OF_ANOTHER_MIB * self.layout.clients_in_a_pod.saturating_sub(1);
         self.pod(CLIENT, memory, json!({ "affinity": { "nodeAffinity": required } }))
     }
 
-    /// The pod of a server, at this distance from the client.
-    pub(crate) fn server(&self, name: &str, distance: Distance) -> Pod {
+    /// The pod of another client: as far from each server as the first one is, and otherwise on the node that has the fewest of them. Where
+    /// some server is on the node of the first one, so are all clients.
+    pub(crate) fn further_client(&self, name: &str) -> Pod {
+        let to_the_first =
+            |key: &str| json!([{ "labelSelector": { "matchLabels": { HOST: CLIENT } }, "topologyKey": key }]);
+        let required = |terms: Value| json!({ "requiredDuringSchedulingIgnoredDuringExecution": terms });
+        let is_there = |distance| self.layout.servers.values().any(|one| one.distance == distance);
+        if is_there(Distance::SameNode) {
+            let near = required(to_the_first(NODE_LABEL));
+            return self.pod(name, MEMORY_MIB, json!({ "affinity": { "podAffinity": near } }));
+        }
+        let from = |distance| {
+            let servers = self.layout.servers.iter().filter(move |(_, one)| one.distance == distance);
+            let names: Vec<_> = servers.map(|(name, _)| name).collect();
+            let key = if distance == Distance::OtherZone { ZONE_LABEL } else { NODE_LABEL };
+            let chosen = json!([{ "key": HOST, "operator": "In", "values": names }]);
+            (!names.is_empty()).then(|| json!({ "labelSelector": { "matchExpressions": chosen }, "topologyKey": key }))
+        };
+        let away: Vec<_> =
+            [Distance::OtherNode, Distance::SameZone, Distance::OtherZone].into_iter().filter_map(from).collect();
+        let mut affinity = json!({ "podAntiAffinity": required(away.into()) });
+        if is_there(Distance::SameZone) {
+            affinity["podAffinity"] = required(to_the_first(ZONE_LABEL));
+        }
+        if let Some(labels) = &self.layout.client_nodes {
+            affinity["nodeAffinity"] = on_nodes(labels);
+        }
+        let spread = json!([{
+            "maxSkew": 1,
+            "topologyKey": NODE_LABEL,
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": { "matchLabels": { ROLE.0: ROLE.1 } },
+        }]);
+        self.pod(name, MEMORY_MIB, json!({ "affinity": affinity, "topologySpreadConstraints": spread }))
+    }
+
+    /// The pod of a server, at this place seen from the client.
+    pub(crate) fn server(&self, name: &str, place: &Place) -> Pod {
         let client = json!({ HOST: CLIENT });
         let term = |key: &str| json!([{ "labelSelector": { "matchLabels": client }, "topologyKey": key }]);
         let near = |key: &str| json!({ "requiredDuringSchedulingIgnoredDuringExecution": term(key) });
-        let affinity = match distance {
+        let mut affinity = match place.distance {
             Distance::SameNode => json!({ "podAffinity": near(NODE_LABEL) }),
             Distance::OtherNode => json!({ "podAntiAffinity": near(NODE_LABEL) }),
             Distance::SameZone => json!({ "podAffinity": near(ZONE_LABEL), "podAntiAffinity": near(NODE_LABEL) }),
             Distance::OtherZone => json!({ "podAntiAffinity": near(ZONE_LABEL) }),
         };
+        if let Some(labels) = &place.nodes {
+            affinity["nodeAffinity"] = on_nodes(labels);
+        }
         let (hostname, subdomain) = name_of_servers();
         self.pod(name, MEMORY_MIB, json!({ "affinity": affinity, "hostname": hostname, "subdomain": subdomain }))
     }
@@ -84,6 +124,9 @@ impl Common<'_> {
         let memory = format!("{memory_mib}Mi");
         let mut labels = labels(self.namespace);
         labels.insert(HOST.to_owned(), name.into());
+        if !self.layout.servers.contains_key(name) {
+            labels.insert(ROLE.0.to_owned(), ROLE.1.into());
+        }
         let mut command =
             vec![PROGRAM.to_owned(), super::agent::SUBCOMMAND.to_owned(), "wait".to_owned(), name.to_owned()];
         if let Some((sockets, port)) = self.metrics {
@@ -161,6 +204,13 @@ impl Common<'_> {
     }
 }
 
+/// The affinity to nodes with these labels.
+fn on_nodes(labels: &Labels) -> Value {
+    let label = |(key, value): (&str, &str)| json!({ "key": key, "operator": "In", "values": [value] });
+    let terms = json!([{ "matchExpressions": labels.iter().map(label).collect::<Vec<_>>() }]);
+    json!({ "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms } })
+}
+
 /// The annotations by which Prometheus is told what to scrape, where it goes by them.
 fn scraped(port: u16) -> Value {
     json!({ "prometheus.io/scrape": "true", "prometheus.io/port": port.to_string(), "prometheus.io/path": "/metrics" })
@@ -187,10 +237,15 @@ mod tests {
     use super::*;
     use crate::yaml::yaml;
 
+    fn at(distance: Distance) -> Place {
+        Place { distance, nodes: None }
+    }
+
     fn layout() -> Layout {
         let name = "other-0".to_owned();
         let addresses = [Address::Service, Address::Headless].into();
-        Layout { servers: [(name, Distance::OtherZone)].into(), addresses, clients: 31 }
+        let servers = [(name, at(Distance::OtherZone))].into();
+        Layout { servers, addresses, clients: 4, clients_in_a_pod: 31, client_nodes: None }
     }
 
     fn of<T>(make: impl Fn(&Common<'_>) -> T) -> T {
@@ -200,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_pod_is_scraped_where_that_is_wanted_and_only_there() {
-        let of = |metrics| of(|common| common_with(common, metrics).server("other-0", Distance::OtherZone));
+        let of = |metrics| of(|common| common_with(common, metrics).server("other-0", &at(Distance::OtherZone)));
         let plain = of(None);
         assert_eq!((plain.metadata.annotations, plain.spec.unwrap().containers[0].ports.clone()), (None, None));
         let scraped = of(Some((Path::new("/runs/a/metrics"), 9464)));
@@ -272,7 +327,7 @@ spec:
     - emptyDir: {}
       name: "run"
 "#;
-        assert_eq!(yaml(&of(|common| common.server("other-0", Distance::OtherZone))), expected);
+        assert_eq!(yaml(&of(|common| common.server("other-0", &at(Distance::OtherZone)))), expected);
     }
 
     #[test]
@@ -282,11 +337,55 @@ spec:
         assert!(yaml(&client).contains("memory: \"1472Mi\""), "room for 31 clients: {}", yaml(&client));
         let client = affinity(client);
         assert!(client.contains("key: \"kubernetes.io/hostname\"") && client.contains("[\"a\",\"b\"]"), "{client}");
-        let near = affinity(of(|common| common.server("near-0", Distance::SameNode)));
+        let near = affinity(of(|common| common.server("near-0", &at(Distance::SameNode))));
         assert!(near.starts_with("podAffinity:") && near.contains("hostname") && !near.contains("zone"), "{near}");
-        let zone = affinity(of(|common| common.server("zone-0", Distance::SameZone)));
+        let zone = affinity(of(|common| common.server("zone-0", &at(Distance::SameZone))));
         let (to, from) = zone.split_once("podAntiAffinity:").unwrap();
         assert!(to.contains("topology.kubernetes.io/zone") && from.contains("kubernetes.io/hostname"), "{zone}");
+    }
+
+    #[test]
+    fn further_clients_are_as_far_from_the_servers_as_the_first_one_and_spread_over_nodes() {
+        let spec = |servers: &[(&str, Distance)]| {
+            let servers = servers.iter().map(|(name, distance)| ((*name).to_owned(), at(*distance))).collect();
+            let layout = Layout { servers, ..layout() };
+            of(|common| Common { layout: &layout, ..common.clone() }.further_client("client-1")).spec.unwrap()
+        };
+        let other = spec(&[("other-0", Distance::OtherZone), ("node-0", Distance::OtherNode)]);
+        let affinity = yaml(&other.affinity.unwrap());
+        let (nodes, zones) = (affinity.find("[\"node-0\"]").unwrap(), affinity.find("[\"other-0\"]").unwrap());
+        let hostname = affinity.find("kubernetes.io/hostname").unwrap();
+        assert!(nodes < hostname && hostname < zones && affinity[zones..].contains(ZONE_LABEL), "{affinity}");
+        assert!(affinity.starts_with("podAntiAffinity:") && !affinity.contains("podAffinity"), "{affinity}");
+        let spread = &other.topology_spread_constraints.unwrap()[0];
+        assert_eq!((spread.max_skew, spread.when_unsatisfiable.as_str()), (1, "ScheduleAnyway"));
+
+        let zone = yaml(&spec(&[("zone-0", Distance::SameZone)]).affinity.unwrap());
+        assert!(zone.contains("podAffinity:") && zone.contains("[\"zone-0\"]"), "{zone}");
+        // One that has to be near the client is near all clients only if these are together.
+        let near = spec(&[("near-0", Distance::SameNode), ("other-0", Distance::OtherZone)]);
+        let affinity = yaml(&near.affinity.unwrap());
+        assert!(affinity.starts_with("podAffinity:") && !affinity.contains("Anti"), "{affinity}");
+        assert!(near.topology_spread_constraints.is_none());
+        let labels = of(|common| common.further_client("client-1")).metadata.labels.unwrap();
+        assert_eq!((labels["wirelab/host"].as_str(), labels["wirelab/role"].as_str()), ("client-1", "client"));
+    }
+
+    #[test]
+    fn labels_of_nodes_are_required_of_servers_and_of_all_clients() {
+        let labels: Labels = serde_json::from_value(json!("disk=ssd,kubernetes.io/arch=arm64")).unwrap();
+        let layout = Layout { client_nodes: Some(labels.clone()), ..layout() };
+        let place = Place { nodes: Some(labels), ..at(Distance::OtherZone) };
+        let pods = of(|common| {
+            let common = Common { layout: &layout, ..common.clone() };
+            [common.server("other-1", &place), common.further_client("client-1")]
+        });
+        for pod in pods {
+            let affinity = yaml(&pod.spec.unwrap().affinity.unwrap().node_affinity.unwrap());
+            for words in ["key: \"disk\"", "[\"ssd\"]", "key: \"kubernetes.io/arch\"", "[\"arm64\"]"] {
+                assert!(affinity.contains(words), "{affinity}");
+            }
+        }
     }
 
     #[test]

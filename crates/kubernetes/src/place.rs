@@ -1,10 +1,12 @@
 //! Which pods the jobs of a run need, and on which nodes they can be.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use wirelab_model::link::{Link, preset};
 use wirelab_model::nearest::did_you_mean;
 use wirelab_model::network::{Address, Network};
+use wirelab_model::nodes::Labels;
 use wirelab_model::plan::Job;
 use wirelab_model::timeline::Course;
 
@@ -60,11 +62,18 @@ impl Distance {
     }
 }
 
-/// The pods that play the servers of a job, all that ever come, in their order, each with its distance.
+/// Where a server is: at which distance from the client, and on a node with which labels.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) distance: Distance,
+    pub(crate) nodes: Option<Labels>,
+}
+
+/// The pods that play the servers of a job, all that ever come, in their order, each with its place.
 ///
 /// # Errors
 /// If a cluster cannot be what the job says; the message says what to change.
-pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Distance)>, String> {
+pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, String> {
     only_inside(INFO.name, job).map_err(|error| error.0)?;
     let far = Distance::parse(&job.placement)?;
     if job.network == Network::Direct {
@@ -94,23 +103,57 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Distance)>, String> {
             job.servers, job.placement
         ));
     }
+    if let Some(labels) = job.server_nodes.as_ref().filter(|_| job.servers.far == 0) {
+        return Err(format!(
+            "`server_nodes` is `{labels}`, but all servers are on the client's node (`servers` is `{}`); set `client_nodes`, or `servers` to \
+             `far` and `placement` to `other-node`",
+            job.servers
+        ));
+    }
     let host = |number| match job.servers.is_near(number) {
-        true => (Distance::SameNode, number),
-        false => (far, number - job.servers.near),
+        true => named(Place { distance: Distance::SameNode, nodes: None }, number),
+        false => named(Place { distance: far, nodes: job.server_nodes.clone() }, number - job.servers.near),
     };
-    let named = |(distance, number): (Distance, u32)| (format!("{}-{number}", distance.word()), distance);
-    Ok((0..Course::of(job).servers).map(|number| named(host(number))).collect())
+    Ok((0..Course::of(job).servers).map(host).collect())
+}
+
+/// A pod has its name from its place, so that jobs share it that want the same.
+fn named(place: Place, number: u32) -> (String, Place) {
+    let word = place.distance.word();
+    let name = match &place.nodes {
+        None => format!("{word}-{number}"),
+        Some(labels) => {
+            let mut hasher = DefaultHasher::new();
+            labels.hash(&mut hasher);
+            format!("{word}-{:08x}-{number}", hasher.finish() as u32)
+        }
+    };
+    (name, place)
+}
+
+/// The pods that play the clients of a job, in their order. Those of a timeline are all in one.
+pub(crate) fn clients(job: &Job) -> Vec<String> {
+    (0..job.clients).map(names::client).collect()
+}
+
+/// The pod of one of them.
+pub(crate) fn client(job: &Job, number: u32) -> String {
+    if job.timeline.is_some() { names::CLIENT.to_owned() } else { names::client(number) }
 }
 
 /// What a run needs of a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// The pods of servers, by name.
-    pub(crate) servers: BTreeMap<String, Distance>,
+    pub(crate) servers: BTreeMap<String, Place>,
+    /// The labels that clients' nodes have to have.
+    pub(crate) client_nodes: Option<Labels>,
     /// What clients connect to, in some job.
     pub(crate) addresses: HashSet<Address>,
-    /// How many clients a trial has at most, all in one pod.
-    pub(crate) clients: usize,
+    /// How many pods of clients there are.
+    pub(crate) clients: u32,
+    /// How many clients are in one pod at most.
+    pub(crate) clients_in_a_pod: usize,
 }
 
 impl Layout {
@@ -119,11 +162,19 @@ impl Layout {
     /// # Errors
     /// As [`servers`].
     pub(crate) fn of(jobs: &[&Job]) -> Result<Self, String> {
-        let mut layout = Self::default();
+        let client_nodes = jobs.first().and_then(|job| job.client_nodes.clone());
+        if jobs.iter().any(|job| job.client_nodes != client_nodes) {
+            return Err("`client_nodes` is not the same in all cells, but the client's pod lives as long as the run; set it in `[workload]`, and \
+                        run the study once for each"
+                .to_owned());
+        }
+        let mut layout = Self { client_nodes, ..Self::default() };
         for job in jobs {
             layout.servers.extend(servers(job)?);
             layout.addresses.insert(job.address);
-            layout.clients = layout.clients.max(Course::of(job).clients.len());
+            layout.clients = layout.clients.max(job.clients);
+            let in_a_pod = if job.timeline.is_some() { Course::of(job).clients.len() } else { 1 };
+            layout.clients_in_a_pod = layout.clients_in_a_pod.max(in_a_pod);
         }
         Ok(layout)
     }
@@ -135,33 +186,62 @@ pub(crate) struct Node {
     /// The value of its label for affinity, which often is its name.
     pub(crate) name: String,
     pub(crate) zone: Option<String>,
+    pub(crate) labels: BTreeMap<String, String>,
 }
 
-/// The nodes from which all these distances lead to some other node. The scheduler takes pods one by one, so without this the
-/// client could come to a node that leaves its servers no place.
+impl Node {
+    fn has(&self, labels: Option<&Labels>) -> bool {
+        labels.is_none_or(|labels| labels.iter().all(|(key, value)| self.labels.get(key).is_some_and(|is| is == value)))
+    }
+}
+
+/// The nodes that the client may be on, from which each of these places is on some node. The scheduler takes pods one by one, so without
+/// this the client could come to a node that leaves its servers no place.
 ///
 /// # Errors
-/// If there is none; says which distance is in the way.
-pub(crate) fn candidates(nodes: &[Node], distances: &BTreeSet<Distance>) -> Result<Vec<String>, String> {
-    let reaches = |from: &Node, distance: &Distance| match distance {
-        Distance::SameNode => true,
-        Distance::OtherNode => nodes.iter().any(|to| to.name != from.name),
-        Distance::SameZone => {
-            nodes.iter().any(|to| to.name != from.name && from.zone.is_some() && to.zone == from.zone)
+/// If there is none; says what is in the way.
+pub(crate) fn candidates(
+    nodes: &[Node],
+    client: Option<&Labels>,
+    places: &BTreeSet<Place>,
+) -> Result<Vec<String>, String> {
+    let wanted = places.iter().map(|place| ("server_nodes", place.nodes.as_ref()));
+    for (key, labels) in [("client_nodes", client)].into_iter().chain(wanted) {
+        if let Some(labels) = labels.filter(|_| !nodes.iter().any(|node| node.has(labels))) {
+            let all: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
+            return Err(format!(
+                "no node has the labels `{labels}` (`{key}`); nodes that take pods: {}. Give one of them these labels (`kubectl label node \
+                 NAME {}`), or choose others (`kubectl get nodes --show-labels`)",
+                if all.is_empty() { "none".to_owned() } else { all.join(", ") },
+                labels.to_string().replace(',', " ")
+            ));
         }
-        Distance::OtherZone => from.zone.is_some() && nodes.iter().any(|to| to.zone.is_some() && to.zone != from.zone),
+    }
+    let reaches = |from: &Node, place: &Place| {
+        let is_at = |to: &Node| match place.distance {
+            Distance::SameNode => to.name == from.name,
+            Distance::OtherNode => to.name != from.name,
+            Distance::SameZone => to.name != from.name && from.zone.is_some() && to.zone == from.zone,
+            Distance::OtherZone => from.zone.is_some() && to.zone.is_some() && to.zone != from.zone,
+        };
+        nodes.iter().any(|to| is_at(to) && to.has(place.nodes.as_ref()))
     };
-    let fits = |node: &&Node| distances.iter().all(|distance| reaches(node, distance));
+    let fits = |node: &&Node| node.has(client) && places.iter().all(|place| reaches(node, place));
     let found: Vec<_> = nodes.iter().filter(fits).map(|node| node.name.clone()).collect();
     if !found.is_empty() {
         return Ok(found);
     }
     let zone = |node: &Node| node.zone.clone().unwrap_or_else(|| format!("no label {}", names::ZONE_LABEL));
     let all: Vec<_> = nodes.iter().map(|node| format!("{} ({})", node.name, zone(node))).collect();
-    let wanted: Vec<_> = distances
+    let placement = |distance| PLACEMENTS.iter().find(|(_, of)| *of == distance).map_or("", |(name, _)| name);
+    let mut wanted: Vec<_> = places
         .iter()
-        .filter_map(|distance| PLACEMENTS.iter().find(|(_, of)| of == distance).map(|(name, _)| format!("`{name}`")))
+        .map(|place| match &place.nodes {
+            None => format!("`{}`", placement(place.distance)),
+            Some(labels) => format!("`{}` on nodes with `{labels}`", placement(place.distance)),
+        })
         .collect();
+    wanted.extend(client.map(|labels| format!("`client_nodes = \"{labels}\"`")));
     Err(format!(
         "no node has what {} together need; nodes that take pods: {}. Choose another placement, or a cluster with more nodes or zones",
         wanted.join(", "),
@@ -184,6 +264,14 @@ mod tests {
         Job { placement: placement.to_owned(), link, network, servers, address, ..Job::plain(Protocol::H2) }
     }
 
+    fn labels(text: &str) -> Option<Labels> {
+        serde_json::from_value(text.into()).ok()
+    }
+
+    fn node(name: &str, zone: &str) -> Node {
+        Node { name: name.to_owned(), zone: Some(zone.to_owned()), labels: BTreeMap::new() }
+    }
+
     const NEAR: Servers = Servers { near: 1, far: 0 };
     const SPREAD: Servers = Servers { near: 1, far: 2 };
 
@@ -196,7 +284,7 @@ mod tests {
             job("same-zone", Servers::ONE, Address::Service),
         ];
         let layout = Layout::of(&jobs.iter().collect::<Vec<_>>()).unwrap();
-        let pods: Vec<_> = layout.servers.iter().map(|(name, distance)| (name.as_str(), *distance)).collect();
+        let pods: Vec<_> = layout.servers.iter().map(|(name, place)| (name.as_str(), place.distance)).collect();
         let expected = [
             ("near-0", Distance::SameNode),
             ("other-0", Distance::OtherZone),
@@ -205,7 +293,12 @@ mod tests {
         ];
         assert_eq!(pods, expected);
         assert_eq!(layout.addresses, HashSet::from([Address::Server, Address::Service, Address::Headless]));
-        assert_eq!(layout.clients, 1);
+        assert_eq!((layout.clients, layout.clients_in_a_pod), (1, 1));
+        let shared = Job { clients: 3, ..jobs[0].clone() };
+        assert_eq!(clients(&shared), ["client", "client-1", "client-2"]);
+        assert_eq!(client(&shared, 2), "client-2");
+        let layout = Layout::of(&[&jobs[0], &shared]).unwrap();
+        assert_eq!((layout.clients, layout.clients_in_a_pod), (3, 1));
     }
 
     #[test]
@@ -216,6 +309,7 @@ mod tests {
         let job = Job { timeline: Some(timeline), extent, ..job("other-zone", SPREAD, Address::Service) };
         let names: Vec<_> = servers(&job).unwrap().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["near-0", "other-0", "other-1", "other-2"]);
+        assert_eq!(client(&job, 7), "client", "all clients of a timeline are in one pod");
     }
 
     #[test]
@@ -230,30 +324,75 @@ mod tests {
             (Job { offloads: Some(true), ..plain.clone() }, "leave `offloads` out"),
             (shaped, "leave out the keys of the link"),
             (job("same-node", Servers::ONE, Address::Server), "set `servers` to `near`"),
+            (Job { server_nodes: labels("disk=ssd"), ..job("same-node", NEAR, Address::Server) }, "set `client_nodes`"),
         ] {
             let why = servers(&job).unwrap_err();
             assert!(why.contains(remedy), "{remedy}: {why}");
         }
         let mut wire = job("lan", Servers::ONE, Address::Server);
         wire.link.as_mut().unwrap().round_trip = Span(0);
-        assert_eq!(servers(&wire).unwrap(), [("node-0".to_owned(), Distance::OtherNode)]);
+        assert_eq!(
+            servers(&wire).unwrap(),
+            [("node-0".to_owned(), Place { distance: Distance::OtherNode, nodes: None })]
+        );
         wire.link.as_mut().unwrap().mtu = 9000;
         assert!(servers(&wire).is_err());
     }
 
     #[test]
     fn the_client_comes_to_a_node_from_which_every_server_has_its_place() {
-        let node = |name: &str, zone: &str| Node { name: name.to_owned(), zone: Some(zone.to_owned()) };
         let three = [node("a1", "a"), node("b1", "b"), node("a2", "a")];
-        let of = |nodes: &[Node], distances: &[Distance]| candidates(nodes, &distances.iter().copied().collect());
+        let place = |distance: &Distance| Place { distance: *distance, nodes: None };
+        let of =
+            |nodes: &[Node], distances: &[Distance]| candidates(nodes, None, &distances.iter().map(place).collect());
         assert_eq!(of(&three, &[Distance::SameNode]).unwrap().len(), 3);
         assert_eq!(of(&three, &[Distance::OtherNode, Distance::OtherZone]).unwrap().len(), 3);
         assert!(of(&three[..1], &[Distance::OtherNode]).unwrap_err().contains("`other-node`"));
         assert_eq!(of(&three, &[Distance::SameZone, Distance::OtherZone]).unwrap(), ["a1", "a2"]);
         let why = of(&three[..2], &[Distance::SameZone]).unwrap_err();
         assert!(why.contains("`same-zone`") && why.contains("a1 (a), b1 (b)"), "{why}");
-        let unlabelled = Node { name: "c".to_owned(), zone: None };
+        let unlabelled = Node { zone: None, ..node("c", "") };
         let why = of(&[unlabelled.clone(), three[0].clone()], &[Distance::OtherZone]).unwrap_err();
         assert!(why.contains("c (no label topology.kubernetes.io/zone)"), "{why}");
+    }
+
+    #[test]
+    fn client_and_servers_come_to_nodes_with_their_labels_and_without_these_the_remedy_is_named() {
+        let disk = |name: &str, zone: &str, disk: &str| Node {
+            labels: [("disk".to_owned(), disk.to_owned())].into(),
+            ..node(name, zone)
+        };
+        let nodes = [disk("a1", "a", "ssd"), disk("b1", "b", "ssd"), disk("a2", "a", "hdd"), node("b2", "b")];
+        let of = |client: &str, distance: Distance, server: &str| {
+            candidates(&nodes, labels(client).as_ref(), &[Place { distance, nodes: labels(server) }].into())
+        };
+        assert_eq!(of("disk=ssd", Distance::OtherNode, "disk=hdd").unwrap(), ["a1", "b1"]);
+        assert_eq!(of("disk=ssd", Distance::SameZone, "disk=hdd").unwrap(), ["a1"]);
+        assert_eq!(of("disk=hdd", Distance::OtherZone, "disk=ssd").unwrap(), ["a2"]);
+        let why = of("disk=ssd", Distance::OtherNode, "disk=tape").unwrap_err();
+        assert!(
+            why.contains("`disk=tape` (`server_nodes`)") && why.contains("kubectl label node NAME disk=tape"),
+            "{why}"
+        );
+        assert!(of("disk=tape", Distance::OtherNode, "disk=ssd").unwrap_err().contains("(`client_nodes`)"));
+        let why = of("disk=hdd", Distance::SameZone, "disk=hdd").unwrap_err();
+        assert!(why.contains("`same-zone` on nodes with `disk=hdd`, `client_nodes = \"disk=hdd\"`"), "{why}");
+    }
+
+    #[test]
+    fn servers_on_other_nodes_are_other_pods_and_the_client_has_one() {
+        let plain = job("other-zone", Servers::ONE, Address::Server);
+        let on = |disk: &str| Job { server_nodes: labels(disk), ..plain.clone() };
+        let name = |job: &Job| servers(job).unwrap()[0].0.clone();
+        let names = [name(&plain), name(&on("disk=ssd")), name(&on("disk=hdd"))];
+        assert_eq!(names[0], "other-0");
+        assert!(
+            names[1].starts_with("other-") && names[1] != names[2] && names[1] == name(&on("disk=ssd")),
+            "{names:?}"
+        );
+        let elsewhere = Job { client_nodes: labels("disk=ssd"), ..plain.clone() };
+        let layout = Layout::of(&[&elsewhere, &elsewhere]).unwrap();
+        assert_eq!(layout.client_nodes, labels("disk=ssd"));
+        assert!(Layout::of(&[&plain, &elsewhere]).unwrap_err().contains("set it in `[workload]`"));
     }
 }

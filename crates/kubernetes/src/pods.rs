@@ -11,12 +11,13 @@ use indexmap::IndexMap;
 use k8s_openapi::api::core::v1::{Node as ApiNode, NodeStatus, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use serde_json::Value;
 use wirelab_model::event::Configured;
 
 use crate::agent::{Facts, SUBCOMMAND};
 use crate::call::output;
 use crate::cluster::{Cluster, is_missing};
-use crate::names::{CLIENT, NODE_LABEL, PROGRAM, RUN, ZONE_LABEL};
+use crate::names::{self, CLIENT, NODE_LABEL, PROGRAM, RUN, ZONE_LABEL};
 use crate::objects::{Common, serving};
 use crate::place::{Node, candidates};
 use crate::state::{self, Loss};
@@ -67,8 +68,8 @@ impl Pods {
     /// If the cluster has no place for them, or they do not become ready; absent: `stop` was raised.
     pub(crate) fn make(cluster: &Arc<Cluster>, common: &Common<'_>, stop: &AtomicBool) -> Result<Self, LabError> {
         let nodes = nodes(cluster)?;
-        let distances: BTreeSet<_> = common.layout.servers.values().copied().collect();
-        let nodes = candidates(&nodes, &distances).map_err(LabError)?;
+        let places: BTreeSet<_> = common.layout.servers.values().cloned().collect();
+        let nodes = candidates(&nodes, common.layout.client_nodes.as_ref(), &places).map_err(LabError)?;
         let api = Api::namespaced(cluster.client.clone(), common.namespace);
         let mut pods = Self { cluster: Arc::clone(cluster), api, hosts: IndexMap::new(), nodes };
         pods.start(&all(common), common, stop)?;
@@ -172,11 +173,29 @@ impl Pods {
         }
     }
 
+    /// Of several clients on the same node one, seen from which things are as from the others.
+    pub(crate) fn lookouts(&self, clients: &[String]) -> Vec<String> {
+        let mut nodes = HashSet::new();
+        let node = |name: &String| self.hosts.get(name).and_then(|host| host.facts.get("node")).map(Value::to_string);
+        clients.iter().filter(|name| nodes.insert(node(name))).cloned().collect()
+    }
+
+    /// First those by which the others are placed: further clients keep away from servers, which the scheduler has to know of by then.
     fn start(&mut self, names: &[String], common: &Common<'_>, stop: &AtomicBool) -> Result<(), LabError> {
+        let is_placing = |name: &&String| *name == CLIENT || common.layout.servers.contains_key(*name);
+        let (placing, placed): (Vec<_>, Vec<_>) = names.iter().partition(is_placing);
+        [placing, placed]
+            .into_iter()
+            .filter(|names| !names.is_empty())
+            .try_for_each(|names| self.start_all(&names, common, stop))
+    }
+
+    fn start_all(&mut self, names: &[&String], common: &Common<'_>, stop: &AtomicBool) -> Result<(), LabError> {
         for name in names {
-            let pod = match common.layout.servers.get(name) {
-                Some(distance) => common.server(name, *distance),
-                None => common.client(&self.nodes),
+            let pod = match common.layout.servers.get(*name) {
+                Some(place) => common.server(name, place),
+                None if *name == CLIENT => common.client(&self.nodes),
+                None => common.further_client(name),
             };
             let attempt = format!("making the pod {name}");
             self.cluster.ask(&attempt, self.api.create(&PostParams::default(), &pod))?;
@@ -184,7 +203,7 @@ impl Pods {
         let deadline = Instant::now() + STARTING;
         loop {
             let pods = self.list(common.namespace)?;
-            let ours = |name: &String| pods.iter().find(|pod| pod.metadata.name.as_ref() == Some(name));
+            let ours = |name: &&String| pods.iter().find(|pod| pod.metadata.name.as_ref() == Some(*name));
             let mut ready = Vec::new();
             for name in names {
                 let Some(pod) = ours(name) else {
@@ -198,7 +217,7 @@ impl Pods {
                         image_remedy(&why, common.image)
                     )));
                 }
-                ready.extend(state::address(pod).map(|address| (name.clone(), address, pod.clone())));
+                ready.extend(state::address(pod).map(|address| ((*name).clone(), address, pod.clone())));
             }
             if ready.len() == names.len() {
                 return ready.into_iter().try_for_each(|(name, address, pod)| self.welcome(&name, &address, &pod));
@@ -207,7 +226,7 @@ impl Pods {
                 return Err(LabError("interrupted while pods were started".to_owned()));
             }
             if Instant::now() > deadline {
-                let late = names.iter().filter(|name| !ready.iter().any(|(is, ..)| is == *name));
+                let late = names.iter().filter(|name| !ready.iter().any(|(is, ..)| is == **name));
                 let late: Vec<_> = late
                     .map(|name| format!("{name} ({})", ours(name).map(state::waits_for).unwrap_or_default()))
                     .collect();
@@ -267,9 +286,10 @@ impl Pods {
     }
 }
 
-/// The pods of a run by name, the client's first, because the others are placed by where it is.
+/// The pods of a run by name, the client's first, because the others are placed by where it is, and those of further clients last.
 fn all(common: &Common<'_>) -> Vec<String> {
-    [CLIENT.to_owned()].into_iter().chain(common.layout.servers.keys().cloned()).collect()
+    let further = (1..common.layout.clients).map(names::client);
+    [CLIENT.to_owned()].into_iter().chain(common.layout.servers.keys().cloned()).chain(further).collect()
 }
 
 /// What became of a pod, asked until the cluster knows, or long enough.
@@ -318,5 +338,6 @@ fn node(node: &ApiNode) -> Option<Node> {
     let repels = spec.taints.iter().flatten().any(|taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute"));
     let label = |key: &str| node.metadata.labels.as_ref()?.get(key).cloned();
     let takes_pods = is_ready && !repels && spec.unschedulable != Some(true);
-    Some(Node { name: label(NODE_LABEL)?, zone: label(ZONE_LABEL) }).filter(|_| takes_pods)
+    let labels = node.metadata.labels.clone().unwrap_or_default();
+    Some(Node { name: label(NODE_LABEL)?, zone: label(ZONE_LABEL), labels }).filter(|_| takes_pods)
 }

@@ -15,7 +15,7 @@ use crate::call::output;
 use crate::cluster::Cluster;
 use crate::exec::{Ended, Exec, Piece};
 use crate::files::{self, Files};
-use crate::names::PROGRAM;
+use crate::names::{CLIENT, PROGRAM};
 use crate::pods::{Host, post_mortem};
 use wirelab_lab::Lines;
 use wirelab_lab::Log;
@@ -81,9 +81,12 @@ impl PodProcess {
         let mut exec = Exec::start(cluster, api, pod, &command).map_err(with_state)?;
         let stderr = exec.stderr().expect("standard error is taken once");
         let mut facts = Configured::new();
-        // All clients are in one pod.
-        let is_told = launch.role == Role::Client && launch.number > 0;
-        for (fact, value) in host.facts.iter().filter(|_| !is_told) {
+        // Of further clients, of which there may be hundreds, it is enough to know where they are; those of a timeline are with the first.
+        let is_told = |fact: &str| match launch.role {
+            Role::Client if launch.number > 0 => pod != CLIENT && matches!(fact, "node" | "zone"),
+            _ => true,
+        };
+        for (fact, value) in host.facts.iter().filter(|(fact, _)| is_told(fact)) {
             // The first server has the names that it has where there is only one.
             let name = if launch.number == 0 { fact.clone() } else { format!("{fact}_{}", launch.number) };
             facts.insert(name, value.clone());

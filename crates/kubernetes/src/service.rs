@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::agent::{Kind, SUBCOMMAND};
 use crate::call::output;
-use crate::names::{CLIENT, NAMING_PORT, PROGRAM, SERVICE};
+use crate::names::{NAMING_PORT, PROGRAM, SERVICE};
 use crate::objects::{Common, ports};
 use crate::pods::Pods;
 use wirelab_lab::LabError;
@@ -75,17 +75,23 @@ fn node_ports(all: &[ServicePort], port: u16, kind: Kind) -> Option<NodePorts> {
     Some(NodePorts { servers: of(port, kind.transport())?, naming: of(NAMING_PORT, "TCP")? })
 }
 
-/// Waits until so many servers answer at this address, seen from the client's pod.
+/// Waits until so many servers answer at this address, seen from the pod of a client.
 ///
 /// # Errors
 /// If they do not in time.
-pub(crate) fn prove(pods: &Pods, address: SocketAddr, servers: usize, kind: Kind) -> Result<(), LabError> {
+pub(crate) fn prove(
+    pods: &Pods,
+    client: &str,
+    address: SocketAddr,
+    servers: usize,
+    kind: Kind,
+) -> Result<(), LabError> {
     let deadline = Instant::now() + LEADING;
     let (target, times) = (address.to_string(), (PROBES * servers as u32).to_string());
     let command = [PROGRAM, SUBCOMMAND, "probe", kind.word(), &target, &times];
     loop {
         // Its node learns of the change in its own time, which nothing but a packet can find out.
-        match output(&pods.cluster, &pods.api, CLIENT, &command, Vec::new(), deadline) {
+        match output(&pods.cluster, &pods.api, client, &command, Vec::new(), deadline) {
             Ok(_) => return Ok(()),
             Err(LabError(why)) if Instant::now() > deadline => {
                 return Err(LabError(format!("{address} does not lead the client to its servers: {why}")));

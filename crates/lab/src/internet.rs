@@ -93,6 +93,20 @@ impl Lab for Internet {
     }
 }
 
+/// Refuses labels of nodes in a lab that has no nodes with labels.
+///
+/// # Errors
+/// If the job has some.
+pub fn no_labels(lab: &str, job: &Job) -> Result<(), LabError> {
+    let set = [("client_nodes", &job.client_nodes), ("server_nodes", &job.server_nodes)];
+    match set.into_iter().find_map(|(key, labels)| Some((key, labels.as_ref()?))) {
+        None => Ok(()),
+        Some((key, labels)) => Err(LabError(format!(
+            "`{key}` is `{labels}`, but the lab `{lab}` has no nodes with labels; leave it out, or use the lab `kubernetes`"
+        ))),
+    }
+}
+
 /// Refuses a page of others in a lab from which they cannot be reached, or in which they would not be what is measured.
 ///
 /// # Errors

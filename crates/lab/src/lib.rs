@@ -130,6 +130,15 @@ pub trait Lab: Send {
         Err(LabError(format!("the lab `{}` has no sidecars; use the lab `netns`, or leave `mesh` out", self.name())))
     }
 
+    /// The address that the control plane binds and clients ask, in a trial with one.
+    ///
+    /// # Errors
+    /// If the lab has no place for it, so that such a trial is unsupported.
+    fn control_plane(&self, _job: &Job) -> Result<IpAddr, LabError> {
+        let remedy = "use the lab `netns`, or leave `control_plane` out";
+        Err(LabError(format!("the lab `{}` has no control planes; {remedy}", self.name())))
+    }
+
     /// The measured window of a trial of this cell has ended. What there is to say of the network in it.
     ///
     /// # Errors
@@ -151,6 +160,15 @@ pub trait Lab: Send {
     /// interfaces with other programs have none.
     fn vantages(&self, _job: &Job) -> Vec<Vantage> {
         Vec::new()
+    }
+
+    /// The endpoints of the trial run, and wait. Somebody who observes their processes from where they are, by the names of the observers
+    /// that are wanted; absent where observers see them here, or nobody can.
+    ///
+    /// # Errors
+    /// If the lab is lost.
+    fn observe(&mut self, _observers: &[&str]) -> Result<Option<Box<dyn Afar>>, LabError> {
+        Ok(None)
     }
 
     /// Starts an endpoint. To be called from a thread that outlives the trial (see [`LocalProcess`]).
@@ -195,7 +213,7 @@ pub struct Aftermath {
 /// An endpoint to start in a role.
 #[derive(Debug, Clone, Copy)]
 pub struct Launch<'a> {
-    /// Server, client or sidecar.
+    /// Server, client, sidecar or control plane.
     pub role: Role,
     /// Which of the servers or clients, from 0; a sidecar has the number of its server.
     pub number: u32,
@@ -218,6 +236,8 @@ pub enum Role {
     Client,
     /// It sends on the requests of others.
     Sidecar(Beside),
+    /// It tells the clients who serves.
+    ControlPlane,
 }
 
 /// Beside whom a sidecar is.
@@ -237,6 +257,7 @@ impl Role {
             Self::Server => "server",
             Self::Client => "client",
             Self::Sidecar(_) => "sidecar",
+            Self::ControlPlane => "control-plane",
         }
     }
 
@@ -247,8 +268,21 @@ impl Role {
             Self::Server => Blame::Server,
             Self::Client => Blame::Client,
             Self::Sidecar(_) => Blame::Sidecar,
+            Self::ControlPlane => Blame::ControlPlane,
         }
     }
+}
+
+/// Observers at work where the processes are, which are not to be seen here.
+pub trait Afar: Send {
+    /// The measured window is about to begin: all endpoints wait.
+    fn begin(&mut self);
+
+    /// It has just ended: all endpoints wait.
+    fn end(&mut self);
+
+    /// What they measured, or the reasons why not, with the length of the window, and the requests that succeeded in it with their bytes.
+    fn values(&mut self, window_ns: u64, requests: u64, bytes: u64) -> Values;
 }
 
 /// A running endpoint. Dropping it kills it, with all its descendants, and reaps it.

@@ -9,7 +9,7 @@ use wirelab_model::plan::Job;
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
-use crate::internet::only_inside;
+use crate::internet::{no_labels, only_inside};
 use crate::process::LocalProcess;
 use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process};
 
@@ -77,6 +77,7 @@ pub fn no_timeline(lab: &str, job: &Job) -> Result<(), LabError> {
 /// The addresses of a lab whose only placement is `local`.
 pub(crate) fn only_local(lab: &str, job: &Job) -> Result<Addresses, LabError> {
     only_inside(lab, job)?;
+    no_labels(lab, job)?;
     if job.network != Network::Direct {
         let why = "has no nodes and pods; set `network = \"direct\"`, or use the lab `netns`";
         Err(LabError(format!("the lab `{lab}` {why}")))

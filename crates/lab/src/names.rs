@@ -2,10 +2,11 @@
 //! a mount namespace of their own. Nobody else sees it, and it goes with them.
 
 use std::ffi::CString;
-use std::fmt::Write;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
@@ -22,15 +23,13 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Lets the name of the servers resolve to these addresses; `path` is the file to be written for it.
+    /// Lets the name of the servers resolve to these addresses; `path` is the file for it, which processes that were started with it read
+    /// meanwhile.
     pub(crate) fn write(path: &Path, servers: &[IpAddr]) -> Result<Self, LabError> {
         let wrong = |error: io::Error| LabError(format!("cannot give the servers a name: {}: {error}", path.display()));
         let path = std::path::absolute(path).map_err(wrong)?;
-        let mut text = "127.0.0.1 localhost\n".to_owned();
-        for server in servers {
-            let _ = writeln!(text, "{server} {SERVER_NAME}");
-        }
-        std::fs::write(&path, text).map_err(wrong)?;
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(wrong)?;
+        change(&file, servers).map_err(wrong)?;
         let hosts = CString::new(path.as_os_str().as_bytes()).map_err(|error| wrong(error.into()))?;
         Ok(Self { hosts })
     }
@@ -43,5 +42,111 @@ impl Names {
         // What is mounted here is not to be seen anywhere else.
         mount_change(c"/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
         Ok(mount_bind(&*self.hosts, c"/etc/hosts")?)
+    }
+}
+
+/// The first byte of a line that counts.
+const COUNTS: u8 = b' ';
+
+/// That of a line that does not.
+const COUNTS_NOT: u8 = b'#';
+
+/// Makes the lines of these servers count, and those of others not. Whoever reads the file meanwhile shall find a server, for a
+/// resolver that finds none asks a name server that there is not, for five seconds; another file cannot take its place, since it is this
+/// one that is mounted. So a line is added as one that does not count, and only its first byte changes.
+fn change(file: &File, servers: &[IpAddr]) -> io::Result<()> {
+    let mut text = String::new();
+    { file }.read_to_string(&mut text)?;
+    let mut end = text.len() as u64;
+    let mut append = |line: &str| {
+        file.write_all_at(line.as_bytes(), end)?;
+        end += line.len() as u64;
+        io::Result::Ok(end - line.len() as u64)
+    };
+    if text.is_empty() {
+        append("127.0.0.1 localhost\n")?;
+    }
+    let wanted: Vec<_> = servers.iter().map(|server| format!("{server} {SERVER_NAME}\n")).collect();
+    let mut others = Vec::new();
+    let mut places = vec![None; wanted.len()];
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.starts_with([COUNTS.into(), COUNTS_NOT.into()]) {
+            match wanted.iter().position(|wanted| line[1..] == *wanted) {
+                Some(number) => places[number] = Some(at),
+                None => others.push(at),
+            }
+        }
+        at += line.len() as u64;
+    }
+    for (line, place) in wanted.iter().zip(places) {
+        let place = place.map_or_else(|| append(&format!("{}{line}", char::from(COUNTS_NOT))), Ok)?;
+        file.write_all_at(&[COUNTS], place)?;
+    }
+    others.into_iter().try_for_each(|place| file.write_all_at(&[COUNTS_NOT], place))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    fn server(number: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, number])
+    }
+
+    /// Who has the servers' name, by the rules of hosts(5).
+    fn named(path: &Path) -> Vec<String> {
+        let text = fs::read_to_string(path).unwrap();
+        let lines = text.lines().map(|line| line.split('#').next().unwrap().split_whitespace().collect::<Vec<_>>());
+        lines.filter(|fields| fields.get(1) == Some(&SERVER_NAME)).map(|fields| fields[0].to_owned()).collect()
+    }
+
+    #[test]
+    fn a_name_stands_for_the_servers_that_were_said_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hosts");
+        for (servers, wanted) in [
+            (vec![server(1), server(2)], vec!["10.0.0.1", "10.0.0.2"]),
+            (vec![server(2), server(13)], vec!["10.0.0.2", "10.0.0.13"]),
+            (vec![server(13), server(1)], vec!["10.0.0.1", "10.0.0.13"]),
+            (vec![], vec![]),
+            (vec!["fd00::1".parse().unwrap()], vec!["fd00::1"]),
+        ] {
+            Names::write(&path, &servers).unwrap();
+            assert_eq!(named(&path), wanted);
+        }
+        assert!(fs::read_to_string(&path).unwrap().starts_with("127.0.0.1 localhost\n"));
+    }
+
+    #[test]
+    fn whoever_reads_while_servers_come_and_go_finds_those_that_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hosts");
+        Names::write(&path, &[server(1), server(2)]).unwrap();
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut read = 0;
+                while !ends.load(Ordering::Relaxed) {
+                    let found = named(&path);
+                    assert!(found.contains(&server(2).to_string()), "{found:?}");
+                    assert!(
+                        found.iter().all(|one| (1..=3).any(|number| *one == server(number).to_string())),
+                        "{found:?}"
+                    );
+                    read += 1;
+                }
+                read
+            });
+            for _ in 0..20_000 {
+                Names::write(&path, &[server(2), server(3)]).unwrap();
+                Names::write(&path, &[server(1), server(2)]).unwrap();
+            }
+            ends.store(true, Ordering::Relaxed);
+            assert!(reader.join().unwrap() > 0);
+        });
     }
 }

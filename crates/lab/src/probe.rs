@@ -14,8 +14,8 @@ use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Endpoint, UNSUPPORTED_STATUS};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{
-    ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Request, Resumption, Schedule, ServerSpec, SidecarSpec,
-    Timeouts, Transport,
+    ClientSpec, ConnectionPolicy, ControlPlaneSpec, Extent, Pause, Recording, Request, Resumption, Schedule,
+    ServerSpec, SidecarSpec, Timeouts, Transport,
 };
 
 use crate::endpoints::{ended, output};
@@ -42,6 +42,7 @@ pub fn refuses_unknown_protocol(endpoint: &Endpoint, role: Role, scratch: &Path,
         Role::Server => serde_json::to_value(server_spec()),
         Role::Client => serde_json::to_value(client_spec(&results)),
         Role::Sidecar(_) => serde_json::to_value(sidecar_spec(scratch)),
+        Role::ControlPlane => serde_json::to_value(control_plane_spec(scratch)),
     }
     .expect("a spec always serialises");
     spec["protocol"] = Value::from(unknown.clone());
@@ -76,6 +77,7 @@ fn server_spec() -> ServerSpec {
         tls: None,
         document_root: None,
         features: Vec::new(),
+        page: None,
         qlog_dir: None,
         threads: None,
         max_connection_age_ns: None,
@@ -99,6 +101,17 @@ fn sidecar_spec(scratch: &Path) -> SidecarSpec {
     }
 }
 
+fn control_plane_spec(scratch: &Path) -> ControlPlaneSpec {
+    ControlPlaneSpec {
+        contract: CONTRACT_VERSION,
+        protocol: Protocol::Grpcc,
+        address: LOCALHOST,
+        port: 0,
+        server_name: "localhost".to_owned(),
+        members: scratch.join("unknown-members.json"),
+    }
+}
+
 fn client_spec(results: &Path) -> ClientSpec {
     ClientSpec {
         contract: CONTRACT_VERSION,
@@ -107,6 +120,7 @@ fn client_spec(results: &Path) -> ClientSpec {
         addresses: Vec::new(),
         // The discard port: an endpoint that goes on regardless finds nobody.
         resolves: false,
+        discovers: false,
         port: 9,
         server_name: "localhost".to_owned(),
         tls: None,

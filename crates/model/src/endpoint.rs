@@ -35,6 +35,10 @@ pub struct Description {
     /// What it can do as a sidecar; absent if it plays none. Features are empty: a sidecar sends on whatever it is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sidecar: Option<Role>,
+    /// What it can do as a control plane; absent if it plays none. Protocols are those that clients speak to the servers; features are
+    /// empty: no request passes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_plane: Option<Role>,
 }
 
 /// What an endpoint can do in one role.
@@ -56,8 +60,8 @@ pub struct Role {
 pub struct Manifest {
     /// The endpoint's name, the same as its folder's.
     pub name: String,
-    /// The command, to which `describe`, or `server`, `client` or `sidecar` and `--spec FILE`, is appended. A relative program
-    /// path that exists below the folder is taken from there; the folder is the working directory.
+    /// The command, to which `describe`, or `server`, `client`, `sidecar` or `control-plane` and `--spec FILE`, is appended. A
+    /// relative program path that exists below the folder is taken from there; the folder is the working directory.
     pub command: Vec<String>,
     /// Environment variables to set.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]

@@ -11,9 +11,9 @@ use crate::transport::TransportReport;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// Server, sidecar: it accepts connections at `port`. Client: its runtime is started and nothing is connected.
+    /// Server, sidecar, control plane: it accepts connections at `port`. Client: its runtime is started and nothing is connected.
     Ready {
-        /// The port that the server or sidecar is bound to; absent for a client.
+        /// The port that it is bound to; absent for a client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         port: Option<u16>,
         /// What is in force, whether asked for or by default.
@@ -32,9 +32,10 @@ pub enum Event {
         /// How many requests it has answered since `ready`.
         requests: u64,
     },
-    /// Sidecar: the answer to `reach`. Requests that it takes from now on go to the upstreams of its file.
+    /// The answer to `reach`. Sidecar: requests that it takes from now on go to the upstreams of its file. Control plane: every client that
+    /// asked has acknowledged the members of its file.
     Reached,
-    /// Client: the results are written. Server, sidecar: it stopped cleanly.
+    /// Client: the results are written. All others: it stopped cleanly.
     Done {
         /// Requests completed (client) or answered (server) in the measured window; servers may leave it out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,9 +78,9 @@ pub enum Command {
     Finish,
     /// Server whose spec has `counts`, sidecar: say how many requests were answered so far.
     Count,
-    /// Sidecar: read the file of the upstreams again.
+    /// Sidecar, control plane: read the file of the upstreams, or members, again.
     Reach,
-    /// Server, sidecar: stop cleanly. Client: give up.
+    /// Client: give up. All others: stop cleanly.
     Stop,
 }
 

@@ -84,6 +84,27 @@ pub enum StopReason {
     Hopeless,
 }
 
+/// What one of several clients did that shared the workload of a trial. Moments are nanoseconds of the measured window, which begins
+/// when the first of them is told to go.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Portion {
+    /// When it was told to go.
+    pub told_ns: u64,
+    /// When it had begun at the latest: when its end was heard of, less the length of its own window.
+    pub begun_ns: u64,
+    /// The length of its own window.
+    pub window_ns: u64,
+    /// The number of its first connection in the samples; its others follow.
+    pub first_connection: u32,
+    /// Requests that succeeded.
+    pub requests: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// The median response time of those that succeeded; absent: none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_median_ns: Option<u64>,
+}
+
 /// What is kept of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
@@ -113,6 +134,9 @@ pub struct TrialRecord {
     /// What was done in the window, and when; absent: there is no timeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Played>,
+    /// What each client did, where several shared the workload; otherwise empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<Portion>,
     /// What the report has to say of this trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,

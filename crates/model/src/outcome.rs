@@ -52,6 +52,9 @@ pub enum Blame {
     Client,
     /// An endpoint that plays a sidecar.
     Sidecar,
+    /// The endpoint that plays the control plane.
+    #[serde(rename = "control-plane")]
+    ControlPlane,
     /// The lab: its network, its hosts.
     Lab,
     /// An observer.
@@ -66,6 +69,7 @@ impl fmt::Display for Blame {
             Self::Server => "server",
             Self::Client => "client",
             Self::Sidecar => "sidecar",
+            Self::ControlPlane => "control plane",
             Self::Lab => "lab",
             Self::Observer => "observer",
             Self::Runner => "wirelab",

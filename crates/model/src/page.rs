@@ -9,53 +9,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Values;
 use crate::outcome::Outcome;
+use crate::page_folder::PageFolder;
 
-/// A page that wirelab makes itself: a document and everything that it links to, on one host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+/// A page: a document and everything that it links to, on one host. wirelab makes all but one of them itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum PageName {
     /// 10 small images: series 1, test 1 of the thesis that the study `page-load` follows.
-    #[serde(rename = "small-10")]
     Small10,
     /// 20 small images: series 1, test 2.
-    #[serde(rename = "small-20")]
     Small20,
     /// 50 small images: series 1, test 3.
-    #[serde(rename = "small-50")]
     Small50,
     /// 100 small images: series 1, test 4.
-    #[serde(rename = "small-100")]
     Small100,
     /// 10 medium images: series 2, test 1.
-    #[serde(rename = "medium-10")]
     Medium10,
     /// 20 medium images: series 2, test 2.
-    #[serde(rename = "medium-20")]
     Medium20,
     /// 50 medium images: series 2, test 3.
-    #[serde(rename = "medium-50")]
     Medium50,
     /// 100 medium images: series 2, test 4.
-    #[serde(rename = "medium-100")]
     Medium100,
     /// 8 large images and 2 very large ones: series 3, test 1.
-    #[serde(rename = "large-10")]
     Large10,
     /// 200 images of all sizes below the large ones: series 3, test 2.
-    #[serde(rename = "large-200")]
     Large200,
     /// The images of the two before: series 3, test 3.
-    #[serde(rename = "large-210")]
     Large210,
     /// 2 very large images: series 3, test 4.
-    #[serde(rename = "large-2")]
     Large2,
     /// Style sheets, scripts and images as the median page of today has them.
     Today,
+    /// `index.html` in this folder, and every file that it links to there.
+    Folder(PageFolder),
 }
 
 impl PageName {
-    /// Every page, those of the thesis first.
+    /// Every page that wirelab makes, those of the thesis first.
     pub const ALL: [Self; 13] = [
         Self::Small10,
         Self::Small20,
@@ -72,7 +63,7 @@ impl PageName {
         Self::Today,
     ];
 
-    /// The token of study files, and the folder of the page on its server.
+    /// As study files write it. Of a page that wirelab makes also its folder on the server.
     #[must_use]
     pub const fn token(self) -> &'static str {
         match self {
@@ -89,6 +80,7 @@ impl PageName {
             Self::Large210 => "large-210",
             Self::Large2 => "large-2",
             Self::Today => "today",
+            Self::Folder(folder) => folder.as_str(),
         }
     }
 }
@@ -103,9 +95,38 @@ impl FromStr for PageName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|page| page.token() == text).ok_or_else(|| {
+        let made = Self::ALL.into_iter().find(|page| page.token() == text);
+        made.or_else(|| PageFolder::of(text).map(Self::Folder)).ok_or_else(|| {
             let known: Vec<_> = Self::ALL.iter().map(|page| page.token()).collect();
-            format!("unknown page `{text}`, expected one of {}", known.join(", "))
+            format!("unknown page `{text}`, expected one of {}, or a folder: `./{text}`", known.join(", "))
+        })
+    }
+}
+
+impl TryFrom<String> for PageName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<PageName> for String {
+    fn from(page: PageName) -> Self {
+        page.token().to_owned()
+    }
+}
+
+impl JsonSchema for PageName {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "PageName".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let made: Vec<_> = Self::ALL.iter().map(|page| page.token()).collect();
+        schemars::json_schema!({
+            "description": "A page that wirelab makes, or the path of a folder with an `index.html`",
+            "anyOf": [{ "type": "string", "enum": made }, { "type": "string", "pattern": "/" }],
         })
     }
 }
@@ -119,24 +140,95 @@ pub const CONTENT_TYPES: [(&str, &str); 5] = [
     ("woff2", "font/woff2"),
 ];
 
+/// Those of what else sites consist of, as the built-in server says them. Of other servers nothing is promised, and what they say is
+/// checked where a page is a folder.
+pub const MORE_TYPES: [(&str, &str); 20] = [
+    ("htm", "text/html"),
+    ("mjs", "text/javascript"),
+    ("json", "application/json"),
+    ("txt", "text/plain"),
+    ("xml", "application/xml"),
+    ("webmanifest", "application/manifest+json"),
+    ("wasm", "application/wasm"),
+    ("jpeg", "image/jpeg"),
+    ("png", "image/png"),
+    ("gif", "image/gif"),
+    ("webp", "image/webp"),
+    ("avif", "image/avif"),
+    ("svg", "image/svg+xml"),
+    ("ico", "image/vnd.microsoft.icon"),
+    ("woff", "font/woff"),
+    ("ttf", "font/ttf"),
+    ("otf", "font/otf"),
+    ("mp4", "video/mp4"),
+    ("webm", "video/webm"),
+    ("mp3", "audio/mpeg"),
+];
+
 /// The content type of a file; absent for what pages do not consist of.
 #[must_use]
 pub fn content_type(path: &str) -> Option<&'static str> {
     let (_, ending) = path.rsplit_once('.')?;
-    CONTENT_TYPES.iter().find(|(known, _)| *known == ending).map(|(_, kind)| *kind)
+    CONTENT_TYPES.iter().chain(&MORE_TYPES).find(|(known, _)| *known == ending).map(|(_, kind)| *kind)
+}
+
+/// What a server does for a page besides serving its files. Where it is present, every answer has `cache-control: max-age=3600`, because
+/// browsers throw away what they were hinted at and may not keep.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServedPage {
+    /// The path of its document.
+    pub document: String,
+    /// How long it thinks before the document's final response, in nanoseconds from the arrival of the request.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub think_ns: u64,
+    /// The fields `link` of a response 103 (Early Hints, RFC 8297) that it sends when the request for the document arrives. Absent: it
+    /// sends none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub early_hints: Vec<String>,
+    /// What it makes of the priorities of requests. Absent: what its library does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priorities: Option<Priorities>,
+}
+
+/// What a server makes of the priorities that browsers give their requests (RFC 9218).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Priorities {
+    /// Responses leave by the urgency of their requests, and within one urgency by whether they are incremental.
+    Obeyed,
+    /// Responses take turns.
+    Ignored,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What a client is told of a page that it is to load, with everything in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedPage {
-    /// The requests that the page makes, that for its document included. A load with another number is no sample.
-    pub requests: u32,
-    /// The bytes of all bodies together. A load whose responses announce another number is no sample.
-    pub body_bytes: u64,
+    /// The requests that the page makes, that for its document included. A load with another number is no sample. Absent: the page is
+    /// somebody's own, and nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u32>,
+    /// The bytes of all bodies together. A load whose responses announce another number is no sample. Absent: as above; then a load is
+    /// no sample that asks another host, or whose files come with other content types than their endings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_bytes: Option<u64>,
+    /// Whether its document is preceded by early hints. A load in which nothing was asked for because of them is no sample.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub early_hints: bool,
     /// A file for every load of the window as an HTTP Archive (HAR 1.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub har: Option<PathBuf>,
+    /// A folder for the films of the loads. Pictures of the window take the browser's time, so the loads are of no other use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub film: Option<PathBuf>,
+    /// A folder for a log of what the browser's network stack does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub netlog_dir: Option<PathBuf>,
 }
 
 /// One load of a page, as a browser saw it: one JSON line of the results file.
@@ -205,6 +297,9 @@ mod tests {
             assert_eq!(page.token().parse(), Ok(page));
         }
         assert!("small-11".parse::<PageName>().unwrap_err().contains("small-10, small-20"));
+        let folder: PageName = "./my-site".parse().unwrap();
+        assert_eq!(serde_json::to_value(folder).unwrap(), "./my-site");
+        assert_eq!(serde_json::from_str::<PageName>("\"./my-site\"").unwrap(), folder);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::link::Link;
 use crate::network::{Address, Network, Servers};
-use crate::page::PageName;
+use crate::nodes::Labels;
+use crate::page::{PageName, Priorities};
 use crate::protocol::Protocol;
 use crate::settings::Exchange;
 use crate::site::Site;
@@ -80,12 +81,21 @@ pub struct Job {
     /// How many servers there are, and where.
     #[serde(default)]
     pub servers: Servers,
+    /// The labels of the client's node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_nodes: Option<Labels>,
+    /// The labels of the nodes of the servers that are far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_nodes: Option<Labels>,
     /// What the client connects to.
     #[serde(default)]
     pub address: Address,
     /// The endpoint that plays the sidecars, through which everything goes; absent: there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mesh: Option<String>,
+    /// The endpoint that plays the control plane, which clients ask who serves; absent: they are told by address and name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_plane: Option<String>,
     /// What the servers speak, where the client asks with what they do not speak.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_protocol: Option<Protocol>,
@@ -95,14 +105,23 @@ pub struct Job {
     /// The page that a browser loads. Then `exchange` is `files`, `response_size` is that of the whole page, and a request is a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<PageName>,
+    /// Whether early hints come before the page's document; absent: that is no question, and the server is as it is without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_hints: Option<bool>,
+    /// What the server makes of the priorities of a page's requests; absent: that is no question either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priorities: Option<Priorities>,
     /// What is asked for.
     pub exchange: Exchange,
     /// Bytes of request body.
     pub request_size: Size,
     /// Bytes of response body.
     pub response_size: Size,
-    /// The server's delay, for `Exchange::Delay`.
+    /// The server's delay, for `Exchange::Delay` and for the document of a page.
     pub delay: Span,
+    /// How many clients share the workload: what follows is that of all together.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub clients: u32,
     /// How connections are used.
     pub connections: ConnectionPolicy,
     /// When requests are sent.
@@ -140,6 +159,14 @@ pub struct Job {
     pub client_threads: Option<u16>,
 }
 
+const fn one() -> u32 {
+    1
+}
+
+const fn is_one(clients: &u32) -> bool {
+    *clients == 1
+}
+
 /// How long requests that time out one after the other are waited for, where a study says nothing.
 #[must_use]
 pub const fn ten_minutes() -> Span {
@@ -159,15 +186,21 @@ impl Job {
             network: Network::Direct,
             offloads: None,
             servers: Servers::ONE,
+            client_nodes: None,
+            server_nodes: None,
             address: Address::Server,
             mesh: None,
+            control_plane: None,
             server_protocol: None,
             site: None,
             page: None,
+            early_hints: None,
+            priorities: None,
             exchange: Exchange::Files,
             request_size: Size(0),
             response_size: Size(1024),
             delay: Span(0),
+            clients: 1,
             connections: ConnectionPolicy::PerRequest,
             schedule: Schedule::Closed { workers: 1, pause: Pause::None },
             extent: Extent::Requests(1),
@@ -183,6 +216,34 @@ impl Job {
             more_observers: Vec::new(),
             server_threads: None,
             client_threads: None,
+        }
+    }
+
+    /// What one of its clients does: an equal part of the workload. The plan refuses what does not divide.
+    #[must_use]
+    pub fn of_one_client(&self) -> Self {
+        let part = |extent| match extent {
+            Extent::Requests(requests) => Extent::Requests(requests / u64::from(self.clients)),
+            duration @ Extent::DurationNs(_) => duration,
+        };
+        Self {
+            clients: 1,
+            connections: match self.connections {
+                ConnectionPolicy::PerRequest => ConnectionPolicy::PerRequest,
+                ConnectionPolicy::Persistent { connections, streams } => {
+                    ConnectionPolicy::Persistent { connections: connections / self.clients, streams }
+                }
+            },
+            schedule: match self.schedule {
+                Schedule::Closed { workers, pause } => Schedule::Closed { workers: workers / self.clients, pause },
+                // Poisson processes together are one of their rates together.
+                Schedule::Open { rate_per_s, arrivals } => {
+                    Schedule::Open { rate_per_s: rate_per_s / f64::from(self.clients), arrivals }
+                }
+            },
+            extent: part(self.extent),
+            warm_up: self.warm_up.map(part),
+            ..self.clone()
         }
     }
 }

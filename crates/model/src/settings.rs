@@ -12,7 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::network::{Address, Network, Servers};
-use crate::page::PageName;
+use crate::nodes::Labels;
+use crate::page::{PageName, Priorities};
 use crate::protocol::Protocol;
 use crate::queue::Queue;
 use crate::spec::{Arrivals, Congestion, Recording, Resumption};
@@ -86,6 +87,14 @@ pub struct Settings {
     /// `near + far`. Default: `far`, but `near` with `network = "overlay"` and `placement = "same-node"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers: Option<Servers>,
+    /// In the lab `kubernetes`: the labels that a client's node has to have, several separated by commas
+    /// (`disk=ssd,kubernetes.io/arch=arm64`); the same in all cells. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_nodes: Option<Labels>,
+    /// In the lab `kubernetes`: the labels that the nodes of those servers have to have that are `far`; `placement` says as ever where
+    /// these are, seen from the client. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_nodes: Option<Labels>,
     /// What the client connects to: `server`, the address of the one server, `service`, an address that stands for all of
     /// them, of which one is chosen at random for each connection, or `headless`, a name that resolves to all of them, of which
     /// the client takes one after the other; in the lab `kubernetes` also `node-port`, a port of a server's node that stands for all
@@ -97,6 +106,10 @@ pub struct Settings {
     /// "overlay"`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mesh: Option<String>,
+    /// The endpoint that plays a control plane, which tells the clients by xDS who serves; `client` has to be one that asks,
+    /// which then has a connection to each server and sends each request to the next. For `grpc` and `grpcc` with `network = "overlay"`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_plane: Option<String>,
 
     /// A protocol that the server does not speak (`h1`, `h2` or `h3`): a client that asks with it finds a server that speaks
     /// another one, as at a site without HTTP/3. Default: none.
@@ -125,14 +138,31 @@ pub struct Settings {
     pub payload: Option<Size>,
     /// A page that is loaded with everything in it, instead of one document: the client has to be a browser, `requests` are loads, each
     /// cold (1, if nothing is said), and `request_timeout` is the deadline of a load. The pages: `small-10`, `small-20`, `small-50`, `small-100`, `medium-10`,
-    /// `medium-20`, `medium-50`, `medium-100`, `large-10`, `large-200`, `large-210`, `large-2`, `today`. Default: none.
+    /// `medium-20`, `medium-50`, `medium-100`, `large-10`, `large-200`, `large-210`, `large-2`, `today`; or one of your own: the path of
+    /// a folder with an `index.html`, with a slash in it (`./site`), from where wirelab is started. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<PageName>,
-    /// How long the server waits before it answers, for `exchange = "delay"`. Default: `0 ms`.
+    /// How long the server waits before it answers, for `exchange = "delay"`; with `page`, before it answers with the page's document, as
+    /// one that has to be made. Default: `0 ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
+    /// With `page`: whether the server sends a response 103 (Early Hints) as soon as it is asked for the page's document, which follows
+    /// after `delay`: with links to its style sheets, scripts and fonts or, where it has none, its first six images. Set
+    /// either way, files may be cached. The built-in server; over HTTP/1.1 Firefox only, as Chromium takes no hints there. Default: it sends none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub early_hints: Option<bool>,
+    /// With `page`: what the server makes of the priorities that browsers give their requests (RFC 9218, the field `priority`): `obeyed` or
+    /// `ignored`. The built-in server; it obeys over HTTP/3 only, because the library that it has for HTTP/2 sends responses in turns, and over
+    /// HTTP/1.1 there is nothing to be ordered. Default: it ignores them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priorities: Option<Priorities>,
 
-    /// `per-request`, or how many persistent connections. Default: `1`.
+    /// How many clients share the workload: processes of their own (in the lab `kubernetes` pods of their own), all told to go at the
+    /// same moment. `workers`, `rate`, `requests`, `warm_up` and `connections` are those of all together and have to divide by it; what
+    /// they recorded is merged, never averaged. Not with a timeline, a `mesh`, a `page` or a `site`. Default: `1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
+    /// `per-request`, or how many persistent connections. Default: `1`, or one for each of the `clients`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
     /// Requests in flight on one connection at the same time, for protocols that multiplex. Default: `workers` divided

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::exposition::Exposition;
-use crate::page::ExpectedPage;
+use crate::page::{ExpectedPage, ServedPage};
 use crate::protocol::Protocol;
 
 /// What a server is asked to do: `<endpoint> server --spec FILE`.
@@ -35,6 +35,9 @@ pub struct ServerSpec {
     pub document_root: Option<PathBuf>,
     /// The features that the trial needs.
     pub features: Vec<Feature>,
+    /// What is to be done for a page besides serving its files, where the feature `pages` is asked for. Absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<ServedPage>,
     /// An existing folder for qlog files, at least one per QUIC connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qlog_dir: Option<PathBuf>,
@@ -92,6 +95,11 @@ pub struct ClientSpec {
     /// start, and the next address is taken of what was found.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resolves: bool,
+    /// Whether `address` and `port` are those of a control plane, which tells by xDS who serves `server_name`. Each connection of the
+    /// policy, which is then a persistent one, is a channel: the library itself opens a connection to each server, and sends each
+    /// request to the next.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub discovers: bool,
     /// The server's port.
     pub port: u16,
     /// The name to send (SNI, `Host`, `:authority`) and to check the certificate against.
@@ -177,6 +185,26 @@ pub struct SidecarSpec {
     /// Transport settings, of the connections that it accepts and of those that it opens.
     #[serde(default)]
     pub transport: Transport,
+}
+
+/// What a control plane is asked to do: `<endpoint> control-plane --spec FILE`. It tells clients by xDS, over gRPC in clear text on one
+/// aggregated stream (ADS), who serves a name, and that requests are to take turns over all of them. No request passes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ControlPlaneSpec {
+    /// The version of the contract, 1.
+    pub contract: u32,
+    /// What clients speak to the servers.
+    pub protocol: Protocol,
+    /// The address to bind.
+    pub address: IpAddr,
+    /// The port to bind; 0 lets the kernel choose, and `ready` reports the choice.
+    pub port: u16,
+    /// The name that clients ask for.
+    pub server_name: String,
+    /// A file that names the servers: a JSON list of addresses with ports, `["192.0.2.1:80"]`. It is read before `ready`, and again at
+    /// each word `reach`, before which it may have been replaced.
+    pub members: PathBuf,
 }
 
 /// One request, repeated. A body is the pattern whose byte at offset i is i mod 251.

@@ -46,8 +46,8 @@ pub struct Study {
     /// out, with a warning in the report). Default: `refuse`.
     #[serde(default, skip_serializing_if = "MissingEndpoints::is_default")]
     pub missing_endpoints: MissingEndpoints,
-    /// What else is kept of each trial, for looking into it: `pcap`, `qlog`, `har`. Keeping packets and qlog makes
-    /// trials slower. `--keep` adds to it.
+    /// What else is kept of each trial, for looking into it: `pcap`, `qlog`, `keys`, `netlog`, `har`. All but `har` is written
+    /// while requests are measured, and makes trials slower. `--keep` adds to it.
     /// Default: nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<Artifact>,
@@ -125,6 +125,10 @@ pub enum Artifact {
     Pcap,
     /// What QUIC libraries log of themselves, where they write qlog.
     Qlog,
+    /// The secrets of TLS and QUIC alone, as a key log (the format of `SSLKEYLOGFILE`), to decrypt what was captured elsewhere.
+    Keys,
+    /// What the network stack of Chromium does, as it logs it itself (netlog, JSON). Other browsers write none.
+    Netlog,
     /// Every load of a page, where browsers are the clients, as an HTTP Archive (HAR 1.2). Written behind the measured window.
     Har,
 }
@@ -142,6 +146,8 @@ impl fmt::Display for Artifact {
         f.write_str(match self {
             Self::Pcap => "pcap",
             Self::Qlog => "qlog",
+            Self::Keys => "keys",
+            Self::Netlog => "netlog",
             Self::Har => "har",
         })
     }

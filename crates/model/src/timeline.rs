@@ -135,7 +135,7 @@ pub struct Scene {
 }
 
 impl Course {
-    /// The course of a job. Without a timeline it has one client and no scenes.
+    /// The course of a job. Without a timeline it has no scenes, and clients that are there from begin to end.
     #[must_use]
     pub fn of(job: &Job) -> Self {
         let window_ns = match job.extent {
@@ -144,7 +144,7 @@ impl Course {
         };
         let mut serving: Vec<u32> = (0..job.servers.count()).collect();
         let mut course = Self { servers: job.servers.count(), clients: Vec::new(), scenes: Vec::new(), window_ns };
-        let mut going = course.begin(1, 0, &serving);
+        let mut going = course.begin(job.clients as usize, 0, &serving);
         for action in job.timeline.iter().flat_map(|timeline| &timeline.actions) {
             let at_ns = (action.at.0 * window_ns as f64).round() as u64;
             let mut scene = Scene { name: action.name.clone(), at_ns, ..Scene::default() };

@@ -151,6 +151,27 @@ pub enum Warning {
         /// The observer's name.
         observer: String,
     },
+    /// A trial's loads were filmed, so that it gives nothing but the Speed Index.
+    Filmed {
+        /// The cell's label.
+        cell: String,
+    },
+    /// The clients that share a workload did not fare alike.
+    ClientsUneven {
+        /// The cell's label.
+        cell: String,
+        /// What was not alike.
+        what: String,
+        /// The smallest, divided by the largest.
+        share: f64,
+    },
+    /// The clients that share a workload did not begin together.
+    ClientsApart {
+        /// The cell's label.
+        cell: String,
+        /// How far apart at most, as a share of the measured window.
+        share: f64,
+    },
     /// Open loop: requests started late, so the client could not keep the schedule.
     ScheduleLag {
         /// The cell's label.
@@ -241,6 +262,17 @@ impl Warning {
             Self::Stopped { cell, observer } => format!(
                 "In `{cell}` the observer `{observer}` stopped client and server at every system call: its counts are all that is measured there."
             ),
+            Self::Filmed { cell } => format!(
+                "In `{cell}` the browser's window was filmed, which makes loads longer: the Speed Index is all that is measured there, and is to be compared with that of other films only."
+            ),
+            Self::ClientsUneven { cell, what, share } => format!(
+                "In `{cell}` the {what} of one client was {:.0} % of that of another, though all had the same part of the workload: the merged numbers are those of a mixture.",
+                share * 100.0
+            ),
+            Self::ClientsApart { cell, share } => format!(
+                "In `{cell}` clients began up to {:.1} % of the measured window apart: at its begin and end not all of the load was there.",
+                share * 100.0
+            ),
             Self::ScheduleLag { cell, p99_ns } => format!(
                 "In `{cell}` one request in a hundred started more than {:.2} ms late: the client could not keep its schedule.",
                 p99_ns / 1e6
@@ -293,6 +325,11 @@ impl Warning {
                 "Keep it of a run of a few blocks, for looking into; take the numbers from a run without `keep`."
             }
             Self::Stopped { .. } => "Nothing; measure times in a run, or in cells, without it.",
+            Self::Filmed { .. } => "Nothing; measure the times of loads in a run, or in cells, without `film`.",
+            Self::ClientsUneven { .. } => {
+                "Look at `clients` of the journal for which one; give each client a processor of its own, and nodes that are alike, or keep it as a finding."
+            }
+            Self::ClientsApart { .. } => "Set a longer `duration` or more `requests`, or use fewer clients.",
             Self::ScheduleLag { .. } => "Lower the rate, give the client more threads, or use a faster machine.",
         }
     }

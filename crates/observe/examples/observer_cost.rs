@@ -74,7 +74,8 @@ fn trial(name: &str) -> f64 {
     let mut server = start(&["play-server"]);
     let mut client = start(&["play-client", &server.line()]);
     client.line();
-    let targets = Targets { servers: Some(vec![server.0.id()]), clients: Some(vec![client.0.id()]), sidecars: None };
+    let (servers, clients) = (Some(vec![server.0.id()]), Some(vec![client.0.id()]));
+    let targets = Targets { servers, clients, ..Targets::default() };
     let mut observer = create(name);
     if let Some(observer) = &mut observer {
         observer.begin(&targets);

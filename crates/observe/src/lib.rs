@@ -1,9 +1,11 @@
 //! What is counted while a trial runs, from outside the endpoints. One file per observer; each declares its metrics, its
 //! cost and the privileges that it needs.
 
+pub mod apart;
 pub mod cpu;
 pub mod drops;
 pub mod faults;
+pub mod film;
 pub mod machine;
 pub mod memory;
 pub mod packets;
@@ -18,7 +20,7 @@ mod tree;
 mod window;
 pub mod witness;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use wirelab_model::metric::{Metric, Values};
 use wirelab_model::network::Vantage;
@@ -33,9 +35,10 @@ pub trait Observer: Send {
     /// Its declaration.
     fn about(&self) -> &'static About;
 
-    /// Whether it stops what it observes, so that nothing else that is measured in the same trial holds.
-    fn stops(&self) -> bool {
-        false
+    /// What it does to what it observes, where that is so much that nothing else that is measured in the same trial holds: the rest of
+    /// a sentence that begins with its name.
+    fn distorts(&self) -> Option<&'static str> {
+        None
     }
 
     /// The client is about to send its first packet: both processes wait.
@@ -80,6 +83,8 @@ pub struct Targets {
     pub clients: Option<Vec<u32>>,
     /// The sidecars' processes; absent where there are none.
     pub sidecars: Option<Sidecars>,
+    /// The control plane's process; absent where there is none, and where the lab cannot show it, which then shows no client either.
+    pub control_plane: Option<u32>,
 }
 
 /// The sidecars' processes; absent where the lab cannot show them.
@@ -100,6 +105,8 @@ pub struct Stage<'a> {
     pub witness: &'a Witness,
     /// Where captures of the trial go, if they are wanted.
     pub captures: Option<&'a Captures>,
+    /// Where the client leaves films of the pages that it loads, if they are wanted.
+    pub films: Option<&'a Path>,
 }
 
 /// Captures of a trial.

@@ -4,8 +4,8 @@ use wirelab_model::metric::Metric;
 use wirelab_model::nearest::did_you_mean;
 
 use crate::{
-    About, Observer, cpu, drops, faults, machine, memory, packets, prometheus, rusage, sidecars, switches, syscalls,
-    tcp,
+    About, Observer, cpu, drops, faults, film, machine, memory, packets, prometheus, rusage, sidecars, switches,
+    syscalls, tcp,
 };
 
 /// Every observer.
@@ -20,6 +20,7 @@ pub const OBSERVERS: &[&About] = &[
     &syscalls::TOTAL,
     &syscalls::BY_NAME,
     &syscalls::STRACE,
+    &film::ABOUT,
     &packets::ABOUT,
     &tcp::ABOUT,
     &prometheus::ABOUT,
@@ -40,6 +41,7 @@ pub fn create(name: &str) -> Option<Box<dyn Observer>> {
         "syscalls" => Box::<syscalls::Total>::default(),
         "syscalls_by_name" => Box::<syscalls::ByName>::default(),
         "strace" => Box::<syscalls::Strace>::default(),
+        "film" => Box::<film::Film>::default(),
         "packets" => Box::<packets::Packets>::default(),
         "tcp" => Box::<tcp::Tcp>::default(),
         "prometheus" => Box::<prometheus::Prometheus>::default(),
@@ -125,7 +127,7 @@ mod tests {
         assert_eq!(
             unknown("memry"),
             "there is no observer `memry`, did you mean `memory`; the observers are cpu, memory, switches, faults, \
-             drops, rusage, machine, syscalls, syscalls_by_name, strace, packets, tcp, prometheus, sidecars"
+             drops, rusage, machine, syscalls, syscalls_by_name, strace, film, packets, tcp, prometheus, sidecars"
         );
     }
 }

@@ -30,7 +30,7 @@ pub const ABOUT: About = About {
             "cpu_all_per_request",
             "CPU time per request, everything",
             Side::Link,
-            "As `cpu_client_per_request`, of clients, servers and sidecars together; also of trials without sidecars.",
+            "As `cpu_client_per_request`, of clients, servers, sidecars and control plane together; also of trials without them.",
         ),
         memory(
             "memory_client_sidecar_peak",
@@ -113,7 +113,8 @@ impl Observer for OfSidecars {
 /// The sidecars in place of those that they are beside.
 fn beside(targets: &Targets) -> Targets {
     let sidecars = targets.sidecars.clone().unwrap_or_default();
-    Targets { servers: sidecars.of_servers, clients: sidecars.of_clients.map(|pid| vec![pid]), sidecars: None }
+    let clients = sidecars.of_clients.map(|pid| vec![pid]);
+    Targets { servers: sidecars.of_servers, clients, ..Targets::default() }
 }
 
 /// Every process, as long as all can be seen.
@@ -123,7 +124,8 @@ fn everything(targets: &Targets) -> Targets {
         pids.push(sidecars.of_clients?);
         Some(pids)
     });
-    let all = || Some([targets.servers.clone()?, targets.clients.clone()?, sidecars?].concat());
+    let control_plane = || targets.control_plane.into_iter().collect();
+    let all = || Some([targets.servers.clone()?, targets.clients.clone()?, sidecars?, control_plane()].concat());
     Targets { clients: all(), ..Targets::default() }
 }
 
@@ -149,12 +151,18 @@ mod tests {
     #[test]
     fn everything_is_known_without_sidecars_too_and_theirs_is_never_0() {
         let own = Some(vec![std::process::id()]);
-        let without = Targets { servers: own.clone(), clients: own.clone(), sidecars: None };
+        let without = Targets { servers: own.clone(), clients: own.clone(), ..Targets::default() };
         let values_without = values(&without);
         assert!(values_without["cpu_all_per_request"].number().unwrap() > 0.0);
         let reason = Value::missing("the trial has no sidecars");
         assert_eq!(values_without["cpu_server_sidecar_per_request"], reason);
         assert_eq!(values_without["memory_client_sidecar_peak"], reason);
+
+        // A control plane is part of everything: without it, nothing is known of all.
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let with = values(&Targets { control_plane: Some(ended.id()), ..without.clone() });
+        assert_eq!(with["cpu_all_per_request"].number(), None, "{with:?}");
 
         let sidecars = Sidecars { of_servers: own, of_clients: Some(std::process::id()) };
         let with = values(&Targets { sidecars: Some(sidecars), ..without.clone() });

@@ -306,8 +306,11 @@ fn drops_in_the_networks_of_both_sides_are_added() {
         println!("SKIPPED: the kernel gives us no network namespace: {error}");
         return;
     }
-    let targets =
-        Targets { clients: Some(vec![client.child.id()]), servers: Some(vec![server.child.id()]), sidecars: None };
+    let targets = Targets {
+        clients: Some(vec![client.child.id()]),
+        servers: Some(vec![server.child.id()]),
+        ..Targets::default()
+    };
     let mut lost = 0;
     let values = observed("drops", &targets, || lost = client.work() + server.work() + server.work());
     // Nobody else uses these networks.

@@ -150,7 +150,7 @@ const WINDOW: Window = Window { ns: 1, requests: 1, bytes: 1 };
 
 fn prepared(host: &Host, witness: &Witness, captures: Option<&Captures>) -> Box<dyn Observer> {
     let mut observer = create("packets").unwrap();
-    observer.prepare(&Stage { vantages: std::slice::from_ref(&host.vantage), witness, captures });
+    observer.prepare(&Stage { vantages: std::slice::from_ref(&host.vantage), witness, captures, films: None });
     observer
 }
 

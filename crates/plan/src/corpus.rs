@@ -20,6 +20,8 @@ pub enum FileKind {
     Style,
     /// A script.
     Script,
+    /// A font in WOFF 2.0.
+    Font,
     /// A JPEG.
     Image,
 }
@@ -53,11 +55,13 @@ struct Group {
     total: u64,
 }
 
-/// Every file of a page, the document first, the others in the order in which it links to them.
+/// Every file of a page that wirelab makes, the document first, the others in the order in which it links to them; none of another.
 #[must_use]
 pub fn files(page: PageName) -> Vec<PageFile> {
     let mut rng = ChaCha8Rng::seed_from_u64(PageName::ALL.iter().position(|one| *one == page).unwrap_or(0) as u64);
     let (document, others) = match page {
+        // Only whoever reads the folder knows.
+        PageName::Folder(_) => return Vec::new(),
         PageName::Today => (18 * KIB, today(&mut rng)),
         _ => {
             let images = images(page, &mut rng);
@@ -99,7 +103,7 @@ fn images(page: PageName, rng: &mut ChaCha8Rng) -> Vec<u64> {
             let total = 64_400 * KB - very_large.iter().sum::<u64>() - document(10);
             vec![Group { count: 8, smallest: 600 * KB, largest: 850 * KB, total }]
         }
-        PageName::Large2 | PageName::Large210 | PageName::Today => Vec::new(),
+        PageName::Large2 | PageName::Large210 | PageName::Today | PageName::Folder(_) => Vec::new(),
     };
     let mut sizes: Vec<u64> = groups.into_iter().flat_map(|group| draw(group, rng)).collect();
     match page {
@@ -114,9 +118,9 @@ fn images(page: PageName, rng: &mut ChaCha8Rng) -> Vec<u64> {
     sizes
 }
 
-/// The median page: 71 requests and 2652 KB in all, of which 18 images with 1054 KB, 24 scripts with 613 KB, 78 KB of style sheets
-/// and 18 KB of document. Medians of parts do not add up to the median of the whole; the rest (fonts, video, other) is left out.
-/// How many style sheets there are, and how sizes differ, is our choice.
+/// The median page: 71 requests and 2652 KB in all, of which 18 images with 1054 KB, 24 scripts with 613 KB, 4 fonts with 131 KB, 8
+/// style sheets with 78 KB, and 18 KB of document. Medians of parts do not add up to the median of the whole; the rest (video, other)
+/// is left out. How sizes differ is our choice.
 fn today(rng: &mut ChaCha8Rng) -> Vec<PageFile> {
     let styles = Group { count: 8, smallest: KIB, largest: 30 * KIB, total: 78 * KIB };
     let scripts = Group { count: 24, smallest: KIB, largest: 120 * KIB, total: 613 * KIB };
@@ -126,7 +130,11 @@ fn today(rng: &mut ChaCha8Rng) -> Vec<PageFile> {
         sizes.shuffle(rng);
         numbered(kind, sizes)
     };
-    [drawn(FileKind::Style, styles), drawn(FileKind::Script, scripts), drawn(FileKind::Image, images)].concat()
+    let [styles, scripts, images] = [(FileKind::Style, styles), (FileKind::Script, scripts), (FileKind::Image, images)]
+        .map(|(kind, group)| drawn(kind, group));
+    // Multiples of four, as the container of fonts wants it.
+    let fonts = numbered(FileKind::Font, [48, 35, 28, 20].map(|size| size * KIB).to_vec());
+    [styles, scripts, fonts, images].concat()
 }
 
 fn numbered(kind: FileKind, sizes: Vec<u64>) -> Vec<PageFile> {
@@ -134,6 +142,7 @@ fn numbered(kind: FileKind, sizes: Vec<u64>) -> Vec<PageFile> {
         FileKind::Document => "html",
         FileKind::Style => "css",
         FileKind::Script => "js",
+        FileKind::Font => "woff2",
         FileKind::Image => "jpg",
     };
     let file = |(number, size)| PageFile { name: format!("{number:03}.{ending}"), kind, size };
@@ -207,6 +216,7 @@ mod tests {
         };
         assert_eq!((of(FileKind::Image), of(FileKind::Script)), ((18, 1054), (24, 613)));
         assert_eq!((of(FileKind::Style), of(FileKind::Document)), ((8, 78), (1, 18)));
+        assert_eq!(of(FileKind::Font), (4, 131));
     }
 
     #[test]

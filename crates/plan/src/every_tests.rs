@@ -29,6 +29,7 @@ fn candidate(name: &str, client: &[Protocol], server: &[Protocol]) -> Candidate 
         server: role(server),
         client: role(client),
         sidecar: None,
+        control_plane: None,
     };
     Candidate { name: name.to_owned(), description: Ok(description) }
 }

@@ -24,8 +24,8 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Strin
         _ => Servers::ONE,
     });
     let several = servers.count() > 1;
-    // Sidecars stand for the servers of a service, be it but one.
-    let is_service = several || settings.mesh.is_some();
+    // Sidecars, and a control plane, stand for the servers of a service, be it but one.
+    let is_service = several || settings.mesh.is_some() || settings.control_plane.is_some();
     let address = settings.address.unwrap_or(if is_service { Address::Service } else { Address::Server });
     if network == Network::Direct && (servers != Servers::ONE || address != Address::Server) {
         let key = if servers == Servers::ONE { "address" } else { "servers" };

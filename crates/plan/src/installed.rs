@@ -93,7 +93,8 @@ fn has_cells(study: &Study, selector: &Selector) -> bool {
 
 /// The endpoints that a level names.
 fn named(settings: &Settings) -> impl Iterator<Item = &String> {
-    [&settings.endpoint, &settings.server, &settings.client, &settings.mesh].into_iter().flatten()
+    let Settings { endpoint, server, client, mesh, control_plane, .. } = settings;
+    [endpoint, server, client, mesh, control_plane].into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use wirelab_model::spec::{
 };
 use wirelab_model::units::{Size, Span};
 
+use crate::clients::divided;
+use crate::control_plane::control_plane;
 use crate::corpus;
 use crate::hosts::{Hosts, hosts, offloads};
 use crate::link::link;
@@ -43,9 +45,10 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     let placement = settings.placement.clone().unwrap_or_else(|| "local".to_owned());
     let site = site(settings, protocol)?;
     let mesh = mesh(settings, protocol)?;
+    let control_plane = control_plane(settings, protocol)?;
     let Hosts { network, servers, address } = hosts(settings, &placement)?;
     let link = link(settings, &placement)?;
-    Ok(Job {
+    divided(Job {
         protocol,
         server: settings.server.clone().unwrap_or_else(|| endpoint.clone()),
         client: settings.client.clone().unwrap_or(endpoint),
@@ -54,15 +57,21 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         placement,
         network,
         servers,
+        client_nodes: settings.client_nodes.clone(),
+        server_nodes: settings.server_nodes.clone(),
         address,
         mesh,
+        control_plane,
         server_protocol: server_protocol(settings, protocol)?,
         site,
         page,
+        early_hints: settings.early_hints,
+        priorities: settings.priorities,
         exchange,
         request_size,
         response_size,
-        delay: if exchange == Exchange::Delay { settings.delay.unwrap_or_default() } else { Span(0) },
+        delay: if exchange == Exchange::Delay || page.is_some() { settings.delay.unwrap_or_default() } else { Span(0) },
+        clients: settings.clients.unwrap_or(1),
         connections: connections(settings, protocol),
         schedule,
         extent,
@@ -162,7 +171,7 @@ fn resolves_again(settings: &Settings, address: Address) -> Result<bool, String>
 
 fn connections(settings: &Settings, protocol: Protocol) -> ConnectionPolicy {
     let workers = settings.workers.unwrap_or(1);
-    match settings.connections.unwrap_or(Connections::Persistent(1)) {
+    match settings.connections.unwrap_or(Connections::Persistent(settings.clients.unwrap_or(1))) {
         Connections::PerRequest => ConnectionPolicy::PerRequest,
         Connections::Persistent(connections) if protocol.multiplexes() => {
             let streams = settings.streams.unwrap_or_else(|| workers.div_ceil(connections));

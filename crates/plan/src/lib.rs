@@ -31,6 +31,8 @@
 
 mod builtin;
 mod check;
+mod clients;
+mod control_plane;
 pub mod corpus;
 mod error;
 mod every;

@@ -10,12 +10,23 @@ use wirelab_model::spec::Resumption;
 /// # Errors
 /// If browsers do not speak the protocol, if no client is named, or if something is set that a browser decides itself.
 pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<PageName>, String> {
-    let Some(page) = settings.page else { return Ok(None) };
+    let Some(page) = settings.page else {
+        let of_pages = [("early_hints", settings.early_hints.is_some()), ("priorities", settings.priorities.is_some())];
+        return match of_pages.into_iter().find(|(_, is_set)| *is_set) {
+            Some((key, _)) => Err(format!("`{key}` is set, which only a `page` has; set `page` as well, or remove it")),
+            None => Ok(None),
+        };
+    };
     if !matches!(protocol, Protocol::H1 | Protocol::H2 | Protocol::H3) {
         return Err(format!("browsers load `page` ({page}) by h1, h2 or h3 over TLS, not by {protocol}"));
     }
     if settings.client.is_none() && settings.endpoint.is_none() {
         return Err(format!("`page` ({page}) needs a browser: set `client` to `chromium` or `firefox`"));
+    }
+    if matches!(page, PageName::Folder(_)) && settings.early_hints == Some(true) {
+        return Err(format!(
+            "`early_hints` are those of a page that wirelab makes, and `{page}` is a folder; remove one"
+        ));
     }
     match of_load_generators(settings) {
         Some(key) => Err(format!("`{key}` is set beside `page` ({page}), and a browser cannot be told; remove one")),
@@ -47,6 +58,7 @@ fn of_load_generators(settings: &Settings) -> Option<&'static str> {
 mod tests {
     use wirelab_model::plan::Job;
     use wirelab_model::spec::{Extent, Recording};
+    use wirelab_model::units::Span;
 
     use super::*;
     use crate::corpus;
@@ -61,6 +73,16 @@ mod tests {
         assert_eq!((job.page, job.exchange), (Some(PageName::Small10), Exchange::Files));
         assert_eq!(job.response_size.bytes(), corpus::bytes(PageName::Small10));
         assert_eq!((job.extent, job.recording), (Extent::Requests(1), Recording::Loads));
+        assert_eq!((job.early_hints, job.delay), (None, Span(0)));
+    }
+
+    #[test]
+    fn a_document_may_be_waited_for_and_hinted_at() {
+        let page = "protocol = 'h2'\nclient = 'firefox'\ndelay = '100 ms'\nearly_hints = true\n";
+        let job = job(&format!("{page}page = 'small-10'")).unwrap();
+        assert_eq!((job.early_hints, job.delay), (Some(true), Span::from_millis(100)));
+        let message = super::page(&toml::from_str(page).unwrap(), Protocol::H2).unwrap_err();
+        assert!(message.contains("`early_hints` is set, which only a `page` has"), "{message}");
     }
 
     #[test]
@@ -76,6 +98,9 @@ mod tests {
             let message = job(&format!("{page}{more}")).unwrap_err();
             assert!(message.contains(words), "{message}");
         }
+        let folder = "page = './site'\nprotocol = 'h2'\nclient = 'firefox'\nearly_hints = true";
+        let message = job(folder).unwrap_err();
+        assert!(message.contains("`./site` is a folder"), "{message}");
         let message = job("page = 'small-10'\nprotocol = 'h2c'\nclient = 'firefox'").unwrap_err();
         assert!(message.contains("not by h2c"), "{message}");
     }

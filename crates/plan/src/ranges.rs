@@ -7,6 +7,8 @@ use wirelab_model::queue::Queue;
 use wirelab_model::settings::Settings;
 use wirelab_model::units::{BitRate, Share, Size, Span};
 
+use crate::limits::MAX_CLIENTS;
+
 const LARGEST_PAYLOAD: u64 = 1 << 30;
 const DAY: u64 = 86_400_000_000_000;
 const SECOND: u64 = 1_000_000_000;
@@ -35,6 +37,7 @@ pub(crate) fn out_of_range(settings: &Settings) -> Option<(&'static str, String)
         whole("mtu", s.mtu.map(u64::from), 1280..=65_535),
         size("payload", s.payload, 0..=LARGEST_PAYLOAD),
         span("delay", s.delay, 0..=DAY),
+        whole("clients", s.clients.map(u64::from), 1..=MAX_CLIENTS as u64),
         whole("streams", s.streams.map(u64::from), 1..=100_000),
         whole("workers", s.workers.map(u64::from), 1..=100_000),
         span("pause", s.pause, 0..=DAY),

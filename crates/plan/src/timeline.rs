@@ -108,6 +108,13 @@ pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String>
     if job.recording != Recording::Samples {
         return Err("a timeline needs to know when each request was answered; set `recording = \"samples\"`".to_owned());
     }
+    if job.clients > 1 {
+        return Err(format!(
+            "`clients` is {}, but with a timeline each client does the whole workload; leave it out, and let an action say how many there \
+             are (`clients = 30`)",
+            job.clients
+        ));
+    }
     if job.site.is_some() {
         return Err("a timeline needs servers that are started here; leave `site` or `[timeline]` out".to_owned());
     }
@@ -233,6 +240,11 @@ baseline = "service"
         for (old, new, words) in [
             ("duration = \"1 s\"", "requests = 5", "set `duration`"),
             ("duration = \"1 s\"", "duration = \"1 s\"\nrecording = \"histograms\"", "recording = \"samples\""),
+            (
+                "duration = \"1 s\"",
+                "duration = \"1 s\"\nclients = 2\nworkers = 2",
+                "each client does the whole workload",
+            ),
             ("\"3 far\"", "\"near + 2 far\"", "only those that are `far`"),
             ("servers = \"3 far\" }", "kill = 2 }", "kills the server 2, which is not there"),
             ("servers = \"2 far\"\nduration", "servers = \"far\"\nduration", "right"),

@@ -1,5 +1,6 @@
 //! What a report is made of.
 
+use wirelab_model::film::Developed;
 use wirelab_model::journal::{LinkCheck, StopReason, TrialRecord};
 use wirelab_model::manifest::Manifest;
 use wirelab_model::metric::Metric;
@@ -29,6 +30,8 @@ pub struct Input<'a> {
     pub pooled: &'a dyn Fn(usize) -> Result<Pooled, String>,
     /// A typical load of a cell by its number; absent where its client loads no pages, or no load of it succeeded.
     pub typical_load: &'a dyn Fn(usize) -> Option<PageLoad>,
+    /// The film of a typical load of a cell by its number, with its pictures (JPEG); absent where no load was filmed.
+    pub typical_film: &'a dyn Fn(usize) -> Option<Developed>,
 }
 
 impl<'a> Input<'a> {

@@ -4,6 +4,7 @@
 mod fixture;
 
 use fixture::Fixture;
+use wirelab_model::film::{Film, Picture};
 use wirelab_model::metric::Value;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::page::{PageLoad, PageResource};
@@ -175,6 +176,23 @@ fn loads_of_pages_are_waterfalls_beside_each_other() {
     assert_eq!(page.matches("Waterfall of a load by").count(), 2);
     assert!(page.contains("HTTP/2: 3 requests") && page.contains("time since the first request (ms)"), "{page}");
     assert!(!page.contains("NaN"));
+}
+
+#[test]
+fn films_of_pages_are_strips_below_each_other_in_the_page_itself() {
+    let mut fixture = Fixture::tiny();
+    assert!(!fixture.report(html).contains("filmstrip-"), "where nothing is filmed there is none");
+    let picture = |at_ns: f64| Picture { at_ns, progress: at_ns / 300e6, file: format!("{at_ns}.jpg") };
+    let pictures = vec![picture(0.0), picture(300e6)];
+    let film = |speed_index_ns| Film { speed_index_ns, complete_ns: 300e6, pictures: pictures.clone() };
+    let jpegs = || vec![b"one".to_vec(), b"two".to_vec()];
+    fixture.films = [(0, (film(300e6), jpegs())), (1, (film(250e6), jpegs()))].into();
+    let page = fixture.report(html);
+    assert_eq!((page.matches("id=\"filmstrip-").count(), page.matches("Filmstrips of a load by").count()), (1, 1));
+    // Four moments; what does not change is there once.
+    assert_eq!((page.matches("<image ").count(), page.matches("<use ").count()), (4, 4));
+    assert!(page.contains("data:image/jpeg;base64,b25l") && page.contains("Speed Index 250 ms"), "{page}");
+    assert!(page.contains("img-src data:") && !page.contains("NaN"));
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! The documents that servers serve, and the digests of their content.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ring::digest::{Context, SHA256};
+use wirelab_model::page::PageName;
 use wirelab_model::pattern;
 use wirelab_model::plan::Plan;
 use wirelab_model::settings::Exchange;
@@ -22,6 +24,8 @@ pub const LARGEST: Size = Size(4 << 30);
 pub struct Documents {
     /// Holds `<bytes>.bin` for each size, and a folder for each page.
     pub root: PathBuf,
+    /// The roots of pages that are folders: their addresses begin there.
+    folders: HashMap<PageName, PathBuf>,
     digests: HashMap<u64, String>,
 }
 
@@ -33,11 +37,20 @@ impl Documents {
     pub fn create(root: PathBuf, plan: &Plan) -> Result<Self, RunError> {
         check(plan)?;
         fs::create_dir(&root).map_err(RunError::io("cannot make the folder", &root))?;
-        let mut documents = Self { root, digests: HashMap::new() };
+        let mut documents = Self { root, folders: HashMap::new(), digests: HashMap::new() };
         for cell in &plan.cells {
             let size = cell.job.response_size.bytes();
             if cell.job.exchange == Exchange::Heron {
                 // Its answers are not made of the pattern.
+                continue;
+            }
+            if let Some(page @ PageName::Folder(folder)) = cell.job.page {
+                let number = documents.folders.len();
+                if let Entry::Vacant(root) = documents.folders.entry(page) {
+                    let copy = documents.root.with_extension(format!("page{number}"));
+                    pages::folder::copy(folder, &copy)?;
+                    root.insert(copy);
+                }
                 continue;
             }
             if let Some(page) = cell.job.page {
@@ -52,6 +65,12 @@ impl Documents {
         Ok(documents)
     }
 
+    /// Where the documents of a page are; without a page, where all others are.
+    #[must_use]
+    pub fn root_of(&self, page: Option<PageName>) -> &Path {
+        page.and_then(|page| self.folders.get(&page)).unwrap_or(&self.root)
+    }
+
     /// The SHA-256 of a response of `size` bytes, hexadecimal; absent for a size that the plan does not have.
     #[must_use]
     pub fn digest(&self, size: u64) -> Option<&str> {
@@ -59,12 +78,15 @@ impl Documents {
     }
 }
 
-/// Refuses a plan with bodies larger than [`LARGEST`].
+/// Refuses a plan with bodies larger than [`LARGEST`], or with folders that are no pages.
 ///
 /// # Errors
 /// Names the cell.
 pub fn check(plan: &Plan) -> Result<(), RunError> {
     for cell in &plan.cells {
+        if let Some(PageName::Folder(folder)) = cell.job.page {
+            pages::folder::check(folder)?;
+        }
         for size in [cell.job.request_size, cell.job.response_size] {
             if size > LARGEST {
                 let label = cell.label();

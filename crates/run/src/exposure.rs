@@ -64,6 +64,7 @@ fn tells(record: &EndpointRecord, role: Role) -> bool {
         Role::Client => &record.description.client,
         // What they carry is counted by those on both sides of them.
         Role::Sidecar(_) => return false,
+        Role::ControlPlane => return false,
     };
     able.as_ref().is_some_and(|able| able.exposition)
 }
@@ -165,6 +166,7 @@ mod tests {
                 language: text("x"),
                 server: Some(role),
                 sidecar: None,
+                control_plane: None,
                 client: None,
             },
             digest: text("d"),

@@ -87,6 +87,29 @@ impl Folder {
         self.0.join("har")
     }
 
+    /// `films/`, with a folder for each trial whose loads were filmed; absent where none were.
+    #[must_use]
+    pub fn films(&self) -> PathBuf {
+        self.0.join("films")
+    }
+
+    /// `keys/`, with the key log of each trial; absent where none were asked for.
+    #[must_use]
+    pub fn keys(&self) -> PathBuf {
+        self.0.join("keys")
+    }
+
+    /// `netlog/`, with a folder for each trial whose client was Chromium; absent where none were asked for.
+    #[must_use]
+    pub fn netlog(&self) -> PathBuf {
+        self.0.join("netlog")
+    }
+
+    /// Every folder of what is kept of trials beside their results.
+    fn kept(&self) -> [PathBuf; 6] {
+        [self.captures(), self.qlog(), self.har(), self.films(), self.keys(), self.netlog()]
+    }
+
     /// `captures/`, which is there only if captures are kept.
     #[must_use]
     pub fn captures(&self) -> PathBuf {
@@ -178,17 +201,13 @@ impl Folder {
 
     /// Makes `captures/`, readable only by its owner because it is a record of everything that was said.
     pub(crate) fn make_captures(&self) -> Result<(), RunError> {
-        let path = self.captures();
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.recursive(true).create(&path).map_err(RunError::io("cannot make the folder", &path))
+        make_private(&self.captures())
     }
 
-    /// Removes what was kept of a trial beside its results: captures, qlog files, archives.
+    /// Removes what was kept of a trial beside its results: captures, logs, archives, films.
     pub(crate) fn remove_kept(&self, trial: &Trial) -> Result<(), RunError> {
         let is_its = |name: &str| number_in(name) == Some(trial.number);
-        [self.captures(), self.qlog(), self.har()].iter().try_for_each(|folder| remove_files(folder, is_its))
+        self.kept().iter().try_for_each(|folder| remove_files(folder, is_its))
     }
 
     /// Removes `work/` with everything in it.
@@ -235,15 +254,48 @@ impl Folder {
         Ok(path.join(format!("{}.har", stem(trial))))
     }
 
+    /// Where the films of a trial go: the new folder `films/trial-000042`, absolute.
+    pub(crate) fn make_films(&self, trial: &Trial) -> Result<PathBuf, RunError> {
+        made(&self.films().join(stem(trial)))
+    }
+
+    /// Where the netlog of a trial goes: the new folder `netlog/trial-000042`, absolute.
+    pub(crate) fn make_netlog(&self, trial: &Trial) -> Result<PathBuf, RunError> {
+        made(&self.netlog().join(stem(trial)))
+    }
+
+    /// Keeps the key log that the clients of a trial wrote as `keys/trial-000042.log`, in a folder that only its owner can read. There
+    /// is none where nothing was encrypted.
+    pub(crate) fn keep_keys(&self, trial: &Trial, written: &Path) -> Result<(), RunError> {
+        if !written.exists() {
+            return Ok(());
+        }
+        make_private(&self.keys())?;
+        let path = self.keys().join(format!("{}.log", stem(trial)));
+        fs::copy(written, &path).map(drop).map_err(RunError::io("cannot keep the key log as", &path))
+    }
+
     /// Removes what a trial left that never reached the journal: its samples would otherwise be counted by whoever
     /// reads `samples/*.parquet`.
     pub(crate) fn remove_orphans(&self, is_recorded: impl Fn(u32) -> bool) -> Result<(), RunError> {
         let is_orphan =
             |name: &str| number_in(name).is_some_and(|number| !is_recorded(number)) || name.ends_with(TEMPORARY);
-        [self.samples(), self.logs(), self.captures(), self.qlog(), self.har()]
-            .iter()
-            .try_for_each(|folder| remove_files(folder, is_orphan))
+        [self.samples(), self.logs()].iter().chain(&self.kept()).try_for_each(|folder| remove_files(folder, is_orphan))
     }
+}
+
+/// A folder, made if it is not there, as an absolute path: endpoints may run in folders of their own.
+fn made(path: &Path) -> Result<PathBuf, RunError> {
+    fs::create_dir_all(path).map_err(RunError::io("cannot make the folder", path))?;
+    fs::canonicalize(path).map_err(RunError::io("cannot find", path))
+}
+
+/// A folder that only its owner can read, made if it is not there.
+fn make_private(path: &Path) -> Result<(), RunError> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path).map_err(RunError::io("cannot make the folder", path))
 }
 
 /// Removes what is in a folder under such a name. A folder that is not there has none.

@@ -62,6 +62,7 @@ mod tests {
             server: Default::default(),
             client: Default::default(),
             timeline: None,
+            clients: Vec::new(),
             warnings: Vec::new(),
         };
         outcomes.iter().enumerate().map(record).collect()

@@ -24,6 +24,9 @@
 //! flight. It may leave a torn last line, or samples without a line: both are found and removed when the run goes on, and
 //! ignored by readers of the journal.
 
+mod control;
+mod crowd;
+mod distorted;
 pub mod documents;
 pub mod environment;
 mod error;
@@ -33,6 +36,8 @@ mod fixture;
 pub mod folder;
 mod given_up;
 pub mod journal;
+mod limits;
+mod membership;
 mod merge;
 mod mesh;
 mod pace;
@@ -47,14 +52,13 @@ mod run;
 pub mod samples;
 mod session;
 pub mod spec;
-mod stopped;
 mod trial;
 mod verify;
 mod verify_loads;
 
 pub use error::RunError;
+pub use limits::Limits;
 pub use pace::Pace;
 pub use preparation::PREPARATION_METRICS;
 pub use progress::{Phase, Progress};
 pub use run::{Create, Run};
-pub use trial::Limits;

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use wirelab_model::histogram::Histograms;
+use wirelab_model::journal::Portion;
+use wirelab_model::metric::{Value, Values};
 use wirelab_model::sample::Sample;
 use wirelab_model::spec::Recording;
 use wirelab_model::timeline::Played;
@@ -9,23 +12,81 @@ use wirelab_model::timeline::Played;
 use crate::results::{self, Results};
 use crate::spec::{Files, results_of};
 
-/// Reads what each client wrote, and notes the number of its first connection.
+/// Reads what each client of a timeline wrote, and notes the number of its first connection.
 ///
 /// # Errors
 /// If one of them wrote nothing usable; says which.
 pub(crate) fn read(files: &Files, played: &mut Played) -> Result<Results, String> {
-    let mut all = Vec::new();
-    let mut connections = 0;
+    let mut all = Samples::default();
     for (number, client) in (0..).zip(&mut played.clients) {
-        let path: PathBuf = results_of(files, number);
-        let read = results::read(&path, Recording::Samples).map_err(|why| format!("number {number}: {why}"))?;
-        let Results::Samples(samples) = read else { return Err(format!("number {number}: it wrote no samples")) };
-        client.first_connection = connections;
-        connections += samples.iter().map(|sample| sample.connection + 1).max().unwrap_or_default();
-        all.extend(samples.into_iter().map(|sample| moved(sample, client.from_ns, client.first_connection)));
+        let Results::Samples(samples) = of_client(files, number, Recording::Samples)? else {
+            return Err(format!("number {number}: it wrote no samples"));
+        };
+        client.first_connection = all.add(samples, client.from_ns);
     }
-    all.sort_by_key(|sample: &Sample| sample.start_ns);
-    Ok(Results::Samples(all))
+    Ok(all.sorted())
+}
+
+/// Reads what each client wrote that shared the workload, and notes how each fared.
+///
+/// # Errors
+/// If one of them wrote nothing usable; says which.
+pub(crate) fn shared(files: &Files, recording: Recording, portions: &mut [Portion]) -> Result<Results, String> {
+    let (mut all, mut histograms) = (Samples::default(), Vec::new());
+    for (number, portion) in (0..).zip(portions) {
+        match of_client(files, number, recording)? {
+            Results::Samples(samples) => {
+                let ok = samples.iter().filter(|sample| sample.is_ok()).count();
+                (portion.requests, portion.failed) = (ok as u64, (samples.len() - ok) as u64);
+                portion.response_median_ns = median(&wirelab_stats::summarise(&samples, portion.window_ns));
+                portion.first_connection = all.add(samples, portion.told_ns);
+            }
+            Results::Histograms(one) => {
+                let values = wirelab_stats::summarise_histograms(&one, portion.window_ns)
+                    .map_err(|why| format!("number {number}: {why}"))?;
+                (portion.requests, portion.failed) = (one.requests, one.errors.values().sum());
+                portion.response_median_ns = median(&values);
+                histograms.push(*one);
+            }
+            Results::Loads(_) => return Err(format!("number {number}: it loads pages, which clients do not share")),
+        }
+    }
+    if recording == Recording::Histograms { together(&histograms) } else { Ok(all.sorted()) }
+}
+
+fn together(histograms: &[Histograms]) -> Result<Results, String> {
+    wirelab_stats::together(histograms).map(Box::new).map(Results::Histograms)
+}
+
+fn of_client(files: &Files, number: u32, recording: Recording) -> Result<Results, String> {
+    let path: PathBuf = results_of(files, number);
+    results::read(&path, recording).map_err(|why| format!("number {number}: {why}"))
+}
+
+fn median(values: &Values) -> Option<u64> {
+    values.get("response_median").and_then(Value::number).map(|ns| ns as u64)
+}
+
+/// The samples of all clients so far.
+#[derive(Default)]
+struct Samples {
+    all: Vec<Sample>,
+    connections: u32,
+}
+
+impl Samples {
+    /// Adds those of a client that began at this time; gives the number of its first connection.
+    fn add(&mut self, samples: Vec<Sample>, from_ns: u64) -> u32 {
+        let first = self.connections;
+        self.connections += samples.iter().map(|sample| sample.connection + 1).max().unwrap_or_default();
+        self.all.extend(samples.into_iter().map(|sample| moved(sample, from_ns, first)));
+        first
+    }
+
+    fn sorted(mut self) -> Results {
+        self.all.sort_by_key(|sample| sample.start_ns);
+        Results::Samples(self.all)
+    }
 }
 
 fn moved(sample: Sample, by_ns: u64, first_connection: u32) -> Sample {

@@ -1,9 +1,8 @@
 //! The sidecars of a trial: one beside each server, and one beside the clients, which takes their requests and sends each to the
 //! sidecar of the next server. Those of servers that come later are there from the start, and nobody sends them anything.
 
-use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use wirelab_lab::{Beside, LabError, Launch, Role};
@@ -15,10 +14,11 @@ use wirelab_model::plan::{Job, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::SidecarSpec;
 
-use crate::error::RunError;
+use crate::limits::Limits;
+use crate::membership::{Membership, name};
 use crate::player::{Cut, Player};
 use crate::spec;
-use crate::trial::{Bench, Limits, server_name};
+use crate::trial::{Bench, server_name};
 use crate::verify;
 
 /// What the sidecars of a trial have in common.
@@ -29,10 +29,8 @@ pub(crate) struct Mesh {
     /// What the sidecars say is in force: that of the clients, and those of the servers together.
     pub of_clients: Configured,
     pub of_servers: Configured,
-    /// The file that tells the clients' sidecar of those of the servers.
-    upstreams: PathBuf,
-    /// Where those of the servers listen, in the order of the servers.
-    places: Vec<SocketAddr>,
+    /// What the clients' sidecar knows of those of the servers.
+    pub membership: Membership,
 }
 
 /// How many requests the sidecars carried; absent: it was sent away before it could be asked.
@@ -82,20 +80,19 @@ impl Bench<'_> {
             places.push(SocketAddr::new(*host, port));
             of_servers.extend(configured);
         }
-        let upstreams = self.files.folder.join("upstreams.json");
-        name(&upstreams, &places[..job.servers.count() as usize])?;
+        let membership = Membership::begin(self.files.folder.join("upstreams.json"), places, job.servers.count())?;
         let order = Order {
             beside: Beside::Clients,
             number: 0,
             name: of_clients(),
             protocols: [job.protocol, between(job.protocol)],
             address: addresses.connect,
-            upstreams: &upstreams,
+            upstreams: membership.file(),
         };
         let mut player = self.start_sidecar(trial, job, endpoint, &order)?;
         let (port, of_clients) = ready(&mut player, job, limits, servers, stop)?;
         players.push(player);
-        Ok((Mesh { port, of_clients, of_servers, upstreams, places }, players))
+        Ok((Mesh { port, of_clients, of_servers, membership }, players))
     }
 
     fn start_sidecar(
@@ -121,26 +118,6 @@ impl Bench<'_> {
         let log = self.folder.log(trial, &format!("{name}.log"));
         let role = Role::Sidecar(*beside);
         Player::start(self.lab, &Launch { role, number: *number, endpoint, job, spec: &path, log: &log })
-    }
-}
-
-impl Mesh {
-    /// From now on requests go to these servers.
-    pub(crate) fn reach(
-        &self,
-        of_clients: &mut Player,
-        serving: &[u32],
-        limits: Limits,
-        stop: &AtomicBool,
-    ) -> Result<(), Cut> {
-        let places: Vec<_> = serving.iter().map(|number| self.places[*number as usize]).collect();
-        name(&self.upstreams, &places)?;
-        let attempt = "learning of other servers";
-        of_clients.send(Command::Reach)?;
-        match of_clients.wait(attempt, limits.slack, &mut [], stop)? {
-            Event::Reached => Ok(()),
-            other => Err(of_clients.unexpected(&other, attempt)),
-        }
     }
 }
 
@@ -184,13 +161,6 @@ const fn between(protocol: Protocol) -> Protocol {
         Protocol::Grpcc => Protocol::Grpcc,
         _ => Protocol::H2c,
     }
-}
-
-/// Names the upstreams of a sidecar.
-fn name(path: &Path, upstreams: &[SocketAddr]) -> Result<(), RunError> {
-    let text = serde_json::to_vec(upstreams)
-        .map_err(|error| RunError::Refused { why: format!("addresses cannot be written as JSON: {error}") })?;
-    fs::write(path, text).map_err(RunError::io("cannot write the upstreams of a sidecar", path))
 }
 
 /// Waits until a sidecar is ready. Gives its port and what is in force.

@@ -14,9 +14,9 @@ use wirelab_model::plan::Job;
 use wirelab_model::timeline::{ActionRecord, Answered, ClientRecord, Course, Played, Scene, ServerRecord};
 
 use crate::exposure::Exposure;
-use crate::mesh::Mesh;
+use crate::limits::Limits;
+use crate::membership::Membership;
 use crate::player::{Cut, Player};
-use crate::trial::Limits;
 use crate::verify;
 
 /// How often servers are asked how many requests they have answered.
@@ -33,13 +33,15 @@ pub(crate) struct Play<'a> {
     pub lab: &'a mut dyn Lab,
     pub job: &'a Job,
     pub course: &'a Course,
-    /// All servers that there ever are, and then their sidecars and that of the clients, where there is a mesh; ready.
+    /// All servers that there ever are, and then their sidecars and that of the clients, where there is a mesh, or the control plane,
+    /// where there is one; ready.
     pub others: &'a mut [Player],
     /// All that there ever are: the first one warm, the others ready.
     pub clients: &'a mut [Player],
     /// Where the servers listen.
     pub ports: &'a [u16],
-    pub mesh: Option<&'a Mesh>,
+    /// What the last of the others has to know of who serves.
+    pub membership: Option<&'a Membership>,
     pub limits: Limits,
     pub stop: &'a AtomicBool,
     /// What was done so far, also if it then fails.
@@ -149,8 +151,8 @@ impl Play<'_> {
             self.pod(number).for_each(Player::kill);
         }
         if let Some(serving) = &scene.serving {
-            match (self.mesh, self.others.last_mut()) {
-                (Some(mesh), Some(of_clients)) => mesh.reach(of_clients, serving, self.limits, self.stop)?,
+            match (self.membership, self.others.last_mut()) {
+                (Some(membership), Some(teller)) => membership.reach(teller, serving, self.limits, self.stop)?,
                 _ => {
                     let port = |number: &u32| (*number, self.ports[*number as usize]);
                     let reached: Vec<_> = serving.iter().map(port).collect();
@@ -207,8 +209,8 @@ impl Play<'_> {
 
     /// A server, and its sidecar where it has one: they come and go together.
     fn pod(&mut self, number: u32) -> impl Iterator<Item = &mut Player> {
-        let (servers, sidecars) = self.others.split_at_mut(self.ports.len());
-        let sidecar = sidecars.get_mut(number as usize);
+        let (servers, others) = self.others.split_at_mut(self.ports.len());
+        let sidecar = others.get_mut(number as usize).filter(|_| self.job.mesh.is_some());
         servers.get_mut(number as usize).into_iter().chain(sidecar)
     }
 

@@ -156,7 +156,23 @@ impl Player {
         patience: Duration,
         others: &mut [Self],
     ) -> Result<Option<Event>, Cut> {
-        match self.process.next_event(Instant::now() + patience) {
+        let said = self.listen(Instant::now() + patience);
+        self.take(said, attempt, others)
+    }
+
+    /// What it says until the deadline, as it is: for who listens in a thread of its own.
+    pub(crate) fn listen(&mut self, deadline: Instant) -> Result<Event, Silence> {
+        self.process.next_event(deadline)
+    }
+
+    /// What that means.
+    pub(crate) fn take(
+        &mut self,
+        said: Result<Event, Silence>,
+        attempt: &str,
+        others: &mut [Self],
+    ) -> Result<Option<Event>, Cut> {
+        match said {
             Err(Silence::Deadline) => Ok(None),
             Err(Silence::Ended(exit)) => Err(self.ended(&exit, attempt)),
             Err(Silence::Nonsense(line)) => {
@@ -286,6 +302,7 @@ impl std::fmt::Display for Player {
         match self.role {
             Role::Sidecar(Beside::Server) => write!(f, "the sidecar `{name}` of a server"),
             Role::Sidecar(Beside::Clients) => write!(f, "the sidecar `{name}` of the clients"),
+            Role::ControlPlane => write!(f, "the control plane `{name}`"),
             role => write!(f, "the {} `{name}`", role.word()),
         }
     }

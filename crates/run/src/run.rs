@@ -12,6 +12,7 @@ use wirelab_lab::endpoints::{self, Found, describe, digest};
 use wirelab_lab::{Lab, LabError, fake};
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Description, Endpoint};
+use wirelab_model::film::{Developed, Films, INDEX};
 use wirelab_model::histogram::Histograms;
 use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::manifest::{EndpointRecord, FORMAT, Manifest};
@@ -28,10 +29,11 @@ use wirelab_observe::sidecars::ABOUT as SIDECARS;
 use wirelab_plan::polite;
 
 use crate::error::RunError;
-use crate::folder::Folder;
+use crate::folder::{self, Folder};
 use crate::journal::{self, Contents, timestamp};
-use crate::trial::{Limits, observers};
-use crate::{documents, environment, exposure, samples};
+use crate::limits::Limits;
+use crate::trial::observers;
+use crate::{documents, environment, exposure, pages, samples};
 
 /// What a run is made of.
 pub struct Create<'a> {
@@ -83,6 +85,7 @@ impl Run {
         }
         let endpoints = records(&create.plan, &create.endpoints, create.lab)?;
         sidecars(&create.plan, &endpoints, create.lab)?;
+        control_planes(&create.plan, &endpoints, create.lab)?;
         let mut observers = match &create.study.observers {
             Some(names) => names.clone(),
             None => wirelab_observe::default_set().into_iter().map(str::to_owned).collect(),
@@ -105,6 +108,7 @@ impl Run {
         }
         self::observers(&observers)?;
         create.plan.cells.iter().try_for_each(|cell| self::observers(&cell.job.more_observers).map(drop))?;
+        pages::only_pages_are_filmed(&create.plan, &observers)?;
         check(&create.plan, create.lab)?;
         let environment = environment::read();
         let mut warnings = create.warnings;
@@ -261,6 +265,29 @@ impl Run {
         loads.map_err(|error: serde_json::Error| RunError::Damaged { path, why: error.to_string() })
     }
 
+    /// The film of a typical load of a trial, with its pictures (JPEG) in their order; absent where it was not filmed.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn film(&self, record: &TrialRecord) -> Result<Option<Developed>, RunError> {
+        let folder = self.folder.films().join(folder::stem(&record.trial));
+        let path = folder.join(INDEX);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(&path).map_err(RunError::io("cannot read the film", &path))?;
+        let films: Films =
+            serde_json::from_str(&text).map_err(|error| RunError::Damaged { path, why: error.to_string() })?;
+        let picture = |file: &str| {
+            // Nothing but what is beside the index is read, whatever the index says.
+            let path = folder.join(Path::new(file).file_name().unwrap_or_default());
+            fs::read(&path).map_err(RunError::io("cannot read the picture", &path))
+        };
+        let Some(film) = films.typical else { return Ok(None) };
+        let pictures = film.pictures.iter().map(|shown| picture(&shown.file)).collect::<Result<_, _>>()?;
+        Ok(Some((film, pictures)))
+    }
+
     /// The endpoint of that name.
     pub(crate) fn endpoint(&self, name: &str) -> Result<&EndpointRecord, RunError> {
         self.manifest.endpoints.get(name).ok_or_else(|| RunError::Refused {
@@ -349,6 +376,21 @@ fn sidecars(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab: &dyn
     }
 }
 
+/// Refuses control planes that are none.
+fn control_planes(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab: &dyn Lab) -> Result<(), RunError> {
+    let named = plan.cells.iter().filter_map(|cell| cell.job.control_plane.as_ref());
+    let mut named = named.filter(|_| lab.name() != fake::INFO.name);
+    let is_none = |name: &&String| endpoints.get(*name).is_none_or(|record| record.description.control_plane.is_none());
+    match named.find(is_none) {
+        None => Ok(()),
+        Some(name) => Err(RunError::Refused {
+            why: format!(
+                "`control_plane` is `{name}`, an endpoint that plays none; `wirelab endpoints` lists those that do"
+            ),
+        }),
+    }
+}
+
 fn no_place(cell: &Cell, LabError(why): &LabError) -> RunError {
     RunError::Refused { why: format!("the cell `{}` has no place: {why}", cell.label()) }
 }
@@ -369,7 +411,9 @@ fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<Strin
     let mut records = IndexMap::new();
     let servers = plan.cells.iter().filter(|cell| cell.job.site.is_none()).map(|cell| &cell.job.server);
     let sidecars = plan.cells.iter().filter_map(|cell| cell.job.mesh.as_ref());
-    for name in servers.chain(plan.cells.iter().map(|cell| &cell.job.client)).chain(sidecars) {
+    let control_planes = plan.cells.iter().filter_map(|cell| cell.job.control_plane.as_ref());
+    let clients = plan.cells.iter().map(|cell| &cell.job.client);
+    for name in servers.chain(clients).chain(sidecars).chain(control_planes) {
         if !records.contains_key(name) {
             records.insert(name.clone(), record(name, found, lab)?);
         }
@@ -403,6 +447,7 @@ fn imagined(endpoint: Endpoint) -> EndpointRecord {
         server: None,
         client: None,
         sidecar: None,
+        control_plane: None,
     };
     EndpointRecord { endpoint, description, digest: "none: the fake lab starts no endpoint".to_owned() }
 }

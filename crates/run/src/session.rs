@@ -217,11 +217,11 @@ impl Session<'_> {
         if let Some(exporter) = &self.run.exporter {
             exporter.watch(sockets);
         }
-        let keeps_captures = self.run.manifest.study.keep.contains(&Artifact::Pcap);
-        if keeps_captures {
+        let keeps = |artifact| self.run.manifest.study.keep.contains(&artifact);
+        if keeps(Artifact::Pcap) {
             self.run.folder.make_captures()?;
         }
-        let key_log = keeps_captures.then(|| work.join("keys.log"));
+        let key_log = (keeps(Artifact::Pcap) || keeps(Artifact::Keys)).then(|| work.join("keys.log"));
         Ok(Files { pki, documents, results: work.join("results.jsonl"), key_log, folder: work })
     }
 
@@ -236,7 +236,9 @@ impl Session<'_> {
         for job in plan.cells.iter().map(|cell| &cell.job) {
             let server = job.site.is_none().then_some((&job.server, Role::Server));
             let sidecar = job.mesh.as_ref().map(|name| (name, Role::Sidecar(Beside::Clients)));
-            for (name, role) in server.into_iter().chain([(&job.client, Role::Client)]).chain(sidecar) {
+            let control_plane = job.control_plane.as_ref().map(|name| (name, Role::ControlPlane));
+            let others = sidecar.into_iter().chain(control_plane);
+            for (name, role) in server.into_iter().chain([(&job.client, Role::Client)]).chain(others) {
                 if asked.insert((name, role)) {
                     let endpoint: &Endpoint = &self.run.endpoint(name)?.endpoint;
                     refuses_unknown_protocol(endpoint, role, &self.run.folder.work(), plan.seed).map_err(
@@ -266,6 +268,7 @@ impl Session<'_> {
             server: Default::default(),
             client: Default::default(),
             timeline: None,
+            clients: Vec::new(),
             warnings: Vec::new(),
         })
     }
@@ -280,8 +283,7 @@ impl Session<'_> {
             folder: &run.folder,
             files,
             limits: run.limits,
-            qlog: run.manifest.study.keep.contains(&Artifact::Qlog),
-            har: run.manifest.study.keep.contains(&Artifact::Har),
+            keep: &run.manifest.study.keep,
             stop: self.stop,
             witness: &self.witness,
             interval: if run.manifest.may_load { Duration::ZERO } else { polite::INTERVAL },

@@ -7,7 +7,7 @@ use wirelab_lab::Addresses;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::heron;
 use wirelab_model::network::{Address, SERVER_NAME};
-use wirelab_model::page::{ExpectedPage, PageName};
+use wirelab_model::page::{ExpectedPage, PageName, ServedPage};
 use wirelab_model::plan::{Cell, Job, Trial};
 use wirelab_model::settings::Exchange;
 use wirelab_model::site::USER_AGENT;
@@ -32,7 +32,7 @@ pub struct Files {
     pub documents: Documents,
     /// Where clients write their results; of several, the first one.
     pub results: PathBuf,
-    /// Where clients write the secrets of TLS, if captures are kept.
+    /// Where clients write the secrets of TLS, if captures or they themselves are kept.
     pub key_log: Option<PathBuf>,
     /// `work/`, absolute: where specs go.
     pub folder: PathBuf,
@@ -58,8 +58,12 @@ pub fn server(trial: &Trial, job: &Job, address: IpAddr, files: &Files) -> Serve
         contract: CONTRACT_VERSION,
         protocol,
         address,
-        // With sidecars each listens on its own host only.
-        port: if job.address == Address::Server || job.mesh.is_some() { 0 } else { shared() },
+        // With sidecars each listens on its own host only, and a control plane tells its port with its address.
+        port: if job.address == Address::Server || job.mesh.is_some() || job.control_plane.is_some() {
+            0
+        } else {
+            shared()
+        },
         server_name: SERVER_NAME.to_owned(),
         tls: protocol.is_secure().then(|| ServerTls {
             certificate: files.pki.certificate.clone(),
@@ -68,8 +72,9 @@ pub fn server(trial: &Trial, job: &Job, address: IpAddr, files: &Files) -> Serve
             resumption: job.resumption != Resumption::None,
             early_data: job.resumption == Resumption::ZeroRtt,
         }),
-        document_root: (job.exchange == Exchange::Files).then(|| files.documents.root.clone()),
+        document_root: (job.exchange == Exchange::Files).then(|| files.documents.root_of(job.page).to_owned()),
         features: vec![if job.page.is_some() { Feature::Pages } else { feature(job.exchange) }],
+        page: served(job).filter(|_| job.server_protocol.is_none()),
         qlog_dir: None,
         threads: job.server_threads,
         max_connection_age_ns: job.max_connection_age.map(Span::nanos),
@@ -100,7 +105,7 @@ pub fn client(
     port: u16,
     files: &Files,
 ) -> Result<ClientSpec, RunError> {
-    let job = &cell.job;
+    let job = &cell.job.of_one_client();
     // Only a name tells a client who its servers are.
     let found = life.serving.iter().filter(|_| job.address == Address::Headless);
     let named: Vec<_> = found.filter_map(|number| addresses.servers.get(*number as usize).copied()).collect();
@@ -110,6 +115,7 @@ pub fn client(
         address: named.first().copied().unwrap_or(addresses.connect),
         addresses: named,
         resolves: job.resolves_again,
+        discovers: job.control_plane.is_some(),
         port,
         server_name: job.site.as_ref().map_or_else(|| SERVER_NAME.to_owned(), |site| site.host.clone()),
         tls: job.protocol.is_secure().then(|| ClientTls {
@@ -122,7 +128,7 @@ pub fn client(
             (None, Some(page)) => get(&pages::path(page), Vec::new()),
             (None, None) => request(cell, &files.documents)?,
         },
-        page: job.page.map(expected),
+        page: job.page.map(|page| expected(page, job)),
         connections: job.connections,
         schedule: job.schedule,
         extent: match job.extent {
@@ -143,11 +149,30 @@ pub fn client(
     })
 }
 
+/// What a server does for a page besides serving its files; nothing where the study does not ask for it, so that every server can.
+fn served(job: &Job) -> Option<ServedPage> {
+    let is_asked = job.early_hints.is_some() || job.priorities.is_some() || job.delay > Span(0);
+    let page = job.page.filter(|_| is_asked)?;
+    Some(ServedPage {
+        document: pages::path(page),
+        think_ns: job.delay.nanos(),
+        early_hints: if job.early_hints == Some(true) { pages::hints(page) } else { Vec::new() },
+        priorities: job.priorities,
+    })
+}
+
 /// What has to come of a page.
-fn expected(page: PageName) -> ExpectedPage {
+fn expected(page: PageName, job: &Job) -> ExpectedPage {
     let files = corpus::files(page);
-    let requests = u32::try_from(files.len()).unwrap_or(u32::MAX);
-    ExpectedPage { requests, body_bytes: files.iter().map(|file| file.size).sum(), har: None }
+    let is_known = !matches!(page, PageName::Folder(_));
+    ExpectedPage {
+        requests: is_known.then(|| u32::try_from(files.len()).unwrap_or(u32::MAX)),
+        body_bytes: is_known.then(|| files.iter().map(|file| file.size).sum()),
+        early_hints: job.early_hints == Some(true),
+        har: None,
+        film: None,
+        netlog_dir: None,
+    }
 }
 
 /// Whom the client trusts. Endpoints run in folders of their own, so that a relative path would mean something else to them.
@@ -281,7 +306,17 @@ mod tests {
                 .document_root
                 .is_some_and(|root| root.join("small-10").join("index.html").ends_with(&client.request.path[1..]))
         );
-        assert_eq!(client.page.map(|page| (page.requests, page.har)), Some((11, None)));
+        assert_eq!(client.page.map(|page| (page.requests, page.early_hints, page.har)), Some((Some(11), false, None)));
+        assert_eq!(server.page, None, "every server can");
+        // Both levels of a factor have the same server; one of them sends hints.
+        for early_hints in [false, true] {
+            (cell.job.early_hints, cell.job.delay) = (Some(early_hints), Span(5));
+            let (server, client) = specs(&cell);
+            let served = server.page.unwrap();
+            assert_eq!((served.document.as_str(), served.think_ns), ("/small-10/index.html", 5));
+            assert_eq!(served.early_hints.is_empty(), !early_hints);
+            assert_eq!(client.page.map(|page| page.early_hints), Some(early_hints));
+        }
     }
 
     #[test]

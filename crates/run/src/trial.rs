@@ -2,33 +2,37 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use wirelab_lab::{Aftermath, Lab, LabError, Launch, Role, Usage};
+use wirelab_lab::{Addresses, Afar, Aftermath, Lab, LabError, Launch, Role, Usage};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Configured, Event};
-use wirelab_model::journal::TrialRecord;
+use wirelab_model::journal::{Portion, TrialRecord};
 use wirelab_model::manifest::EndpointRecord;
 use wirelab_model::metric::{Side, Value, Values};
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::page::PageLoad;
 use wirelab_model::plan::{Cell, Job, Plan, Trial};
-use wirelab_model::spec::{Extent, Pause, Schedule};
+use wirelab_model::study::Artifact;
 use wirelab_model::timeline::{Course, Played};
 use wirelab_model::transport::TransportReport;
 use wirelab_model::warning::Warning;
 use wirelab_observe::drops::COUNTERS;
+use wirelab_observe::film::ABOUT as FILM;
 use wirelab_observe::prometheus::ABOUT as PROMETHEUS;
 use wirelab_observe::{Captures, Exporter, Observer, Reaped, Sidecars, Stage, Targets, Window, Witness};
 use wirelab_stats::timeline;
 
+use crate::control;
+use crate::distorted;
 use crate::error::RunError;
 use crate::exposure::Exposure;
 use crate::folder::{self, Folder};
 use crate::journal::timestamp;
+use crate::limits::{Limits, longest};
 use crate::mesh::{self, Carried};
 use crate::pace::Pace;
 use crate::play::Play;
@@ -36,31 +40,7 @@ use crate::player::{Cut, Player};
 use crate::preparation::{PREPARATION_METRICS, Preparation, Step};
 use crate::results::{self, Results};
 use crate::spec::{self, Files};
-use crate::{merge, samples, stopped, verify, verify_loads};
-
-/// How long endpoints may take for what is not measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// From the start of a process to `ready`. Runtimes with a virtual machine are slow to start.
-    pub startup: Duration,
-    /// Beyond the computed length of warm-up and window.
-    pub slack: Duration,
-    /// From `finish` to `done`: the results of a million requests are being written.
-    pub finish: Duration,
-    /// From `done` to the end of the process.
-    pub exit: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            startup: Duration::from_secs(30),
-            slack: Duration::from_secs(10),
-            finish: Duration::from_secs(120),
-            exit: Duration::from_secs(10),
-        }
-    }
-}
+use crate::{crowd, merge, samples, verify, verify_loads};
 
 /// What the trials of a session share.
 pub(crate) struct Bench<'a> {
@@ -71,10 +51,8 @@ pub(crate) struct Bench<'a> {
     pub folder: &'a Folder,
     pub files: &'a Files,
     pub limits: Limits,
-    /// Whether QUIC endpoints are to write qlog files.
-    pub qlog: bool,
-    /// Whether browsers are to write archives of their loads.
-    pub har: bool,
+    /// What of each trial is kept beside its results.
+    pub keep: &'a [Artifact],
     pub stop: &'a AtomicBool,
     pub witness: &'a Witness,
     /// The least time between two requests to a host that is not ours.
@@ -99,9 +77,13 @@ struct Facts {
     results: Option<String>,
     /// What was done in the window, where there is a timeline.
     timeline: Option<Played>,
+    /// What each client did, where several shared the workload.
+    portions: Vec<Portion>,
     /// How many requests the sidecars carried, where there are any.
     carried: Option<Carried>,
     network: Aftermath,
+    /// Who observes where processes are not to be seen from here.
+    afar: Option<Box<dyn Afar>>,
     warnings: Vec<Warning>,
     /// Whether time passes for the processes as it does here.
     has_clock: bool,
@@ -117,7 +99,8 @@ impl Bench<'_> {
         let course = Course::of(&cell(self.plan, trial)?.job);
         let clients = (0..).take(course.clients.len()).map(client_log);
         let sidecars = mesh::logs(&cell(self.plan, trial)?.job, course.servers);
-        let logs = (0..course.servers).map(server_log).chain(clients).chain(sidecars);
+        let control_plane = cell(self.plan, trial)?.job.control_plane.as_ref().map(|_| control::LOG.to_owned());
+        let logs = (0..course.servers).map(server_log).chain(clients).chain(sidecars).chain(control_plane);
         let logs: Vec<_> = logs.map(|name| self.folder.log(trial, &name)).collect();
         let outcome = match measured {
             Ok(()) => Outcome::Ok,
@@ -135,6 +118,9 @@ impl Bench<'_> {
             }
             Err(Cut::Run(error)) => return Err(error),
         };
+        if let Some(keys) = self.files.key_log.as_ref().filter(|_| self.keeps(Artifact::Keys)) {
+            self.folder.keep_keys(trial, keys)?;
+        }
         for log in logs {
             // A silent process is the normal case, and says nothing that would be worth a file.
             if fs::metadata(&log).is_ok_and(|about| about.len() == 0) {
@@ -152,6 +138,7 @@ impl Bench<'_> {
             server: facts.server,
             client: facts.client,
             timeline: facts.timeline,
+            clients: facts.portions,
             warnings: facts.warnings,
         }))
     }
@@ -161,7 +148,10 @@ impl Bench<'_> {
         let more = cell.job.more_observers.iter().filter(|name| !self.observers.contains(name));
         let names: Vec<_> = self.observers.iter().chain(more).cloned().collect();
         let mut observers = observers(&names)?;
-        remove(&self.files.results)?;
+        // What a client of another trial left would be taken for that of one which writes nothing.
+        for number in 0..Course::of(&cell.job).clients.len() as u32 {
+            remove(&spec::results_of(self.files, number))?;
+        }
         if let Some(keys) = &self.files.key_log {
             // Clients add to it, and those of the last trial are of no use.
             remove(keys)?;
@@ -170,6 +160,7 @@ impl Bench<'_> {
 
         let read = match &mut facts.timeline {
             Some(played) => merge::read(self.files, played),
+            None if cell.job.clients > 1 => merge::shared(self.files, cell.job.recording, &mut facts.portions),
             None => results::read(&self.files.results, cell.job.recording),
         };
         let results =
@@ -203,10 +194,14 @@ impl Bench<'_> {
             played.intervals = timeline::intervals(samples, window_ns);
             values.extend(timeline::values(timeline, played, samples, window_ns));
         }
+        values.extend(wirelab_stats::clients(&facts.portions));
         values.extend(wirelab_stats::transport(facts.client_transport.as_deref(), facts.server_transport.as_deref()));
         let window = Window { ns: facts.window_ns, requests: tally.ok, bytes: tally.bytes };
         for observer in &mut observers {
             values.extend(observer.values(&window));
+        }
+        if let Some(afar) = &mut facts.afar {
+            values.extend(afar.values(window.ns, window.requests, window.bytes));
         }
         values.extend(facts.preparation.values());
         if cell.job.site.is_some() {
@@ -217,14 +212,15 @@ impl Bench<'_> {
         facts.warnings = network.warnings;
         facts.warnings.extend(tally.warnings(cell));
         facts.warnings.extend(drops(cell, &values));
-        match stopped::by(&observers) {
+        facts.warnings.extend(wirelab_stats::uneven(&cell.label(), &facts.portions, facts.window_ns));
+        match distorted::by(&observers) {
             None => facts.results = Some(self.keep(trial, &results)?),
             // What it slowed down is not kept either: nobody shall draw it.
             Some(observer) => {
-                stopped::leave_counts(&mut values, &observers);
-                let observer = observer.to_owned();
-                facts.warnings = vec![Warning::Stopped { cell: cell.label(), observer }];
+                distorted::leave_its_own(&mut values, &observers);
+                facts.warnings = vec![distorted::warning(observer, cell.label())];
                 facts.timeline = None;
+                facts.portions = Vec::new();
             }
         }
         facts.values = values;
@@ -250,17 +246,21 @@ impl Bench<'_> {
             Exposure::new(self.exporter, of, &self.files.folder, (trial.cell, cell))
         });
         let exposure = exposure.as_ref();
+        let is_filmed = observers.iter().any(|observer| observer.about().name == FILM.name);
+        let films = is_filmed.then(|| self.folder.make_films(trial)).transpose()?;
         let exposition = |name: &str, role, number| exposure?.of(self.endpoints.get(name)?, role, number);
         // A study goes on without the cells that a lab cannot have yet, as without those that an endpoint cannot.
         let beside = match &job.mesh {
             Some(_) => self.lab.sidecars(job).map_err(unsupported)?,
             None => Vec::new(),
         };
+        let asked_at = job.control_plane.as_ref().map(|_| self.lab.control_plane(job)).transpose();
+        let asked_at = asked_at.map_err(unsupported)?;
 
         let attempt = "starting";
         let begun = Instant::now();
         let course = Course::of(job);
-        // First the servers, later their sidecars too.
+        // First the servers, later their sidecars or the control plane too.
         let mut others = Vec::new();
         for (number, address) in (0..).zip(&addresses.servers) {
             let server = self.endpoint(&job.server)?;
@@ -292,22 +292,40 @@ impl Bench<'_> {
                 let endpoint = self.endpoint(name)?;
                 let (mesh, players) = self.start_mesh((trial, job), &endpoint, &beside, &ports, &mut others)?;
                 others.extend(players);
-                facts.server.extend(of_sidecar(&mesh.of_servers));
-                facts.client.extend(of_sidecar(&mesh.of_clients));
+                facts.server.extend(prefixed("sidecar", &mesh.of_servers));
+                facts.client.extend(prefixed("sidecar", &mesh.of_clients));
                 Some(mesh)
             }
             None => None,
         };
-        let port = match (&job.site, &mesh) {
-            (Some(site), _) => {
+        let control_plane = match (&job.control_plane, asked_at) {
+            (Some(name), Some(address)) => {
+                let endpoint = self.endpoint(name)?;
+                let places = addresses.servers.iter().zip(&ports).map(|(host, port)| SocketAddr::new(*host, *port));
+                let (of, places) = ((trial, job), places.collect());
+                let (control_plane, player) = self.start_control_plane(of, &endpoint, address, places, &mut others)?;
+                others.push(player);
+                facts.client.extend(prefixed("control_plane", &control_plane.configured));
+                Some(control_plane)
+            }
+            _ => None,
+        };
+        let mut connect = addresses.connect;
+        let port = match (&job.site, &mesh, &control_plane) {
+            (Some(site), ..) => {
                 let address = SocketAddr::new(addresses.connect, site.port);
                 facts.server.insert("address".to_owned(), address.to_string().into());
                 site.port
             }
-            (None, Some(mesh)) => mesh.port,
+            (None, Some(mesh), _) => mesh.port,
+            (None, None, Some(control_plane)) => {
+                connect = control_plane.place.ip();
+                control_plane.place.port()
+            }
             // Those that come later are not reached yet.
-            (None, None) => self.lab.publish(job, &ports[..job.servers.count() as usize]).map_err(of_lab)?,
+            (None, None, None) => self.lab.publish(job, &ports[..job.servers.count() as usize]).map_err(of_lab)?,
         };
+        let addresses = Addresses { connect, ..addresses };
 
         let begun = Instant::now();
         let mut clients = Vec::new();
@@ -318,8 +336,11 @@ impl Bench<'_> {
             of_client.results = spec::results_of(self.files, number);
             of_client.exposition = exposition(&job.client, Role::Client, number);
             of_client.qlog_dir = self.qlog_dir(trial, job, &client_name(number))?;
-            if let Some(page) = of_client.page.as_mut().filter(|_| self.har) {
-                page.har = Some(self.folder.make_har(trial)?);
+            if let Some(page) = of_client.page.as_mut() {
+                let keeps = |artifact| self.keeps(artifact).then_some(self.folder);
+                page.har = keeps(Artifact::Har).map(|folder| folder.make_har(trial)).transpose()?;
+                page.netlog_dir = keeps(Artifact::Netlog).map(|folder| folder.make_netlog(trial)).transpose()?;
+                page.film.clone_from(&films);
             }
             spec::write(&path, &of_client)?;
             let log = self.folder.log(trial, &client_log(number));
@@ -335,28 +356,33 @@ impl Bench<'_> {
             }
         }
         facts.preparation.took(Step::StartClient, begun, clients[0].pid());
+        let names: Vec<_> = observers.iter().map(|observer| observer.about().name).collect();
+        facts.afar = self.lab.observe(&names).map_err(of_lab)?;
 
-        self.prepare(trial, job, observers);
+        self.prepare(trial, job, films.as_deref(), observers);
         self.keep_distance(job)?;
         let begun = Instant::now();
-        clients[0].send(Command::Go)?;
+        // Those that come later in a timeline warm up then.
+        let first = &mut clients[..job.clients as usize];
+        for client in first.iter_mut() {
+            client.send(Command::Go)?;
+        }
         let attempt = "making the check request and warming up";
         let request = Duration::from_nanos(job.timeouts.connect_ns.saturating_add(job.timeouts.request_ns));
         let warm_up = job.warm_up.map_or(Duration::ZERO, |extent| longest(job, extent));
-        match clients[0].wait(
-            attempt,
-            limits.slack.saturating_add(request).saturating_add(warm_up),
-            &mut others,
-            stop,
-        )? {
-            Event::Warm => {}
-            other => return Err(clients[0].unexpected(&other, attempt)),
+        let limit = limits.slack.saturating_add(request).saturating_add(warm_up);
+        for client in first {
+            match client.wait(attempt, limit, &mut others, stop)? {
+                Event::Warm => {}
+                other => return Err(client.unexpected(&other, attempt)),
+            }
         }
         facts.preparation.took(Step::WarmUp, begun, clients[0].pid());
 
         self.keep_distance(job)?;
         let pids = |players: &[Player]| players.iter().map(Player::pid).collect();
-        let (servers, sidecars) = others.split_at(ports.len());
+        let (servers, rest) = others.split_at(ports.len());
+        let (sidecars, asked) = rest.split_at(if mesh.is_some() { rest.len() } else { 0 });
         let targets = Targets {
             // Of no server at all nothing can be said, which is not 0.
             servers: if servers.is_empty() { None } else { pids(servers) },
@@ -365,30 +391,47 @@ impl Bench<'_> {
                 of_servers: pids(of_servers),
                 of_clients: of_clients.pid(),
             }),
+            control_plane: asked.first().and_then(Player::pid),
         };
         facts.has_clock = clients[0].has_clock();
         for observer in observers.iter_mut() {
             observer.begin(&targets);
         }
+        if let Some(afar) = &mut facts.afar {
+            afar.begin();
+        }
         if let Some(exposure) = exposure {
             // Strangers' servers are not ours to show.
-            exposure.pods(if job.site.is_some() { 0 } else { job.servers.count() as usize }, 1);
+            let servers = if job.site.is_some() { 0 } else { job.servers.count() };
+            exposure.pods(servers as usize, job.clients as usize);
         }
         let ended = match &job.timeline {
+            None if job.clients > 1 => {
+                let limit = limits.slack.saturating_add(longest(job, job.extent));
+                crowd::watch(&mut clients, &mut others, limit, stop).map(|portions| {
+                    facts.portions = portions;
+                    facts.portions.iter().map(|one| one.told_ns + one.window_ns).max().unwrap_or_default()
+                })
+            }
             None => watch(job, &mut clients[0], &mut others, limits, stop),
             Some(_) => {
-                let (lab, course, ports, mesh) = (&mut *self.lab, &course, &ports, mesh.as_ref());
+                let (lab, course, ports) = (&mut *self.lab, &course, &ports);
+                let of_control_plane = || control_plane.as_ref().map(|control_plane| &control_plane.membership);
+                let membership = mesh.as_ref().map(|mesh| &mesh.membership).or_else(of_control_plane);
                 let (others, clients) = (&mut others, &mut clients);
                 let all = facts.timeline.insert(Played::default());
                 let played = &mut *all;
                 let changing = None;
-                Play { lab, job, course, others, clients, ports, mesh, limits, stop, played, exposure, changing }
+                Play { lab, job, course, others, clients, ports, membership, limits, stop, played, exposure, changing }
                     .perform()
                     .map(|()| all.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
             }
         };
         if let Some(exposure) = exposure {
             exposure.pods(0, 0);
+        }
+        if let Some(afar) = &mut facts.afar {
+            afar.end();
         }
         // In reverse, so that the first observer encloses the others.
         for observer in observers.iter_mut().rev() {
@@ -416,12 +459,12 @@ impl Bench<'_> {
         let of_clients = usages.into_iter().reduce(together).flatten();
         facts.client_transport = transports.into_iter().reduce(all).flatten();
 
-        let (servers, sidecars) = others.split_at_mut(ports.len());
+        let (servers, rest) = others.split_at_mut(ports.len());
         if mesh.is_some() {
-            facts.carried = Some(mesh::carried(sidecars, limits, stop)?);
+            facts.carried = Some(mesh::carried(rest, limits, stop)?);
         }
-        for sidecar in sidecars.iter_mut().rev().filter(|sidecar| !sidecar.is_gone()) {
-            sidecar.dismiss(limits.exit, stop)?;
+        for other in rest.iter_mut().rev().filter(|other| !other.is_gone()) {
+            other.dismiss(limits.exit, stop)?;
         }
 
         let attempt = "stopping";
@@ -452,22 +495,26 @@ impl Bench<'_> {
         Ok(())
     }
 
+    fn keeps(&self, artifact: Artifact) -> bool {
+        self.keep.contains(&artifact)
+    }
+
     /// Where an endpoint is to leave qlog files; nowhere if none are kept, or if its protocol has none.
     fn qlog_dir(&self, trial: &Trial, job: &Job, of: &str) -> Result<Option<PathBuf>, RunError> {
-        if !self.qlog || !job.protocol.uses_quic() {
+        if !self.keeps(Artifact::Qlog) || !job.protocol.uses_quic() {
             return Ok(None);
         }
         self.folder.make_qlog(trial, of).map(Some)
     }
 
     /// Lets the observers see the network from the first packet on.
-    fn prepare(&self, trial: &Trial, job: &Job, observers: &mut [Box<dyn Observer>]) {
-        let captures = self.files.key_log.as_ref().map(|keys| Captures {
+    fn prepare(&self, trial: &Trial, job: &Job, films: Option<&Path>, observers: &mut [Box<dyn Observer>]) {
+        let captures = self.files.key_log.as_ref().filter(|_| self.keeps(Artifact::Pcap)).map(|keys| Captures {
             stem: self.folder.capture(trial),
             keys: job.protocol.is_secure().then(|| keys.clone()),
         });
         let vantages = self.lab.vantages(job);
-        let stage = Stage { vantages: &vantages, witness: self.witness, captures: captures.as_ref() };
+        let stage = Stage { vantages: &vantages, witness: self.witness, captures: captures.as_ref(), films };
         observers.iter_mut().for_each(|observer| observer.prepare(&stage));
     }
 
@@ -573,7 +620,7 @@ fn lines(loads: &[PageLoad]) -> Result<Vec<u8>, RunError> {
 }
 
 struct LabOf {
-    addresses: wirelab_lab::Addresses,
+    addresses: Addresses,
     client: Endpoint,
 }
 
@@ -592,9 +639,9 @@ fn unsupported(LabError(reason): LabError) -> Cut {
     Cut::Outcome(Outcome::Unsupported { reason })
 }
 
-/// What a sidecar says is in force, beside what its server or client says.
-fn of_sidecar(configured: &Configured) -> impl Iterator<Item = (String, serde_json::Value)> {
-    configured.iter().map(|(key, value)| (format!("sidecar_{key}"), value.clone()))
+/// What a sidecar or a control plane says is in force, beside what its server or client says.
+fn prefixed(by: &str, configured: &Configured) -> impl Iterator<Item = (String, serde_json::Value)> {
+    configured.iter().map(move |(key, value)| (format!("{by}_{key}"), value.clone()))
 }
 
 /// The first server has the name that it has where there is only one.
@@ -648,41 +695,7 @@ fn drops(cell: &Cell, values: &Values) -> Vec<Warning> {
     warnings
 }
 
-/// The longest that an extent can take by right: its schedule, and time-outs of its requests within reason.
-fn longest(job: &Job, extent: Extent) -> Duration {
-    let patience = Duration::from_nanos(job.patience.nanos());
-    let request = Duration::from_nanos(job.timeouts.request_ns.saturating_add(job.timeouts.connect_ns));
-    let requests = match extent {
-        Extent::DurationNs(ns) => return Duration::from_nanos(ns).saturating_add(request),
-        Extent::Requests(requests) => requests,
-    };
-    match job.schedule {
-        Schedule::Closed { workers, pause } => {
-            let longest_pause = Duration::from_nanos(match pause {
-                Pause::None => 0,
-                Pause::Fixed { ns } => ns,
-                Pause::Uniform { max_ns, .. } => max_ns,
-            });
-            let each = times(1, requests.div_ceil(workers.max(1).into()));
-            let pauses = longest_pause.saturating_mul(each);
-            pauses.saturating_add(request.saturating_mul(each).min(patience.max(request)))
-        }
-        Schedule::Open { rate_per_s, .. } => {
-            // Ten standard deviations of a Poisson process, and room for the first few arrivals.
-            let arrivals = requests as f64 + 10.0 * (requests as f64).sqrt() + 20.0;
-            let schedule = Duration::try_from_secs_f64(arrivals / rate_per_s).unwrap_or(Duration::MAX);
-            let backlog = request.saturating_mul(times(1, requests)).min(patience.max(request));
-            schedule.saturating_add(backlog)
-        }
-    }
-}
-
-/// A count as a factor of durations, at least `least`.
-fn times(least: u32, count: u64) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX).max(least)
-}
-
-fn remove(path: &std::path::Path) -> Result<(), RunError> {
+fn remove(path: &Path) -> Result<(), RunError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(RunError::io("cannot remove", path)(error)),
         _ => Ok(()),
@@ -691,33 +704,8 @@ fn remove(path: &std::path::Path) -> Result<(), RunError> {
 
 #[cfg(test)]
 mod tests {
-    use wirelab_model::spec::Arrivals;
-    use wirelab_model::units::Span;
-
     use super::*;
     use crate::fixture::cell;
-
-    #[test]
-    fn a_window_may_take_its_schedule_and_time_outs_within_reason() {
-        let job = |schedule| Job { schedule, ..cell().job };
-        let closed = |workers, pause| job(Schedule::Closed { workers, pause });
-        let request = Duration::from_secs(3);
-        assert_eq!(
-            longest(&closed(1, Pause::None), Extent::DurationNs(5_000_000_000)),
-            Duration::from_secs(5) + request
-        );
-        assert_eq!(longest(&closed(1, Pause::None), Extent::Requests(10)), request * 10);
-        assert_eq!(longest(&closed(4, Pause::None), Extent::Requests(10)), request * 3);
-        let ten_minutes = Duration::from_secs(600);
-        assert_eq!(longest(&closed(1, Pause::None), Extent::Requests(u64::MAX)), ten_minutes);
-        let impatient = Job { patience: Span::from_secs(7), ..closed(1, Pause::None) };
-        assert_eq!(longest(&impatient, Extent::Requests(1000)), Duration::from_secs(7));
-        let spaced = closed(1, Pause::Uniform { min_ns: 0, max_ns: 1_000_000_000 });
-        assert_eq!(longest(&spaced, Extent::Requests(10_000)), Duration::from_secs(10_000) + ten_minutes);
-        let open = job(Schedule::Open { rate_per_s: 10.0, arrivals: Arrivals::Poisson });
-        let hundred = longest(&open, Extent::Requests(100));
-        assert!(hundred >= Duration::from_secs(20) && hundred <= Duration::from_secs(40) + ten_minutes, "{hundred:?}");
-    }
 
     #[test]
     fn only_drops_of_the_transport_in_use_are_warned_of_and_none_twice() {

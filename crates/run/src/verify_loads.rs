@@ -2,9 +2,10 @@
 
 use wirelab_model::metric::Value;
 use wirelab_model::outcome::{Blame, Outcome};
-use wirelab_model::page::PageLoad;
+use wirelab_model::page::{PageLoad, PageName};
 use wirelab_model::plan::{Cell, Job};
 use wirelab_model::spec::Extent;
+use wirelab_model::units::Span;
 
 use crate::verify::Tally;
 
@@ -38,7 +39,18 @@ pub(crate) fn loads(cell: &Cell, loads: &[PageLoad]) -> Result<Tally, Outcome> {
         }
     }
     let ok = loads.len() as u64;
-    Ok(Tally { ok, bytes: ok.saturating_mul(job.response_size.bytes()), ..Tally::default() })
+    let bytes = match job.page {
+        // Nobody knows what a load of it has to be.
+        Some(PageName::Folder(_)) => loads.iter().map(bodies).sum(),
+        _ => ok.saturating_mul(job.response_size.bytes()),
+    };
+    Ok(Tally { ok, bytes, ..Tally::default() })
+}
+
+/// The bytes of its bodies, as they came.
+fn bodies(load: &PageLoad) -> u64 {
+    let value = |name: &str| load.values.get(name).and_then(Value::number).unwrap_or(0.0);
+    (value("received") - value("header_bytes")).max(0.0) as u64
 }
 
 /// What of a load cannot be.
@@ -68,10 +80,13 @@ fn impossible(job: &Job, load: &PageLoad) -> Option<String> {
     // TCP takes one round trip, TLS 1.3 one, QUIC with TLS one, the request one. Packets that overtake others save time.
     let trips = if job.protocol.uses_quic() { 2.0 } else { 3.0 };
     let round_trip = link.round_trip.nanos().saturating_sub(2 * link.jitter.nanos()) as f64;
-    let least = if link.reorder.0 > 0.0 { 0.0 } else { trips * round_trip };
+    let least = if link.reorder.0 > 0.0 { 0.0 } else { trips * round_trip + job.delay.nanos() as f64 };
     if let Some(first) = value("first_byte").filter(|first| first + CLOCK_SLACK_NS < least) {
         let [first, least] = [first, least].map(|ns| ns / 1e6);
-        return Some(format!("its first byte came after {first:.1} ms, and {trips} round trips take {least:.1} ms"));
+        let and_delay = if job.delay > Span(0) { " and the server's delay" } else { "" };
+        return Some(format!(
+            "its first byte came after {first:.1} ms, and {trips} round trips{and_delay} take {least:.1} ms"
+        ));
     }
     None
 }
@@ -79,10 +94,9 @@ fn impossible(job: &Job, load: &PageLoad) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use wirelab_model::link::Link;
-    use wirelab_model::page::PageName;
     use wirelab_model::plan::Job;
     use wirelab_model::protocol::Protocol;
-    use wirelab_model::units::{BitRate, Size, Span};
+    use wirelab_model::units::{BitRate, Size};
 
     use super::*;
     use crate::fixture::cell;
@@ -135,6 +149,10 @@ mod tests {
             let reason = refused(protocol, &[changed]).unwrap_or_else(|| panic!("{words}: it is accepted"));
             assert!(reason.contains(words), "{reason}");
         }
+        let mut thinking = of_page(Protocol::H2);
+        thinking.job.delay = Span::from_millis(100);
+        let outcome = loads(&thinking, &[load(&[("first_byte", 240e6)])]).unwrap_err();
+        assert!(format!("{outcome:?}").contains("3 round trips and the server's delay take 250.0 ms"), "{outcome:?}");
         assert_eq!(refused(Protocol::H1, &[("connections", 6.0)]), None);
         assert_eq!(refused(Protocol::H3, &[("first_byte", 105e6)]), None);
     }

@@ -103,6 +103,7 @@ impl Lab for Noting {
                 let named = serde_json::from_slice(&std::fs::read(&spec.upstreams).unwrap()).unwrap();
                 self.sidecars.push((beside, launch.number, spec, named));
             }
+            Role::ControlPlane => panic!("nobody asked for one"),
         }
         self.fake.start(launch)
     }

@@ -63,6 +63,7 @@ pub fn record(cell: usize, block: u32, values: &[(&str, f64)]) -> TrialRecord {
         server: [].into(),
         client: [].into(),
         timeline: None,
+        clients: Vec::new(),
         warnings: Vec::new(),
     }
 }

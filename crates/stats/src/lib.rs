@@ -5,6 +5,7 @@ mod additive;
 pub mod analysis;
 pub mod bootstrap;
 mod claims;
+mod clients;
 pub mod compare;
 pub mod contest;
 mod estimate;
@@ -22,6 +23,7 @@ mod stop;
 mod summary;
 mod synergy;
 pub mod timeline;
+mod together;
 mod transport;
 pub mod trend;
 mod trials;
@@ -35,10 +37,12 @@ use wirelab_model::study::Study;
 use wirelab_model::table::Design;
 
 pub use analysis::Analysis;
+pub use clients::{CLIENTS_METRICS, clients, uneven};
 pub use metrics::METRICS;
 pub use pages::{PAGE_METRICS, pages};
 pub use stop::{enough, is_precise};
 pub use summary::{response_counts, summarise, summarise_histograms};
+pub use together::together;
 pub use transport::{TRANSPORT_METRICS, transport};
 
 /// Everything that a report says beside the raw values: the same study, plan and records always give the same analysis.

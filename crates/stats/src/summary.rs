@@ -89,7 +89,7 @@ pub fn response_counts(histograms: &Histograms) -> Result<Vec<(u64, u64)>, Strin
 }
 
 /// A distribution of nanoseconds, in whichever way it was recorded.
-enum Recorded {
+pub(crate) enum Recorded {
     /// Every value, in ascending order.
     Exact(Vec<u64>),
     /// A decoded histogram, with the exact facts beside it.
@@ -141,7 +141,7 @@ impl Times {
     }
 }
 
-fn decode(name: &str, facts: &Histogram) -> Result<Recorded, String> {
+pub(crate) fn decode(name: &str, facts: &Histogram) -> Result<Recorded, String> {
     if facts.count == 0 {
         return Ok(Recorded::Exact(Vec::new()));
     }

@@ -1,7 +1,7 @@
 //! What trials and analysis have to warn of: each thing once, with all trials of a cell together.
 
 use indexmap::IndexMap;
-use wirelab_model::plan::Plan;
+use wirelab_model::plan::{Job, Plan};
 use wirelab_model::spec::{Resumption, Schedule};
 use wirelab_model::study::Study;
 use wirelab_model::warning::Warning;
@@ -44,7 +44,7 @@ pub fn warnings(
         let label = plan.cells[number].label();
         all.extend(trials_failed(&label, cell));
         all.extend(requests_failed(&label, cell, &of_trials));
-        all.extend(client_bound(&label, plan.cells[number].job.client_threads, cell, &of_trials));
+        all.extend(client_bound(&label, &plan.cells[number].job, cell, &of_trials));
         all.extend(schedule_lag(&label, &plan.cells[number].job.schedule, cell));
         all.extend(resumption_missed(&label, plan.cells[number].job.resumption, cell));
     }
@@ -120,10 +120,12 @@ fn requests_failed(label: &str, cell: &CellAnalysis, of_trials: &OfTrials) -> Op
     (share > 0.0).then(|| Warning::RequestsFailed { cell: label.to_owned(), share, kind })
 }
 
-/// The metric counts processors, so that a client of four threads may use 400 %; the warning wants the share of what it can use.
-fn client_bound(label: &str, threads: Option<u16>, cell: &CellAnalysis, of_trials: &OfTrials) -> Option<Warning> {
+/// The metric counts processors, so that a client of four threads may use 400 %, and so may four clients; the warning wants the share of
+/// what they can use.
+fn client_bound(label: &str, job: &Job, cell: &CellAnalysis, of_trials: &OfTrials) -> Option<Warning> {
     let processors = cell.estimates.get("cpu_client_share").map(|estimate| estimate.median);
-    let estimated = processors.map(|processors| processors / f64::from(threads.unwrap_or(1).max(1)));
+    let threads = f64::from(job.client_threads.unwrap_or(1).max(1)) * f64::from(job.clients.max(1));
+    let estimated = processors.map(|processors| processors / threads);
     let share = estimated.or_else(|| quantile::median(of_trials.client_shares.get(label)?))?;
     (share > CLIENT_BOUND).then(|| Warning::ClientBound { cell: label.to_owned(), share })
 }
@@ -159,6 +161,10 @@ struct OfTrials {
     emulator: IndexMap<String, f64>,
     /// Drops by cell label and counter.
     drops: IndexMap<(String, String), u64>,
+    /// The smallest share that a client had of what another had, by cell label and what it is.
+    uneven: IndexMap<(String, String), f64>,
+    /// How far apart they began at most, by cell label.
+    apart: IndexMap<String, f64>,
     /// Whatever has nothing to add up, each once.
     others: Vec<Warning>,
 }
@@ -187,6 +193,14 @@ impl OfTrials {
             Warning::Drops { cell, counter, count } => {
                 *self.drops.entry((cell.clone(), counter.clone())).or_default() += count;
             }
+            Warning::ClientsUneven { cell, what, share } => {
+                let smallest = self.uneven.entry((cell.clone(), what.clone())).or_insert(1.0);
+                *smallest = smallest.min(*share);
+            }
+            Warning::ClientsApart { cell, share } => {
+                let largest = self.apart.entry(cell.clone()).or_default();
+                *largest = largest.max(*share);
+            }
             // The analysis says these of the cell as a whole.
             Warning::ResumptionMissed { .. } | Warning::ScheduleLag { .. } | Warning::TrialsFailed { .. } => {}
             other if self.others.contains(other) => {}
@@ -197,7 +211,9 @@ impl OfTrials {
     fn rest(self) -> impl Iterator<Item = Warning> {
         let drops = self.drops.into_iter().map(|((cell, counter), count)| Warning::Drops { cell, counter, count });
         let emulator = self.emulator.into_iter().map(|(cell, share)| Warning::EmulatorBusy { cell, share });
-        drops.chain(emulator).chain(self.others)
+        let uneven = self.uneven.into_iter().map(|((cell, what), share)| Warning::ClientsUneven { cell, what, share });
+        let apart = self.apart.into_iter().map(|(cell, share)| Warning::ClientsApart { cell, share });
+        drops.chain(emulator).chain(uneven).chain(apart).chain(self.others)
     }
 }
 

@@ -105,6 +105,21 @@ fn a_client_near_its_ceiling_is_told() {
     let mut all = records(12, LEVELS);
     all.iter_mut().filter(|record| record.trial.cell == 1).for_each(|record| set(record, "cpu_client_share", 1.5));
     assert_eq!(crate::analyse(&study(&json!({})), &four_threads, &all, &[]).warnings, []);
+    let mut four_clients = plan();
+    four_clients.cells[1].job.clients = 4;
+    assert_eq!(crate::analyse(&study(&json!({})), &four_clients, &all, &[]).warnings, []);
+}
+
+#[test]
+fn clients_that_differ_are_told_of_once_with_the_worst_trial() {
+    let uneven =
+        |share| Warning::ClientsUneven { cell: BLUE.to_owned(), what: "median response time".to_owned(), share };
+    let apart = |share| Warning::ClientsApart { cell: BLUE.to_owned(), share };
+    let warnings = warned(|record| {
+        let number = f64::from(record.trial.block) / 100.0;
+        record.warnings = vec![uneven(0.7 - number), apart(0.06 + number)];
+    });
+    assert_eq!(warnings, [uneven(0.7 - 0.11), apart(0.06 + 0.11)]);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn status(exit: &Exit) -> String {
     }
 }
 
-/// A server, or a sidecar, that is ready.
+/// A server, a sidecar or a control plane that is ready.
 pub struct Server<'a> {
     talk: Talk<'a>,
     /// Where it listens.
@@ -188,7 +188,7 @@ impl<'a> Server<'a> {
         Ok(None)
     }
 
-    /// Tells a sidecar to read the file of its upstreams again.
+    /// Tells a sidecar or a control plane to read its file again.
     pub fn reach(&mut self) -> Finding {
         self.talk.send(Command::Reach)?;
         match self.talk.next("`reached`")? {
@@ -279,6 +279,24 @@ pub struct Warm<'a> {
 }
 
 impl Warm<'_> {
+    /// Lets it measure, to its end; gives how many requests it says succeeded, and how many failed.
+    pub fn measure(mut self) -> Finding<(u64, u64)> {
+        let went = |answer: Answer<Event>| match answer {
+            Answer::Went(event) => Ok(event),
+            other => Err(Stop::broken(format!("expected it to measure; {}", other.words()))),
+        };
+        self.talk.send(Command::Go)?;
+        match went(self.talk.next("`end`")?)? {
+            Event::End { .. } => {}
+            other => return self.talk.unexpected("`end`", &other),
+        }
+        self.talk.send(Command::Finish)?;
+        match self.talk.done()? {
+            Answer::Went(Done { requests, errors, .. }) => Ok((requests.unwrap_or_default(), errors.values().sum())),
+            other => Err(Stop::broken(format!("expected `done`; {}", other.words()))),
+        }
+    }
+
     /// Tells it to give up, and demands that it ends by itself, with status 1.
     pub fn give_up(mut self, by_word: bool) -> Finding {
         if by_word {

@@ -74,6 +74,7 @@ impl Pair {
             }),
             document_root: matches!(feature, Feature::Files | Feature::Pages).then(|| material.documents.clone()),
             features: vec![feature],
+            page: None,
             qlog_dir: None,
             threads: None,
             max_connection_age_ns: None,
@@ -87,6 +88,7 @@ impl Pair {
             address: LOCALHOST,
             addresses: Vec::new(),
             resolves: false,
+            discovers: false,
             port: 0,
             server_name: SERVER_NAME.to_owned(),
             tls: secure.then(|| ClientTls {

@@ -6,7 +6,7 @@ use wirelab_model::event::Event;
 use wirelab_model::exposition::Exposed;
 use wirelab_model::histogram::Histograms;
 use wirelab_model::sample::Sample;
-use wirelab_model::spec::{ClientSpec, ServerSpec, SidecarSpec};
+use wirelab_model::spec::{ClientSpec, ControlPlaneSpec, ServerSpec, SidecarSpec};
 use wirelab_model::study::Study;
 
 /// One published schema.
@@ -40,6 +40,7 @@ pub fn all() -> Vec<Published> {
         published::<ServerSpec>("server-spec"),
         published::<ClientSpec>("client-spec"),
         published::<SidecarSpec>("sidecar-spec"),
+        published::<ControlPlaneSpec>("control-plane-spec"),
         published::<Event>("event"),
         published::<Sample>("sample"),
         published::<Histograms>("histograms"),

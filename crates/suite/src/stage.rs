@@ -46,6 +46,7 @@ impl Party {
             Role::Server => self.description.server.as_ref(),
             Role::Client => self.description.client.as_ref(),
             Role::Sidecar(_) => self.description.sidecar.as_ref(),
+            Role::ControlPlane => self.description.control_plane.as_ref(),
         }
     }
 

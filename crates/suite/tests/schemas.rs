@@ -10,7 +10,7 @@ use wirelab_model::endpoint::{Description, Manifest};
 use wirelab_model::event::Event;
 use wirelab_model::histogram::Histograms;
 use wirelab_model::sample::Sample;
-use wirelab_model::spec::{ClientSpec, ServerSpec, SidecarSpec};
+use wirelab_model::spec::{ClientSpec, ControlPlaneSpec, ServerSpec, SidecarSpec};
 use wirelab_suite::schema;
 
 fn contract() -> PathBuf {
@@ -67,8 +67,10 @@ fn the_examples_are_valid_and_read_back_equal() {
     check::<ServerSpec>("server-spec", &object("server-spec.json"));
     check::<ClientSpec>("client-spec", &object("client-spec.json"));
     check::<SidecarSpec>("sidecar-spec", &object("sidecar-spec.json"));
+    check::<ControlPlaneSpec>("control-plane-spec", &object("control-plane-spec.json"));
     check::<Event>("event", &lines("server-events.jsonl"));
     check::<Event>("event", &lines("sidecar-events.jsonl"));
+    check::<Event>("event", &lines("control-plane-events.jsonl"));
     check::<Event>("event", &lines("client-events.jsonl"));
     check::<Event>("event", &lines("refusals.jsonl"));
     check::<Sample>("sample", &lines("samples.jsonl"));

@@ -11,7 +11,9 @@ import (
 type ClientSpec struct {
 	Common
 	// Addresses are those of all servers, where the name has several; Address is the first of them.
-	Addresses  []netip.Addr
+	Addresses []netip.Addr
+	// Discovers says that Address is a control plane's, which knows who serves ServerName.
+	Discovers  bool
 	TLS        *ClientTLS
 	Request    Request
 	PerRequest bool
@@ -84,6 +86,7 @@ func ReadClientSpec(spec *Fields, protocols []string) (*ClientSpec, error) {
 	if spec.Has("addresses") {
 		s.Addresses = taken[[]netip.Addr](spec, "addresses", "lists of addresses")
 	}
+	s.Discovers = spec.Has("discovers") && spec.Bool("discovers")
 	s.readTLS(spec)
 	s.Request = readRequest(spec.Inner("request"))
 	s.readConnections(spec.Inner("connections"))

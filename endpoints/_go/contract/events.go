@@ -26,6 +26,11 @@ type Counted struct {
 	Requests uint64 `json:"requests"`
 }
 
+// Reached is a control plane's answer to `reach`.
+type Reached struct {
+	Event string `json:"event"`
+}
+
 // Done is the last event of both roles. A server leaves out errors.
 type Done struct {
 	Event      string            `json:"event"`

@@ -179,3 +179,37 @@ func TestOnlyRefusesTheSettingsThatAreNotNamed(t *testing.T) {
 		t.Error("`gso` was not refused")
 	}
 }
+
+func TestAControlPlaneReadsItsMembersAgain(t *testing.T) {
+	members := filepath.Join(t.TempDir(), "members.json")
+	spec := example(t, "control-plane-spec.json")
+	delete(spec, "contract")
+	spec["members"] = members
+	text, _ := json.Marshal(spec)
+	read, err := ReadControlPlaneSpec(Parse(text), []string{"grpcc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		text  string
+		count int
+	}{{`["127.0.0.1:80"]`, 1}, {`["127.0.0.1:80","127.0.0.1:81"]`, 2}, {`[]`, 0}} {
+		if err := os.WriteFile(members, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := read.Members(); err != nil || len(found) != c.count {
+			t.Errorf("%s: %v, %v", c.text, found, err)
+		}
+	}
+	if err := os.WriteFile(members, []byte(`["server.test:80"]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := read.Members(); err == nil {
+		t.Errorf("a name was taken for an address: %v", found)
+	}
+	spec["x"] = 1
+	text, _ = json.Marshal(spec)
+	if _, err := ReadControlPlaneSpec(Parse(text), []string{"grpcc"}); err == nil {
+		t.Error("an unknown field was taken")
+	}
+}

@@ -21,6 +21,10 @@ type Endpoint struct {
 	Features []string
 	Serve    func(*contract.ServerSpec) (Server, error)
 	Drive    func(*contract.ClientSpec) (load.Driver, error)
+	// Discovers says whether the client can ask a control plane who serves.
+	Discovers bool
+	// Direct makes a control plane of a spec; nil where the endpoint plays none.
+	Direct func(*contract.ControlPlaneSpec) (ControlPlane, error)
 }
 
 type abilities struct {
@@ -37,23 +41,34 @@ func Main(e Endpoint) {
 		contract.Finish(e.server(arguments[2]))
 	case len(arguments) == 3 && arguments[0] == "client" && arguments[1] == "--spec":
 		contract.Finish(e.client(arguments[2]))
+	case len(arguments) == 3 && arguments[0] == "control-plane" && arguments[1] == "--spec" && e.Direct != nil:
+		contract.Finish(e.controlPlane(arguments[2]))
 	default:
-		fmt.Fprintf(os.Stderr, "usage: %s describe | server --spec FILE | client --spec FILE\n", e.Name)
+		more := ""
+		if e.Direct != nil {
+			more = " | control-plane --spec FILE"
+		}
+		fmt.Fprintf(os.Stderr, "usage: %s describe | server --spec FILE | client --spec FILE%s\n", e.Name, more)
 		os.Exit(2)
 	}
 }
 
 func (e *Endpoint) describe() {
 	all := &abilities{e.Protocols, e.Features}
+	var directs *abilities
+	if e.Direct != nil {
+		directs = &abilities{e.Protocols, []string{}}
+	}
 	line, err := json.Marshal(struct {
-		Contract int        `json:"contract"`
-		Name     string     `json:"name"`
-		Library  string     `json:"library"`
-		Version  string     `json:"version"`
-		Language string     `json:"language"`
-		Server   *abilities `json:"server"`
-		Client   *abilities `json:"client"`
-	}{contract.Version, e.Name, e.Library, e.Version, "Go", all, all})
+		Contract     int        `json:"contract"`
+		Name         string     `json:"name"`
+		Library      string     `json:"library"`
+		Version      string     `json:"version"`
+		Language     string     `json:"language"`
+		Server       *abilities `json:"server"`
+		Client       *abilities `json:"client"`
+		ControlPlane *abilities `json:"control_plane,omitempty"`
+	}{contract.Version, e.Name, e.Library, e.Version, "Go", all, all, directs})
 	if err != nil {
 		panic(err)
 	}
@@ -81,11 +96,26 @@ func (e *Endpoint) client(path string) error {
 	if err != nil {
 		return err
 	}
+	if spec.Discovers && !e.Discovers {
+		return contract.Refuse("spec: `discovers`: %s asks no control plane", e.Library)
+	}
 	driver, err := e.Drive(spec)
 	if err != nil {
 		return err
 	}
 	return load.Run(spec, driver)
+}
+
+func (e *Endpoint) controlPlane(path string) error {
+	fields, err := contract.ReadSpec(path)
+	if err != nil {
+		return err
+	}
+	spec, err := contract.ReadControlPlaneSpec(fields, e.Protocols)
+	if err != nil {
+		return err
+	}
+	return direct(spec, e.Direct)
 }
 
 // ModuleVersion is the version of a module that is linked into this program.

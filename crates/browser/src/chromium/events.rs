@@ -32,6 +32,8 @@ struct Entry {
     request: String,
     resource: Resource,
     cached: bool,
+    /// Whether it was sent because of early hints, before the page asked for it.
+    hinted: bool,
 }
 
 impl Found {
@@ -44,11 +46,16 @@ impl Found {
             "Network.responseReceived" => self.last(&request, |entry, epoch| {
                 answered(&mut entry.resource, &params["response"], epoch);
                 let response = &params["response"];
-                entry.cached |= response["fromDiskCache"] == true || response["fromServiceWorker"] == true;
+                entry.hinted = response["fromEarlyHints"] == true;
+                let cached = response["fromDiskCache"] == true && !entry.hinted;
+                entry.cached |= cached || response["fromServiceWorker"] == true;
+                if entry.hinted {
+                    hinted(&mut entry.resource, response);
+                }
             }),
             "Network.loadingFinished" => self.last(&request, |entry, epoch| {
                 entry.resource.moments.end = now.map(|now| now + epoch);
-                entry.resource.received = bytes(&params["encodedDataLength"]);
+                entry.resource.received = bytes(&params["encodedDataLength"]).filter(|_| !entry.hinted);
             }),
             "Network.loadingFailed" => self.last(&request, |entry, epoch| {
                 let resource = &mut entry.resource;
@@ -78,7 +85,7 @@ impl Found {
         let Some(mut resource) = Resource::asked(url, method, now + epoch) else { return };
         resource.kind = params["type"].as_str().unwrap_or("other").to_lowercase();
         resource.request_headers = headers(&asked["headers"]);
-        self.entries.push(Entry { request, resource, cached: false });
+        self.entries.push(Entry { request, resource, cached: false, hinted: false });
     }
 
     /// Does something with the newest entry of a request, which of several is the one after the last redirect.
@@ -99,6 +106,16 @@ fn answered(resource: &mut Resource, response: &Value, epoch: f64) {
     // Up to here nothing but the header was received.
     resource.header_bytes = bytes(&response["encodedDataLength"]);
     moments(&mut resource.moments, &response["timing"], epoch);
+}
+
+/// What Chromium asks for because of early hints it lays into its cache, and reports when the page takes it from there. Of the exchange
+/// itself it says only when the response began.
+fn hinted(resource: &mut Resource, response: &Value) {
+    let begun = response["responseTime"].as_f64();
+    let start = resource.moments.start;
+    // The page's wish is not what it was sent for; by its response it was wanted.
+    resource.moments = Moments { start: begun.unwrap_or(start).min(start), response: begun, ..Moments::default() };
+    resource.header_bytes = None;
 }
 
 /// `timing` has a moment in seconds, and others in milliseconds after it; -1 is what did not happen.
@@ -200,6 +217,36 @@ mod tests {
         assert_eq!((old.status, old.redirect.as_deref()), (Some(302), Some("https://localhost/new")));
         assert_eq!((new.status, new.redirect.as_deref(), new.moments.opened()), (Some(200), None, false));
         assert_eq!((new.moments.end, new.received), (None, None), "it is not complete");
+    }
+
+    #[test]
+    fn what_was_hinted_at_is_a_request_though_the_page_takes_it_from_the_cache() {
+        let cached = |more: Value| {
+            let mut response =
+                response(200, json!({ "requestTime": 50.0, "sendStart": 0.1, "receiveHeadersEnd": 0.2 }));
+            response.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            response
+        };
+        let hints = json!({ "fromDiskCache": true, "fromEarlyHints": true, "responseTime": 1_699_999_999_400.0_f64, "connectionId": 0 });
+        let ended =
+            |id: &str| event("loadingFinished", json!({ "requestId": id, "timestamp": 50.05, "encodedDataLength": 0 }));
+        let found = resources(&[
+            asked("1", "https://localhost/a.css", 50.0, json!({})),
+            event("responseReceived", json!({ "requestId": "1", "response": cached(hints) })),
+            ended("1"),
+            asked("2", "https://localhost/b.css", 50.0, json!({})),
+            event(
+                "responseReceived",
+                json!({ "requestId": "2", "response": cached(json!({ "fromDiskCache": true })) }),
+            ),
+            ended("2"),
+        ]);
+        let [hinted] = &found[..] else { panic!("{found:?}") };
+        let moments = hinted.moments.since(1_700_000_000_000.0);
+        assert_eq!((moments.start, moments.request, moments.response), (-600.0, None, Some(-600.0)));
+        assert!((moments.end.unwrap() - 50.0).abs() < 0.01, "{moments:?}");
+        // What the cache says of sizes and connections is not what was transferred.
+        assert_eq!((hinted.received, hinted.header_bytes, hinted.connection), (None, None, None));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use wirelab_model::protocol::Protocol;
 
+use crate::logs::unused;
 use crate::page::{Origin, Setup};
 
 /// No window, no first run, and nothing that is not the page's: updates, reports, lists, suggestions.
@@ -47,6 +48,11 @@ pub fn flags(setup: &Setup, profile: &Path, is_root: bool) -> Vec<OsString> {
     }
     flags.extend(forcing(setup).into_iter().map(OsString::from));
     flags.extend(rules(setup).map(|rules| OsString::from(format!("--host-resolver-rules={rules}"))));
+    if let Some(folder) = &setup.logs.netlog {
+        let mut netlog = OsString::from("--log-net-log=");
+        netlog.push(unused(folder, &format!("{}-{}", setup.browser, setup.protocol), "json"));
+        flags.push(netlog);
+    }
     flags.push("about:blank".into());
     flags
 }
@@ -91,7 +97,7 @@ fn host(address: IpAddr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Browser;
+    use crate::{Browser, Logs};
 
     fn setup(protocol: Protocol, hosts: &[(&str, &str)]) -> Setup {
         let origin = |(host, address): &(&str, &str)| Origin {
@@ -100,7 +106,14 @@ mod tests {
             address: address.parse().unwrap(),
         };
         let origins = hosts.iter().map(origin).collect();
-        Setup { browser: Browser::Chromium, program: "chromium".into(), protocol, origins, authority: None }
+        Setup {
+            browser: Browser::Chromium,
+            program: "chromium".into(),
+            protocol,
+            origins,
+            authority: None,
+            logs: Logs::default(),
+        }
     }
 
     #[test]

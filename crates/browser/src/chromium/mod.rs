@@ -41,6 +41,9 @@ impl Chromium {
         let profile = folder.path().join("profile");
         let mut program = Command::new(&setup.program);
         program.args(flags::flags(setup, &profile, is_root()));
+        if let Some(keys) = &setup.logs.keys {
+            program.env("SSLKEYLOGFILE", keys);
+        }
         let file = profile.join("DevToolsActivePort");
         let mut running = Running::start("Chromium", program, folder, (&file, listens), guard, stop)?;
         let version = running.call("asking for its version", json!({ "method": "Browser.getVersion" }))?;
@@ -57,6 +60,11 @@ impl Chromium {
         let seen = self.load_in(context, page)?;
         self.browser("Target.disposeBrowserContext", json!({ "browserContextId": context }))?;
         Ok(seen)
+    }
+
+    /// Ends it.
+    pub fn close(mut self) -> Result<(), Trouble> {
+        self.running.end(command(None, "Browser.close", json!({})))
     }
 
     fn load_in(&mut self, context: &Value, page: &Page) -> Result<Observed, Trouble> {

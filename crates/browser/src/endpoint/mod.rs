@@ -5,6 +5,7 @@
 //! warm-up is not looked at; what is wrong with it shows in the window too.
 
 mod archive;
+mod films;
 mod order;
 mod record;
 
@@ -31,6 +32,7 @@ use crate::load::Load;
 use crate::page::Viewport;
 use crate::session::{Session, Trouble};
 
+use self::films::Reel;
 use self::order::Order;
 
 /// What a browser can be asked for as the client of a trial.
@@ -58,6 +60,7 @@ pub fn describe(browser: Browser) -> Result<Description, String> {
             exposition: false,
         }),
         sidecar: None,
+        control_plane: None,
     })
 }
 
@@ -131,7 +134,8 @@ fn play(
     output.say(&Event::Warm);
 
     let zero = words.wait(Command::Go)?;
-    let loads = measure(&order, &mut session, zero)?;
+    let mut reel = order.expected.film.as_deref().map(Reel::new);
+    let loads = measure(&order, &mut session, zero, reel.as_mut())?;
     output.say(&Event::End { window_ns: zero.elapsed().as_nanos() as u64 });
 
     words.wait(Command::Finish)?;
@@ -142,13 +146,16 @@ fn play(
     if let Some(path) = &order.expected.har {
         archive::write(path, &order, loads.iter().map(|(load, _)| load))?;
     }
+    if let Some(reel) = &reel {
+        reel.write()?;
+    }
     if loads.iter().all(|(load, _)| load.outcome == Outcome::Ok)
         && let Some(alpn) = order.setup.protocol.alpn()
     {
         // Every resource of every load was checked to have come over it.
         configured.insert("alpn".to_owned(), alpn.into());
     }
-    drop(session);
+    session.close()?;
     output.say(&Event::Done {
         requests: Some(loads.len() as u64),
         errors: Default::default(),
@@ -159,7 +166,12 @@ fn play(
 }
 
 /// The loads of the window, each with its record. One that is no sample is the last: the trial has failed.
-fn measure(order: &Order, session: &mut Session, zero: Instant) -> Result<Vec<(Load, PageLoad)>, Refusal> {
+fn measure(
+    order: &Order,
+    session: &mut Session,
+    zero: Instant,
+    mut reel: Option<&mut Reel<'_>>,
+) -> Result<Vec<(Load, PageLoad)>, Refusal> {
     let mut loads: Vec<(Load, PageLoad)> = Vec::new();
     loop {
         let goes_on = match order.extent {
@@ -172,6 +184,9 @@ fn measure(order: &Order, session: &mut Session, zero: Instant) -> Result<Vec<(L
         }
         let mut load = session.load(&order.page)?;
         let record = record::record(&order.expected, &load);
+        if let Some(reel) = &mut reel {
+            reel.take(std::mem::take(&mut load.frames));
+        }
         load.outcome = record.outcome.clone();
         loads.push((load, record));
     }

@@ -9,9 +9,9 @@ use wirelab_model::page::ExpectedPage;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Transport};
 
-use crate::Browser;
 use crate::endpoint::Refusal;
 use crate::page::{Origin, Page, Setup, Viewport};
+use crate::{Browser, Logs};
 
 /// What is to be done.
 #[derive(Debug)]
@@ -48,6 +48,18 @@ impl Order {
         let Some(expected) = spec.page else {
             return Err(Refusal::Unsupported("`page` is absent, and a browser loads pages only".to_owned()));
         };
+        if expected.early_hints && (browser, spec.protocol) == (Browser::Chromium, Protocol::H1) {
+            let why = "Chromium takes no early hints over HTTP/1.1".to_owned();
+            return Err(Refusal::Unsupported(why));
+        }
+        let logs = Logs {
+            keys: spec.tls.as_ref().and_then(|tls| tls.key_log.clone()),
+            netlog: expected.netlog_dir.clone(),
+            qlog: spec.qlog_dir.clone(),
+        };
+        if let Some(why) = logs.refused_by(browser) {
+            return Err(Refusal::Unsupported(why.to_owned()));
+        }
         let program = browser.find().map_err(|error| Refusal::Failed(error.to_string()))?;
         let url = format!("https://{}:{}{}", spec.server_name, spec.port, spec.request.path);
         let url = Url::parse(&url).map_err(|error| Refusal::Unsupported(format!("`{url}` is no URL: {error}")))?;
@@ -59,13 +71,14 @@ impl Order {
                 protocol: spec.protocol,
                 origins: vec![Origin { host, port: spec.port, address: spec.address }],
                 authority: spec.tls.and_then(|tls| tls.trust_anchor),
+                logs,
             },
             page: Page {
                 url,
-                requests: Some(expected.requests),
+                requests: expected.requests,
                 viewport: Viewport::DEFAULT,
                 timeout: Duration::from_nanos(spec.timeouts.request_ns.saturating_add(spec.timeouts.connect_ns)),
-                film: false,
+                film: expected.film.is_some(),
             },
             expected,
             warm_up: match spec.warm_up {
@@ -87,6 +100,7 @@ fn foreign(spec: &ClientSpec) -> Option<String> {
         (!matches!(spec.protocol, Protocol::H1 | Protocol::H2 | Protocol::H3), format!("`protocol` {}", spec.protocol)),
         (spec.recording != Recording::Loads, "`recording` is not `loads`".to_owned()),
         (!spec.addresses.is_empty(), "several `addresses`".to_owned()),
+        (spec.discovers, "`discovers`".to_owned()),
         (request.method != "GET" || request.body_size > 0, "a `request` that is not a plain GET".to_owned()),
         (!request.headers.is_empty() || request.expect.is_some(), "`headers` or `expect` of a request".to_owned()),
         (spec.connections == ConnectionPolicy::PerRequest, "`connections` per request".to_owned()),
@@ -94,8 +108,6 @@ fn foreign(spec: &ClientSpec) -> Option<String> {
         (matches!(spec.warm_up, Some(Extent::DurationNs(_))), "`warm_up` by time".to_owned()),
         (spec.resumption != Resumption::None, "`resumption`".to_owned()),
         (spec.tls.as_ref().is_some_and(|tls| !tls.verify), "`verify` false".to_owned()),
-        (spec.tls.as_ref().is_some_and(|tls| tls.key_log.is_some()), "`key_log`".to_owned()),
-        (spec.qlog_dir.is_some(), "`qlog_dir`".to_owned()),
         (spec.threads.is_some(), "`threads`".to_owned()),
         (spec.exposition.is_some(), "`exposition`".to_owned()),
         (spec.transport != Transport::default(), "settings of the `transport`".to_owned()),
@@ -132,9 +144,11 @@ mod tests {
             ("protocol", json!("quic"), "`protocol` quic"),
             ("resumption", json!("zero_rtt"), "`resumption`"),
             ("threads", json!(2), "`threads`"),
+            ("discovers", json!(true), "`discovers`"),
             ("exposition", json!({ "socket": "/s", "labels": {} }), "`exposition`"),
             ("transport", json!({ "congestion": "bbr" }), "`transport`"),
             ("qlog_dir", json!("/q"), "`qlog_dir`"),
+            ("page", json!({ "requests": 1, "body_bytes": 1, "colour": 1 }), "colour"),
             ("page", Value::Null, "`page` is absent"),
             ("colour", json!("red"), "colour"),
         ] {
@@ -144,6 +158,18 @@ mod tests {
                 Err(Refusal::Unsupported(message)) => assert!(message.contains(words), "{message}"),
                 other => panic!("{key}: {other:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn chromium_takes_no_hints_over_http_1() {
+        let mut spec = spec();
+        (spec["protocol"], spec["page"]["early_hints"]) = (json!("h1"), json!(true));
+        match Order::read(Browser::Chromium, &spec.to_string()) {
+            Err(Refusal::Unsupported(message)) => {
+                assert!(message.contains("no early hints over HTTP/1.1"), "{message}")
+            }
+            other => panic!("{other:?}"),
         }
     }
 

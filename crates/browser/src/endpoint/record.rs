@@ -2,38 +2,83 @@
 
 use wirelab_model::metric::Values;
 use wirelab_model::outcome::{Blame, Outcome};
-use wirelab_model::page::{ExpectedPage, PageLoad, PageResource};
+use wirelab_model::page::{ExpectedPage, PageLoad, PageResource, content_type};
 
 use crate::load::Load;
 use crate::resource::Resource;
 
 /// The record of a load, whose bodies are checked to be as large as the page's files.
 pub fn record(expected: &ExpectedPage, load: &Load) -> PageLoad {
-    let outcome = match (load.outcome.clone(), announced(&load.resources)) {
-        (Outcome::Ok, Some(bytes)) if bytes != expected.body_bytes => Outcome::failed(
-            Blame::Server,
-            format!("the responses announce {bytes} bytes of bodies where the page has {}", expected.body_bytes),
+    let outcome = match (load.outcome.clone(), expected.body_bytes) {
+        (Outcome::Ok, Some(bytes)) => whole(bytes, &load.resources),
+        (other, Some(_)) => other,
+        (other, None) => of_folder(other, &load.resources),
+    };
+    let outcome = match outcome {
+        Outcome::Ok if expected.early_hints && !was_hinted(load) => Outcome::failed(
+            Blame::Client,
+            "early hints came before the page's document, and the browser asked for nothing because of them",
         ),
-        (Outcome::Ok, None) => Outcome::failed(
-            Blame::Server,
-            "a response does not announce its length, so that nobody knows if it was whole",
-        ),
-        (other, _) => other,
+        other => other,
     };
     let values = if outcome == Outcome::Ok { load.values.clone() } else { Values::default() };
     let resources = load.resources.iter().map(resource).collect();
     PageLoad { outcome, values, warnings: load.warnings.clone(), resources }
 }
 
+fn was_hinted(load: &Load) -> bool {
+    load.timeline.as_ref().is_some_and(|timeline| timeline.hinted() > 0)
+}
+
+/// Whether the bodies have so many bytes.
+fn whole(expected: u64, resources: &[Resource]) -> Outcome {
+    let failed = |reason: String| Outcome::failed(Blame::Server, reason);
+    match announced(resources) {
+        Some(bytes) if bytes == expected => Outcome::Ok,
+        Some(bytes) => failed(format!("the responses announce {bytes} bytes of bodies where the page has {expected}")),
+        None => failed("a response does not announce its length, so that nobody knows if it was whole".to_owned()),
+    }
+}
+
+/// The outcome of a load of somebody's own page.
+fn of_folder(outcome: Outcome, resources: &[Resource]) -> Outcome {
+    match (foreign(resources), outcome) {
+        // What else failed may have failed because of it.
+        (Some(reason), _) => Outcome::failed(Blame::Server, reason),
+        (None, Outcome::Ok) => typed(resources),
+        (None, other) => other,
+    }
+}
+
+/// What a page from a folder asks another host for.
+fn foreign(resources: &[Resource]) -> Option<String> {
+    let host = &resources.first()?.host;
+    let foreign = resources.iter().find(|resource| resource.host != *host)?;
+    let remedy = "and a folder has one: save the file in the folder, and link to it there";
+    Some(format!("the page asks another host for {}, {remedy}", foreign.url))
+}
+
+/// Whether everything came with the content type that its ending says: a style sheet or a picture with another one is received and not
+/// shown.
+fn typed(resources: &[Resource]) -> Outcome {
+    let mistyped = resources.iter().filter(|resource| resource.status == Some(200)).find_map(|resource| {
+        let path = resource.url.split(['?', '#']).next()?;
+        let (right, said) = (content_type(path)?, field(resource, "content-type").unwrap_or("no type"));
+        (said.split(';').next()?.trim() != right).then(|| format!("{} came as {said}, not as {right}", resource.url))
+    });
+    mistyped.map_or(Outcome::Ok, |reason| Outcome::failed(Blame::Server, reason))
+}
+
 /// The sum of the lengths that the responses announce. Browsers take a response for failed that ends before its announced length, and
 /// a load with a failed response is no sample.
 fn announced(resources: &[Resource]) -> Option<u64> {
-    let length = |resource: &Resource| {
-        let mut fields = resource.response_headers.iter();
-        let (_, value) = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
-        value.trim().parse::<u64>().ok()
-    };
-    resources.iter().map(length).sum()
+    resources.iter().map(|resource| field(resource, "content-length")?.trim().parse::<u64>().ok()).sum()
+}
+
+/// A field of a response's header.
+fn field<'a>(resource: &'a Resource, name: &str) -> Option<&'a str> {
+    let mut fields = resource.response_headers.iter();
+    fields.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }
 
 fn resource(resource: &Resource) -> PageResource {
@@ -63,8 +108,16 @@ fn nanoseconds(milliseconds: f64) -> u64 {
 mod tests {
     use super::*;
     use crate::Moments;
+    use crate::timeline::{Entry, Timeline};
 
-    const EXPECTED: ExpectedPage = ExpectedPage { requests: 2, body_bytes: 300, har: None };
+    const EXPECTED: ExpectedPage = ExpectedPage {
+        requests: Some(2),
+        body_bytes: Some(300),
+        early_hints: false,
+        har: None,
+        film: None,
+        netlog_dir: None,
+    };
 
     fn load(lengths: &[Option<&str>]) -> Load {
         let resource = |length: &Option<&str>| Resource {
@@ -83,6 +136,47 @@ mod tests {
             [(vec![Some("100"), Some("100")], "announce 200 bytes"), (vec![Some("300"), None], "does not announce")]
         {
             match record(&EXPECTED, &load(&lengths)).outcome {
+                Outcome::Failed { blame: Blame::Server, reason } => assert!(reason.contains(words), "{reason}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn hints_that_nobody_followed_are_no_hints() {
+        let expected = ExpectedPage { early_hints: true, ..EXPECTED };
+        let mut load = load(&[Some("100"), Some("200")]);
+        for (initiator, followed) in [("link", false), ("early-hints", true)] {
+            let entry = Entry { initiator: initiator.to_owned(), ..Entry::default() };
+            load.timeline = Some(Timeline { entries: vec![entry], ..Timeline::default() });
+            assert_eq!(record(&expected, &load).outcome == Outcome::Ok, followed, "{initiator}");
+            assert_eq!(record(&EXPECTED, &load).outcome, Outcome::Ok);
+        }
+    }
+
+    #[test]
+    fn a_page_from_a_folder_comes_from_one_host_with_the_types_of_its_files() {
+        let resource = |url: &str, host: &str, kind: &str| Resource {
+            url: url.to_owned(),
+            host: host.to_owned(),
+            status: Some(200),
+            response_headers: vec![("content-type".to_owned(), kind.to_owned())],
+            ..Resource::default()
+        };
+        let document = resource("https://a/index.html", "a:443", "text/html; charset=utf-8");
+        let of_folder = |other: Resource| {
+            let load = Load { resources: vec![document.clone(), other], ..Load::not_begun(Outcome::Ok) };
+            record(&ExpectedPage { requests: None, body_bytes: None, ..EXPECTED }, &load).outcome
+        };
+        assert_eq!(of_folder(resource("https://a/p.png?v=1.html", "a:443", "image/png")), Outcome::Ok);
+        assert_eq!(of_folder(resource("https://a/unknown", "a:443", "what/ever")), Outcome::Ok);
+        let lost = Resource { status: Some(404), ..resource("https://a/p.png", "a:443", "text/html") };
+        assert_eq!(of_folder(lost), Outcome::Ok, "a page may lack something");
+        for (other, words) in [
+            (resource("https://a/s.css", "a:443", "text/plain"), "came as text/plain, not as text/css"),
+            (resource("https://b/p.png", "b:443", "image/png"), "another host for https://b/p.png"),
+        ] {
+            match of_folder(other) {
                 Outcome::Failed { blame: Blame::Server, reason } => assert!(reason.contains(words), "{reason}"),
                 other => panic!("{other:?}"),
             }

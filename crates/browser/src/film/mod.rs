@@ -2,6 +2,7 @@
 //!
 //! Taking them costs the browser time, so a filmed load is never one of the loads that are measured.
 
+mod image;
 mod progress;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use crate::timeline::Timeline;
 
+pub use image::small;
 pub use progress::{Film, Shot, Unfilmed, film};
 
 /// Between two pictures of a browser that has to be asked for each.

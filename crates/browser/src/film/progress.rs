@@ -6,6 +6,7 @@
 //! twice. The index is the area above the curve of that share over time.
 
 use crate::film::Frame;
+use crate::film::image::Image;
 
 /// Values of a colour channel.
 const LEVELS: usize = 256;
@@ -94,18 +95,10 @@ struct Histogram {
 
 impl Histogram {
     fn of(png: &[u8]) -> Option<Self> {
-        let mut decoder = png::Decoder::new(std::io::Cursor::new(png));
-        decoder.set_transformations(png::Transformations::normalize_to_color8());
-        let mut reader = decoder.read_info().ok()?;
-        let mut pixels = vec![0; reader.output_buffer_size()?];
-        let info = reader.next_frame(&mut pixels).ok()?;
-        let samples = info.color_type.samples();
-        // Grey is all three colours at once.
-        let places = if samples < 3 { [0; 3] } else { [0, 1, 2] };
         let mut found = Self { channels: std::array::from_fn(|_| vec![0; LEVELS]), pixels: 0 };
-        for pixel in pixels[..info.buffer_size()].chunks_exact(samples) {
-            for (channel, place) in found.channels.iter_mut().zip(places) {
-                channel[usize::from(pixel[place])] += 1;
+        for pixel in Image::of(png)?.pixels() {
+            for (channel, value) in found.channels.iter_mut().zip(pixel) {
+                channel[usize::from(*value)] += 1;
             }
             found.pixels += 1;
         }

@@ -5,6 +5,7 @@ mod preferences;
 mod warm_up;
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,6 +17,7 @@ use wirelab_model::outcome::Blame;
 
 use crate::film::{self, Frame};
 use crate::load::Observed;
+use crate::logs::take_qlog;
 use crate::page::{Page, Setup};
 use crate::quiet::Quiet;
 use crate::running::{Listens, Running};
@@ -59,6 +61,13 @@ impl Firefox {
         let mut program = Command::new(&setup.program);
         program.args(["--headless", "--no-remote", "--remote-debugging-port", "0", "--profile"]).arg(&profile);
         program.env("MOZ_CRASHREPORTER_DISABLE", "1");
+        if let Some(keys) = &setup.logs.keys {
+            program.env("SSLKEYLOGFILE", keys);
+        }
+        if setup.logs.qlog.is_some() {
+            // Where it writes them, and where they are looked for.
+            program.env("TMPDIR", folder.path());
+        }
         let file = profile.join("WebDriverBiDiServer.json");
         let running = Running::start("Firefox", program, folder, (&file, listens), guard, stop)?;
         let mut firefox = Self { running, version: String::new() };
@@ -91,6 +100,14 @@ impl Firefox {
         let seen = self.load_in(context, page)?;
         self.call("browser.removeUserContext", json!({ "userContext": context }))?;
         Ok(seen)
+    }
+
+    /// Ends it, and keeps the qlog files that it wrote, if they are wanted.
+    pub fn close(mut self, qlog: Option<&Path>) -> Result<(), Trouble> {
+        self.running.end(command("browser.close", json!({})))?;
+        let Some(folder) = qlog else { return Ok(()) };
+        take_qlog(self.running.folder(), folder)
+            .map_err(|error| runner(format!("cannot keep Firefox' qlog in {}: {error}", folder.display())))
     }
 
     fn load_in(&mut self, context: &Value, page: &Page) -> Result<Observed, Trouble> {

@@ -77,6 +77,9 @@ fn forcing(setup: &Setup) -> Vec<(&'static str, Value)> {
         Protocol::H2 => vec![("network.http.http3.enable", json!(false))],
         _ => vec![("network.http.http2.enabled", json!(false)), ("network.http.http3.enable", json!(false))],
     };
+    if setup.logs.qlog.is_some() {
+        preferences.push(("network.http.http3.enable_qlog", json!(true)));
+    }
     // `localhost` has two addresses, and a server may listen at one.
     if setup.is_local() && setup.origins.iter().all(|origin| origin.address.is_ipv4()) {
         preferences.push(("network.dns.disableIPv6", json!(true)));
@@ -93,12 +96,19 @@ fn forcing(setup: &Setup) -> Vec<(&'static str, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Browser;
+    use crate::{Browser, Logs};
 
     fn text(protocol: Protocol, address: &str) -> String {
         let origin = |host: &str, port| Origin { host: host.to_owned(), port, address: address.parse().unwrap() };
         let origins = vec![origin("a.test", 443), origin("b.test", 8443)];
-        user_js(&Setup { browser: Browser::Firefox, program: "firefox".into(), protocol, origins, authority: None })
+        user_js(&Setup {
+            browser: Browser::Firefox,
+            program: "firefox".into(),
+            protocol,
+            origins,
+            authority: None,
+            logs: Logs::default(),
+        })
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub fn analyze(args: &AnalyzeArgs) -> Result {
         metrics: &metrics,
         pooled: &pooled,
         typical_load: &|_| None,
+        typical_film: &|_| None,
     };
     print(&written(&input, args.format))
 }

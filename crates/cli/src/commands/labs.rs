@@ -167,6 +167,10 @@ fn list(as_json: bool) -> Result {
     for metric in wirelab_stats::PAGE_METRICS {
         let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);
     }
+    text.push_str("\nFrom the clients that share a workload (`clients`)\n");
+    for metric in wirelab_stats::CLIENTS_METRICS {
+        let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);
+    }
     text.push_str("\nFrom what endpoints report of their transport\n");
     for metric in wirelab_stats::TRANSPORT_METRICS {
         let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);

@@ -2,6 +2,7 @@
 
 mod filmstrip;
 mod loads;
+mod logs;
 mod result;
 mod strip;
 mod text;
@@ -47,9 +48,11 @@ pub fn page(args: &PageArgs) -> Result {
             .map_err(|error| Failure::input(format!("cannot read --ca {}: {error}", authority.display())))?;
     }
     let browsers = browsers(args)?;
+    logs::check(args, &browsers)?;
     let mut cells = cells(args, &targets, &browsers);
     be_polite(args, &targets, &cells)?;
     let mut archive = args.har.as_deref().map(create).transpose()?;
+    logs::create(args)?;
     let strips = args.filmstrip.as_deref().map(filmstrip::create).transpose()?;
     let stop = stop_flag()?;
     let guard = Arc::new(Guard::start(&program()?).map_err(Failure::failed)?);
@@ -62,14 +65,17 @@ pub fn page(args: &PageArgs) -> Result {
         loads::films(&mut cells, &mut running, &mut pace, &guard, &stop);
         filmstrip::write(folder, &cells)?;
     }
-    drop(running);
+    let incomplete = logs::complete(running);
     if let Some((path, file)) = &mut archive {
         write_archive(path, file, &cells)?;
     }
     if args.show.json {
-        print_json(&result::json(&cells, &versions, &browsers.missing))?;
+        print_json(&result::json(&cells, &versions, &browsers.missing, &logs::names(args)))?;
     } else {
-        print(&text::text(&cells, &versions, &browsers.missing))?;
+        print(&text::text(&cells, &versions, &browsers.missing, &logs::names(args)))?;
+    }
+    if let Some(why) = incomplete {
+        return Err(Failure::failed(format!("what a browser wrote of its connections may be incomplete: {why}")));
     }
     if stop.load(Ordering::Relaxed) {
         return Err(Failure::interrupted("interrupted; the result is what was loaded until then"));
@@ -146,6 +152,7 @@ fn cells(args: &PageArgs, targets: &[Target], browsers: &Browsers) -> Vec<Cell> 
                     protocol: *protocol,
                     origins: origins.clone(),
                     authority: args.ca.clone(),
+                    logs: logs::of(args).of(*browser),
                 };
                 cells.push(Cell { page, setup, loads: Vec::new(), film: None });
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use wirelab_model::film::Developed;
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::Value;
 use wirelab_model::outcome::Outcome;
@@ -43,6 +44,7 @@ pub fn render(folder: &Path, format: Format) -> Result<String> {
     let analysis = wirelab_stats::analyse(&manifest.study, &manifest.plan, run.trials(), &metrics);
     let pooled = |cell| pooled(&run, cell);
     let typical_load = |cell| typical_load(&run, cell);
+    let typical_film = |cell| typical_film(&run, cell);
     let input = Input {
         manifest,
         table: None,
@@ -53,6 +55,7 @@ pub fn render(folder: &Path, format: Format) -> Result<String> {
         metrics: &metrics,
         pooled: &pooled,
         typical_load: &typical_load,
+        typical_film: &typical_film,
     };
     Ok(written(&input, format))
 }
@@ -73,18 +76,29 @@ pub fn written(input: &Input, format: Format) -> String {
 
 /// A load of the trial whose load event is the median of the cell's: of this trial the load whose own is nearest to it.
 fn typical_load(run: &Run, cell: usize) -> Option<PageLoad> {
-    let onload = |record: &TrialRecord| record.values.get("page_onload").and_then(Value::number);
-    let successful = |record: &&TrialRecord| record.trial.cell == cell && record.outcome == Outcome::Ok;
-    let trials = run.trials().iter().filter(successful);
-    let mut trials: Vec<_> = trials.filter_map(|record| Some((onload(record)?, record))).collect();
-    trials.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    let (median, record) = trials.get(trials.len().checked_sub(1)? / 2)?;
+    let (median, record) = typical(run, cell, "page_onload")?;
     let loads = run.loads(record).ok()?;
     let distance = |load: &PageLoad| {
         let own = load.values.get("onload").and_then(Value::number);
         own.map_or(f64::INFINITY, |own| (own - median).abs())
     };
     loads.into_iter().min_by(|one, other| distance(one).total_cmp(&distance(other)))
+}
+
+/// The film of the trial whose Speed Index is the median of the cell's.
+fn typical_film(run: &Run, cell: usize) -> Option<Developed> {
+    let (_, record) = typical(run, cell, "page_speed_index")?;
+    run.film(record).ok()?
+}
+
+/// The successful trial of a cell whose value of a metric is the median, and that value.
+fn typical<'a>(run: &'a Run, cell: usize, metric: &str) -> Option<(f64, &'a TrialRecord)> {
+    let successful = |record: &&TrialRecord| record.trial.cell == cell && record.outcome == Outcome::Ok;
+    let value = |record: &TrialRecord| record.values.get(metric).and_then(Value::number);
+    let trials = run.trials().iter().filter(successful);
+    let mut trials: Vec<_> = trials.filter_map(|record| Some((value(record)?, record))).collect();
+    trials.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    trials.get(trials.len().checked_sub(1)? / 2).copied()
 }
 
 /// The response times of all successful requests of a cell, over all its successful trials.

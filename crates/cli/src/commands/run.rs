@@ -9,6 +9,7 @@ use wirelab_model::plan::Plan;
 use wirelab_model::study::Artifact;
 use wirelab_model::warning::Warning;
 use wirelab_observe::Exporter;
+use wirelab_observe::film::ABOUT as FILM;
 use wirelab_plan::polite;
 use wirelab_run::{Create, Run, RunError};
 
@@ -24,7 +25,9 @@ use crate::progress::Shown;
 
 /// Runs a study from its first block.
 pub fn run(args: &RunArgs) -> Result {
-    let mut study = studies::read(&args.study)?.resolve(args.preset.as_deref(), &args.sets)?;
+    let sets: Vec<_> =
+        args.sets.iter().cloned().chain(args.clients.map(|clients| format!("clients={clients}"))).collect();
+    let mut study = studies::read(&args.study)?.resolve(args.preset.as_deref(), &sets)?;
     if let Some(lab) = &args.lab {
         wirelab_plan::move_to(&mut study, lab);
     }
@@ -39,11 +42,17 @@ pub fn run(args: &RunArgs) -> Result {
                 observers.push(name.clone());
             }
         }
+        // What the study compares is not measured beside a film.
+        if args.observe.iter().any(|name| name == FILM.name) {
+            study.compare.metrics = FILM.metrics.iter().map(|metric| metric.name.to_owned()).collect();
+        }
     }
     for keep in &args.keep {
         let artifact = match keep {
             Keep::Pcap => Artifact::Pcap,
             Keep::Qlog => Artifact::Qlog,
+            Keep::Keys => Artifact::Keys,
+            Keep::Netlog => Artifact::Netlog,
             Keep::Har => Artifact::Har,
         };
         if !study.keep.contains(&artifact) {
@@ -77,7 +86,7 @@ pub fn run(args: &RunArgs) -> Result {
         parent: &args.out,
         study,
         preset: args.preset.clone(),
-        set: args.sets.clone(),
+        set: sets,
         plan,
         warnings,
         endpoints,

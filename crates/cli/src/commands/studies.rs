@@ -66,6 +66,7 @@ pub fn metrics(study: &Study) -> Vec<&'static Metric> {
     of_endpoints
         .chain(of_timeline)
         .chain(wirelab_stats::PAGE_METRICS)
+        .chain(wirelab_stats::CLIENTS_METRICS)
         .chain(&wirelab_run::PREPARATION_METRICS)
         .chain(wirelab_observe::metrics())
         .chain(&wirelab_lab::METRICS)

@@ -127,6 +127,7 @@ impl Builtin {
             }),
             document_root: root.map(Path::to_owned),
             features,
+            page: None,
             qlog_dir: None,
             threads: Some(1),
             max_connection_age_ns: None,

@@ -171,6 +171,7 @@ fn spec(protocol: Protocol, connections: ConnectionPolicy, schedule: Schedule, e
         address: IpAddr::V4(Ipv4Addr::LOCALHOST),
         addresses: Vec::new(),
         resolves: false,
+        discovers: false,
         port: 1,
         server_name: "fake".to_owned(),
         tls: None,

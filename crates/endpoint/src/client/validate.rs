@@ -15,6 +15,11 @@ pub(crate) fn client(spec: &ClientSpec) -> Result<(), Refusal> {
     if spec.page.is_some() || spec.recording == Recording::Loads {
         return refuse("pages are loaded by browsers, and this endpoint is none; `client` names one".to_owned());
     }
+    if spec.discovers {
+        return refuse(
+            "`discovers` is set, and this endpoint asks no control plane; `client` names one that does".to_owned(),
+        );
+    }
     if spec.tls.is_some() && !protocol.is_secure() {
         return refuse(format!("`tls` is set, and the protocol `{protocol}` has no TLS"));
     }

@@ -7,10 +7,12 @@ use bytes::{Buf, Bytes};
 use h3::error::StreamError;
 use h3::quic::{self, BidiStream};
 use h3::server::RequestStream;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use http::{HeaderValue, Response, StatusCode};
 
 use crate::server::Site;
+use crate::server::prelude::Prelude;
+use crate::server::priority::{Priority, Wishes};
 use crate::server::site::Reply;
 use crate::{payload, wait};
 
@@ -22,12 +24,26 @@ where
     <C::BidiStream as BidiStream<Bytes>>::SendStream: Send,
     <C::BidiStream as BidiStream<Bytes>>::RecvStream: Send,
 {
+    serve_by(connection, site, None).await;
+}
+
+/// The same; `wishes` are told the priority of each request before its response begins.
+pub async fn serve_by<C>(connection: C, site: Arc<Site>, wishes: Option<Arc<Wishes>>)
+where
+    C: quic::Connection<Bytes> + Send + 'static,
+    C::BidiStream: BidiStream<Bytes> + Send + 'static,
+    <C::BidiStream as BidiStream<Bytes>>::SendStream: Send,
+    <C::BidiStream as BidiStream<Bytes>>::RecvStream: Send,
+{
     // What fails on a connection or a stream is the client's to report; its request is not counted.
     let Ok(mut connection) = h3::server::Connection::<_, Bytes>::new(connection).await else { return };
     while let Ok(Some(resolver)) = connection.accept().await {
-        let site = Arc::clone(&site);
+        let (site, wishes) = (Arc::clone(&site), wishes.clone());
         tokio::spawn(async move {
             let Ok((request, stream)) = resolver.resolve_request().await else { return };
+            if let Some(wishes) = wishes {
+                wishes.tell(stream.send_id(), Priority::of(request.headers()));
+            }
             if answer(&request, stream, &site).await.is_ok() {
                 site.count();
             }
@@ -41,6 +57,12 @@ async fn answer<S: BidiStream<Bytes>>(
     site: &Site,
 ) -> Result<(), StreamError> {
     let arrival = Instant::now();
+    if let Some(prelude) = site.prelude(request.uri().path()) {
+        if let Some(interim) = prelude.interim() {
+            stream.send_response(interim).await?;
+        }
+        wait::until(arrival + prelude.think).await;
+    }
     match site.reply(request.method().as_str(), request.uri().path()) {
         Reply::Document(body) => {
             stream.send_response(head(StatusCode::OK, Some(body.len() as u64))).await?;
@@ -51,6 +73,9 @@ async fn answer<S: BidiStream<Bytes>>(
         Reply::Typed(body, kind) => {
             let mut response = head(StatusCode::OK, Some(body.len() as u64));
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+            response
+                .headers_mut()
+                .extend(site.attends_to_a_page().then_some((CACHE_CONTROL, HeaderValue::from_static(Prelude::KEPT))));
             stream.send_response(response).await?;
             if !body.is_empty() {
                 stream.send_data(body).await?;

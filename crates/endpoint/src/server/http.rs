@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, LOCATION};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::{http1, http2};
@@ -18,11 +18,13 @@ use wirelab_model::spec::ServerSpec;
 
 use crate::http2::Windows;
 use crate::server::grpc;
+use crate::server::outbox::{Outbox, WithOutbox};
+use crate::server::prelude::Prelude;
 use crate::server::site::{Reply, Site};
 use crate::{payload, wait};
 
 /// Streams that a client may have open at the same time; more than any load has, so that no request waits for it.
-const STREAMS: u32 = 100_000;
+pub const STREAMS: u32 = 100_000;
 
 /// Serves one version of HTTP, or gRPC.
 #[derive(Clone)]
@@ -65,6 +67,15 @@ impl HttpServer {
 
     /// Serves one connection to its end.
     pub async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S) {
+        if let Version::One(builder) = &self.version
+            && self.site.attends_to_a_page()
+        {
+            let (stream, outbox) = WithOutbox::new(stream);
+            let site = self.site;
+            let service = service_fn(move |request| attend(Arc::clone(&site), outbox.clone(), request));
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            return live(connection, self.age, |c| c.graceful_shutdown()).await;
+        }
         let (io, site) = (TokioIo::new(stream), Arc::clone(&self.site));
         let service = service_fn(move |request| answer(Arc::clone(&site), request));
         let site = self.site;
@@ -99,6 +110,24 @@ fn over_http2(windows: Windows) -> http2::Builder<TokioExecutor> {
         .initial_stream_window_size(windows.stream)
         .initial_connection_window_size(windows.connection);
     builder
+}
+
+/// Answers a request of a page over HTTP/1.1.
+async fn attend(
+    site: Arc<Site>,
+    outbox: Outbox,
+    request: Request<Incoming>,
+) -> Result<Response<ReplyBody>, Infallible> {
+    let arrival = Instant::now();
+    if let Some(prelude) = site.prelude(request.uri().path()) {
+        if let Some(interim) = prelude.interim_text() {
+            outbox.send(interim).await;
+        }
+        wait::until(arrival + prelude.think).await;
+    }
+    let mut response = answer(site, request).await?;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(Prelude::KEPT));
+    Ok(response)
 }
 
 async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<ReplyBody>, Infallible> {

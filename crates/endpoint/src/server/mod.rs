@@ -17,7 +17,16 @@ pub(crate) mod h3;
 #[cfg(feature = "h3")]
 pub mod h3_connection;
 #[cfg(feature = "builtin")]
+mod h3_ranked;
+#[cfg(feature = "builtin")]
 mod http;
+#[cfg(feature = "builtin")]
+mod http2_pages;
+#[cfg(feature = "builtin")]
+mod outbox;
+mod prelude;
+#[cfg(feature = "h3")]
+pub mod priority;
 #[cfg(feature = "builtin")]
 pub(crate) mod quic;
 pub(crate) mod site;

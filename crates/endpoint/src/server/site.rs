@@ -9,6 +9,7 @@ use wirelab_model::spec::{Feature, ServerSpec};
 
 use crate::refusal::Refusal;
 use crate::server::documents::Documents;
+use crate::server::prelude::Prelude;
 
 /// The longest delay that a client may ask for, in microseconds: an hour.
 const LONGEST_DELAY_US: u64 = 3_600_000_000;
@@ -24,6 +25,7 @@ const ITSELF: &str = "/redirect";
 pub struct Site {
     documents: Option<Documents>,
     pages: bool,
+    prelude: Option<Prelude>,
     echo: bool,
     bytes: bool,
     delay: bool,
@@ -66,6 +68,7 @@ impl Site {
         Ok(Self {
             documents,
             pages: has(Feature::Pages),
+            prelude: spec.page.as_ref().map(Prelude::new).transpose()?,
             echo: has(Feature::Echo),
             bytes: has(Feature::Bytes),
             delay: has(Feature::Delay),
@@ -85,6 +88,18 @@ impl Site {
     #[must_use]
     pub const fn offers_heron(&self) -> bool {
         self.heron
+    }
+
+    /// Whether something is to be done for a page besides serving its files.
+    #[must_use]
+    pub const fn attends_to_a_page(&self) -> bool {
+        self.prelude.is_some()
+    }
+
+    /// What comes before the answer to an HTTP request for this path.
+    #[must_use]
+    pub fn prelude(&self, path: &str) -> Option<&Prelude> {
+        self.prelude.as_ref().filter(|prelude| prelude.precedes(path))
     }
 
     /// What an HTTP request is answered with. `path` is without the query.

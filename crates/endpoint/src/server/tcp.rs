@@ -11,6 +11,7 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
+use wirelab_model::page::Priorities;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::ServerSpec;
 
@@ -20,7 +21,7 @@ use crate::raw::{HEADER, Header};
 use crate::refusal::Refusal;
 use crate::server::early::EarlyStream;
 use crate::server::http::HttpServer;
-use crate::server::{Bound, Site, Stop};
+use crate::server::{Bound, Site, Stop, http2_pages};
 use crate::socket::TcpOptions;
 use crate::transport_accounts::{Accounts, Metered};
 use crate::{tls, wait};
@@ -34,11 +35,16 @@ const READ: usize = 64 * 1024;
 /// How long to wait after a connection could not be accepted, usually because no file descriptor was left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
+/// Why not everything goes together.
+const AGING_PAGES: &str = "`max_connection_age_ns` is set beside `page`; over HTTP/2 this server has one or the other";
+
 /// What speaks on a connection.
 #[derive(Clone)]
 enum Speaker {
     Raw,
     Http(HttpServer),
+    /// A page over HTTP/2, with interim responses.
+    Pages(Windows),
 }
 
 /// How connections become byte streams.
@@ -52,6 +58,16 @@ enum Security {
 
 /// Binds a server over TCP.
 pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Bound, Refusal> {
+    if spec.page.as_ref().and_then(|page| page.priorities) == Some(Priorities::Obeyed) {
+        return Err(Refusal::unsupported(match spec.protocol.is_http2() {
+            true => {
+                "`priorities` is `obeyed`; the library for HTTP/2, h2, sends responses in turns, whatever their priorities are"
+            }
+            false => {
+                "`priorities` is `obeyed`; responses over HTTP/1.1 have connections of their own, which nothing orders"
+            }
+        }));
+    }
     let options = TcpOptions::server(spec.protocol, &spec.transport, spec.qlog_dir.is_some())?;
     let mut configured = options.configured();
     let security = match &spec.tls {
@@ -66,7 +82,11 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
             configured.insert("stream_window".to_owned(), json!(windows.stream));
             configured.insert("connection_window".to_owned(), json!(windows.connection));
             let serve = if protocol.is_grpc() { HttpServer::grpc } else { HttpServer::http2 };
-            Speaker::Http(serve(Arc::clone(&site), windows).aging(spec))
+            match site.attends_to_a_page() {
+                true if spec.max_connection_age_ns.is_some() => return Err(Refusal::unsupported(AGING_PAGES)),
+                true => Speaker::Pages(windows),
+                false => Speaker::Http(serve(Arc::clone(&site), windows).aging(spec)),
+            }
         }
         _ => Speaker::Raw,
     };
@@ -132,6 +152,7 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, sp
             let _ = raw(stream, &site).await;
         }
         Speaker::Http(server) => server.serve(stream).await,
+        Speaker::Pages(windows) => http2_pages::serve(stream, site, windows).await,
     }
 }
 

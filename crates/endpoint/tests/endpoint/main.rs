@@ -6,6 +6,7 @@ mod aging;
 mod exposition;
 mod faults;
 mod heron;
+mod pages;
 mod quic_trials;
 mod support;
 mod transport;

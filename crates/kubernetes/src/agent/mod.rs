@@ -3,6 +3,7 @@
 mod find;
 mod look;
 mod memory;
+mod observe;
 mod probe;
 mod start;
 mod sweep;
@@ -32,6 +33,7 @@ pub const SUBCOMMAND: &str = "agent";
 /// - `find ADDRESS:PORT NAME...`: waits until connections to the address lead to the pods of these names, and to no others
 /// - `resolve NAME ADDRESS...`: waits until the name resolves to these addresses, and to no others
 /// - `probe tcp|quic|udp ADDRESS:PORT TIMES`: proves that servers answer there
+/// - `observe ROLE OBSERVER,... SPEC...`: reads what observers read of the endpoints with these specs, as standard input says
 /// - `sweep`: kills every process but the first one
 #[must_use]
 pub fn main(words: &[String]) -> ExitCode {
@@ -45,6 +47,7 @@ pub fn main(words: &[String]) -> ExitCode {
         ["find", address, ref names @ ..] => find::behind(address, names),
         ["resolve", name, ref addresses @ ..] => find::by_name(name, addresses),
         ["probe", kind, address, times] => probe::run(kind, address, times),
+        ["observe", role, observers, ref specs @ ..] => observe::observe(role, observers, specs),
         ["sweep"] => sweep::sweep(),
         _ => Err(io::Error::other(format!(
             "the agent does not know `{}`; is the image of another version?",

@@ -68,6 +68,10 @@ impl Lab for Fake {
         self.addresses(job).map(|addresses| addresses.servers)
     }
 
+    fn control_plane(&self, _: &Job) -> Result<IpAddr, LabError> {
+        Ok(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+
     fn begin_trial(&mut self, trial: &Trial, _job: &Job) -> Result<(), LabError> {
         self.trial = Some(*trial);
         Ok(())
@@ -79,7 +83,7 @@ impl Lab for Fake {
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
         let spec = match launch.role {
-            Role::Server | Role::Sidecar(_) => None,
+            Role::Server | Role::Sidecar(_) | Role::ControlPlane => None,
             Role::Client => Some(read_spec(launch)?),
         };
         let seed = self.trial.map(|trial| trial.seed).or(spec.as_ref().map(|spec| spec.seed)).unwrap_or_default();

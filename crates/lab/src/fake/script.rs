@@ -79,11 +79,11 @@ pub struct Case<'a> {
 pub enum Moment {
     /// In place of `ready`.
     Start,
-    /// Client: in place of `warm`. Server, sidecar: right after `ready`.
+    /// Client: in place of `warm`. All others: right after `ready`.
     Check,
-    /// Client: in place of `end`. Server, sidecar: as [`Moment::Check`], because nothing tells them of the window.
+    /// Client: in place of `end`. All others: as [`Moment::Check`], because nothing tells them of the window.
     Window,
-    /// Sidecar: in place of `reached`.
+    /// Sidecar, control plane: in place of `reached`.
     Reach,
     /// In place of `done`; the client has written no results.
     Finish,

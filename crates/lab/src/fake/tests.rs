@@ -24,6 +24,7 @@ fn spec(job: &Job, seed: u64, results: &Path) -> ClientSpec {
         address: [127, 0, 0, 1].into(),
         addresses: Vec::new(),
         resolves: false,
+        discovers: false,
         port: 1,
         server_name: "wirelab.test".to_owned(),
         tls: None,

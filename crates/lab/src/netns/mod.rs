@@ -31,7 +31,7 @@ use wirelab_model::timeline::Course;
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
-use crate::internet::only_inside;
+use crate::internet::{no_labels, only_inside};
 use crate::names::Names;
 use crate::netns::fabric::{Hosts, Tallied};
 use crate::netns::network::Network;
@@ -141,6 +141,7 @@ impl Lab for Netns {
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         only_inside(INFO.name, job)?;
+        no_labels(INFO.name, job)?;
         let link = link(job)?;
         if job.mesh.is_some() {
             // Whoever wants to reach a server has to pass its sidecar.
@@ -164,6 +165,11 @@ impl Lab for Netns {
 
     fn sidecars(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {
         Ok((0..Course::of(job).servers).map(|number| address(job, number).into()).collect())
+    }
+
+    fn control_plane(&self, _: &Job) -> Result<IpAddr, LabError> {
+        // In the clients' pod: what it says is not part of what a network carries.
+        Ok(IpAddr::V4(Ipv4Addr::LOCALHOST))
     }
 
     fn begin_trial(&mut self, trial: &Trial, job: &Job) -> Result<(), LabError> {
@@ -276,7 +282,7 @@ impl Lab for Netns {
         let Launch { role, number, endpoint, job, spec, log } = *launch;
         let Begun { hosts, named, .. } = self.begun()?;
         let host = match role {
-            Role::Client | Role::Sidecar(Beside::Clients) => Some(&hosts.client),
+            Role::Client | Role::Sidecar(Beside::Clients) | Role::ControlPlane => Some(&hosts.client),
             Role::Server | Role::Sidecar(Beside::Server) => hosts.servers.get(number as usize),
         };
         let host = host.ok_or_else(|| LabError(format!("there is no host for the server of number {number}")))?;

@@ -36,8 +36,8 @@ impl Observer for Strace {
         &STRACE
     }
 
-    fn stops(&self) -> bool {
-        true
+    fn distorts(&self) -> Option<&'static str> {
+        Some("stopped the processes at every system call")
     }
 
     fn begin(&mut self, targets: &Targets) {

@@ -275,6 +275,7 @@ fn record(cell: usize, number: u32, block: u32, values: Values) -> TrialRecord {
         server: [].into(),
         client: [].into(),
         timeline: None,
+        clients: Vec::new(),
         warnings: Vec::new(),
     }
 }

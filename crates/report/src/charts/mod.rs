@@ -7,6 +7,7 @@ mod by_size;
 mod canvas;
 mod cpu;
 mod ecdf;
+mod filmstrip;
 mod forest;
 mod frame;
 mod memory;
@@ -61,6 +62,7 @@ pub(crate) fn main(input: &Input, layout: &Layout) -> Vec<Chart> {
     charts.extend(requests::charts(input));
     charts.extend(boxes::chart(input, layout));
     charts.extend(waterfall::charts(input, layout).into_iter().take(1));
+    charts.extend(filmstrip::charts(input, layout).into_iter().take(1));
     charts.extend(by_size::chart(input, layout));
     charts.extend(ecdf::chart(input, layout));
     charts.extend(throughput::chart(input, layout));
@@ -74,6 +76,7 @@ pub(crate) fn more(input: &Input, layout: &Layout) -> Vec<Chart> {
     let metrics = input.manifest.study.compare.metrics.iter().skip(1);
     let mut charts: Vec<Chart> = metrics.filter_map(|metric| forest::chart(input, layout, metric)).collect();
     charts.extend(waterfall::charts(input, layout).into_iter().skip(1));
+    charts.extend(filmstrip::charts(input, layout).into_iter().skip(1));
     charts
 }
 

@@ -1,6 +1,9 @@
 //! The pages that browsers load: documents, style sheets, scripts and pictures of exactly the sizes that the plan's corpus says, so
 //! that every byte of a page is known before it is loaded.
 
+pub mod folder;
+mod font;
+mod hints;
 mod picture;
 mod text;
 
@@ -8,18 +11,24 @@ use std::fs;
 use std::path::Path;
 
 use wirelab_model::page::PageName;
-use wirelab_plan::corpus::{DOCUMENT, FileKind, files};
+use wirelab_model::plan::{Cell, Plan};
+use wirelab_observe::film::ABOUT as FILM;
+use wirelab_plan::corpus::{DOCUMENT, FileKind, PageFile, files};
 
 use crate::error::RunError;
+pub use crate::pages::hints::hints;
 use crate::pages::picture::Pictures;
 
 /// The path of a page's document on its server.
 #[must_use]
 pub fn path(page: PageName) -> String {
-    format!("/{page}/{DOCUMENT}")
+    match page {
+        PageName::Folder(_) => format!("/{DOCUMENT}"),
+        made => format!("/{made}/{DOCUMENT}"),
+    }
 }
 
-/// Writes the files of a page below the document root, unless they are there.
+/// Writes the files of a page that wirelab makes below the document root, unless they are there.
 ///
 /// # Errors
 /// If they cannot be written.
@@ -34,8 +43,9 @@ pub fn write(root: &Path, page: PageName) -> Result<(), RunError> {
     for (number, file) in files.iter().enumerate() {
         let content = match file.kind {
             FileKind::Document => text::document(page, &files[1..], file.size),
-            FileKind::Style => text::style(number, file.size),
+            FileKind::Style => text::style(number, &fonts_of(file, &files), file.size),
             FileKind::Script => text::script(number, file.size),
+            FileKind::Font => font::font(number, file.size),
             FileKind::Image => pictures.of(file.size),
         };
         let path = folder.join(&file.name);
@@ -44,9 +54,59 @@ pub fn write(root: &Path, page: PageName) -> Result<(), RunError> {
     Ok(())
 }
 
+/// The fonts that a style sheet names: the first sheet all of them, the others none.
+fn fonts_of<'a>(sheet: &PageFile, files: &'a [PageFile]) -> Vec<&'a str> {
+    let first = files.iter().find(|file| file.kind == FileKind::Style);
+    let fonts = files.iter().filter(|file| file.kind == FileKind::Font && first == Some(sheet));
+    fonts.map(|file| file.name.as_str()).collect()
+}
+
+/// Refuses to film what is no page: such a trial would give nothing at all.
+///
+/// # Errors
+/// Names the first cell.
+pub fn only_pages_are_filmed(plan: &Plan, observers: &[String]) -> Result<(), RunError> {
+    let is_filmed = |cell: &&Cell| observers.iter().chain(&cell.job.more_observers).any(|name| name == FILM.name);
+    match plan.cells.iter().filter(is_filmed).find(|cell| cell.job.page.is_none()) {
+        None => Ok(()),
+        Some(cell) => Err(RunError::Refused {
+            why: format!(
+                "the observer `{}` films pages in browsers, and the cell `{}` loads none; remove it, or set `page`",
+                FILM.name,
+                cell.label()
+            ),
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::cell;
+
+    #[test]
+    fn only_cells_with_a_page_can_be_filmed() {
+        let (mut page, single) = (cell(), cell());
+        page.job.page = Some(PageName::Small10);
+        let plan = |cells| Plan {
+            cells,
+            comparisons: Vec::new(),
+            seed: 1,
+            min_blocks: 1,
+            max_blocks: 1,
+            budget: None,
+            precision: 0.05,
+        };
+        let film = ["cpu".to_owned(), "film".to_owned()];
+        assert!(only_pages_are_filmed(&plan(vec![page.clone()]), &film).is_ok());
+        assert!(only_pages_are_filmed(&plan(vec![single.clone()]), &film[..1]).is_ok());
+        let refused =
+            |plan: &Plan, observers: &[String]| only_pages_are_filmed(plan, observers).unwrap_err().to_string();
+        assert!(refused(&plan(vec![page, single.clone()]), &film).contains("loads none"));
+        let mut more = single;
+        more.job.more_observers = vec!["film".to_owned()];
+        assert!(refused(&plan(vec![more]), &[]).contains("set `page`"));
+    }
 
     #[test]
     fn every_file_has_its_size_and_every_link_leads_to_one() {
@@ -55,9 +115,11 @@ mod tests {
             write(root.path(), page).unwrap();
             let folder = root.path().join(page.token());
             let document = fs::read_to_string(folder.join(DOCUMENT)).unwrap();
+            let sheet = fs::read_to_string(folder.join("000.css")).unwrap_or_default();
             for file in files(page) {
                 assert_eq!(fs::metadata(folder.join(&file.name)).unwrap().len(), file.size, "{page} {}", file.name);
-                let links = document.matches(&format!("\"{}\"", file.name)).count();
+                let text = if file.kind == FileKind::Font { &sheet } else { &document };
+                let links = text.matches(&format!("\"{}\"", file.name)).count();
                 assert_eq!(links, usize::from(file.kind != FileKind::Document), "{page} {}", file.name);
             }
             // Every other page has the same files.

@@ -20,6 +20,8 @@ pub fn document(page: PageName, others: &[PageFile], size: u64) -> Vec<u8> {
         let _ = match file.kind {
             FileKind::Style => writeln!(head, "<link rel=\"stylesheet\" href=\"{name}\">"),
             FileKind::Script => writeln!(head, "<script src=\"{name}\" defer></script>"),
+            // Its style sheet says where it is; a font without text is never asked for.
+            FileKind::Font => writeln!(body, "<p style=\"font-family: {}\">{page}</p>", family(name)),
             FileKind::Image | FileKind::Document => {
                 writeln!(body, "<img src=\"{name}\" width=\"96\" height=\"96\" alt=\"\">")
             }
@@ -28,9 +30,19 @@ pub fn document(page: PageName, others: &[PageFile], size: u64) -> Vec<u8> {
     filled(&format!("{head}</head>\n<body>{body}"), ("<!-- ", " -->"), "</body></html>\n", size)
 }
 
-/// A style sheet.
-pub fn style(number: usize, size: u64) -> Vec<u8> {
-    filled(&format!("body {{ --sheet-{number}: {number}px }}\n"), ("/* ", " */"), "\n", size)
+/// A style sheet, with the fonts that it names.
+pub fn style(number: usize, fonts: &[&str], size: u64) -> Vec<u8> {
+    let mut rules = format!("body {{ --sheet-{number}: {number}px }}\n");
+    for name in fonts {
+        let family = family(name);
+        let _ = writeln!(rules, "@font-face {{ font-family: {family}; src: url(\"{name}\") format(\"woff2\") }}");
+    }
+    filled(&rules, ("/* ", " */"), "\n", size)
+}
+
+/// The family of a font, by its file.
+fn family(file: &str) -> String {
+    format!("font-{}", file.trim_end_matches(".woff2"))
 }
 
 /// A script. It leaves a trace, so that it can be seen to have run.
@@ -56,7 +68,9 @@ mod tests {
         let script = String::from_utf8(script(3, 1024)).unwrap();
         assert_eq!(script.len(), 1024);
         assert!(script.starts_with("document.") && script.ends_with(" */\n"), "{script}");
-        assert_eq!(style(3, 5000).len(), 5000);
+        let style = String::from_utf8(style(3, &["000.woff2"], 5000)).unwrap();
+        assert_eq!(style.len(), 5000);
+        assert!(style.contains("font-family: font-000; src: url(\"000.woff2\")"), "{style}");
         let image = PageFile { name: "000.jpg".to_owned(), kind: FileKind::Image, size: 10 };
         let document = String::from_utf8(document(PageName::Small10, &[image], 4000)).unwrap();
         assert_eq!(document.len(), 4000);

@@ -20,9 +20,14 @@ pub fn check(endpoint: &Endpoint) -> Result<Description, String> {
             return Err(format!("expected `{what}` to say something; it is empty"));
         }
     }
-    let roles = [("server", &description.server), ("client", &description.client), ("sidecar", &description.sidecar)];
+    let roles = [
+        ("server", &description.server),
+        ("client", &description.client),
+        ("sidecar", &description.sidecar),
+        ("control plane", &description.control_plane),
+    ];
     if roles.iter().all(|(_, role)| role.is_none()) {
-        return Err("expected it to play server, client or sidecar; it plays none".to_owned());
+        return Err("expected it to play server, client, sidecar or control plane; it plays none".to_owned());
     }
     for (name, role) in roles {
         if role.as_ref().is_some_and(|role| role.protocols.is_empty()) {

@@ -1,5 +1,6 @@
 //! Every case that an endpoint's description calls for.
 
+mod control_plane;
 mod deadlines;
 pub mod describe;
 mod exchange;
@@ -7,6 +8,7 @@ mod exposition;
 mod faults;
 mod life;
 mod load;
+mod members;
 mod pages;
 mod refusals;
 mod resumption;
@@ -46,5 +48,7 @@ pub fn all(stage: &Stage) -> Vec<Case> {
     }
     let sidecar = stage.subject.description.sidecar.as_ref();
     cases.extend(sidecar.into_iter().flat_map(sidecar::cases));
+    let control_plane = stage.subject.description.control_plane.as_ref();
+    cases.extend(control_plane.into_iter().flat_map(control_plane::cases));
     cases
 }

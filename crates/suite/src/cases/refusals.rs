@@ -113,10 +113,12 @@ pub fn demand_refusal(stage: &Stage, role: Role, spec: &Value, what: &str) -> Fi
             Answer::Unsupported(_) => return Ok(()),
             other => other.words(),
         },
-        Role::Server | Role::Sidecar(_) => match Server::start_as(stage, &stage.subject, role, spec)? {
-            Answer::Unsupported(_) => return Ok(()),
-            other => other.words(),
-        },
+        Role::Server | Role::Sidecar(_) | Role::ControlPlane => {
+            match Server::start_as(stage, &stage.subject, role, spec)? {
+                Answer::Unsupported(_) => return Ok(()),
+                other => other.words(),
+            }
+        }
     };
     Err(refused(words))
 }

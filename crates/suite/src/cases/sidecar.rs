@@ -1,10 +1,8 @@
 //! What a sidecar does, between the reference endpoint as client and the reference endpoint as servers.
 
-use std::fs;
-use std::net::SocketAddr;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use wirelab_lab::{Beside, Role};
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::Role as Abilities;
@@ -12,19 +10,18 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, Congestion, Feature, ServerSpec, SidecarSpec, Transport};
 
 use crate::case::Case;
-use crate::cases::refusals::{demand_refusal, random_word, set};
+use crate::cases::members::{Unheard, file, name, refusals, went};
+use crate::cases::refusals::random_word;
 use crate::conversation::{Answer, Server, json as as_json, run};
-use crate::finding::{Finding, Stop, demand};
+use crate::finding::{Finding, demand};
 use crate::pair::{LOCALHOST, Pair};
 use crate::stage::Stage;
 
 /// The role, whose place makes no difference to what is demanded.
 const SIDECAR: Role = Role::Sidecar(Beside::Clients);
 
-/// What nobody can honour: what it is, where it goes, and the value.
-type Refusal = (&'static str, &'static str, fn() -> Value);
-
-const REFUSALS: &[Refusal] = &[
+/// What nobody can honour.
+const REFUSALS: &[Unheard] = &[
     ("an unknown protocol", "/protocol", random_word),
     ("an unknown protocol of the upstreams", "/upstream_protocol", random_word),
     ("another version of the contract", "/contract", || json!(4_000_000)),
@@ -35,22 +32,7 @@ const REFUSALS: &[Refusal] = &[
 
 /// The cases of a sidecar.
 pub fn cases(abilities: &Abilities) -> Vec<Case> {
-    let mut cases = Vec::new();
-    if let Some(&protocol) = abilities.protocols.first() {
-        cases.extend(REFUSALS.iter().map(|(name, pointer, value)| {
-            Case::new(SIDECAR, protocol, format!("{name} is unsupported (127)"), move |stage| {
-                let mut spec = as_json(&spec(protocol, &upstreams(stage, &[])?));
-                set(&mut spec, pointer, value());
-                demand_refusal(stage, SIDECAR, &spec, name)
-            })
-        }));
-    }
-    for other in Protocol::ALL.into_iter().filter(|other| !abilities.protocols.contains(other)) {
-        let name = "a protocol that it does not declare is unsupported (127)";
-        cases.push(Case::new(SIDECAR, other, name, move |stage| {
-            demand_refusal(stage, SIDECAR, &as_json(&spec(other, &upstreams(stage, &[])?)), name)
-        }));
-    }
+    let mut cases = refusals(SIDECAR, abilities, REFUSALS, |protocol, servers| as_json(&spec(protocol, servers)));
     for &protocol in &abilities.protocols {
         let case = |name: &str, run: fn(&Stage, Protocol) -> Finding| {
             Case::new(SIDECAR, protocol, name, move |stage| run(stage, protocol))
@@ -80,30 +62,9 @@ fn spec(protocol: Protocol, upstreams: &Path) -> SidecarSpec {
     }
 }
 
-/// A file that names servers.
-fn upstreams(stage: &Stage, servers: &[&Server<'_>]) -> Finding<std::path::PathBuf> {
-    let path = stage.fresh("upstreams.json");
-    name(&path, servers)?;
-    Ok(path)
-}
-
-fn name(path: &Path, servers: &[&Server<'_>]) -> Finding {
-    let places: Vec<_> = servers.iter().map(|server| SocketAddr::new(LOCALHOST, server.port)).collect();
-    fs::write(path, json!(places).to_string())
-        .map_err(|error| Stop::skip(format!("the suite cannot write {}: {error}", path.display())))
-}
-
-/// What has to come of it.
-fn went<T>(answer: Answer<T>) -> Finding<T> {
-    match answer {
-        Answer::Went(value) => Ok(value),
-        other => Err(Stop::broken(format!("expected it to go on; {}", other.words()))),
-    }
-}
-
 fn idle(stage: &Stage, protocol: Protocol) -> Finding<Server<'_>> {
     let server = serve(stage, protocol)?;
-    let spec = spec(protocol, &upstreams(stage, &[&server])?);
+    let spec = spec(protocol, &file(stage, &[&server])?);
     went(Server::start_as(stage, &stage.subject, SIDECAR, &as_json(&spec))?)
 }
 
@@ -128,7 +89,7 @@ fn request(stage: &Stage, protocol: Protocol, port: u16) -> Finding<u64> {
 
 fn in_turn(stage: &Stage, protocol: Protocol) -> Finding {
     let [mut one, mut other] = [serve(stage, protocol)?, serve(stage, protocol)?];
-    let path = upstreams(stage, &[&one])?;
+    let path = file(stage, &[&one])?;
     let spec = spec(protocol, &path);
     let mut sidecar = went(Server::start_as(stage, &stage.subject, SIDECAR, &as_json(&spec))?)?;
     let first = request(stage, protocol, sidecar.port)?;
@@ -157,7 +118,7 @@ fn honours(stage: &Stage, protocol: Protocol) -> Finding {
         no_delay: Some(true),
         ..Transport::default()
     };
-    let spec = SidecarSpec { transport, ..spec(protocol, &upstreams(stage, &[&server])?) };
+    let spec = SidecarSpec { transport, ..spec(protocol, &file(stage, &[&server])?) };
     let sidecar = match Server::start_as(stage, &stage.subject, SIDECAR, &as_json(&spec))? {
         Answer::Unsupported(_) => return Ok(()),
         other => went(other)?,

@@ -61,6 +61,9 @@ fn text(row: &Row) -> String {
             if let Some(sidecar) = &description.sidecar {
                 let _ = writeln!(text, "  sidecar: {}", protocols(sidecar));
             }
+            if let Some(control_plane) = &description.control_plane {
+                let _ = writeln!(text, "  control plane: {}", protocols(control_plane));
+            }
         }
         Err(error) => {
             let _ = writeln!(text, "{}{}\n  not usable: {error}", row.found.name, planned(&row.found));

@@ -7,17 +7,13 @@ use serde_json::{Value as Json, json};
 use wirelab_browser::film::Film;
 
 use super::loads::Cell;
+use super::logs::new_folder;
 use super::strip;
 use crate::failure::{Failure, Result};
 
 /// Makes the folder, before anything is loaded: to find out later that it cannot be written would waste the loads.
 pub fn create(folder: &Path) -> Result<PathBuf> {
-    let wrong = |words: String| Failure::input(format!("--filmstrip {}: {words}", folder.display()));
-    fs::create_dir_all(folder).map_err(|error| wrong(error.to_string()))?;
-    let mut entries = fs::read_dir(folder).map_err(|error| wrong(error.to_string()))?;
-    if entries.next().is_some() {
-        return Err(wrong("the folder is not empty; name a new one".to_owned()));
-    }
+    new_folder("--filmstrip", folder)?;
     Ok(folder.to_owned())
 }
 

@@ -83,7 +83,9 @@ pub fn measure(
             match loaded {
                 Ok((session, load)) => {
                     cell.loads.push(load);
-                    if !args.fresh {
+                    if args.fresh {
+                        end(session, cell);
+                    } else {
                         running.insert(cell.key(), session);
                     }
                 }
@@ -101,6 +103,13 @@ pub fn measure(
     }
     bar.finish_and_clear();
     versions
+}
+
+/// Ends a browser that is of no further use. One that cannot be ended is no reason to lose its load.
+fn end(session: Session, cell: &mut Cell) {
+    if let (Err(Trouble::Failed { reason, .. }), Some(load)) = (session.close(), cell.loads.last_mut()) {
+        load.warnings.push(format!("what the browser wrote of it may be incomplete: {reason}"));
+    }
 }
 
 /// Films one more load of every cell that gave a sample, in the browser that still runs or in a new one.

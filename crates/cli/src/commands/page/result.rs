@@ -51,7 +51,12 @@ pub fn connections(cell: &Cell, host: &str) -> Option<Spread> {
 }
 
 /// Everything.
-pub fn json(cells: &[Cell], versions: &IndexMap<Browser, String>, missing: &IndexMap<&str, String>) -> Json {
+pub fn json(
+    cells: &[Cell],
+    versions: &IndexMap<Browser, String>,
+    missing: &IndexMap<&str, String>,
+    written: &[&str],
+) -> Json {
     let cell = |(number, cell): (usize, &Cell)| {
         let summary: serde_json::Map<String, Json> =
             METRICS.iter().map(|metric| (metric.name.to_owned(), summary(cell, metric.name))).collect();
@@ -71,6 +76,7 @@ pub fn json(cells: &[Cell], versions: &IndexMap<Browser, String>, missing: &Inde
     json!({
         "viewport": viewport.map(|viewport| json!({ "width": viewport.width, "height": viewport.height })),
         "not_installed": missing,
+        "written_meanwhile": written,
         "cells": cells.iter().enumerate().map(cell).collect::<Vec<_>>(),
     })
 }

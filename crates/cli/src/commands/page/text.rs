@@ -17,7 +17,12 @@ const NAMES: usize = 26;
 const VERSION: usize = 32;
 
 /// The whole result.
-pub fn text(cells: &[Cell], versions: &IndexMap<Browser, String>, missing: &IndexMap<&str, String>) -> String {
+pub fn text(
+    cells: &[Cell],
+    versions: &IndexMap<Browser, String>,
+    missing: &IndexMap<&str, String>,
+    written: &[&str],
+) -> String {
     let mut tables: IndexMap<(&str, Browser), Vec<&Cell>> = IndexMap::new();
     for cell in cells {
         tables.entry((cell.page.url.as_str(), cell.setup.browser)).or_default().push(cell);
@@ -28,6 +33,13 @@ pub fn text(cells: &[Cell], versions: &IndexMap<Browser, String>, missing: &Inde
         let _ = writeln!(text, "{url} in {}{version}, median [smallest to largest]", browser.title());
         table(&mut text, &cells);
         text.push('\n');
+    }
+    if !written.is_empty() {
+        let _ = writeln!(
+            text,
+            "! Written while pages loaded: {}. That makes loads longer, and not all of them alike: take the numbers from loads without.",
+            written.join(", ")
+        );
     }
     for reason in missing.values() {
         let _ = writeln!(text, "! {reason}");

@@ -139,6 +139,7 @@ fn perform(
         server: Default::default(),
         client: configured,
         timeline: None,
+        clients: Vec::new(),
         warnings: Vec::new(),
     }
 }

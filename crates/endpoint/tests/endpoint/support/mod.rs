@@ -74,6 +74,7 @@ impl Place {
             }),
             document_root: Some(self.path("documents")),
             features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay],
+            page: None,
             qlog_dir: None,
             threads: Some(1),
             max_connection_age_ns: None,
@@ -91,6 +92,7 @@ impl Place {
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             addresses: Vec::new(),
             resolves: false,
+            discovers: false,
             port,
             server_name: "localhost".to_owned(),
             tls: protocol.is_secure().then(|| ClientTls {

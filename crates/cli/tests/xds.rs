@@ -1,0 +1,180 @@
+//! Proxyless gRPC in the lab `netns`: clients that ask a control plane give a new server its share at once, and lose no more with a server
+//! than what was under way. Where network namespaces cannot be made, or Go is missing, the tests say so and test nothing.
+
+#[path = "support/installed.rs"]
+mod installed;
+#[path = "support/lab.rs"]
+mod lab;
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use installed::{install, run};
+use lab::{all_trials, folder_with};
+use serde_json::Value;
+use support::{eventually_within, processes, said};
+use tempfile::TempDir;
+
+/// How long a trial may take to start on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const STUDY: &str = r#"
+name = "proxyless"
+title = "Proxyless"
+question = "Who is asked?"
+lab = "netns"
+observers = ["cpu", "sidecars"]
+
+[workload]
+exchange = "heron"
+client = "go-grpc-xds"
+network = "overlay"
+placement = "lan"
+round_trip = "0 ms"
+servers = "2 far"
+pause = "2 ms"
+duration = "6 s"
+warm_up = 3
+
+[factors.variant]
+headless = { protocol = "grpcc", address = "headless", connections = 6 }
+xds = { protocol = "grpcc", control_plane = "go-grpc-xds" }
+xds-tls = { protocol = "grpc", control_plane = "go-grpc-xds" }
+
+[timeline]
+actions = [
+    { name = "T2", at = "30 %", servers = "3 far" },
+    { name = "T3", at = "55 %", clients = 3 },
+    { name = "T4", at = "75 %", kill = 0 },
+]
+
+[timeline.windows]
+T1-T2 = { to = "T2" }
+T2-T3 = { from = "T2", to = "T3" }
+T3-T4 = { from = "T3", to = "T4" }
+from-T4 = { from = "T4" }
+
+[compare]
+factor = "variant"
+baseline = "headless"
+
+[blocks]
+min = 1
+max = 1
+"#;
+
+/// A folder with this study, in the lab and with the endpoint that it needs.
+fn prepared(study: &str) -> Option<TempDir> {
+    let folder = folder_with(study, &["services"])?;
+    if Command::new("go").arg("version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("NOT tested: go-grpc-xds is built with Go, which is not here");
+        return None;
+    }
+    install("go-grpc-xds");
+    Some(folder)
+}
+
+#[test]
+fn a_new_server_gets_its_share_at_once_and_with_one_that_dies_nothing_is_lost_but_what_is_under_way() {
+    let Some(folder) = prepared(STUDY) else { return };
+    said(run(folder.path()).output().unwrap()).with_status(0);
+    let trials = all_trials(folder.path());
+    assert_eq!(trials.len(), 4, "three cells, and the twin of the baseline");
+    for (cell, trial) in trials {
+        if trial["reason"].as_str().is_some_and(|reason| reason.contains("the machine was too busy")) {
+            eprintln!("NOT tested: {}: {}", cell["levels"], trial["reason"]);
+            continue;
+        }
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+        let value = |metric: &str| &trial["values"][metric];
+        let of = |metric: &str| value(metric).as_f64().unwrap_or_else(|| panic!("{metric}: {}", value(metric)));
+        assert!(of("server_smallest@T1-T2") > 0.45, "{trial}");
+        if cell["levels"]["variant"] == "headless" {
+            assert!(of("server_newest@T2-T3") < 0.01, "{trial}");
+            continue;
+        }
+        // In turn. The bounds leave room for a machine that makes but some tens of them, whose counts are not of one moment.
+        let requests = ["requests@T1-T2", "requests@T2-T3", "requests@T3-T4", "requests@from-T4"].map(of);
+        assert!(requests.iter().all(|count| *count > 20.0), "{trial}");
+        assert!((0.28..0.38).contains(&of("server_newest@T2-T3")), "{trial}");
+        assert!(of("server_smallest@T3-T4") > 0.25, "{trial}");
+        for window in ["T1-T2", "T2-T3", "T3-T4"] {
+            assert_eq!(of(&format!("failed@{window}")), 0.0, "{trial}");
+        }
+        // Three clients had one request each under way.
+        assert!(of("failed@from-T4") <= 3.0, "{trial}");
+        // The two that are left take turns.
+        assert!(of("server_newest@from-T4") > 0.4, "{trial}");
+        assert_eq!(value("cpu_client_sidecar_per_request")["not_measured"], "the trial has no sidecars");
+        assert_eq!(trial["client"]["control_plane_balance"], "round robin", "{trial}");
+    }
+}
+
+#[test]
+fn a_control_plane_that_dies_fails_its_trial_gets_the_blame_and_leaves_nothing() {
+    let only = STUDY.replace("headless = { protocol = \"grpcc\", address = \"headless\", connections = 6 }\n", "");
+    let only = only.replace("baseline = \"headless\"", "baseline = \"xds\"").replace("\"6 s\"", "\"20 s\"");
+    let Some(folder) = prepared(&only) else { return };
+    let child = run(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mark = folder.path().to_string_lossy().into_owned();
+    let planes = || {
+        let is_ours = |pid: &u32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(&mark)
+        };
+        processes("/control-plane.json").into_iter().filter(is_ours).collect::<Vec<_>>()
+    };
+    eventually_within(PATIENCE, "the control plane", || !planes().is_empty());
+    for pid in planes() {
+        Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
+    }
+    eventually_within(PATIENCE, "the end of the first trial", || !journal(folder.path()).is_empty());
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    said(child.wait_with_output().unwrap()).with_status(130);
+    let (_, trial) = all_trials(folder.path()).into_iter().next().unwrap();
+    assert_eq!(
+        (trial["outcome"].as_str(), trial["blame"].as_str()),
+        (Some("failed"), Some("control-plane")),
+        "{trial}"
+    );
+    let reason = trial["reason"].as_str().unwrap();
+    assert!(reason.contains("the control plane `go-grpc-xds` was killed by signal 9"), "{reason}");
+    assert!(processes(&mark).is_empty(), "a process is left");
+}
+
+#[test]
+fn what_plays_no_control_plane_is_refused_before_anything_is_run_and_so_is_a_client_that_asks_none() {
+    let study = STUDY
+        .replace("client = \"go-grpc-xds\"\n", "")
+        .replace("control_plane = \"go-grpc-xds\"", "control_plane = \"builtin\"");
+    let Some(folder) = folder_with(&study, &[]) else { return };
+    said(run(folder.path()).output().unwrap())
+        .with_status(2)
+        .complains(&["`control_plane` is `builtin`, an endpoint that plays none"]);
+    assert!(!folder.path().join("wirelab-runs").exists());
+
+    let Some(folder) = prepared(&STUDY.replace("client = \"go-grpc-xds\"\n", "").replace("\"6 s\"", "\"1 s\"")) else {
+        return;
+    };
+    said(run(folder.path()).output().unwrap()).with_status(0);
+    let unable = all_trials(folder.path()).into_iter().filter(|(cell, _)| cell["levels"]["variant"] != "headless");
+    let unable: Vec<_> = unable.collect();
+    assert_eq!(unable.len(), 2);
+    for (_, trial) in unable {
+        assert_eq!(trial["outcome"], "unsupported", "{trial}");
+        assert!(trial["reason"].as_str().unwrap().contains("`discovers` is set"), "{trial}");
+    }
+}
+
+/// The trials that were journalled so far.
+fn journal(folder: &Path) -> Vec<Value> {
+    let Some(run) = std::fs::read_dir(folder.join("wirelab-runs")).ok().and_then(|mut runs| runs.next()) else {
+        return Vec::new();
+    };
+    let text = std::fs::read_to_string(run.unwrap().path().join("journal.jsonl")).unwrap_or_default();
+    let entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    entries.filter(|entry| entry["entry"] == "trial").collect()
+}

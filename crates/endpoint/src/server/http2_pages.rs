@@ -1,0 +1,70 @@
+//! Pages over HTTP/2 by the crate `h2` alone: hyper, which is built on it, gives servers no way to send an interim response.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use h2::server::SendResponse;
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderValue, Method, Response, StatusCode, Uri};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::http2::Windows;
+use crate::server::Site;
+use crate::server::http::STREAMS;
+use crate::server::prelude::Prelude;
+use crate::server::site::Reply;
+use crate::wait;
+
+/// Serves one connection to its end. What fails on it or on a stream is the client's to report; its request is not counted.
+pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, site: Arc<Site>, windows: Windows) {
+    let mut builder = h2::server::Builder::new();
+    builder
+        .max_concurrent_streams(STREAMS)
+        .initial_window_size(windows.stream)
+        .initial_connection_window_size(windows.connection);
+    let Ok(mut connection) = builder.handshake::<_, Bytes>(stream).await else { return };
+    while let Some(Ok((request, respond))) = connection.accept().await {
+        let site = Arc::clone(&site);
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        tokio::spawn(async move {
+            if answer(&method, &uri, respond, &site).await.is_ok() {
+                site.count();
+            }
+        });
+    }
+}
+
+async fn answer(method: &Method, uri: &Uri, mut respond: SendResponse<Bytes>, site: &Site) -> Result<(), h2::Error> {
+    let arrival = Instant::now();
+    if let Some(prelude) = site.prelude(uri.path()) {
+        if let Some(interim) = prelude.interim() {
+            respond.send_informational(interim)?;
+        }
+        wait::until(arrival + prelude.think).await;
+    }
+    let (status, body, kind) = match site.reply(method.as_str(), uri.path()) {
+        Reply::Typed(body, kind) => (StatusCode::OK, body, Some(kind)),
+        Reply::Document(body) => (StatusCode::OK, body, None),
+        Reply::Status(status) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            (status, Bytes::new(), None)
+        }
+        // A page has files, and nothing else.
+        Reply::Pattern(_) | Reply::Echo | Reply::Delay(_) | Reply::Redirect(_) => {
+            (StatusCode::NOT_FOUND, Bytes::new(), None)
+        }
+    };
+    let mut response = Response::new(());
+    *response.status_mut() = status;
+    let fields = response.headers_mut();
+    fields.extend(kind.map(|kind| (CONTENT_TYPE, HeaderValue::from_static(kind))));
+    fields.insert(CACHE_CONTROL, HeaderValue::from_static(Prelude::KEPT));
+    fields.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    let mut stream = respond.send_response(response, body.is_empty())?;
+    if !body.is_empty() {
+        // What the windows have no room for yet waits in the library.
+        stream.send_data(body, true)?;
+    }
+    Ok(())
+}

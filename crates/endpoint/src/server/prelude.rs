@@ -1,0 +1,93 @@
+//! What comes before the document of a page: the time that the server thinks, and hints at what the document will ask for.
+
+use std::time::Duration;
+
+use http::header::LINK;
+use http::{HeaderValue, Response, StatusCode};
+use wirelab_model::page::ServedPage;
+
+use crate::refusal::Refusal;
+
+/// What comes before a document's final response.
+#[derive(Debug)]
+pub struct Prelude {
+    document: String,
+    hints: Vec<HeaderValue>,
+    /// From the arrival of the request to the final response.
+    pub think: Duration,
+}
+
+impl Prelude {
+    /// How long answers of a page's server may be kept. Chromium asks for what it was hinted at on behalf of its cache, and asks again
+    /// for what may not be kept there.
+    pub const KEPT: &str = "max-age=3600";
+
+    /// What the spec says.
+    pub fn new(page: &ServedPage) -> Result<Self, Refusal> {
+        let field = |link: &String| {
+            HeaderValue::from_str(link)
+                .map_err(|_| Refusal::unsupported(format!("`early_hints` has {link:?}, which no field can have")))
+        };
+        Ok(Self {
+            document: page.document.clone(),
+            hints: page.early_hints.iter().map(field).collect::<Result<_, _>>()?,
+            think: Duration::from_nanos(page.think_ns),
+        })
+    }
+
+    /// Whether it comes before the answer to a request for this path.
+    pub fn precedes(&self, path: &str) -> bool {
+        self.document == path
+    }
+
+    /// The interim response; absent where there is nothing to hint at.
+    pub fn interim(&self) -> Option<Response<()>> {
+        if self.hints.is_empty() {
+            return None;
+        }
+        let mut response = Response::new(());
+        *response.status_mut() = StatusCode::EARLY_HINTS;
+        response.headers_mut().extend(self.hints.iter().map(|link| (LINK, link.clone())));
+        Some(response)
+    }
+
+    /// The interim response as HTTP/1.1 writes it.
+    #[cfg(feature = "builtin")]
+    pub fn interim_text(&self) -> Option<Vec<u8>> {
+        let response = self.interim()?;
+        let mut text = b"HTTP/1.1 103 Early Hints\r\n".to_vec();
+        for (name, value) in response.headers() {
+            text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+        }
+        text.extend(b"\r\n");
+        Some(text)
+    }
+}
+
+#[cfg(all(test, feature = "builtin"))]
+mod tests {
+    use super::*;
+
+    fn prelude(early_hints: &[&str]) -> Result<Prelude, Refusal> {
+        let early_hints = early_hints.iter().map(|link| (*link).to_owned()).collect();
+        Prelude::new(&ServedPage { document: "/a/index.html".to_owned(), think_ns: 7, early_hints, priorities: None })
+    }
+
+    #[test]
+    fn hints_are_links_of_a_response_103() {
+        let prelude = prelude(&["</a/1.css>; rel=preload; as=style", "</a/2.js>; rel=preload; as=script"]).unwrap();
+        assert!(prelude.precedes("/a/index.html") && !prelude.precedes("/a/1.css"));
+        let text = String::from_utf8(prelude.interim_text().unwrap()).unwrap();
+        assert_eq!(
+            text,
+            "HTTP/1.1 103 Early Hints\r\nlink: </a/1.css>; rel=preload; as=style\r\nlink: </a/2.js>; rel=preload; as=script\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn without_hints_there_is_no_interim_response_and_what_is_no_field_is_refused() {
+        assert!(prelude(&[]).unwrap().interim().is_none());
+        let refusal = prelude(&["</a>\r\nx: y"]).unwrap_err();
+        assert!(matches!(&refusal, Refusal::Unsupported(why) if why.contains("`early_hints`")), "{refusal:?}");
+    }
+}

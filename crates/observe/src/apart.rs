@@ -1,0 +1,103 @@
+//! Accounts of processes that are in several places, each taken by somebody who is there: as one.
+
+use wirelab_model::metric::{Metric, Side, Value, Values};
+
+use crate::registry::OBSERVERS;
+
+/// The observers that need nothing but the processes themselves, so that anybody beside these can do their work.
+pub const APART: [&str; 4] =
+    [crate::cpu::ABOUT.name, crate::memory::ABOUT.name, crate::switches::ABOUT.name, crate::faults::ABOUT.name];
+
+/// The values of these observers for one side, of what was read in each place. Everything they measure adds up, but for the part of the
+/// kernel, which is weighted by the processor time that it is a part of. What is not known in one place is not known of all.
+#[must_use]
+pub fn together(side: Side, observers: &[String], places: &[Values]) -> Values {
+    let metrics = metrics(side, observers);
+    metrics.map(|metric| (metric.name.to_owned(), value(metric, places))).collect()
+}
+
+/// The same where nothing was read.
+#[must_use]
+pub fn nowhere(side: Side, observers: &[String], why: &str) -> Values {
+    metrics(side, observers).map(|metric| (metric.name.to_owned(), Value::missing(why))).collect()
+}
+
+fn metrics(side: Side, observers: &[String]) -> impl Iterator<Item = &'static Metric> {
+    let wanted =
+        OBSERVERS.iter().filter(|about| APART.contains(&about.name) && observers.iter().any(|name| name == about.name));
+    wanted.flat_map(|about| about.metrics).filter(move |metric| metric.side == side)
+}
+
+fn value(metric: &Metric, places: &[Values]) -> Value {
+    let mut numbers = Vec::new();
+    for place in places {
+        match place.get(metric.name) {
+            Some(Value::Measured(number)) => numbers.push(*number),
+            Some(missing) => return missing.clone(),
+            None => return Value::missing("it was not read everywhere"),
+        }
+    }
+    match metric.name {
+        "cpu_client_system_share" => weighted(&numbers, "cpu_client_share", places),
+        "cpu_server_system_share" => weighted(&numbers, "cpu_server_share", places),
+        _ => Value::finite(numbers.iter().sum(), "the number is not finite"),
+    }
+}
+
+fn weighted(shares: &[f64], of: &str, places: &[Values]) -> Value {
+    let times = places.iter().map(|place| place.get(of).and_then(Value::number).unwrap_or_default());
+    let times: Vec<_> = times.collect();
+    let all: f64 = shares.iter().zip(&times).map(|(share, time)| share * time).sum();
+    Value::finite(all / times.iter().sum::<f64>(), "no processor time was spent")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(share: f64, system: f64, peak: f64) -> Values {
+        let values = [
+            ("cpu_server_per_request", 10.0),
+            ("cpu_server_per_byte", 1.0),
+            ("cpu_server_share", share),
+            ("cpu_server_system_share", system),
+            ("memory_server_peak", peak),
+            ("memory_server_life_peak", peak),
+            ("cpu_client_share", 7.0),
+        ];
+        values.map(|(name, number)| (name.to_owned(), Value::Measured(number))).into_iter().collect()
+    }
+
+    fn named(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_was_read_in_two_places_adds_up_and_the_kernels_part_is_weighted() {
+        let both = [place(0.3, 0.5, 100.0), place(0.1, 0.1, 50.0)];
+        let values = together(Side::Server, &named(&["cpu", "memory", "drops"]), &both);
+        let number = |name: &str| values[name].number().unwrap();
+        assert_eq!((number("cpu_server_per_request"), number("memory_server_peak")), (20.0, 150.0));
+        assert!((number("cpu_server_share") - 0.4).abs() < 1e-12);
+        assert!((number("cpu_server_system_share") - 0.4).abs() < 1e-12, "0.15 and 0.01 of 0.4");
+        assert_eq!(values.len(), 6, "of the other side, and of other observers, nothing is said: {values:?}");
+    }
+
+    #[test]
+    fn what_is_not_known_in_one_place_is_not_known_of_all() {
+        let mut other = place(0.1, 0.1, 50.0);
+        other.insert("memory_server_peak".to_owned(), Value::missing("not permitted"));
+        other.shift_remove("memory_server_life_peak");
+        let values = together(Side::Server, &named(&["memory"]), &[place(0.3, 0.5, 100.0), other]);
+        assert_eq!(values["memory_server_peak"], Value::missing("not permitted"));
+        assert_eq!(values["memory_server_life_peak"], Value::missing("it was not read everywhere"));
+        let nothing = nowhere(Side::Client, &named(&["memory"]), "the pod was lost");
+        assert_eq!(nothing["memory_client_peak"], Value::missing("the pod was lost"));
+        assert_eq!(nothing.len(), 2);
+    }
+
+    #[test]
+    fn every_one_of_them_is_an_observer() {
+        assert!(APART.iter().all(|name| OBSERVERS.iter().any(|about| about.name == *name)));
+    }
+}

@@ -1,0 +1,84 @@
+//! A control plane for the clients: which settings go with it.
+
+use wirelab_model::network::{Address, Network};
+use wirelab_model::protocol::Protocol;
+use wirelab_model::settings::{Connections, Settings};
+use wirelab_model::spec::Resumption;
+
+/// The endpoint that plays it; absent where there is none.
+///
+/// # Errors
+/// If it does not go with the other settings; says what to change.
+pub(crate) fn control_plane(settings: &Settings, protocol: Protocol) -> Result<Option<String>, String> {
+    let Some(name) = &settings.control_plane else { return Ok(None) };
+    if !protocol.is_grpc() {
+        return Err(format!(
+            "`control_plane` is `{name}`, whom clients of gRPC ask (grpc, grpcc), and the protocol is {protocol}"
+        ));
+    }
+    if settings.mesh.is_some() {
+        return Err(format!(
+            "`control_plane` is `{name}`, and `mesh` is set too, whose sidecars choose the servers themselves; remove one"
+        ));
+    }
+    if settings.network != Some(Network::Overlay) {
+        return Err(format!("`control_plane` is `{name}`, which needs pods; set `network = \"overlay\"` as well"));
+    }
+    if settings.connections == Some(Connections::PerRequest) {
+        return Err(format!(
+            "`connections` is `per-request`, and the client would ask the control plane ({name}) before each; set it to a number"
+        ));
+    }
+    if protocol.is_secure() && settings.resumption.is_some_and(|resumption| resumption != Resumption::None) {
+        return Err(format!(
+            "`resumption` is set beside `control_plane` ({name}), with which clients open connections when they find a reason to; \
+             remove it"
+        ));
+    }
+    match settings.address {
+        None | Some(Address::Service) => Ok(Some(name.clone())),
+        Some(_) => Err(format!(
+            "`address` is set beside `control_plane` ({name}), which tells clients the addresses of all servers; remove one"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::plan::Job;
+
+    use super::*;
+
+    fn of(toml: &str) -> Result<Job, String> {
+        crate::job(&toml::from_str(toml).unwrap())
+    }
+
+    #[test]
+    fn a_control_plane_stands_for_the_service_of_one_server_too() {
+        for (protocol, servers) in [("grpcc", "far"), ("grpc", "2 far")] {
+            let toml = format!(
+                "protocol = '{protocol}'\ncontrol_plane = 'plane'\nnetwork = 'overlay'\nplacement = 'lan'\nservers = '{servers}'"
+            );
+            let job = of(&toml).unwrap();
+            assert_eq!((job.control_plane.as_deref(), job.address), (Some("plane"), Address::Service));
+        }
+        assert_eq!(of("protocol = 'grpcc'").unwrap().control_plane, None);
+    }
+
+    #[test]
+    fn what_does_not_go_with_a_control_plane_is_refused_with_the_remedy() {
+        let lan = "control_plane = 'plane'\nplacement = 'lan'";
+        let pods = format!("protocol = 'grpcc'\n{lan}\nnetwork = 'overlay'");
+        for (toml, words) in [
+            (format!("protocol = 'h2c'\n{lan}\nnetwork = 'overlay'"), "clients of gRPC"),
+            (format!("protocol = 'grpcc'\n{lan}"), "`network = \"overlay\"`"),
+            (format!("{pods}\nmesh = 'proxy'"), "`mesh` is set too"),
+            (format!("{pods}\naddress = 'headless'"), "`address` is set"),
+            (format!("{pods}\nconnections = 'per-request'"), "`per-request`"),
+            (format!("{}\nresumption = 'resume'", pods.replace("grpcc", "grpc")), "`resumption` is set"),
+        ] {
+            let why = of(&toml).unwrap_err();
+            assert!(why.contains(words), "{toml}: {why}");
+        }
+    }
+}

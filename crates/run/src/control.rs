@@ -1,0 +1,70 @@
+//! The control plane of a trial: the clients ask it who serves, and find the servers themselves.
+
+use std::net::{IpAddr, SocketAddr};
+
+use wirelab_lab::{Launch, Role};
+use wirelab_model::CONTRACT_VERSION;
+use wirelab_model::endpoint::Endpoint;
+use wirelab_model::event::{Configured, Event};
+use wirelab_model::network::SERVER_NAME;
+use wirelab_model::outcome::Blame;
+use wirelab_model::plan::{Job, Trial};
+use wirelab_model::spec::ControlPlaneSpec;
+
+use crate::membership::Membership;
+use crate::player::{Cut, Player};
+use crate::spec;
+use crate::trial::Bench;
+
+/// What its log is called.
+pub(crate) const LOG: &str = "control-plane.log";
+
+/// A control plane that is ready.
+#[derive(Debug)]
+pub(crate) struct ControlPlane {
+    /// Where it is asked.
+    pub place: SocketAddr,
+    /// What it says is in force.
+    pub configured: Configured,
+    /// What it knows of the servers.
+    pub membership: Membership,
+}
+
+impl Bench<'_> {
+    /// Starts the control plane of a trial whose servers listen at `places`; it is to listen at `address`. Gives its player too.
+    pub(crate) fn start_control_plane(
+        &mut self,
+        (trial, job): (&Trial, &Job),
+        endpoint: &Endpoint,
+        address: IpAddr,
+        places: Vec<SocketAddr>,
+        servers: &mut [Player],
+    ) -> Result<(ControlPlane, Player), Cut> {
+        let folder = &self.files.folder;
+        let membership = Membership::begin(folder.join("members.json"), places, job.servers.count())?;
+        let path = folder.join("control-plane.json");
+        let of_control_plane = ControlPlaneSpec {
+            contract: CONTRACT_VERSION,
+            protocol: job.protocol,
+            address,
+            port: 0,
+            server_name: SERVER_NAME.to_owned(),
+            members: membership.file().to_owned(),
+        };
+        spec::write(&path, &of_control_plane)?;
+        let log = self.folder.log(trial, LOG);
+        let launch = Launch { role: Role::ControlPlane, number: 0, endpoint, job, spec: &path, log: &log };
+        let mut player = Player::start(self.lab, &launch)?;
+        let attempt = "starting";
+        match player.wait(attempt, self.limits.startup, servers, self.stop)? {
+            Event::Ready { port: Some(port), configured } => {
+                let place = SocketAddr::new(address, port);
+                Ok((ControlPlane { place, configured, membership }, player))
+            }
+            Event::Ready { port: None, .. } => {
+                Err(Cut::failed(Blame::ControlPlane, format!("{player} printed `ready` without its port")))
+            }
+            other => Err(player.unexpected(&other, attempt)),
+        }
+    }
+}

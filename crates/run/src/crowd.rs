@@ -1,0 +1,138 @@
+//! The measured window of a trial whose workload several clients share: each is told to go by a thread of its own, which then listens to
+//! nobody else, so that all are told at the same moment and each end is heard when it comes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, OnceLock, mpsc};
+use std::time::{Duration, Instant};
+
+use wirelab_lab::Silence;
+use wirelab_model::event::{Command, Event};
+use wirelab_model::journal::Portion;
+use wirelab_model::outcome::Blame;
+
+use crate::player::{Cut, Player};
+use crate::verify;
+
+/// How often a thread looks up, whether it listens in vain.
+const SLICE: Duration = Duration::from_millis(250);
+
+/// How often the servers are looked at meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+const ATTEMPT: &str = "measuring";
+
+/// What a client says, as it is.
+type Said = Result<Event, Silence>;
+
+/// What a thread has to tell of its client.
+struct Told {
+    number: usize,
+    /// When it was told to go, since the window began.
+    told: Duration,
+    /// When it said this.
+    heard: Duration,
+    said: Result<Said, Cut>,
+}
+
+/// Lets all of them measure; gives what is known of each so far.
+///
+/// # Errors
+/// If one of them does anything but measure to its end, or a server does anything.
+pub(crate) fn watch(
+    clients: &mut [Player],
+    servers: &mut [Player],
+    limit: Duration,
+    stop: &AtomicBool,
+) -> Result<Vec<Portion>, Cut> {
+    let has_clock = clients.iter().all(Player::has_clock);
+    let mut portions = vec![None; clients.len()];
+    let enough = AtomicBool::new(false);
+    let together = Barrier::new(clients.len() + 1);
+    // When the first of them was told.
+    let begun = OnceLock::new();
+    let outcome = std::thread::scope(|scope| {
+        let (tell, told) = mpsc::channel();
+        let (enough, together, begun) = (&enough, &together, &begun);
+        for (number, client) in clients.iter_mut().enumerate() {
+            let tell = tell.clone();
+            scope.spawn(move || {
+                together.wait();
+                let begun: Instant = *begun.get_or_init(Instant::now);
+                let told = begun.elapsed();
+                let said = client.send(Command::Go).map(|()| listened(client, limit, enough));
+                // Nobody listens any more where another one failed first.
+                let _ = tell.send(Told { number, told, heard: begun.elapsed(), said });
+            });
+        }
+        drop(tell);
+        together.wait();
+        let outcome = gather(&told, &mut portions, servers, has_clock, stop);
+        enough.store(true, Ordering::Relaxed);
+        outcome
+    });
+    match outcome? {
+        None => Ok(portions.into_iter().flatten().collect()),
+        // Its blame may be the servers', which only now can be asked.
+        Some((number, said)) => {
+            let client = &mut clients[number];
+            Err(match client.take(said, ATTEMPT, servers) {
+                Err(cut) => cut,
+                Ok(Some(event)) => client.unexpected(&event, ATTEMPT),
+                Ok(None) => Cut::failed(
+                    Blame::Client,
+                    format!("{client} (number {number}) said nothing for {:.1} s while {ATTEMPT}", limit.as_secs_f64()),
+                ),
+            })
+        }
+    }
+}
+
+/// What it says next, or that it says nothing.
+fn listened(client: &mut Player, limit: Duration, enough: &AtomicBool) -> Said {
+    let deadline = Instant::now() + limit;
+    loop {
+        let slice = deadline.min(Instant::now() + SLICE);
+        match client.listen(slice) {
+            // A lab without a clock does not wait: there, the first deadline is the last one.
+            Err(Silence::Deadline)
+                if Instant::now() >= slice && slice < deadline && !enough.load(Ordering::Relaxed) => {}
+            said => return said,
+        }
+    }
+}
+
+/// Hears of the end of each client. Absent: all ended as they should; otherwise the first that did not, and what it said.
+fn gather(
+    told: &mpsc::Receiver<Told>,
+    portions: &mut [Option<Portion>],
+    servers: &mut [Player],
+    has_clock: bool,
+    stop: &AtomicBool,
+) -> Result<Option<(usize, Said)>, Cut> {
+    while portions.iter().any(Option::is_none) {
+        let Told { number, told, heard, said } = match told.recv_timeout(LOOK_EVERY) {
+            Ok(told) => told,
+            Err(_) => {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Cut::Interrupted);
+                }
+                for server in servers.iter_mut() {
+                    server.stays_silent(ATTEMPT, Duration::ZERO)?;
+                }
+                continue;
+            }
+        };
+        match said? {
+            Ok(Event::End { window_ns }) => {
+                if has_clock {
+                    verify::window(window_ns, heard.saturating_sub(told)).map_err(Cut::Outcome)?;
+                }
+                let told_ns = told.as_nanos() as u64;
+                let begun_ns = (heard.as_nanos() as u64).saturating_sub(window_ns).max(told_ns);
+                portions[number] = Some(Portion { told_ns, begun_ns, window_ns, ..Portion::default() });
+            }
+            said => return Ok(Some((number, said))),
+        }
+    }
+    Ok(None)
+}

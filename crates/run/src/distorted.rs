@@ -1,0 +1,73 @@
+//! What is left of a trial in which an observer stood in the way of what it observed: that observer's values. All else was slowed down
+//! by it.
+
+use wirelab_model::metric::{Value, Values};
+use wirelab_model::warning::Warning;
+use wirelab_observe::Observer;
+use wirelab_observe::film::ABOUT as FILM;
+
+/// The name of the observer that distorts; none in most trials.
+pub(crate) fn by(observers: &[Box<dyn Observer>]) -> Option<&'static str> {
+    observers.iter().find(|observer| observer.distorts().is_some()).map(|observer| observer.about().name)
+}
+
+/// Takes away every value but those of observers that distort the others.
+pub(crate) fn leave_its_own(values: &mut Values, observers: &[Box<dyn Observer>]) {
+    let distorting = || observers.iter().filter_map(|observer| Some((observer.about(), observer.distorts()?)));
+    let Some((about, what)) = distorting().next() else { return };
+    let is_its_own =
+        |metric: &str| distorting().any(|(about, _)| about.metrics.iter().any(|declared| declared.name == metric));
+    for (_, value) in values.iter_mut().filter(|(metric, value)| !is_its_own(metric) && value.number().is_some()) {
+        *value = Value::missing(format!("the observer `{}` {what}", about.name));
+    }
+}
+
+/// What has to be said of such a trial.
+pub(crate) fn warning(observer: &str, cell: String) -> Warning {
+    if observer == FILM.name {
+        Warning::Filmed { cell }
+    } else {
+        Warning::Stopped { cell, observer: observer.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_the_values_of_an_observer_that_distorts_is_left_and_reasons_of_its_own_stay() {
+        let observers =
+            |names: &[&str]| -> Vec<_> { names.iter().map(|name| wirelab_observe::create(name).unwrap()).collect() };
+        let values = || {
+            Values::from_iter([
+                ("response_median".to_owned(), Value::Measured(1.0)),
+                ("strace_client_per_request".to_owned(), Value::Measured(2.0)),
+                ("page_speed_index".to_owned(), Value::Measured(3.0)),
+                ("response_p99".to_owned(), Value::missing("too few")),
+            ])
+        };
+        let left = |names: &[&str]| {
+            let mut left = values();
+            leave_its_own(&mut left, &observers(names));
+            left
+        };
+        assert_eq!(left(&["cpu", "syscalls"]), values());
+        let stopped = left(&["cpu", "strace"]);
+        let reason = Value::missing("the observer `strace` stopped the processes at every system call");
+        assert_eq!((&stopped["response_median"], &stopped["page_speed_index"]), (&reason, &reason));
+        assert_eq!(stopped["strace_client_per_request"], Value::Measured(2.0));
+        assert_eq!(stopped["response_p99"], Value::missing("too few"));
+        let filmed = left(&["cpu", "film"]);
+        let reason = Value::missing("the observer `film` had the window filmed, which takes the browser's time");
+        assert_eq!((&filmed["response_median"], &filmed["strace_client_per_request"]), (&reason, &reason));
+        assert_eq!(filmed["page_speed_index"], Value::Measured(3.0));
+    }
+
+    #[test]
+    fn each_distortion_has_its_own_warning() {
+        let cell = || "protocol=h2".to_owned();
+        assert_eq!(warning("film", cell()), Warning::Filmed { cell: cell() });
+        assert_eq!(warning("strace", cell()), Warning::Stopped { cell: cell(), observer: "strace".to_owned() });
+    }
+}

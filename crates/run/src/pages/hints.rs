@@ -1,0 +1,46 @@
+//! What a server hints at before a page's document: what has to be there before the page can be shown.
+
+use wirelab_model::page::PageName;
+use wirelab_plan::corpus::{FileKind, PageFile, files};
+
+/// The images that are hinted at where there is nothing else: some of those that are seen without scrolling.
+const IMAGES: usize = 6;
+
+/// The fields `link` for a page, in the order in which its document has the links.
+#[must_use]
+pub fn hints(page: PageName) -> Vec<String> {
+    let files = files(page);
+    let link = |file: &PageFile| {
+        let what = match file.kind {
+            FileKind::Style => "style",
+            FileKind::Script => "script",
+            // Browsers ask for fonts without credentials, and take a preloaded one only if it was asked for alike.
+            FileKind::Font => "font; crossorigin",
+            FileKind::Image => "image",
+            FileKind::Document => return None,
+        };
+        Some(format!("</{page}/{}>; rel=preload; as={what}", file.name))
+    };
+    let is_needed = |file: &&PageFile| matches!(file.kind, FileKind::Style | FileKind::Script | FileKind::Font);
+    let needed: Vec<_> = files.iter().filter(is_needed).filter_map(link).collect();
+    match needed.is_empty() {
+        true => files.iter().filter_map(link).take(IMAGES).collect(),
+        false => needed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_a_page_from_being_shown_is_hinted_at_and_otherwise_its_first_images() {
+        let today = hints(PageName::Today);
+        assert_eq!(today.len(), 8 + 24 + 4);
+        assert_eq!(today[0], "</today/000.css>; rel=preload; as=style");
+        assert!(today.iter().all(|link| !link.contains("image")));
+        let images = hints(PageName::Small10);
+        assert_eq!(images.len(), IMAGES);
+        assert_eq!(images[5], "</small-10/005.jpg>; rel=preload; as=image");
+    }
+}

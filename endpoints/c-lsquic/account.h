@@ -1,0 +1,15 @@
+// What the transport knows of connections, added up.
+#ifndef ACCOUNT_H
+#define ACCOUNT_H
+
+#include <json-c/json.h>
+#include <lsquic.h>
+
+// A connection that is about to end.
+void account_add(lsquic_conn_t *connection);
+// One ended of which nothing was to be learned any more: then there is no report.
+void account_miss(void);
+// For `done`; a new reference, or NULL.
+json_object *account_report(void);
+
+#endif

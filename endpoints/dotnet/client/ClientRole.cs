@@ -1,0 +1,85 @@
+using System;
+using System.Threading.Tasks;
+using Wirelab.Contract;
+
+namespace Wirelab.Client
+{
+    /// <summary>The conversation of a client.</summary>
+    static class ClientRole
+    {
+        /// <summary>Whether this machine has what HTTP/3 needs.</summary>
+        public static bool HasHttp3 =>
+#if NET8_0_OR_GREATER
+            System.Net.Quic.QuicConnection.IsSupported;
+#else
+            false;
+#endif
+
+        public static async Task Run(ClientSpec spec)
+        {
+            var driver = new Driver(spec);
+            var recorder = Recorder.For(spec);
+            await Rehearsal.Run(spec);
+            var commands = new Commands("finish", GiveUp);
+            Events.Emit("ready", ("configured", driver.Configured));
+
+            commands.Expect("go");
+            var bench = new Bench(spec, driver);
+            await bench.Check();
+            var links = spec.PerRequest ? null : await Open(bench);
+            var lanes = links == null ? null : LanesOf(links, spec.Streams);
+            if (spec.WarmUp != null)
+            {
+                await new Period(bench, lanes, null, spec.WarmUp, Clock.Now()).Run();
+            }
+            if (spec.PerRequest)
+            {
+                // Those of the warm-up are no part of the results.
+                driver.Renumber();
+            }
+            // Every window begins with what is in use alone.
+            GC.Collect();
+            Events.Emit("warm");
+
+            var zero = commands.Expect("go");
+            var window = await new Period(bench, lanes, recorder, spec.Extent, zero).Run() - zero;
+            Events.Emit("end", ("window_ns", window));
+
+            commands.Expect("finish");
+            Array.ForEach(links ?? Array.Empty<Link>(), link => link.Close());
+            if (bench.First != null)
+            {
+                Console.Error.WriteLine($"the first failure of the window: {bench.First.Kind.Token()}: {bench.First.Message}");
+            }
+            recorder.Write(spec.Results, zero);
+            var (succeeded, failed) = recorder.Count();
+            Events.Emit("done", ("requests", succeeded), ("errors", failed), ("configured", driver.Configured));
+        }
+
+        /// <summary>Opens the persistent connections.</summary>
+        static async Task<Link[]> Open(Bench bench)
+        {
+            var links = new Link[bench.Spec.Connections];
+            bench.Driver.Renumber();
+            for (var i = 0; i < links.Length; i++)
+            {
+                links[i] = new Link();
+                await bench.Open(links[i]);
+            }
+            return links;
+        }
+
+        /// <summary>Successive lanes belong to different connections, so that requests are spread over all.</summary>
+        static Lane[] LanesOf(Link[] links, int streams)
+        {
+            var lanes = new Lane[links.Length * streams];
+            for (var i = 0; i < lanes.Length; i++)
+            {
+                lanes[i] = new Lane(links[i % links.Length]);
+            }
+            return lanes;
+        }
+
+        static void GiveUp() => Events.Fail(new Failure(Kind.Other, "told to stop before the end"));
+    }
+}

@@ -1,0 +1,39 @@
+//! The endpoint for quiche: its HTTP/3 and raw QUIC, on an event loop of our own, because quiche does no input and output.
+
+mod answer;
+mod client;
+mod exchange;
+mod failure;
+mod h3_client;
+mod http;
+mod link;
+mod outbox;
+mod peer;
+mod quic_client;
+mod raw;
+mod server;
+mod settings;
+mod shared;
+mod socket;
+mod speaker;
+mod timers;
+mod wire;
+mod work;
+
+use std::process::ExitCode;
+
+use wirelab_endpoint::program::{Program, version};
+use wirelab_model::protocol::Protocol;
+
+/// The libraries do not say their versions; the lock file does.
+const LOCK: &str = include_str!("../Cargo.lock");
+
+fn main() -> ExitCode {
+    let versions = ["quiche", "boring"].map(|library| version(LOCK, library)).join(", ");
+    Program::new("rust-quiche", "quiche", versions)
+        .server(Protocol::H3, server::bind)
+        .server(Protocol::Quic, server::bind)
+        .client::<h3_client::H3Transport>(Protocol::H3)
+        .client::<quic_client::QuicTransport>(Protocol::Quic)
+        .main()
+}

@@ -1,0 +1,211 @@
+//! The settings of a spec, from the spec to quiche: each is honoured, or refused with the reason.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, LineWriter};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use boring::ssl::{SslContextBuilder, SslMethod, SslOptions};
+use quiche::{Config, Connection};
+use serde_json::json;
+use wirelab_endpoint::program::{ClientSpec, Configured, Failure, Refusal, ServerSpec, check_quic};
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::{Congestion, Resumption, Transport};
+
+use crate::outbox::LARGEST;
+use crate::socket::Socket;
+
+/// Requests that a peer may have in flight on one connection, the same as of the built-in endpoint.
+const STREAMS: u64 = 256;
+
+/// Streams of one direction that a peer may open: HTTP/3 needs three, and some peers open a further one now and then.
+const STREAMS_OF_ONE_DIRECTION: u64 = 100;
+
+/// Flow control: quiche has no default; these are of the programs that come with it.
+const STREAM_WINDOW: u64 = 1_000_000;
+const CONNECTION_WINDOW: u64 = 10_000_000;
+
+/// Where the search for the size of datagrams ends: an Ethernet frame with IPv6, as of the built-in endpoint.
+const SEARCH_ENDS: u16 = 1452;
+
+/// The size of datagrams until the handshake is done, whatever is set.
+const SMALLEST: u16 = 1200;
+
+/// What a connection is made with.
+pub struct Settings {
+    /// quiche's configuration.
+    pub config: Config,
+    transport: Transport,
+    key_log: Option<PathBuf>,
+    qlog: Option<(PathBuf, &'static str)>,
+}
+
+impl Settings {
+    /// A client's. `idle` ends a connection that nothing arrives on.
+    pub fn client(spec: &ClientSpec, idle: Duration) -> Result<Self, Refusal> {
+        let tls = spec.tls.as_ref().ok_or_else(|| no_tls(spec.protocol))?;
+        let mut context = context()?;
+        if let Some(anchor) = &tls.trust_anchor {
+            context.set_ca_file(anchor).map_err(|error| {
+                Refusal::failed(format!("trusting the certificate in {}: {error}", anchor.display()))
+            })?;
+        } else {
+            context
+                .set_default_verify_paths()
+                .map_err(|error| Refusal::failed(format!("trusting the system's authorities: {error}")))?;
+        }
+        let mut settings = Self::new(context, spec.protocol, &spec.transport, idle)?;
+        settings.config.verify_peer(tls.verify);
+        if spec.resumption == Resumption::ZeroRtt {
+            settings.config.enable_early_data();
+        }
+        settings.log(tls.key_log.as_deref(), spec.qlog_dir.as_deref(), "client")?;
+        Ok(settings)
+    }
+
+    /// A server's. `ticket_key` is the same for all of its threads.
+    pub fn server(spec: &ServerSpec, idle: Duration, ticket_key: &[u8; 48]) -> Result<Self, Refusal> {
+        let tls = spec.tls.as_ref().ok_or_else(|| no_tls(spec.protocol))?;
+        let mut context = context()?;
+        if !tls.resumption && !tls.early_data {
+            context.set_options(SslOptions::NO_TICKET);
+        }
+        let mut settings = Self::new(context, spec.protocol, &spec.transport, idle)?;
+        let using = |what: &str, path: &Path, error: quiche::Error| {
+            Refusal::failed(format!("using the {what} {}: {error:?}", path.display()))
+        };
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        settings
+            .config
+            .load_cert_chain_from_pem_file(&text(&tls.certificate))
+            .map_err(|error| using("certificate", &tls.certificate, error))?;
+        settings.config.load_priv_key_from_pem_file(&text(&tls.key)).map_err(|error| using("key", &tls.key, error))?;
+        settings.config.verify_peer(false);
+        settings.config.set_ticket_key(ticket_key).map_err(|error| failed("the ticket key", error))?;
+        if tls.early_data {
+            settings.config.enable_early_data();
+        }
+        settings.log(tls.key_log.as_deref(), spec.qlog_dir.as_deref(), "server")?;
+        Ok(settings)
+    }
+
+    fn new(
+        context: SslContextBuilder,
+        protocol: Protocol,
+        transport: &Transport,
+        idle: Duration,
+    ) -> Result<Self, Refusal> {
+        check_quic(transport)?;
+        let mut config = Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, context)
+            .map_err(|error| failed("TLS", error))?;
+        let alpn = protocol.alpn().unwrap_or_default().as_bytes();
+        config.set_application_protos(&[alpn]).map_err(|error| failed("ALPN", error))?;
+        // The one group of every endpoint of wirelab, so that compared cells do not differ in it.
+        config.set_curves_list("X25519").map_err(|error| failed("the key exchange", error))?;
+        config.set_cc_algorithm(match transport.congestion {
+            None | Some(Congestion::Cubic) => quiche::CongestionControlAlgorithm::CUBIC,
+            Some(Congestion::Reno) => quiche::CongestionControlAlgorithm::Reno,
+            Some(Congestion::Bbr) => {
+                return Err(Refusal::unsupported(
+                    "`congestion`: quiche's BBR needs packets to be spaced out, and this endpoint's loop sends them at once",
+                ));
+            }
+        });
+        // The loop does not wait for the times that pacing gives, so none are to be reckoned.
+        config.enable_pacing(false);
+        config.set_max_idle_timeout(idle.as_millis() as u64);
+        config.set_initial_max_streams_bidi(STREAMS);
+        config.set_initial_max_streams_uni(STREAMS_OF_ONE_DIRECTION);
+        let stream = transport.stream_window.unwrap_or(STREAM_WINDOW);
+        config.set_initial_max_stream_data_bidi_local(stream);
+        config.set_initial_max_stream_data_bidi_remote(stream);
+        config.set_initial_max_stream_data_uni(stream);
+        let connection = transport.connection_window.unwrap_or(CONNECTION_WINDOW);
+        config.set_initial_max_data(connection);
+        // quiche would let them grow.
+        config.set_max_stream_window(stream);
+        config.set_max_connection_window(connection);
+        match transport.max_udp_payload {
+            Some(size) if usize::from(size) > LARGEST => {
+                return Err(Refusal::Unsupported(format!(
+                    "`max_udp_payload`: quiche makes packets of up to {LARGEST} bytes"
+                )));
+            }
+            Some(size) => config.set_max_send_udp_payload_size(size.into()),
+            None => {
+                config.set_max_send_udp_payload_size(SEARCH_ENDS.into());
+                config.discover_pmtu(true);
+            }
+        }
+        Ok(Self { config, transport: transport.clone(), key_log: None, qlog: None })
+    }
+
+    fn log(&mut self, keys: Option<&Path>, qlog: Option<&Path>, role: &'static str) -> Result<(), Refusal> {
+        if let Some(path) = keys {
+            open_keys(path).map_err(|error| Refusal::failed(format!("opening {}: {error}", path.display())))?;
+            self.config.log_keys();
+            self.key_log = Some(path.to_owned());
+        }
+        self.qlog = qlog.map(|folder| (folder.to_owned(), role));
+        Ok(())
+    }
+
+    /// Gives a new connection the files that it is to write.
+    pub fn attach_logs(&self, connection: &mut Connection) -> Result<(), Failure> {
+        let failure =
+            |what: &str, error: io::Error| Failure::new(ErrorKind::Other, format!("opening a {what} file: {error}"));
+        if let Some(path) = &self.key_log {
+            connection.set_keylog(Box::new(open_keys(path).map_err(|error| failure("key log", error))?));
+        }
+        if let Some((folder, role)) = &self.qlog {
+            let (name, file) = new_qlog(folder, role).map_err(|error| failure("qlog", error))?;
+            // A process that is killed leaves no torn line.
+            connection.set_qlog(Box::new(LineWriter::new(file)), name, "rust-quiche".to_owned());
+        }
+        Ok(())
+    }
+
+    /// What is in force on `socket` and its connections.
+    pub fn report(&self, socket: &Socket) -> Configured {
+        let mut configured = Configured::new();
+        let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);
+        say("congestion", json!(self.transport.congestion.unwrap_or(Congestion::Cubic).token()));
+        say("stream_window", json!(self.transport.stream_window.unwrap_or(STREAM_WINDOW)));
+        say("connection_window", json!(self.transport.connection_window.unwrap_or(CONNECTION_WINDOW)));
+        say("max_udp_payload", json!(self.transport.max_udp_payload.unwrap_or(SEARCH_ENDS)));
+        say("initial_udp_payload", json!(SMALLEST));
+        say("pacing", json!(false));
+        socket.report(&mut configured);
+        configured
+    }
+}
+
+fn context() -> Result<SslContextBuilder, Refusal> {
+    SslContextBuilder::new(SslMethod::tls()).map_err(|error| Refusal::failed(format!("setting up TLS: {error}")))
+}
+
+fn no_tls(protocol: Protocol) -> Refusal {
+    Refusal::failed(format!("the protocol `{protocol}` needs the section `tls` in the spec"))
+}
+
+fn failed(what: &str, error: quiche::Error) -> Refusal {
+    Refusal::failed(format!("setting up {what} in quiche: {error:?}"))
+}
+
+fn open_keys(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+/// A file with a number that no other connection of the folder has.
+fn new_qlog(folder: &Path, role: &str) -> io::Result<(String, File)> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let name = format!("{role}-{:06}", NEXT.fetch_add(1, Ordering::Relaxed));
+        match File::create_new(folder.join(format!("{name}.sqlog"))) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            result => return Ok((name, result?)),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What a client makes of the streams of a connection: HTTP/3 by quiche's own module, or raw requests.
+
+use quiche::{Connection, Shutdown};
+use wirelab_endpoint::program::Failure;
+
+use crate::exchange::Exchanges;
+
+/// The size of pieces in which bodies are read.
+pub const PIECE: usize = 65_536;
+
+/// One protocol on one connection.
+pub trait Speaker: Sized + 'static {
+    /// What a request is made of.
+    type Request;
+
+    /// What fails, in the words of a failure.
+    const ATTEMPT: &'static str;
+
+    /// The code that closes a connection without an error.
+    const DONE: u64;
+
+    /// Begins to speak on a connection that can send.
+    fn begin(connection: &mut Connection) -> Result<Self, Failure>;
+
+    /// Opens a stream, and sends what of a request is not in its bytes. `None`: the peer allows no further stream now.
+    fn open(&mut self, connection: &mut Connection, request: &Self::Request) -> Result<Option<u64>, Failure>;
+
+    /// How many bytes [`Self::send`] has to send of a request.
+    fn length(request: &Self::Request) -> u64;
+
+    /// Those bytes from an offset on, or the first of them.
+    fn piece(request: &Self::Request, offset: u64) -> &[u8];
+
+    /// Sends a piece, and the end after the last one; how many bytes were taken.
+    fn send(&mut self, connection: &mut Connection, stream: u64, piece: &[u8], is_last: bool)
+    -> Result<usize, Failure>;
+
+    /// Looks at everything that arrived.
+    fn receive(&mut self, connection: &mut Connection, exchanges: &mut Exchanges, scratch: &mut Vec<u8>);
+}
+
+/// Gives up both directions of a stream.
+pub fn give_up(connection: &mut Connection, stream: u64, code: u64) {
+    for direction in [Shutdown::Read, Shutdown::Write] {
+        // What is over already cannot be given up.
+        let _ = connection.stream_shutdown(stream, direction, code);
+    }
+}

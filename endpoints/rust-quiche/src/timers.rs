@@ -1,0 +1,36 @@
+//! The timers of many connections and delayed answers, of which only the next one matters.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Instant;
+
+/// Times at which something is to be looked at. An entry that was overtaken stays: looking in vain is cheaper than
+/// finding it.
+#[derive(Debug)]
+pub struct Timers<T>(BinaryHeap<Reverse<(Instant, T)>>);
+
+impl<T: Ord> Default for Timers<T> {
+    fn default() -> Self {
+        Self(BinaryHeap::new())
+    }
+}
+
+impl<T: Ord> Timers<T> {
+    /// Adds an entry.
+    pub fn add(&mut self, at: Instant, what: T) {
+        self.0.push(Reverse((at, what)));
+    }
+
+    /// When the next entry is due.
+    pub fn next(&self) -> Option<Instant> {
+        self.0.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Takes an entry that is due.
+    pub fn take(&mut self, now: Instant) -> Option<T> {
+        if self.next()? > now {
+            return None;
+        }
+        self.0.pop().map(|Reverse((_, what))| what)
+    }
+}
