@@ -256,7 +256,7 @@ impl Warning {
             }
             Self::Keeping { what } => {
                 format!(
-                    "While requests were measured, {what} was written: that slows trials down, and not all of them alike."
+                    "While requests were measured, files were written ({what}): that slows trials down, and not all of them alike."
                 )
             }
             Self::Stopped { cell, observer } => format!(

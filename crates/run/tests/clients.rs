@@ -1,15 +1,15 @@
 //! Several clients that share one workload, in the fake lab: what each does, what is merged, who gets the blame.
 
+mod support;
+
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use wirelab_lab::endpoints::Found;
+use support::created;
 use wirelab_lab::fake::{Misbehaviour, Moment, Noise, Script};
 use wirelab_lab::{Fake, Lab, Role};
-use wirelab_model::endpoint::Endpoint;
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
-use wirelab_run::{Create, Limits, Run};
+use wirelab_run::Run;
 
 const STUDY: &str = r#"
 name = "shared"
@@ -33,28 +33,7 @@ max = 1
 "#;
 
 fn executed(parent: &Path, lab: &mut dyn Lab) -> Run {
-    let study = wirelab_plan::parse(STUDY, "study.toml").unwrap();
-    let (plan, _) = wirelab_plan::plan(&study).unwrap();
-    let endpoint = Endpoint {
-        name: "builtin".to_owned(),
-        command: vec!["never started".to_owned()],
-        environment: Default::default(),
-        folder: None,
-        installation: None,
-    };
-    let mut run = Run::create(Create {
-        may_load: false,
-        parent,
-        study,
-        preset: None,
-        set: Vec::new(),
-        plan,
-        warnings: Vec::new(),
-        endpoints: vec![Found { name: "builtin".to_owned(), folder: None, endpoint: Ok(endpoint), installation: None }],
-        lab,
-    })
-    .unwrap();
-    run.set_limits(Limits { exit: Duration::ZERO, ..Limits::default() });
+    let mut run = created(parent, STUDY, &["builtin"], lab);
     // A run of which nothing succeeds is hopeless, which is no error.
     run.execute(lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
     run

@@ -1,20 +1,19 @@
 //! Trials with a control plane in the fake lab: with which spec it is started, what it and the clients are told, who gets the blame.
 
+mod support;
+
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use wirelab_lab::endpoints::Found;
+use support::created;
 use wirelab_lab::fake::{Misbehaviour, Moment, Noise, Script};
 use wirelab_lab::{Addresses, Fake, Lab, LabError, Launch, Process, Role};
-use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, ControlPlaneSpec, ServerSpec};
 use wirelab_model::warning::Warning;
-use wirelab_run::{Create, Limits, Run};
 
 /// A third server after one of three seconds, and the first one killed after two.
 const STUDY: &str = r#"
@@ -123,32 +122,8 @@ impl Lab for Noting {
 /// The trials of a run.
 fn trials(lab: &mut dyn Lab) -> Vec<TrialRecord> {
     let parent = tempfile::tempdir().unwrap();
-    let study = wirelab_plan::parse(STUDY, "study.toml").unwrap();
-    let (plan, _) = wirelab_plan::plan(&study).unwrap();
-    let found = |name: &str| {
-        let endpoint = Endpoint {
-            name: name.to_owned(),
-            command: vec!["never started".to_owned()],
-            environment: Default::default(),
-            folder: None,
-            installation: None,
-        };
-        Found { name: name.to_owned(), folder: None, endpoint: Ok(endpoint), installation: None }
-    };
-    let mut run = Run::create(Create {
-        may_load: false,
-        parent: parent.path(),
-        study,
-        preset: None,
-        set: Vec::new(),
-        plan,
-        warnings: Vec::new(),
-        endpoints: vec![found("builtin"), found("plane")],
-        lab,
-    })
-    .unwrap();
+    let mut run = created(parent.path(), STUDY, &["builtin", "plane"], lab);
     assert!(run.manifest().endpoints.contains_key("plane"));
-    run.set_limits(Limits { exit: Duration::ZERO, ..Limits::default() });
     run.execute(lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
     run.trials().to_vec()
 }

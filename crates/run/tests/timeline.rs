@@ -1,20 +1,19 @@
 //! Runs with a timeline in the fake lab: who is there when, what is journalled, who gets the blame.
 
-use std::path::Path;
+mod support;
+
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use serde_json::json;
-use wirelab_lab::endpoints::Found;
+use support::created;
 use wirelab_lab::fake::Script;
 use wirelab_lab::{Addresses, Fake, Lab, LabError, Launch, Process};
-use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Comparison, Job, Plan, Trial};
 use wirelab_model::spec::ServerSpec;
 use wirelab_model::warning::Warning;
-use wirelab_run::{Create, Limits, Run};
+use wirelab_run::Run;
 
 /// Three seconds: a third server after one of them, another client after two, and two more at the end.
 const STUDY: &str = r#"
@@ -48,32 +47,6 @@ min = 1
 max = 1
 "#;
 
-fn create(parent: &Path, lab: &dyn Lab) -> Run {
-    let study = wirelab_plan::parse(STUDY, "study.toml").unwrap();
-    let (plan, _) = wirelab_plan::plan(&study).unwrap();
-    let endpoint = Endpoint {
-        name: "builtin".to_owned(),
-        command: vec!["never started".to_owned()],
-        environment: Default::default(),
-        folder: None,
-        installation: None,
-    };
-    let mut run = Run::create(Create {
-        may_load: false,
-        parent,
-        study,
-        preset: None,
-        set: Vec::new(),
-        plan,
-        warnings: Vec::new(),
-        endpoints: vec![Found { name: "builtin".to_owned(), folder: None, endpoint: Ok(endpoint), installation: None }],
-        lab,
-    })
-    .unwrap();
-    run.set_limits(Limits { exit: Duration::ZERO, ..Limits::default() });
-    run
-}
-
 fn script() -> Script {
     Script::plausible().with_noise(wirelab_lab::fake::Noise::NONE)
 }
@@ -81,7 +54,7 @@ fn script() -> Script {
 /// The first trial of a run.
 fn trial(lab: &mut dyn Lab) -> TrialRecord {
     let parent = tempfile::tempdir().unwrap();
-    let mut run = create(parent.path(), lab);
+    let mut run = created(parent.path(), STUDY, &["builtin"], lab);
     // A run of which nothing succeeds is hopeless, which is no error.
     run.execute(lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
     let read = Run::open(run.folder()).unwrap();
@@ -92,7 +65,7 @@ fn trial(lab: &mut dyn Lab) -> TrialRecord {
 fn a_timeline_is_played_in_one_trial_and_journalled() {
     let parent = tempfile::tempdir().unwrap();
     let mut lab = Fake::new(script());
-    let mut run = create(parent.path(), &lab);
+    let mut run = created(parent.path(), STUDY, &["builtin"], &lab);
     run.execute(&mut lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
     for record in run.trials() {
         assert_eq!(record.outcome, Outcome::Ok);
@@ -214,7 +187,7 @@ impl Lab for Slow {
 fn slow(takes: u32) -> Vec<TrialRecord> {
     let parent = tempfile::tempdir().unwrap();
     let mut lab = Slow { fake: Fake::new(script()), takes, asked: 0 };
-    let mut run = create(parent.path(), &lab);
+    let mut run = created(parent.path(), STUDY, &["builtin"], &lab);
     run.execute(&mut lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
     run.trials().to_vec()
 }

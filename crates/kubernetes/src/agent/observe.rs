@@ -3,18 +3,12 @@
 
 use std::fs;
 use std::io::{self, BufRead};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use wirelab_lab::Role;
 use wirelab_model::metric::Values;
 use wirelab_observe::{Targets, Window, create};
 
 use super::say;
-
-/// How long an endpoint that has said `ready` may take to be found.
-const FINDING: Duration = Duration::from_secs(5);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Does what the lines on standard input say, and answers each: `begin` and `end` of the window with an empty line, `values` and the
 /// length of the window in nanoseconds, its requests and its bytes, with the values as JSON.
@@ -54,21 +48,12 @@ pub(crate) fn observe(role: &str, names: &str, specs: &[&str]) -> io::Result<()>
     Ok(())
 }
 
-/// The process that plays this role with this spec. It runs: it has said so.
+/// The process that plays this role with this spec. It runs: it has said `ready` before anybody is sent here.
 fn process(role: &str, spec: &str) -> io::Result<u32> {
-    let deadline = Instant::now() + FINDING;
-    loop {
-        let all = fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        // One that ends meanwhile has no command line.
-        let plays = |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| is_it(&line, role, spec));
-        if let Some(pid) = all.into_iter().find(plays) {
-            return Ok(pid);
-        }
-        if Instant::now() > deadline {
-            return Err(io::Error::other(format!("no process here plays the {role} of {spec}")));
-        }
-        sleep(LOOK_EVERY);
-    }
+    let mut all = fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // One that ends meanwhile has no command line.
+    let plays = |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| is_it(&line, role, spec));
+    all.find(plays).ok_or_else(|| io::Error::other(format!("no process here plays the {role} of {spec}")))
 }
 
 /// Not the agent that started it, which has the same words and more.

@@ -14,7 +14,7 @@ use crate::outbox::Sent;
 use crate::speaker::Speaker;
 
 /// When nothing is due: longer than any connection is idle.
-const NEVER: Duration = Duration::from_secs(86_400);
+pub(super) const NEVER: Duration = Duration::from_secs(86_400);
 
 impl<S: Speaker> Link<S> {
     /// Sends what there is to send, as far as the kernel takes it.
@@ -68,7 +68,8 @@ impl<S: Speaker> Link<S> {
 
     /// Goes on until the connection ends or nobody uses it any more.
     pub(super) async fn drive(self: Rc<Self>) {
-        let timer = tokio::time::sleep(Duration::ZERO);
+        // The timer of QUIC (RFC 9002): armed below for the moment that the connection names, and not before.
+        let timer = tokio::time::sleep_until(self.armed.get().into());
         tokio::pin!(timer);
         while !self.closing.get() && !self.connection.lock().is_closed() && self.state.borrow().failure.is_none() {
             // A timer that is armed too early costs one look at the clock; one that follows every packet costs more.

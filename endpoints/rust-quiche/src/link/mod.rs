@@ -82,7 +82,7 @@ impl<S: Speaker> Link<S> {
             state: RefCell::new(state),
             wake: Notify::new(),
             arrived: Notify::new(),
-            armed: Cell::new(Instant::now()),
+            armed: Cell::new(Instant::now() + drive::NEVER),
             closing: Cell::new(false),
             early: Cell::new(false),
             account: Cell::new(Some(account)),
