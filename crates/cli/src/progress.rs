@@ -46,7 +46,8 @@ impl Shown {
             }
             Self::Lines { last } => {
                 let is_due = last.is_none_or(|last| last.elapsed() >= BETWEEN_LINES);
-                if is_due && progress.phase == Phase::Measuring {
+                let is_left = progress.done < progress.trials;
+                if is_due && is_left && progress.phase == Phase::Measuring {
                     eprintln!(
                         "{} trial {} of at most {}, {}",
                         clock(progress.elapsed),
