@@ -8,6 +8,8 @@ IMAGE := target/image/wirelab.tar
 # Of the test cluster (docs/cluster.md).
 NODES ?= 2
 PROXY ?= nftables
+# What the image has besides the built-in endpoint.
+ENDPOINTS ?=
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,10 +48,12 @@ test-endpoints: build ## unit tests of the endpoints in other languages; install
 	$(WIRELAB) endpoints list --markdown > docs/endpoints-table.md
 
 # The flags are those of the last step, linking, so nothing but the program itself is built again.
-image: ## the container image, as an archive that container engines load, made without one: target/image/wirelab.tar
+image: ## the container image, as an archive that container engines load, made without one: target/image/wirelab.tar (ENDPOINTS="envoy go-grpc-xds")
 	$(CARGO) rustc --release --locked -p wirelab --bin wirelab -- -C target-feature=+crt-static -C strip=debuginfo
 	mkdir -p target/image/context
 	cp $(WIRELAB) deploy/nsswitch.conf target/image/context/
+	$(if $(ENDPOINTS),$(WIRELAB) endpoints install $(ENDPOINTS))
+	deploy/endpoints.py $(WIRELAB) target/image/context/root $(ENDPOINTS)
 	deploy/archive.py deploy/Containerfile target/image/context localhost/wirelab:dev $(IMAGE)
 
 cluster: cluster-check image ## a Kubernetes cluster on this machine, for tests, with the image (root; NODES=3, PROXY=iptables; docs/cluster.md)
@@ -63,8 +67,8 @@ cluster-down: ## remove every trace of that cluster
 
 test-cluster: ## the tests that need such a cluster (root; installs what it needs; builds Kubernetes the first time)
 	@tests/setup.sh cluster
-	$(MAKE) image
-	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked --workspace --test cluster --test kubernetes -- --ignored --nocapture
+	$(MAKE) image ENDPOINTS="envoy go-grpc-xds"
+	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked --workspace --test cluster --test kubernetes --test crowd -- --ignored --nocapture
 
 test-pages: setup ## browsers against the physics of a link: first bytes after the round trips of the handshake (a quiet machine, some minutes)
 	$(CARGO) test --release --locked --workspace --test pages -- --ignored --nocapture

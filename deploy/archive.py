@@ -54,18 +54,21 @@ def read(path):
             case "COPY" if len(rest.split()) == 2 and not rest.startswith("--"):
                 source, target = rest.split()
                 files[target.lstrip("/")] = source
+            case "ENV" if rest and all("=" in word for word in rest.split()):
+                config.setdefault("Env", []).extend(rest.split())
             case "USER":
                 config["User"] = rest
             case "ENTRYPOINT" if rest.startswith("["):
                 config["Entrypoint"] = json.loads(rest)
             case _:
-                known = "FROM scratch, COPY FILE PATH, USER and ENTRYPOINT [...]"
+                known = "FROM scratch, COPY SOURCE PATH, ENV NAME=VALUE, USER and ENTRYPOINT [...]"
                 raise ValueError(f"{path}: expected {known}, not `{name} {rest}`; others need a container engine")
     return files, config
 
 
 def layer_of(files, context):
     """A tar file of the files and the folders above them, in order, all of them root's."""
+    files = dict(each(files, context))
     folders = {folder for target in files for folder in folders_above(target)}
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
@@ -73,10 +76,21 @@ def layer_of(files, context):
             if path in folders:
                 add(tar, path, None, 0o755)
             else:
-                source = os.path.join(context, files[path])
-                with open(source, "rb") as file:
-                    add(tar, path, file.read(), 0o755 if os.access(source, os.X_OK) else 0o644)
+                with open(files[path], "rb") as file:
+                    add(tar, path, file.read(), 0o755 if os.access(files[path], os.X_OK) else 0o644)
     return layer.getvalue()
+
+
+def each(files, context):
+    """Every file, those below folders too: its path in the image, and where it is."""
+    for target, source in files.items():
+        source = os.path.join(context, source)
+        if not os.path.isdir(source):
+            yield target, source
+            continue
+        for folder, _, names in os.walk(source):
+            for path in [os.path.join(folder, name) for name in names]:
+                yield os.path.join(target, os.path.relpath(path, source)), path
 
 
 def folders_above(path):

@@ -9,7 +9,7 @@ import client
 import contract
 import server
 
-# CHANGE: what your library speaks. HTTP features: files, echo, bytes, delay.
+# CHANGE: what your library speaks, and which features server.py answers and client.py can ask for; contract/README.md has all of them.
 ABILITIES = {"protocols": ["h1c", "h1"], "features": ["files", "echo", "bytes", "delay"]}
 
 

@@ -2,7 +2,7 @@
 # A Kubernetes cluster on this machine, for tests: real components, each node a set of namespaces. docs/cluster.md is its manual.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-for part in settings processes requirements binaries pki network control-plane node; do
+for part in settings processes requirements binaries pki network control-plane node crowd; do
   . "$here/$part.sh"
 done
 
@@ -13,6 +13,7 @@ usage: cluster.sh COMMAND
   up [--nodes N] [--proxy nftables|iptables] [--image ARCHIVE]
                        brings the cluster up: N nodes (2), kube-proxy in this mode (nftables), with this image
   down                 removes every trace of it, also after a kill or a start that failed
+  crowd PROGRAM        joins a node that carries hundreds of pods of wirelab: processes of this program, no containers
   load ARCHIVE         loads an image (an OCI or Docker archive) on every node
   kill PART            ends all its processes at once, as a crash does; node1, node2, ... or kube-apiserver
   start PART           starts it again
@@ -32,6 +33,7 @@ main() {
   case $command in
     up) up "$@" ;;
     down) down ;;
+    crowd) with_cluster && join_crowd "${1:-}" ;;
     load) with_cluster && load "${1:-}" ;;
     kill) with_cluster && known_part "${1:-}" && kill_group "$(group_of "$1")" ;;
     start) with_cluster && known_part "${1:-}" && start_again "$1" ;;
@@ -93,7 +95,7 @@ bring_up() {
   say "control plane"
   start_control_plane
   say "$nodes nodes"
-  announce_nodes "$nodes"
+  announce_nodes "$nodes" "$proxy"
   for node in $(node_names "$nodes"); do
     configure_node "$node" "$proxy"
     start_node "$node"

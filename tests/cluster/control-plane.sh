@@ -58,8 +58,9 @@ identity() { # COMPONENT
   echo "--kubeconfig $file --authentication-kubeconfig $file --authorization-kubeconfig $file"
 }
 
-# Tells the API server of the nodes, with their zones and the addresses of their pods, before they join; and of the name server.
-announce_nodes() { # NODES
+# Tells the API server of the nodes, with their zones and the addresses of their pods, before they join; of the name server; and,
+# as kubeadm does, of how kube-proxy is configured, though it reads that from a file of its node.
+announce_nodes() { # NODES PROXY-MODE
   local node
   for node in $(node_names "$1"); do
     cat <<NODE
@@ -73,4 +74,5 @@ NODE
   sed "s/NAME_SERVER/$name_server/; s/DOMAIN/$domain/" "$here/name-server.yaml" >"$run/name-server.yaml"
   await kube-apiserver "the namespace kube-system" kubectl get namespace kube-system
   kubectl apply -f "$run/nodes.yaml" -f "$run/name-server.yaml" >"$run/log/announced.log"
+  proxy_config node1 "$2" | kubectl --namespace kube-system create configmap kube-proxy --from-file config.conf=/dev/stdin >>"$run/log/announced.log"
 }

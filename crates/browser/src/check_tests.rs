@@ -24,6 +24,7 @@ fn page() -> Page {
         viewport: Viewport::DEFAULT,
         timeout: Duration::from_secs(30),
         film: false,
+        bodies: false,
     }
 }
 

@@ -77,7 +77,7 @@ fn entry(page: &str, zero: f64, resource: &Resource) -> Value {
             "httpVersion": version,
             "cookies": [],
             "headers": headers(&resource.response_headers),
-            "content": { "size": number(body), "mimeType": resource.mime.as_deref().unwrap_or("x-unknown") },
+            "content": content(resource, body),
             "redirectURL": resource.redirect.as_deref().unwrap_or_default(),
             "headersSize": number(resource.header_bytes),
             "bodySize": number(body),
@@ -93,6 +93,20 @@ fn entry(page: &str, zero: f64, resource: &Resource) -> Value {
         entry["comment"] = json!(error);
     }
     entry
+}
+
+/// The body: its size as it was transferred, unless it is there itself.
+fn content(resource: &Resource, transferred: Option<u64>) -> Value {
+    let mut content =
+        json!({ "size": number(transferred), "mimeType": resource.mime.as_deref().unwrap_or("x-unknown") });
+    if let Some(body) = &resource.body {
+        content["size"] = json!(body.size());
+        content["text"] = json!(body.text);
+        if body.is_base64 {
+            content["encoding"] = json!("base64");
+        }
+    }
+    content
 }
 
 /// The phases. They add up to the whole, TLS within connecting; what is not known more exactly counts as blocked before the

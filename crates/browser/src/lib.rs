@@ -34,6 +34,6 @@ pub use logs::Logs;
 pub use metrics::METRICS;
 pub use order::block;
 pub use page::{Origin, Page, Setup, Viewport};
-pub use resource::{Moments, Resource};
+pub use resource::{Body, Moments, Resource};
 pub use session::{Session, Trouble};
 pub use timeline::Timeline;

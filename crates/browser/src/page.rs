@@ -22,6 +22,8 @@ pub struct Page {
     pub timeout: Duration,
     /// Whether pictures of the window are taken meanwhile. It takes the browser's time, so such a load says nothing of its length.
     pub film: bool,
+    /// Whether the bodies of its responses are asked for when it is over. Chromium's alone; Firefox has none.
+    pub bodies: bool,
 }
 
 /// The size of a window's content, in CSS pixels.

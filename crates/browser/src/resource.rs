@@ -43,6 +43,27 @@ pub struct Resource {
     /// The response's header fields.
     #[serde(skip)]
     pub response_headers: Vec<(String, String)>,
+    /// The response's body, where it was asked for.
+    #[serde(skip)]
+    pub body: Option<Body>,
+}
+
+/// A response's body, without compression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    /// As text, or in base64.
+    pub text: String,
+    /// Whether it is in base64.
+    pub is_base64: bool,
+}
+
+impl Body {
+    /// Its length in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        // Four characters are three bytes, and what fills up the last four is none.
+        if self.is_base64 { self.text.trim_end_matches('=').len() * 3 / 4 } else { self.text.len() }
+    }
 }
 
 /// When what happened, in milliseconds of the Unix epoch. What did not happen, or is not known, is absent: a request on a

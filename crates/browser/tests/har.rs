@@ -2,7 +2,7 @@
 //! `INSTA_UPDATE=always cargo test -p wirelab-browser`.
 
 use wirelab_browser::har::{Titled, har};
-use wirelab_browser::{Load, Moments, Resource, Timeline};
+use wirelab_browser::{Body, Load, Moments, Resource, Timeline};
 use wirelab_model::outcome::{Blame, Outcome};
 
 fn document() -> Resource {
@@ -74,6 +74,20 @@ fn an_archive_is_as_agreed() {
     let titled = [("first", &good), ("second", &nothing), ("third", &bad)].map(|(title, load)| Titled { title, load });
     let text = serde_json::to_string_pretty(&har("0.0.0", &titled)).unwrap();
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_body_that_was_asked_for_is_in_the_archive_with_its_size() {
+    let content = |text: &str, is_base64| {
+        let body = Some(Body { text: text.to_owned(), is_base64 });
+        let load = load(vec![Resource { body, ..document() }]);
+        let archive = har("0.0.0", &[Titled { title: "saved", load: &load }]);
+        archive["log"]["entries"][0]["response"]["content"].clone()
+    };
+    let (text, style) = (content("<p>é", false), content("Ym9keXt9", true));
+    assert_eq!(text, serde_json::json!({ "size": 5, "mimeType": "text/html", "text": "<p>é" }));
+    assert_eq!((&style["size"], &style["text"], &style["encoding"]), (&6.into(), &"Ym9keXt9".into(), &"base64".into()));
+    assert_eq!(["YQ==", "YWI=", ""].map(|text| content(text, true)["size"].as_u64()), [Some(1), Some(2), Some(0)]);
 }
 
 #[test]

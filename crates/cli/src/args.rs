@@ -447,6 +447,7 @@ pub struct ProbeArgs {
   wirelab page https://example.org/             HTTP/1.1, HTTP/2 and HTTP/3 in every browser that is installed
   wirelab page --browsers firefox --protocols h2,h3 --loads 10 URL URL
   wirelab page https://localhost:8443/index.html --ca ca.pem --har loads.har
+  wirelab page https://example.org/ --browsers chromium --protocols h2 --loads 1 --save saved.har
   wirelab page https://localhost:8443/index.html --filmstrip films    pictures, and the Speed Index
   wirelab page https://localhost:8443/index.html --loads 1 --keys keys.log --netlog netlog   for Wireshark and netlog viewers
 
@@ -481,6 +482,10 @@ pub struct PageArgs {
     /// Write every load to this file, as an HTTP Archive (HAR 1.2)
     #[arg(long, value_name = "FILE")]
     pub har: Option<PathBuf>,
+    /// Load the page once more in Chromium, and write what came of it with all bodies to this file: an HTTP Archive that a study loads again
+    /// from servers of its own (`--set page=./FILE.har`)
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
     /// Film one more load of each page in each browser over each version: pictures and a page of filmstrips go to this new folder, and the
     /// Speed Index to the result. The loads that are measured are not filmed
     #[arg(long, value_name = "DIR")]

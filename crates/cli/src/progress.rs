@@ -49,9 +49,9 @@ impl Shown {
                 let is_left = progress.done < progress.trials;
                 if is_due && is_left && progress.phase == Phase::Measuring {
                     eprintln!(
-                        "{} trial {} of at most {}, {}",
+                        "{} {} of at most {} trials done, {}",
                         clock(progress.elapsed),
-                        progress.done + 1,
+                        progress.done,
                         progress.trials,
                         place(progress)
                     );

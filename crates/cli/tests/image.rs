@@ -1,9 +1,10 @@
-//! `deploy/archive.py`: what a Containerfile describes, without a container engine. That a cluster runs it, `tests/cluster.rs` shows.
+//! `deploy/archive.py`: what a Containerfile describes, without a container engine; and `deploy/endpoints.py`: endpoints with all that they
+//! need to run. That a cluster runs it, `tests/cluster.rs` shows.
 
 mod support;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,6 +22,7 @@ fn context(program: &str) -> TempDir {
     fs::write(folder.path().join("wirelab"), program).unwrap();
     fs::set_permissions(folder.path().join("wirelab"), fs::Permissions::from_mode(0o700)).unwrap();
     fs::copy(root().join("deploy/nsswitch.conf"), folder.path().join("nsswitch.conf")).unwrap();
+    fs::create_dir(folder.path().join("root")).unwrap();
     folder
 }
 
@@ -58,6 +60,9 @@ fn the_same_contents_make_the_same_archive_and_others_another() {
 #[test]
 fn engines_find_what_the_containerfile_says_under_the_digests_of_the_blobs() {
     let folder = context("a program");
+    let beside = folder.path().join("root/endpoints/mine");
+    fs::create_dir_all(&beside).unwrap();
+    fs::write(beside.join("endpoint.toml"), "").unwrap();
     let unpacked = tempdir().unwrap();
     tar(&["--extract", "--directory", unpacked.path().to_str().unwrap()], &image(folder.path()));
     let read = |path: &str| -> Value {
@@ -73,7 +78,8 @@ fn engines_find_what_the_containerfile_says_under_the_digests_of_the_blobs() {
     let docker = json!([{ "Config": config, "Layers": [layer], "RepoTags": ["localhost/wirelab:dev"] }]);
     assert_eq!(read("manifest.json"), docker, "what Docker reads says the same");
     let config = read(&config);
-    assert_eq!(config["config"], json!({ "User": "65532:65532", "Entrypoint": ["/wirelab"] }));
+    let environment = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "WIRELAB_ENDPOINTS=/endpoints", "XDG_CACHE_HOME=/cache"];
+    assert_eq!(config["config"], json!({ "User": "65532:65532", "Entrypoint": ["/wirelab"], "Env": environment }));
     assert_eq!(config["rootfs"]["diff_ids"], json!([manifest["layers"][0]["digest"]]));
 
     for path in fs::read_dir(unpacked.path().join("blobs/sha256")).unwrap().map(|entry| entry.unwrap().path()) {
@@ -87,6 +93,9 @@ fn engines_find_what_the_containerfile_says_under_the_digests_of_the_blobs() {
     assert_eq!(
         brief,
         [
+            ("drwxr-xr-x", "0/0", dawn, "endpoints/"),
+            ("drwxr-xr-x", "0/0", dawn, "endpoints/mine/"),
+            ("-rw-r--r--", "0/0", dawn, "endpoints/mine/endpoint.toml"),
             ("drwxr-xr-x", "0/0", dawn, "etc/"),
             ("-rw-r--r--", "0/0", dawn, "etc/nsswitch.conf"),
             ("-rwxr-xr-x", "0/0", dawn, "wirelab"),
@@ -97,7 +106,8 @@ fn engines_find_what_the_containerfile_says_under_the_digests_of_the_blobs() {
 #[test]
 fn what_it_cannot_do_is_refused_and_leaves_no_archive() {
     let folder = context("a program");
-    for instruction in ["RUN true", "FROM debian", "COPY --chown=1 wirelab /wirelab", "ENTRYPOINT wirelab"] {
+    for instruction in ["RUN true", "FROM debian", "COPY --chown=1 wirelab /wirelab", "ENTRYPOINT wirelab", "ENV PATH"]
+    {
         let containerfile = folder.path().join("Containerfile");
         fs::write(&containerfile, format!("FROM scratch\n{instruction}\n")).unwrap();
         archive(&containerfile, folder.path()).with_status(2).complains(&["expected FROM scratch", instruction]);
@@ -105,4 +115,68 @@ fn what_it_cannot_do_is_refused_and_leaves_no_archive() {
     fs::write(folder.path().join("Containerfile"), "FROM scratch\nCOPY absent /absent\n").unwrap();
     archive(&folder.path().join("Containerfile"), folder.path()).with_status(1).complains(&["absent"]);
     assert!(!folder.path().join("image.tar").exists());
+}
+
+/// An endpoint in Python that needs more than the language's core, in a folder of endpoints of its own.
+fn endpoint(folder: &Path, install: &str) -> PathBuf {
+    let (mine, shared) = (folder.join("mine"), folder.join("_shared"));
+    for folder in [&mine, &shared] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::write(shared.join("words.py"), "NAME = 'mine'\n").unwrap();
+    // As endpoints have it that share code; and one that leads nowhere.
+    symlink("../_shared/words.py", mine.join("words.py")).unwrap();
+    symlink("../_shared/gone.py", mine.join("gone.py")).unwrap();
+    fs::write(mine.join(".hidden"), "left out").unwrap();
+    let manifest = format!(
+        "name = 'mine'\ncommand = ['python3', '-B', 'endpoint.py']\n\
+         [install]\nlanguage = 'Python'\nlibrary = 'none'\nset = 'full'\nwith = ['../_shared']\n{install}"
+    );
+    fs::write(mine.join("endpoint.toml"), manifest).unwrap();
+    let program = "import ctypes, json, ssl\n\
+                   import words\n\
+                   print(json.dumps({'contract': 1, 'name': words.NAME, 'library': ssl.OPENSSL_VERSION, 'version': '1', \
+                   'language': 'Python'}))\n";
+    fs::write(mine.join("endpoint.py"), program).unwrap();
+    folder.to_owned()
+}
+
+/// Fills the folder of an image with the endpoint `mine`.
+fn fill(endpoints: &Path, image: &Path) -> Said {
+    let mut command = Command::new(root().join("deploy/endpoints.py"));
+    command.arg(env!("CARGO_BIN_EXE_wirelab")).args([image, Path::new("mine")]).current_dir(endpoints);
+    said(command.env("WIRELAB_ENDPOINTS", endpoints).output().unwrap())
+}
+
+#[test]
+fn an_endpoint_runs_in_the_image_with_nothing_but_what_is_there() {
+    let (endpoints, image) = (tempdir().unwrap(), tempdir().unwrap());
+    let endpoints = endpoint(endpoints.path(), "needs = [{ program = 'python3' }, { program = 'setpriv' }]");
+    fill(&endpoints, image.path()).with_status(0);
+    assert!(image.path().join("endpoints/_shared/words.py").is_file());
+    assert!(image.path().join("usr/bin/setpriv").is_file(), "what else its manifest names");
+    assert!(!image.path().join("endpoints/mine/.hidden").exists());
+    assert!(image.path().join("endpoints/mine/words.py").symlink_metadata().unwrap().is_file());
+    let inside = ["--map-root-user", "--root", image.path().to_str().unwrap(), "--wd", "/endpoints/mine"];
+    let mut command = Command::new("unshare");
+    let command = command.args(inside).args(["/usr/bin/python3", "-B", "endpoint.py", "describe"]);
+    let described = match command.output() {
+        Ok(output) => said(output),
+        Err(error) => return eprintln!("NOT tested: unshare (util-linux): {error}"),
+    };
+    if described.err.contains("unshare failed") {
+        return eprintln!("NOT tested: {}", described.err);
+    }
+    assert!(described.with_status(0).out.contains("OpenSSL"));
+}
+
+#[test]
+fn an_endpoint_that_cannot_be_put_into_an_image_is_named_with_the_reason() {
+    let (endpoints, image) = (tempdir().unwrap(), tempdir().unwrap());
+    let endpoints = endpoint(endpoints.path(), "needs = [{ program = 'nobody-has-it' }]");
+    fill(&endpoints, image.path()).with_status(2).complains(&["`mine` cannot be used", "nobody-has-it"]);
+    let manifest = endpoints.join("mine/endpoint.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.split("[install]").next().unwrap()).unwrap();
+    fill(&endpoints, image.path()).with_status(2).complains(&["`mine` has no table [install]"]);
 }

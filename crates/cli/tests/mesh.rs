@@ -82,6 +82,16 @@ fn at_work(folder: &Path) -> usize {
 }
 
 #[test]
+fn the_mesh_of_a_cluster_is_refused_where_there_is_none() {
+    let Some(folder) = folder_with(&STUDY.replace("envoy", "linkerd"), &["services"]) else { return };
+    said(run(folder.path()).output().unwrap()).with_status(2).complains(&[
+        "`mesh` is `linkerd`",
+        "use the lab `kubernetes`",
+        "an endpoint that plays sidecars",
+    ]);
+}
+
+#[test]
 fn each_request_goes_to_the_next_server_and_a_new_one_gets_its_share_at_once() {
     let Some(folder) = prepared(STUDY) else { return };
     said(run(folder.path()).output().unwrap()).with_status(0);

@@ -1,5 +1,7 @@
 //! `wirelab page`: pages of built-in servers in the browsers that are installed here.
 
+#[path = "support/browsers.rs"]
+mod browsers;
 #[path = "support/har.rs"]
 mod har;
 #[path = "support/pages.rs"]
@@ -12,6 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use browsers::browsers;
 use pages::{REQUESTS, write_document, write_page};
 use serde_json::Value;
 use servers::{Builtin, Conduct, Hostile, Place, Serve, interrupt, serve};
@@ -19,23 +22,6 @@ use support::{Said, eventually, processes, said, wirelab};
 use wirelab_model::page::PageName;
 use wirelab_model::protocol::Protocol;
 use wirelab_plan::corpus::{FileKind, files};
-
-/// The browsers that can be tested; says of each other one why not.
-fn browsers() -> Vec<&'static str> {
-    let certutil = Command::new("certutil").arg("-H").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if certutil.is_err() {
-        eprintln!("NOT tested: certutil is not installed, so no browser trusts the tests' certificates");
-        return Vec::new();
-    }
-    let is_there = |browser: &wirelab_browser::Browser| match browser.find() {
-        Ok(_) => true,
-        Err(missing) => {
-            eprintln!("NOT tested: {missing}");
-            false
-        }
-    };
-    wirelab_browser::Browser::ALL.into_iter().filter(is_there).map(wirelab_browser::Browser::token).collect()
-}
 
 /// Certificates, and a document root with the page of fifty images.
 fn site() -> (Place, PathBuf) {
@@ -294,6 +280,33 @@ fn a_film_shows_when_a_page_looks_complete_and_is_none_of_the_loads() {
     }
 }
 
+#[test]
+fn a_page_is_saved_with_the_bodies_of_its_responses() {
+    if !browsers().contains(&"chromium") {
+        return;
+    }
+    let (place, root) = site();
+    let server = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
+    let args = ["--browsers", "chromium", "--protocols", "h2", "--loads", "1", "--save", "saved.har"];
+    page(&place, server.port, "index.html", &args).with_status(0);
+    let path = place.path("saved.har");
+    har::assert_is_valid(&path);
+    let archive: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let entries = archive["log"]["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), REQUESTS as usize);
+    for entry in entries {
+        let url = entry["request"]["url"].as_str().unwrap();
+        let file = fs::read(root.join(url.splitn(4, '/').nth(3).unwrap())).unwrap();
+        let content = &entry["response"]["content"];
+        assert_eq!(content["size"].as_u64(), Some(file.len() as u64), "{url}");
+        match url.ends_with(".png") {
+            true => assert_eq!(content["encoding"], "base64", "{url}"),
+            false => assert_eq!(content["text"].as_str().unwrap().as_bytes(), file, "{url}"),
+        }
+    }
+    assert_nothing_left(&place);
+}
+
 /// Every file in a folder, with its text.
 fn texts(folder: &Path) -> Vec<String> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -443,6 +456,7 @@ fn wrong_input_is_answered_before_anything_starts() {
     if !browsers().is_empty() {
         let one = ["https://192.0.2.1/", "--har", "loads.har"];
         wrong(&[&one[..], &["--loads", "31"]].concat(), &["192.0.2.1", "at most 30", "--i-may-load-these-hosts"]);
+        wrong(&["https://localhost/", "https://localhost/b", "--save", "saved.har"], &["--save", "give one URL"]);
     }
 }
 

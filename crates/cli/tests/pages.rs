@@ -1,6 +1,8 @@
 //! Studies in which browsers are the clients: the whole way from the study file to the report, on loopback and over an emulated link.
 //! Browsers that are not installed are not tested, and the tests say so.
 
+#[path = "support/browsers.rs"]
+mod browsers;
 #[path = "support/har.rs"]
 mod har;
 #[path = "support/lab.rs"]
@@ -12,58 +14,15 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use browsers::{browsers, loads, study};
 use lab::{all_trials, folder_with, trials};
 use pages::{REQUESTS, write_page};
 use serde_json::Value;
 use support::{eventually, only_run, processes, run, said, wirelab};
 use tempfile::tempdir;
-use wirelab_browser::Browser;
 use wirelab_model::protocol::Protocol;
-
-/// The browsers that can be tested; says of each other one why not.
-fn browsers() -> Vec<&'static str> {
-    let certutil = Command::new("certutil").arg("-H").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if certutil.is_err() {
-        eprintln!("NOT tested: certutil is not installed, so no browser trusts the tests' certificates");
-        return Vec::new();
-    }
-    let is_there = |browser: &Browser| browser.find().inspect_err(|missing| eprintln!("NOT tested: {missing}")).is_ok();
-    Browser::ALL.into_iter().filter(is_there).map(Browser::token).collect()
-}
-
-/// A study of these browsers, with further lines for its workload and its factors.
-fn study(lab: &str, browsers: &[&str], workload: &str, factors: &str) -> String {
-    format!(
-        r#"
-name = "pages"
-title = "Pages"
-question = "Do browsers load pages?"
-lab = "{lab}"
-[workload]
-request_timeout = "30 s"
-{workload}
-[factors]
-client = {browsers:?}
-{factors}
-[compare]
-factor = "protocol"
-baseline = "h1"
-metrics = ["page_onload", "page_net"]
-[blocks]
-min = 1
-max = 1
-"#
-    )
-}
-
-/// The loads of a trial, from the run folder.
-fn loads(folder: &Path, trial: &Value) -> Vec<Value> {
-    let path = only_run(folder).join(trial["results"].as_str().unwrap());
-    let text = fs::read_to_string(path).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 #[test]
 fn every_browser_loads_a_page_over_every_version_and_the_report_shows_how() {

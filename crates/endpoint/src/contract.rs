@@ -81,6 +81,9 @@ fn try_serve(
     if spec.page.is_some() && !spec.protocol.is_http() {
         return Err(Refusal::unsupported(format!("`page` is set; `{}` has no pages", spec.protocol)));
     }
+    if spec.answers.is_some() && !spec.protocol.is_http() {
+        return Err(Refusal::unsupported(format!("`answers` is set; `{}` has no pages", spec.protocol)));
+    }
     if spec.threads == Some(0) {
         return Err(Refusal::unsupported("0 threads"));
     }

@@ -179,8 +179,9 @@ impl Program {
 
     fn serve(&self, spec: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
         let bind = |spec: ServerSpec, site, stop| -> Binding {
-            if spec.page.is_some() {
-                let why = "`page` is set, and this server has no pages";
+            let of_pages = [("page", spec.page.is_some()), ("answers", spec.answers.is_some())];
+            if let Some((key, _)) = of_pages.into_iter().find(|(_, is_set)| *is_set) {
+                let why = format!("`{key}` is set, and this server has no pages");
                 return Box::pin(std::future::ready(Err(Refusal::unsupported(why))));
             }
             match self.servers.iter().find(|(known, _)| *known == spec.protocol) {

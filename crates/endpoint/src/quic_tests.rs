@@ -71,6 +71,7 @@ impl Fixture {
                 early_data: resumption == Resumption::ZeroRtt,
             }),
             document_root: Some(self.path("root")),
+            answers: None,
             features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay],
             page: None,
             qlog_dir: None,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::agent::{PATIENCE, SUBCOMMAND};
 use crate::call::{Call, output};
-use crate::names::{CLIENT, PROGRAM, name_of_servers};
+use crate::names::{PROGRAM, name_of_servers};
 use crate::pods::Pods;
 use crate::service;
 use wirelab_lab::LabError;
@@ -103,6 +103,18 @@ impl Change {
         Ok(())
     }
 
+    /// Ends what still looks in the pods of clients, where no endpoint runs.
+    ///
+    /// # Errors
+    /// If the cluster refuses.
+    pub(crate) fn abandon(self, pods: &Pods) -> Result<(), LabError> {
+        let command = [PROGRAM, SUBCOMMAND, "sweep"];
+        // One that was lost meanwhile has nothing left that looks, and is replaced when it is needed.
+        self.lookouts.iter().filter(|pod| pods.hosts.contains_key(*pod)).try_for_each(|pod| {
+            output(&pods.cluster, &pods.api, pod, &command, Vec::new(), Instant::now() + SAYING).map(drop)
+        })
+    }
+
     fn addresses(&self) -> BTreeSet<IpAddr> {
         self.servers.iter().map(|(_, address)| *address).collect()
     }
@@ -123,13 +135,4 @@ impl Change {
         let look = |pod: &String| Call::start(&pods.cluster, &pods.api, pod, &command, Vec::new());
         self.lookouts.iter().map(look).collect()
     }
-}
-
-/// Ends what still looks in the client's pod, where no endpoint runs.
-///
-/// # Errors
-/// If the cluster refuses.
-pub(crate) fn abandon(pods: &Pods) -> Result<(), LabError> {
-    let command = [PROGRAM, SUBCOMMAND, "sweep"];
-    output(&pods.cluster, &pods.api, CLIENT, &command, Vec::new(), Instant::now() + SAYING).map(drop)
 }

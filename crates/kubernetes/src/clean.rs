@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_namespace_is_left_when_its_owner_is_gone_and_strangers_are_not_looked_at() {
-        let made = |owner: &Owner| objects::namespace("wirelab-1", Path::new("/runs/quick"), owner);
+        let made = |owner: &Owner| objects::namespace("wirelab-1", Path::new("/runs/quick"), owner, false);
         let of = |namespace: &Namespace| left(namespace).map(|left| (left.folder, left.fate));
         let mut owner = Owner::this();
         assert_eq!(of(&made(&owner)), Some(("/runs/quick".to_owned(), Fate::InUse)));

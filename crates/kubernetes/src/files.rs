@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
-use wirelab_model::spec::{ClientSpec, ServerSpec};
+use wirelab_model::spec::{ClientSpec, ControlPlaneSpec, ServerSpec, SidecarSpec};
 
 use wirelab_lab::{LabError, Role};
 
@@ -18,6 +18,8 @@ pub(crate) struct Files {
     pub(crate) folders: Vec<PathBuf>,
     /// Files and folders that the endpoint writes.
     pub(crate) from: Vec<PathBuf>,
+    /// The file that names who serves, which changes while the endpoint works.
+    pub(crate) members: Option<PathBuf>,
 }
 
 impl Files {
@@ -46,9 +48,18 @@ impl Files {
                 }
                 (client.qlog_dir, client.exposition)
             }
-            // The lab has none.
-            Role::Sidecar(_) | Role::ControlPlane => (None, None),
+            Role::Sidecar(_) => {
+                let sidecar: SidecarSpec = read(spec)?;
+                files.members = Some(sidecar.upstreams);
+                (None, None)
+            }
+            Role::ControlPlane => {
+                let control_plane: ControlPlaneSpec = read(spec)?;
+                files.members = Some(control_plane.members);
+                (None, None)
+            }
         };
+        files.to.extend(files.members.clone());
         files.from.extend(qlog_dir.clone());
         files.folders.extend(qlog_dir);
         files.folders.extend(exposition.and_then(|exposition| Some(exposition.socket.parent()?.to_owned())));
@@ -147,6 +158,22 @@ mod tests {
         assert_eq!(fs::metadata(arrived(&key)).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_to_string(arrived(&documents.join("1.bin"))).unwrap(), "x");
         assert!(arrived(&empty).is_dir());
+    }
+
+    #[test]
+    fn a_sidecar_and_a_control_plane_get_the_file_that_names_who_serves() {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = folder.path().join("spec.json");
+        let of = |role, text: &str| {
+            fs::write(&spec, text).unwrap();
+            Files::of(role, &spec).unwrap()
+        };
+        let sidecar = r#"{ "contract": 1, "protocol": "h2c", "upstream_protocol": "h2c", "address": "127.0.0.1", "port": 0, "upstreams": "/u" }"#;
+        let files = of(Role::Sidecar(wirelab_lab::Beside::Clients), sidecar);
+        assert_eq!((files.to, files.members), (vec![spec.clone(), "/u".into()], Some("/u".into())));
+        let plane = r#"{ "contract": 1, "protocol": "grpcc", "address": "127.0.0.1", "port": 0, "server_name": "a", "members": "/m" }"#;
+        let files = of(Role::ControlPlane, plane);
+        assert_eq!((files.to, files.members), (vec![spec.clone(), "/m".into()], Some("/m".into())));
     }
 
     #[test]

@@ -10,44 +10,48 @@ pub mod clean;
 mod cluster;
 mod exec;
 mod files;
+mod many;
+mod mesh;
 mod names;
+mod nodes;
 mod objects;
 mod observe;
 mod owner;
 mod place;
+mod plumbing;
 mod pods;
 mod process;
 mod rights;
 mod service;
 mod state;
-mod unsupported;
 mod yaml;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::PostParams;
 use wirelab_model::network::{Address, CLUSTER_LAB};
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::warning::Warning;
+use wirelab_observe::apart;
 
 use crate::agent::Kind;
 use crate::change::{Change, Way};
 use crate::cluster::Cluster;
-use crate::names::NAMING_PORT;
+use crate::names::{CLIENT, NAMING_PORT};
+use crate::nodes::NodeAgents;
 use crate::objects::Common;
-use crate::observe::{Observing, Started};
+use crate::observe::{Observing, Scene, Started};
 use crate::owner::Owner;
 use crate::place::{Layout, clients, servers};
 use crate::pods::Pods;
 use crate::process::PodProcess;
-use crate::unsupported::Unsupported;
-use wirelab_lab::endpoints::BUILTIN;
 use wirelab_lab::guard::Guard;
-use wirelab_lab::{Addresses, Afar, Lab, LabError, LabInfo, Launch, Preparation, Process, Role};
+use wirelab_lab::{Addresses, Afar, Beside, Lab, LabError, LabInfo, Launch, Preparation, Process, Role};
 
 pub use rights::{lacking, rbac};
 
@@ -72,6 +76,8 @@ pub struct Kubernetes {
     run: Option<Run>,
     cluster: Arc<Cluster>,
     image: String,
+    /// Whether pods with all privileges may be made on nodes.
+    has_node_agents: bool,
     _guard: Arc<Guard>,
 }
 
@@ -85,6 +91,9 @@ struct Run {
     /// How the clients of the trial find its servers, and a change of these that they do not see yet.
     way: Way,
     change: Option<Change>,
+    /// Whether the trial is in the mesh of the cluster.
+    is_in_linkerd: bool,
+    node_agents: NodeAgents,
     layout: Layout,
     folder: PathBuf,
     /// The folder of the endpoints' sockets, and the port at which the pods show them.
@@ -111,12 +120,13 @@ impl Kubernetes {
     /// # Errors
     /// If no cluster can be reached, or the guard cannot be started.
     pub fn start(program: &Path) -> Result<Self, LabError> {
+        let has_node_agents = nodes::are_allowed()?;
         let cluster = Arc::new(Cluster::connect()?);
         // Of endpoints that are asked on this machine what they are.
         let guard = Arc::new(Guard::start(program)?);
         guard.share();
         let image = std::env::var(IMAGE).unwrap_or_else(|_| DEFAULT_IMAGE.to_owned());
-        Ok(Self { run: None, cluster, image, _guard: guard })
+        Ok(Self { run: None, cluster, image, has_node_agents, _guard: guard })
     }
 
     fn run(&self) -> Result<&Run, LabError> {
@@ -129,6 +139,28 @@ fn pods_of(job: &Job, numbers: impl IntoIterator<Item = u32>) -> Result<Vec<Stri
     let all = servers(job).map_err(LabError)?;
     let name = |number: u32| all.get(number as usize).map(|(name, _)| name.clone()).ok_or_else(not_prepared);
     numbers.into_iter().map(name).collect()
+}
+
+/// The pod of an endpoint that is to be started.
+fn pod_of(launch: &Launch<'_>) -> Result<String, LabError> {
+    match launch.role {
+        Role::Client | Role::Sidecar(Beside::Clients) | Role::ControlPlane => {
+            Ok(place::client(launch.job, launch.number))
+        }
+        Role::Server | Role::Sidecar(Beside::Server) => Ok(pods_of(launch.job, [launch.number])?.swap_remove(0)),
+    }
+}
+
+/// What the objects of a run have in common.
+fn common<'a>(
+    namespace: &'a Owned,
+    image: &'a str,
+    folder: &'a Path,
+    layout: &'a Layout,
+    metrics: Option<&'a (PathBuf, u16)>,
+) -> Common<'a> {
+    let metrics = metrics.map(|(sockets, port)| (&**sockets, *port));
+    Common { namespace: &namespace.name, image, folder, layout, metrics }
 }
 
 fn not_prepared() -> LabError {
@@ -162,16 +194,21 @@ impl Lab for Kubernetes {
     }
 
     fn warnings(&self) -> Vec<Warning> {
-        Vec::new()
+        if self.has_node_agents { vec![Warning::NodeAgents] } else { Vec::new() }
     }
 
     fn check(&self, job: &Job) -> Result<(), LabError> {
-        servers(job).map(drop).map_err(LabError)
+        servers(job).map_err(LabError)?;
+        if job.is_in_linkerd() { mesh::installed(&self.cluster) } else { Ok(()) }
     }
 
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), LabError> {
         let Preparation { jobs, folder, stop, metrics } = *preparation;
         let layout = Layout::of(jobs).map_err(LabError)?;
+        if !layout.meshed.is_empty() {
+            // A run may be resumed when it is there no more.
+            mesh::installed(&self.cluster)?;
+        }
         if folder.to_string_lossy().contains(':') {
             let why = "no folder with a colon in its path can be mounted in a pod; use another one with --out";
             return Err(LabError(format!("{}: {why}", folder.display())));
@@ -180,7 +217,7 @@ impl Lab for Kubernetes {
         self.run = None;
         let name = names::namespace();
         let api: Api<Namespace> = Api::all(self.cluster.client.clone());
-        let namespace = objects::namespace(&name, folder, &Owner::this());
+        let namespace = objects::namespace(&name, folder, &Owner::this(), self.has_node_agents);
         let attempt = format!("making the namespace {name}");
         self.cluster.ask(&attempt, api.create(&PostParams::default(), &namespace))?;
         let namespace = Owned { name, cluster: Arc::clone(&self.cluster) };
@@ -195,6 +232,8 @@ impl Lab for Kubernetes {
             started: Vec::new(),
             way: Way::Name,
             change: None,
+            is_in_linkerd: false,
+            node_agents: NodeAgents::default(),
             layout,
             folder,
             metrics,
@@ -205,22 +244,42 @@ impl Lab for Kubernetes {
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         let run = self.run()?;
+        if job.sidecar().is_some() {
+            // Whoever wants to reach a server has to pass its sidecar.
+            let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
+            return Ok(Addresses { servers: vec![localhost; run.addresses(job)?.len()], connect: localhost });
+        }
         Ok(Addresses { servers: run.addresses(job)?, connect: run.connect(job)? })
+    }
+
+    fn sidecars(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {
+        self.run()?.addresses(job)
+    }
+
+    fn control_plane(&self, job: &Job) -> Result<IpAddr, LabError> {
+        // That of the first client's pod: others ask it too.
+        let host = self.run()?.pods.hosts.get(&place::client(job, 0));
+        host.map(|host| host.address).ok_or_else(not_prepared)
     }
 
     fn begin_trial(&mut self, _: &Trial, job: &Job) -> Result<(), LabError> {
         let image = self.image.clone();
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
         run.started.clear();
-        // The first one first, because the others are placed by where it is.
-        let mut names = clients(job);
-        names.extend(servers(job).map_err(LabError)?.into_iter().map(|(name, _)| name));
-        let metrics = run.metrics.as_ref().map(|(sockets, port)| (&**sockets, *port));
-        let (namespace, folder, layout) = (&*run.namespace.name, &*run.folder, &run.layout);
-        let common = Common { namespace, image: &image, folder, layout, metrics };
-        run.pods.heal(&names, &common)?;
+        let (clients, servers) = (clients(job), servers(job).map_err(LabError)?);
+        let names: Vec<_> = clients.iter().chain(servers.iter().map(|(name, _)| name)).cloned().collect();
+        // All others are placed by where the first client outside of the mesh is.
+        let mut with_the_first = names.clone();
+        if job.is_in_linkerd() {
+            with_the_first.insert(0, CLIENT.to_owned());
+        }
+        let common = common(&run.namespace, &image, &run.folder, &run.layout, run.metrics.as_ref());
+        run.pods.heal(&with_the_first, &common)?;
+        run.pods.prove_places(&clients, &servers)?;
+        run.pods.prove_mesh(&names, job.is_in_linkerd(), common.namespace)?;
+        run.is_in_linkerd = job.is_in_linkerd();
         // A trial that failed may have left it.
-        if run.change.take().is_some() { change::abandon(&run.pods) } else { Ok(()) }
+        run.change.take().map_or(Ok(()), |change| change.abandon(&run.pods))
     }
 
     fn publish(&mut self, job: &Job, ports: &[u16]) -> Result<u16, LabError> {
@@ -276,33 +335,53 @@ impl Lab for Kubernetes {
     }
 
     fn observe(&mut self, observers: &[&str]) -> Result<Option<Box<dyn Afar>>, LabError> {
-        let run = self.run.as_ref().ok_or_else(not_prepared)?;
-        let observing = Observing::start(&self.cluster, &run.pods.api, &run.started, observers)?;
+        let image = self.image.clone();
+        let run = self.run.as_mut().ok_or_else(not_prepared)?;
+        let is_allowed = self.has_node_agents && apart::ON_NODES.iter().any(|name| observers.contains(name));
+        let there = if is_allowed {
+            let common = common(&run.namespace, &image, &run.folder, &run.layout, run.metrics.as_ref());
+            let nodes = run.started.iter().filter_map(|one| run.pods.node_of(&one.pod)).collect();
+            run.node_agents.ensure(&run.pods, nodes, &common).map_err(|LabError(why)| why)
+        } else {
+            Err(nodes::without())
+        };
+        let on_nodes = there.map(|()| &run.node_agents);
+        let is_in_linkerd = run.is_in_linkerd;
+        let scene = Scene { pods: &run.pods, started: &run.started, on_nodes, is_in_linkerd };
+        let observing = Observing::start(&scene, observers)?;
         Ok(observing.map(|observing| Box::new(observing) as Box<dyn Afar>))
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
-        if launch.endpoint.name != BUILTIN {
-            let why = format!(
-                "the image of the pods has no endpoint but `{BUILTIN}`, so the lab `{}` cannot run `{}` yet",
-                INFO.name, launch.endpoint.name
-            );
-            return Ok(Box::new(Unsupported { why }));
+        let mut started = self.start_all(&[*launch])?;
+        started.pop().ok_or_else(not_prepared)
+    }
+
+    fn start_all(&mut self, launches: &[Launch<'_>]) -> Result<Vec<Box<dyn Process>>, LabError> {
+        // In one pod they are started one after the other, because what it was sent already is known to one at a time.
+        let mut of_pods: IndexMap<String, Vec<(usize, &Launch<'_>)>> = IndexMap::new();
+        for (number, launch) in launches.iter().enumerate() {
+            of_pods.entry(pod_of(launch)?).or_default().push((number, launch));
         }
-        let servers = servers(launch.job).map_err(LabError)?;
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
-        let of_client = place::client(launch.job, launch.number);
-        let pod = match launch.role {
-            Role::Client => of_client.as_str(),
-            Role::Sidecar(_) => return Err(LabError(format!("the lab `{}` has no sidecars", INFO.name))),
-            Role::ControlPlane => return Err(LabError(format!("the lab `{}` has no control planes", INFO.name))),
-            Role::Server => {
-                servers.get(launch.number as usize).map(|(name, _)| name.as_str()).ok_or_else(not_prepared)?
-            }
-        };
-        let host = run.pods.hosts.get_mut(pod).ok_or_else(not_prepared)?;
-        let process = PodProcess::start(&self.cluster, &run.pods.api, pod, host, launch)?;
-        run.started.push(Started { pod: pod.to_owned(), role: launch.role, spec: launch.spec.to_owned() });
-        Ok(Box::new(process))
+        let (cluster, api) = (&self.cluster, &run.pods.api);
+        let hosts = run.pods.hosts.iter_mut();
+        let work: Vec<_> = hosts.filter_map(|(pod, host)| Some((pod, host, of_pods.swap_remove(pod)?))).collect();
+        if !of_pods.is_empty() {
+            return Err(not_prepared());
+        }
+        let started = many::each(work, |(pod, host, launches)| {
+            let start = |(number, launch): (usize, &Launch<'_>)| {
+                Ok((number, PodProcess::start(cluster, api, pod, host, launch)?))
+            };
+            launches.into_iter().map(start).collect::<Result<Vec<_>, LabError>>()
+        })?;
+        let mut started: Vec<_> = started.into_iter().flatten().collect();
+        started.sort_by_key(|(number, _)| *number);
+        for launch in launches {
+            let spec = launch.spec.to_string_lossy().into_owned();
+            run.started.push(Started { pod: pod_of(launch)?, role: launch.role, spec });
+        }
+        Ok(started.into_iter().map(|(_, process)| Box::new(process) as Box<dyn Process>).collect())
     }
 }

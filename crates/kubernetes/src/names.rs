@@ -33,6 +33,19 @@ pub(crate) fn client(number: u32) -> String {
     if number == 0 { CLIENT.to_owned() } else { format!("{CLIENT}-{number}") }
 }
 
+/// What the names of pods begin with that are in the mesh of the cluster.
+const MESHED: &str = "meshed-";
+
+/// The pod in the mesh that stands for this one.
+pub(crate) fn meshed(name: &str) -> String {
+    format!("{MESHED}{name}")
+}
+
+/// The pod that a pod in the mesh stands for; absent: it is in none.
+pub(crate) fn unmeshed(name: &str) -> Option<&str> {
+    name.strip_prefix(MESHED)
+}
+
 /// On the pods of clients, with this value: by which they are spread over nodes.
 pub(crate) const ROLE: (&str, &str) = ("wirelab/role", "client");
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use wirelab_model::network::Address;
 use wirelab_model::nodes::Labels;
 
+use crate::mesh;
 use crate::names::{
     CLIENT, CONTAINER, FOLDER, HOST, MANAGED_BY, NAMING_PORT, NODE_LABEL, OWNER, PROGRAM, ROLE, RUN, SERVICE, SERVING,
     ZONE_LABEL, name_of_servers,
@@ -20,6 +21,9 @@ use crate::place::{Distance, Layout, Place};
 const MEMORY_MIB: usize = 512;
 const MEMORY_OF_ANOTHER_MIB: usize = 32;
 const PROCESSOR: &str = "100m";
+
+/// What an agent on a node asks for, and may use: the rings of packets that it looks at are in it.
+const MEMORY_OF_NODE_AGENT: &str = "256Mi";
 
 /// A user that is nobody in particular, in the image and on the nodes.
 const USER: u32 = 65532;
@@ -39,13 +43,17 @@ pub(crate) struct Common<'a> {
     pub(crate) metrics: Option<(&'a Path, u16)>,
 }
 
-/// The namespace of a run.
-pub(crate) fn namespace(name: &str, folder: &Path, owner: &Owner) -> Namespace {
+/// The namespace of a run, in which pods with all privileges are admitted or not.
+pub(crate) fn namespace(name: &str, folder: &Path, owner: &Owner, has_node_agents: bool) -> Namespace {
     let owner = serde_json::to_string(owner).expect("an owner always serialises");
+    let mut labels = labels(name);
+    if has_node_agents {
+        labels.insert("pod-security.kubernetes.io/enforce".to_owned(), "privileged".into());
+    }
     object(json!({
         "metadata": {
             "name": name,
-            "labels": labels(name),
+            "labels": labels,
             "annotations": { OWNER: owner, FOLDER: folder.display().to_string() },
         }
     }))
@@ -61,8 +69,20 @@ impl Common<'_> {
         let on = json!({ "key": NODE_LABEL, "operator": "In", "values": nodes });
         let terms = json!([{ "matchExpressions": [on] }]);
         let required = json!({ "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms } });
-        let memory = MEMORY_MIB + MEMORY_OF_ANOTHER_MIB * self.layout.clients_in_a_pod.saturating_sub(1);
-        self.pod(CLIENT, memory, json!({ "affinity": { "nodeAffinity": required } }))
+        self.pod(CLIENT, self.memory_mib(CLIENT), json!({ "affinity": { "nodeAffinity": required } }))
+    }
+
+    /// The pod of a client in the mesh: on the node of this one outside.
+    pub(crate) fn meshed_client(&self, name: &str, outside: &str) -> Pod {
+        let term = json!([{ "labelSelector": { "matchLabels": { HOST: outside } }, "topologyKey": NODE_LABEL }]);
+        let near = json!({ "requiredDuringSchedulingIgnoredDuringExecution": term });
+        self.pod(name, self.memory_mib(outside), json!({ "affinity": { "podAffinity": near } }))
+    }
+
+    /// What a client's pod asks for: all clients of a timeline are in the first one.
+    fn memory_mib(&self, client: &str) -> usize {
+        let others = if client == CLIENT { self.layout.clients_in_a_pod.saturating_sub(1) } else { 0 };
+        MEMORY_MIB + MEMORY_OF_ANOTHER_MIB * others
     }
 
     /// The pod of another client: as far from each server as the first one is, and otherwise on the node that has the fewest of them. Where
@@ -119,6 +139,32 @@ impl Common<'_> {
         self.pod(name, MEMORY_MIB, json!({ "affinity": affinity, "hostname": hostname, "subdomain": subdomain }))
     }
 
+    /// The pod of the agent on a node: it sees all processes there, and may do with them what root may.
+    pub(crate) fn node_agent(&self, name: &str, node: &str) -> Pod {
+        object(json!({
+            "metadata": { "name": name, "namespace": self.namespace, "labels": labels(self.namespace) },
+            "spec": {
+                "nodeName": node,
+                "hostPID": true,
+                "restartPolicy": "Never",
+                "terminationGracePeriodSeconds": GRACE_S,
+                "automountServiceAccountToken": false,
+                "enableServiceLinks": false,
+                "containers": [{
+                    "name": CONTAINER,
+                    "image": self.image,
+                    "imagePullPolicy": "IfNotPresent",
+                    "command": [PROGRAM, super::agent::SUBCOMMAND, "wait", name],
+                    "securityContext": { "privileged": true, "runAsUser": 0 },
+                    "resources": {
+                        "requests": { "cpu": PROCESSOR, "memory": MEMORY_OF_NODE_AGENT },
+                        "limits": { "memory": MEMORY_OF_NODE_AGENT },
+                    },
+                }],
+            }
+        }))
+    }
+
     /// A pod that waits, with so much memory and more in its spec.
     fn pod(&self, name: &str, memory_mib: usize, more: Value) -> Pod {
         let memory = format!("{memory_mib}Mi");
@@ -138,7 +184,7 @@ impl Common<'_> {
                 "name": name,
                 "namespace": self.namespace,
                 "labels": labels,
-                "annotations": self.metrics.map(|(_, port)| scraped(port)),
+                "annotations": self.annotations(name),
             },
             "spec": {
                 "restartPolicy": "Never",
@@ -162,7 +208,7 @@ impl Common<'_> {
                     "securityContext": {
                         "allowPrivilegeEscalation": false,
                         "readOnlyRootFilesystem": true,
-                        "capabilities": { "drop": ["ALL"] },
+                        "capabilities": self.capabilities(),
                     },
                     "resources": {
                         "requests": { "cpu": PROCESSOR, "memory": memory },
@@ -177,6 +223,24 @@ impl Common<'_> {
             spec.extend(more);
         }
         object(pod)
+    }
+
+    /// Those of a pod, if it has any.
+    fn annotations(&self, name: &str) -> Option<Map<String, Value>> {
+        let scraped = self.metrics.into_iter().flat_map(|(_, port)| scraped(port));
+        let meshed = self.layout.meshed.contains(name).then(mesh::annotations).into_iter().flatten();
+        let all: Map<_, _> = scraped.chain(meshed).map(|(key, value)| (key.to_owned(), value.into())).collect();
+        (!all.is_empty()).then_some(all)
+    }
+
+    /// Endpoints whose library is a program of its own ask the kernel for copies of this program's sockets (pidfd_getfd), to set and read
+    /// their options. It allows that for a child; but container runtimes' default profile of seccomp forbids the call in containers
+    /// without this capability. As the user is not root no process ever has it: it changes nothing but the profile.
+    fn capabilities(&self) -> Value {
+        match self.layout.has_others {
+            true => json!({ "drop": ["ALL"], "add": ["SYS_PTRACE"] }),
+            false => json!({ "drop": ["ALL"] }),
+        }
     }
 
     /// The services that stand for the servers of each trial: one with an address and, if any job wants that, with ports of nodes, and one
@@ -212,8 +276,12 @@ fn on_nodes(labels: &Labels) -> Value {
 }
 
 /// The annotations by which Prometheus is told what to scrape, where it goes by them.
-fn scraped(port: u16) -> Value {
-    json!({ "prometheus.io/scrape": "true", "prometheus.io/port": port.to_string(), "prometheus.io/path": "/metrics" })
+fn scraped(port: u16) -> [(&'static str, String); 3] {
+    [
+        ("prometheus.io/scrape", "true".to_owned()),
+        ("prometheus.io/port", port.to_string()),
+        ("prometheus.io/path", "/metrics".to_owned()),
+    ]
 }
 
 /// The ports of a service whose servers listen at this one, and that at which their pods say who they are.
@@ -245,7 +313,7 @@ mod tests {
         let name = "other-0".to_owned();
         let addresses = [Address::Service, Address::Headless].into();
         let servers = [(name, at(Distance::OtherZone))].into();
-        Layout { servers, addresses, clients: 4, clients_in_a_pod: 31, client_nodes: None }
+        Layout { servers, addresses, clients: 4, clients_in_a_pod: 31, ..Layout::default() }
     }
 
     fn of<T>(make: impl Fn(&Common<'_>) -> T) -> T {
@@ -331,6 +399,56 @@ spec:
     }
 
     #[test]
+    fn pods_whose_endpoints_look_at_their_childrens_sockets_may_make_that_call_and_are_unprivileged_all_the_same() {
+        let layout = Layout { has_others: true, ..layout() };
+        let pod = of(|common| Common { layout: &layout, ..common.clone() }.server("other-0", &at(Distance::OtherZone)));
+        let security = yaml(pod.spec.unwrap().containers[0].security_context.as_ref().unwrap());
+        let expected = "allowPrivilegeEscalation: false\ncapabilities:\n  add: [\"SYS_PTRACE\"]\n  drop: [\"ALL\"]\nreadOnlyRootFilesystem: true\n";
+        assert_eq!(security, expected);
+    }
+
+    #[test]
+    fn the_agent_on_a_node_says_of_itself_that_it_is_privileged_and_where() {
+        let expected = r#"apiVersion: "v1"
+kind: "Pod"
+metadata:
+  labels:
+    app.kubernetes.io/managed-by: "wirelab"
+    wirelab/run: "wirelab-1"
+  name: "node-agent-0"
+  namespace: "wirelab-1"
+spec:
+  automountServiceAccountToken: false
+  containers:
+    - command: ["/wirelab","agent","wait","node-agent-0"]
+      image: "wirelab:1"
+      imagePullPolicy: "IfNotPresent"
+      name: "wirelab"
+      resources:
+        limits:
+          memory: "256Mi"
+        requests:
+          cpu: "100m"
+          memory: "256Mi"
+      securityContext:
+        privileged: true
+        runAsUser: 0
+  enableServiceLinks: false
+  hostPID: true
+  nodeName: "a"
+  restartPolicy: "Never"
+  terminationGracePeriodSeconds: 5
+"#;
+        assert_eq!(yaml(&of(|common| common.node_agent("node-agent-0", "a"))), expected);
+        let labels = |has_node_agents| {
+            let namespace = namespace("wirelab-1", Path::new("/runs/a"), &Owner::this(), has_node_agents);
+            namespace.metadata.labels.unwrap()
+        };
+        assert_eq!(labels(true)["pod-security.kubernetes.io/enforce"], "privileged");
+        assert!(!labels(false).contains_key("pod-security.kubernetes.io/enforce"));
+    }
+
+    #[test]
     fn placement_is_affinity_to_the_client_which_is_on_one_of_the_nodes_that_fit() {
         let affinity = |pod: Pod| yaml(&pod.spec.unwrap().affinity.unwrap());
         let client = of(|common| common.client(&["a".to_owned(), "b".to_owned()]));
@@ -369,6 +487,39 @@ spec:
         assert!(near.topology_spread_constraints.is_none());
         let labels = of(|common| common.further_client("client-1")).metadata.labels.unwrap();
         assert_eq!((labels["wirelab/host"].as_str(), labels["wirelab/role"].as_str()), ("client-1", "client"));
+    }
+
+    #[test]
+    fn pods_in_the_mesh_ask_for_its_proxy_and_are_where_those_outside_are() {
+        let meshed = ["meshed-client", "meshed-other-0"].map(str::to_owned).into();
+        let servers = [("meshed-other-0".to_owned(), at(Distance::OtherZone))].into();
+        let layout = Layout { meshed, servers, ..layout() };
+        let [outside, client, server] = of(|common| {
+            let common =
+                Common { layout: &layout, metrics: Some((Path::new("/runs/a/metrics"), 9464)), ..common.clone() };
+            let nodes = ["a".to_owned()];
+            let place = at(Distance::OtherZone);
+            [
+                common.client(&nodes),
+                common.meshed_client("meshed-client", CLIENT),
+                common.server("meshed-other-0", &place),
+            ]
+        });
+        for pod in [&client, &server] {
+            let annotations = pod.metadata.annotations.as_ref().unwrap();
+            assert_eq!(annotations["linkerd.io/inject"], "enabled");
+            assert_eq!(annotations["config.linkerd.io/skip-inbound-ports"], "19999");
+            assert_eq!(annotations["config.linkerd.io/skip-outbound-ports"], "19999");
+            assert_eq!(annotations["prometheus.io/port"], "9464");
+        }
+        assert!(!outside.metadata.annotations.as_ref().unwrap().contains_key("linkerd.io/inject"));
+        assert_eq!(client.metadata.labels.as_ref().unwrap()["wirelab/role"], "client");
+        assert!(!server.metadata.labels.as_ref().unwrap().contains_key("wirelab/role"));
+        let [outside, client] = [outside, client].map(|pod| pod.spec.unwrap());
+        assert_eq!(client.containers[0].resources, outside.containers[0].resources, "room for as many clients");
+        let affinity = yaml(&client.affinity.unwrap());
+        assert!(affinity.starts_with("podAffinity:") && affinity.contains("hostname"), "{affinity}");
+        assert!(affinity.contains("wirelab/host: \"client\""), "{affinity}");
     }
 
     #[test]

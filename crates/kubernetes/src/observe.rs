@@ -1,21 +1,32 @@
-//! Observers of processes, at work in the pods where these are: an agent beside them reads before and after the window, and waits in it.
+//! Observers of processes, at work in the pods where these are, or on their nodes: an agent reads before and after the window, and waits
+//! in it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::slice;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
 use wirelab_lab::{Afar, LabError, Role};
 use wirelab_model::metric::{Side, Values};
 use wirelab_observe::apart;
+use wirelab_observe::packets::ABOUT as PACKETS;
+use wirelab_observe::sidecars::ABOUT as SIDECARS;
 
-use crate::agent::SUBCOMMAND;
-use crate::cluster::Cluster;
+use crate::agent::{SUBCOMMAND, part};
 use crate::exec::{Chunks, Ended, Exec, Piece};
 use crate::names::PROGRAM;
+use crate::nodes::NodeAgents;
+use crate::pods::Pods;
+
+/// The sides that values are of.
+const SIDES: [Side; 3] = [Side::Client, Side::Server, Side::Link];
+
+/// Why packets are not known of several clients.
+const OF_SEVERAL: &str =
+    "each client's pod has an interface of its own, and sizes and shares of several do not add up; use one client";
+
+/// Why nothing is known of proxies that were put into pods.
+const OF_LINKERD: &str = "the proxies of Linkerd have containers of their own, whose processes nobody in ours sees";
 
 /// How long an agent may take for a word.
 const ANSWERING: Duration = Duration::from_secs(20);
@@ -25,20 +36,39 @@ const ANSWERING: Duration = Duration::from_secs(20);
 pub(crate) struct Started {
     pub(crate) pod: String,
     pub(crate) role: Role,
-    pub(crate) spec: PathBuf,
+    /// The path of its spec, as it is on its command line.
+    pub(crate) spec: String,
+}
+
+/// What is to be observed.
+pub(crate) struct Scene<'a> {
+    pub(crate) pods: &'a Pods,
+    /// The endpoints of the trial.
+    pub(crate) started: &'a [Started],
+    /// Who is on the nodes; or why nobody is.
+    pub(crate) on_nodes: Result<&'a NodeAgents, String>,
+    /// Whether the proxies of the cluster's mesh are at work too.
+    pub(crate) is_in_linkerd: bool,
 }
 
 /// Those who observe a trial.
+#[derive(Default)]
 pub(crate) struct Observing {
     agents: Vec<Agent>,
-    /// The observers whose work they do.
-    names: Vec<String>,
+    /// The observers whose work they do in the pods, and on the nodes.
+    beside: Vec<String>,
+    on_nodes: Vec<String>,
+    /// Observers whose work nobody does, and why.
+    undone: Vec<(String, String)>,
 }
 
-/// One of them, for the endpoints of one role in its pod.
+/// One of them, for all endpoints of a pod.
 struct Agent {
+    /// The pod that it is in itself.
     pod: String,
-    role: Role,
+    is_on_node: bool,
+    /// Whose processes it looks at: a client's, a server's; with their sidecars.
+    sides: Vec<Side>,
     exec: Exec,
     stderr: Option<Chunks>,
     said: Vec<u8>,
@@ -51,30 +81,54 @@ impl Observing {
     ///
     /// # Errors
     /// If the cluster refuses.
-    pub(crate) fn start(
-        cluster: &Arc<Cluster>,
-        api: &Api<Pod>,
-        started: &[Started],
-        wanted: &[&str],
-    ) -> Result<Option<Self>, LabError> {
-        let names: Vec<_> =
-            apart::APART.iter().filter(|name| wanted.contains(name)).map(|name| (*name).to_owned()).collect();
-        if names.is_empty() {
-            return Ok(None);
+    pub(crate) fn start(scene: &Scene<'_>, wanted: &[&str]) -> Result<Option<Self>, LabError> {
+        let of = |known: &[&str]| -> Vec<String> {
+            known.iter().filter(|name| wanted.contains(name)).map(|name| (*name).to_owned()).collect()
+        };
+        let mut observing = Self { beside: of(&apart::BESIDE), on_nodes: of(&apart::ON_NODES), ..Self::default() };
+        let places = places(scene.started);
+        let clients = places.values().filter(|played| sides(played).contains(&Side::Client)).count();
+        if clients > 1 && observing.on_nodes.iter().any(|name| name == PACKETS.name) {
+            observing.leave(PACKETS.name, OF_SEVERAL);
         }
-        let joined = names.join(",");
-        let mut agents = Vec::new();
-        for ((pod, role), specs) in places(started) {
-            let mut command = vec![PROGRAM, SUBCOMMAND, "observe", role, &joined];
-            command.extend(specs.iter().map(String::as_str));
-            let mut exec = Exec::start(cluster, api, &pod, &command)?;
-            let stderr = exec.stderr();
-            let role = if role == Role::Client.word() { Role::Client } else { Role::Server };
-            agents.push(Agent { pod, role, exec, stderr, said: Vec::new(), failed: None });
+        let names = observing.beside.join(",");
+        for (pod, played) in places.iter().filter(|_| !names.is_empty()) {
+            let command = [PROGRAM, SUBCOMMAND, "observe", &names];
+            observing.agents.push(Agent::start(scene.pods, pod, false, &command, played)?);
         }
-        let mut observing = Self { agents, names };
+        if !observing.on_nodes.is_empty()
+            && let Err(LabError(why)) = observing.start_on_nodes(scene, &places)
+        {
+            observing.agents.retain(|agent| !agent.is_on_node);
+            for name in observing.on_nodes.clone() {
+                observing.leave(&name, &why);
+            }
+        }
+        if scene.is_in_linkerd && observing.beside.iter().any(|name| name == SIDECARS.name) {
+            observing.undone.push((SIDECARS.name.to_owned(), OF_LINKERD.to_owned()));
+        }
         observing.hear_all();
-        Ok(Some(observing))
+        let is_idle = observing.agents.is_empty() && observing.undone.is_empty();
+        Ok((!is_idle).then_some(observing))
+    }
+
+    /// On the node of each pod, for the endpoints in it.
+    fn start_on_nodes(&mut self, scene: &Scene<'_>, places: &Places<'_>) -> Result<(), LabError> {
+        let nodes = scene.on_nodes.as_ref().map_err(|why| LabError(why.clone()))?;
+        let names = self.on_nodes.join(",");
+        for (pod, played) in places {
+            let host = scene.pods.hosts.get(*pod).ok_or_else(|| LabError(format!("the pod {pod} is not there")))?;
+            let agent = nodes.on(&scene.pods.node_of(pod).unwrap_or_default())?;
+            let command = [PROGRAM, SUBCOMMAND, "observe-node", &host.uid, &names];
+            self.agents.push(Agent::start(scene.pods, agent, true, &command, played)?);
+        }
+        Ok(())
+    }
+
+    /// Nobody does the work of an observer on nodes.
+    fn leave(&mut self, name: &str, why: &str) {
+        self.on_nodes.retain(|other| other != name);
+        self.undone.push((name.to_owned(), why.to_owned()));
     }
 
     /// Says a word to all of them, and waits until each has done it.
@@ -94,35 +148,24 @@ impl Observing {
             }
         }
     }
-
-    /// What was read at one side.
-    fn of(&mut self, role: Role, word: &str) -> Result<Vec<Values>, LabError> {
-        let deadline = Instant::now() + ANSWERING;
-        let mut values = Vec::new();
-        for agent in self.agents.iter_mut().filter(|agent| agent.role == role) {
-            if let Some(why) = &agent.failed {
-                return Err(LabError(why.clone()));
-            }
-            agent.exec.write(format!("{word}\n").into_bytes());
-            let text = agent.hear(deadline)?;
-            let read = serde_json::from_str(&text);
-            values.push(
-                read.map_err(|error| {
-                    LabError(format!("the agent in the pod {} is not understood: {error}", agent.pod))
-                })?,
-            );
-        }
-        Ok(values)
-    }
 }
 
-/// The specs of each role in each pod.
-fn places(started: &[Started]) -> BTreeMap<(String, &'static str), Vec<String>> {
-    let mut places: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for Started { pod, role, spec } in started {
-        places.entry((pod.clone(), role.word())).or_default().push(spec.to_string_lossy().into_owned());
+/// Who was started in each pod.
+type Places<'a> = BTreeMap<&'a str, Vec<&'a Started>>;
+
+fn places(started: &[Started]) -> Places<'_> {
+    let mut places = Places::new();
+    for one in started {
+        places.entry(&*one.pod).or_default().push(one);
     }
     places
+}
+
+/// The sides whose values are read where these play.
+fn sides(played: &[&Started]) -> Vec<Side> {
+    let plays = |role| played.iter().any(|one| one.role == role);
+    let sides = [(Side::Client, plays(Role::Client)), (Side::Server, plays(Role::Server)), (Side::Link, true)];
+    sides.into_iter().filter(|(_, is_here)| *is_here).map(|(side, _)| side).collect()
 }
 
 impl Afar for Observing {
@@ -136,18 +179,55 @@ impl Afar for Observing {
 
     fn values(&mut self, window_ns: u64, requests: u64, bytes: u64) -> Values {
         let word = format!("values {window_ns} {requests} {bytes}");
+        let read: Vec<_> = self.agents.iter_mut().map(|agent| agent.values(&word)).collect();
         let mut all = Values::new();
-        for (side, role) in [(Side::Client, Role::Client), (Side::Server, Role::Server)] {
-            all.extend(match self.of(role, &word) {
-                Ok(places) => apart::together(side, &self.names, &places),
-                Err(LabError(why)) => apart::nowhere(side, &self.names, &why),
-            });
+        for (names, is_on_node) in [(&self.beside, false), (&self.on_nodes, true)] {
+            for side in SIDES {
+                let here = self.agents.iter().zip(&read);
+                let here = here.filter(|(agent, _)| agent.is_on_node == is_on_node && agent.sides.contains(&side));
+                let places: Result<Vec<_>, _> = here.map(|(_, read)| read.clone()).collect();
+                all.extend(match places {
+                    Ok(places) => apart::together(side, names, &places),
+                    Err(LabError(why)) => apart::nowhere(side, names, &why),
+                });
+            }
+        }
+        for (name, why) in &self.undone {
+            all.extend(SIDES.into_iter().flat_map(|side| apart::nowhere(side, slice::from_ref(name), why)));
         }
         all
     }
 }
 
 impl Agent {
+    fn start(
+        pods: &Pods,
+        pod: &str,
+        is_on_node: bool,
+        command: &[&str],
+        played: &[&Started],
+    ) -> Result<Self, LabError> {
+        let mut command = command.to_vec();
+        for Started { role, spec, .. } in played {
+            command.extend([part(*role), spec.as_str()]);
+        }
+        let mut exec = Exec::start(&pods.cluster, &pods.api, pod, &command)?;
+        let stderr = exec.stderr();
+        let (pod, sides) = (pod.to_owned(), sides(played));
+        Ok(Self { pod, is_on_node, sides, exec, stderr, said: Vec::new(), failed: None })
+    }
+
+    /// What it has read.
+    fn values(&mut self, word: &str) -> Result<Values, LabError> {
+        if let Some(why) = &self.failed {
+            return Err(LabError(why.clone()));
+        }
+        self.exec.write(format!("{word}\n").into_bytes());
+        let text = self.hear(Instant::now() + ANSWERING)?;
+        serde_json::from_str(&text)
+            .map_err(|error| LabError(format!("the agent in the pod {} is not understood: {error}", self.pod)))
+    }
+
     /// Its next line.
     fn hear(&mut self, deadline: Instant) -> Result<String, LabError> {
         let pod = &self.pod;
@@ -180,21 +260,28 @@ impl Agent {
 
 #[cfg(test)]
 mod tests {
+    use wirelab_lab::Beside;
+
     use super::*;
 
     #[test]
-    fn one_agent_looks_at_all_endpoints_of_a_role_in_its_pod() {
-        let started = |pod: &str, role, spec: &str| Started { pod: pod.to_owned(), role, spec: spec.into() };
+    fn one_agent_looks_at_all_endpoints_in_its_pod_and_knows_of_which_sides_these_are() {
+        let started = |pod: &str, role, spec: &str| Started { pod: pod.to_owned(), role, spec: spec.to_owned() };
         let all = [
             started("near-0", Role::Server, "/s0"),
+            started("near-0", Role::Sidecar(Beside::Server), "/ss0"),
             started("client", Role::Client, "/c0"),
             started("client", Role::Client, "/c1"),
+            started("client", Role::Sidecar(Beside::Clients), "/cs"),
         ];
         let places: Vec<_> = places(&all).into_iter().collect();
-        let expected = [
-            (("client".to_owned(), "client"), vec!["/c0".to_owned(), "/c1".to_owned()]),
-            (("near-0".to_owned(), "server"), vec!["/s0".to_owned()]),
-        ];
-        assert_eq!(places, expected);
+        let [client, server] = &places[..] else { panic!("{places:?}") };
+        assert_eq!((client.0, sides(&client.1)), ("client", vec![Side::Client, Side::Link]));
+        assert_eq!((server.0, sides(&server.1)), ("near-0", vec![Side::Server, Side::Link]));
+        let specs = |played: &[&Started]| played.iter().map(|one| one.spec.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            (specs(&client.1), specs(&server.1)),
+            (["/c0", "/c1", "/cs"].map(str::to_owned).to_vec(), ["/s0", "/ss0"].map(str::to_owned).to_vec(),)
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! Which pods the jobs of a run need, and on which nodes they can be.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use wirelab_model::link::{Link, preset};
@@ -11,6 +12,7 @@ use wirelab_model::plan::Job;
 use wirelab_model::timeline::Course;
 
 use crate::{INFO, names};
+use wirelab_lab::endpoints::BUILTIN;
 use wirelab_lab::internet::only_inside;
 
 /// Where a pod is, seen from the client's.
@@ -51,6 +53,23 @@ impl Distance {
         ))
     }
 
+    /// Its placement.
+    fn placement(self) -> &'static str {
+        PLACEMENTS.iter().find(|(_, of)| *of == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether a pod at one spot is at this distance from one at the other.
+    pub(crate) fn holds(self, one: &Spot, other: &Spot) -> bool {
+        let are_known = one.node.is_some() && other.node.is_some();
+        let have_zones = one.zone.is_some() && other.zone.is_some();
+        match self {
+            Self::SameNode => are_known && one.node == other.node,
+            Self::OtherNode => are_known && one.node != other.node,
+            Self::SameZone => are_known && one.node != other.node && have_zones && one.zone == other.zone,
+            Self::OtherZone => have_zones && one.zone != other.zone,
+        }
+    }
+
     /// What the pods there are called, before their number.
     const fn word(self) -> &'static str {
         match self {
@@ -60,6 +79,46 @@ impl Distance {
             Self::OtherZone => "other",
         }
     }
+}
+
+/// Where a pod really is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) node: Option<String>,
+    pub(crate) zone: Option<String>,
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |of: &Option<String>| of.clone().unwrap_or_else(|| "unknown".to_owned());
+        write!(f, "node {}, zone {}", text(&self.node), text(&self.zone))
+    }
+}
+
+/// Proves that each server is where its place is, seen from each client.
+///
+/// # Errors
+/// If one is not; says which, and where it is.
+pub(crate) fn proven<'a>(
+    clients: &[String],
+    servers: &[(String, Place)],
+    spot: impl Fn(&str) -> Option<&'a Spot>,
+) -> Result<(), String> {
+    let unknown = Spot::default();
+    let spot = |name: &str| spot(name).unwrap_or(&unknown);
+    for client in clients {
+        for (server, place) in servers {
+            if !place.distance.holds(spot(client), spot(server)) {
+                return Err(format!(
+                    "the pod {server} ({}) is not at the placement `{}`, seen from the pod {client} ({}), though their affinities say so",
+                    spot(server),
+                    place.distance.placement(),
+                    spot(client)
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Where a server is: at which distance from the client, and on a node with which labels.
@@ -110,9 +169,12 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, String> {
             job.servers
         ));
     }
-    let host = |number| match job.servers.is_near(number) {
-        true => named(Place { distance: Distance::SameNode, nodes: None }, number),
-        false => named(Place { distance: far, nodes: job.server_nodes.clone() }, number - job.servers.near),
+    let host = |number| {
+        let (name, place) = match job.servers.is_near(number) {
+            true => named(Place { distance: Distance::SameNode, nodes: None }, number),
+            false => named(Place { distance: far, nodes: job.server_nodes.clone() }, number - job.servers.near),
+        };
+        (in_its_mesh(job, name), place)
     };
     Ok((0..Course::of(job).servers).map(host).collect())
 }
@@ -133,12 +195,22 @@ fn named(place: Place, number: u32) -> (String, Place) {
 
 /// The pods that play the clients of a job, in their order. Those of a timeline are all in one.
 pub(crate) fn clients(job: &Job) -> Vec<String> {
-    (0..job.clients).map(names::client).collect()
+    (0..job.clients).map(|number| in_its_mesh(job, names::client(number))).collect()
 }
 
 /// The pod of one of them.
 pub(crate) fn client(job: &Job, number: u32) -> String {
-    if job.timeline.is_some() { names::CLIENT.to_owned() } else { names::client(number) }
+    in_its_mesh(job, if job.timeline.is_some() { names::CLIENT.to_owned() } else { names::client(number) })
+}
+
+/// A pod comes into the mesh when it is made, so those in it are others than those outside.
+fn in_its_mesh(job: &Job, name: String) -> String {
+    if job.is_in_linkerd() { names::meshed(&name) } else { name }
+}
+
+/// The endpoints that play in a job.
+fn players(job: &Job) -> impl Iterator<Item = &String> {
+    [Some(&job.server), Some(&job.client), job.sidecar(), job.control_plane.as_ref()].into_iter().flatten()
 }
 
 /// What a run needs of a cluster.
@@ -150,10 +222,14 @@ pub(crate) struct Layout {
     pub(crate) client_nodes: Option<Labels>,
     /// What clients connect to, in some job.
     pub(crate) addresses: HashSet<Address>,
-    /// How many pods of clients there are.
+    /// How many pods of clients there are outside of the mesh. The first one is always there: all others are placed by where it is.
     pub(crate) clients: u32,
+    /// The pods in the mesh, by name: servers, and clients that stand for some of those outside.
+    pub(crate) meshed: BTreeSet<String>,
     /// How many clients are in one pod at most.
     pub(crate) clients_in_a_pod: usize,
+    /// Whether endpoints other than the built-in one play.
+    pub(crate) has_others: bool,
 }
 
 impl Layout {
@@ -170,11 +246,17 @@ impl Layout {
         }
         let mut layout = Self { client_nodes, ..Self::default() };
         for job in jobs {
-            layout.servers.extend(servers(job)?);
+            let servers = servers(job)?;
+            if job.is_in_linkerd() {
+                layout.meshed.extend(clients(job));
+                layout.meshed.extend(servers.iter().map(|(name, _)| name.clone()));
+            }
+            layout.servers.extend(servers);
             layout.addresses.insert(job.address);
             layout.clients = layout.clients.max(job.clients);
             let in_a_pod = if job.timeline.is_some() { Course::of(job).clients.len() } else { 1 };
             layout.clients_in_a_pod = layout.clients_in_a_pod.max(in_a_pod);
+            layout.has_others |= players(job).any(|name| name != BUILTIN);
         }
         Ok(layout)
     }
@@ -233,12 +315,11 @@ pub(crate) fn candidates(
     }
     let zone = |node: &Node| node.zone.clone().unwrap_or_else(|| format!("no label {}", names::ZONE_LABEL));
     let all: Vec<_> = nodes.iter().map(|node| format!("{} ({})", node.name, zone(node))).collect();
-    let placement = |distance| PLACEMENTS.iter().find(|(_, of)| *of == distance).map_or("", |(name, _)| name);
     let mut wanted: Vec<_> = places
         .iter()
         .map(|place| match &place.nodes {
-            None => format!("`{}`", placement(place.distance)),
-            Some(labels) => format!("`{}` on nodes with `{labels}`", placement(place.distance)),
+            None => format!("`{}`", place.distance.placement()),
+            Some(labels) => format!("`{}` on nodes with `{labels}`", place.distance.placement()),
         })
         .collect();
     wanted.extend(client.map(|labels| format!("`client_nodes = \"{labels}\"`")));
@@ -293,12 +374,30 @@ mod tests {
         ];
         assert_eq!(pods, expected);
         assert_eq!(layout.addresses, HashSet::from([Address::Server, Address::Service, Address::Headless]));
-        assert_eq!((layout.clients, layout.clients_in_a_pod), (1, 1));
+        assert_eq!((layout.clients, layout.clients_in_a_pod, layout.has_others), (1, 1, false));
+        let with_sidecars = Job { mesh: Some("proxy".to_owned()), ..jobs[1].clone() };
+        assert!(Layout::of(&[&jobs[0], &with_sidecars]).unwrap().has_others);
         let shared = Job { clients: 3, ..jobs[0].clone() };
         assert_eq!(clients(&shared), ["client", "client-1", "client-2"]);
         assert_eq!(client(&shared, 2), "client-2");
         let layout = Layout::of(&[&jobs[0], &shared]).unwrap();
         assert_eq!((layout.clients, layout.clients_in_a_pod), (3, 1));
+    }
+
+    #[test]
+    fn cells_in_the_mesh_have_pods_of_their_own_beside_those_outside() {
+        let plain = Job { clients: 2, ..job("other-zone", SPREAD, Address::Service) };
+        let meshed = Job { mesh: Some("linkerd".to_owned()), ..plain.clone() };
+        let layout = Layout::of(&[&meshed, &plain]).unwrap();
+        let names = ["meshed-client", "meshed-client-1", "meshed-near-0", "meshed-other-0", "meshed-other-1"];
+        assert_eq!(layout.meshed, names.map(str::to_owned).into());
+        assert_eq!((layout.clients, layout.servers.len(), layout.has_others), (2, 6, false));
+        assert_eq!(layout.servers["meshed-other-1"], layout.servers["other-1"], "at the same places");
+        assert_eq!(
+            (client(&meshed, 1), names::unmeshed("meshed-client-1")),
+            ("meshed-client-1".to_owned(), Some("client-1"))
+        );
+        assert!(Layout::of(&[&plain]).unwrap().meshed.is_empty());
     }
 
     #[test]
@@ -337,6 +436,26 @@ mod tests {
         );
         wire.link.as_mut().unwrap().mtu = 9000;
         assert!(servers(&wire).is_err());
+    }
+
+    #[test]
+    fn a_distance_holds_between_the_nodes_and_zones_where_pods_really_are() {
+        let spot = |node: &str, zone: Option<&str>| Spot { node: Some(node.to_owned()), zone: zone.map(str::to_owned) };
+        let [a1, a2, b1, bare] = [spot("a1", Some("a")), spot("a2", Some("a")), spot("b1", Some("b")), spot("c", None)];
+        let all = [Distance::SameNode, Distance::OtherNode, Distance::SameZone, Distance::OtherZone];
+        let which = |other: &Spot| all.map(|distance| distance.holds(&a1, other));
+        assert_eq!(which(&a1), [true, false, false, false]);
+        assert_eq!(which(&a2), [false, true, true, false]);
+        assert_eq!(which(&b1), [false, true, false, true]);
+        assert_eq!(which(&bare), [false, true, false, false], "without a label there is no zone");
+        assert_eq!(which(&Spot::default()), [false; 4], "what is not known does not hold");
+
+        let servers = servers(&job("other-zone", SPREAD, Address::Service)).unwrap();
+        let at = |name: &str| Some(if name.starts_with("other") { &b1 } else { &a1 });
+        assert_eq!(proven(&["client".to_owned()], &servers, at), Ok(()));
+        let moved = |name: &str| if name == "other-1" { Some(&a2) } else { at(name) };
+        let why = proven(&["client".to_owned()], &servers, moved).unwrap_err();
+        assert!(why.contains("other-1 (node a2, zone a)") && why.contains("`other-zone`"), "{why}");
     }
 
     #[test]

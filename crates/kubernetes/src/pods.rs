@@ -11,20 +11,24 @@ use indexmap::IndexMap;
 use k8s_openapi::api::core::v1::{Node as ApiNode, NodeStatus, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use serde_json::Value;
 use wirelab_model::event::Configured;
 
 use crate::agent::{Facts, SUBCOMMAND};
 use crate::call::output;
 use crate::cluster::{Cluster, is_missing};
+use crate::many;
+use crate::mesh;
 use crate::names::{self, CLIENT, NODE_LABEL, PROGRAM, RUN, ZONE_LABEL};
 use crate::objects::{Common, serving};
-use crate::place::{Node, candidates};
+use crate::place::{Node, Place, Spot, candidates, proven};
+use crate::plumbing;
 use crate::state::{self, Loss};
 use wirelab_lab::LabError;
 
-/// How long pods may take to be ready: an image may have to be pulled.
+/// How long pods may take to be ready: an image may have to be pulled, and so much longer for each, because a node starts only one or
+/// two in a second.
 const STARTING: Duration = Duration::from_secs(180);
+const STARTING_EACH: Duration = Duration::from_millis(500);
 
 /// How long a pod may take to go, beyond its grace.
 const GOING: Duration = Duration::from_secs(60);
@@ -32,8 +36,10 @@ const GOING: Duration = Duration::from_secs(60);
 /// How long the cluster may take to miss a node: it believes in one that says nothing for some 50 s.
 const MISSING: Duration = Duration::from_secs(90);
 
-/// How often the API server is asked meanwhile.
+/// How often the API server is asked meanwhile; about all pods of a run so much less often for each of them, because the answer is so
+/// much longer.
 const ASK_EVERY: Duration = Duration::from_millis(200);
+const ASK_LATER_FOR_EACH: Duration = Duration::from_millis(4);
 
 /// How long a command of the agent may take that only looks.
 const LOOKING: Duration = Duration::from_secs(20);
@@ -44,8 +50,12 @@ pub(crate) struct Host {
     pub(crate) address: IpAddr,
     /// That of its node, within the cluster.
     pub(crate) node: Option<IpAddr>,
+    /// What tells the pod from every other one that ever was.
+    pub(crate) uid: String,
     /// Whether clients are to find it.
     is_serving: bool,
+    /// Where it is.
+    pub(crate) spot: Spot,
     /// What is to be known of it: its node, its zone, its MTU and so on.
     pub(crate) facts: Configured,
     /// What it was sent already: path, length and time of change.
@@ -119,8 +129,35 @@ impl Pods {
         Ok(())
     }
 
+    /// Proves that servers are where their places are, seen from each client.
+    ///
+    /// # Errors
+    /// If one is not.
+    pub(crate) fn prove_places(&self, clients: &[String], servers: &[(String, Place)]) -> Result<(), LabError> {
+        proven(clients, servers, |name| self.hosts.get(name).map(|host| &host.spot)).map_err(LabError)
+    }
+
+    /// Proves that these pods are in the mesh, or in none.
+    ///
+    /// # Errors
+    /// If one is not as it has to be.
+    pub(crate) fn prove_mesh(&self, names: &[String], is_meshed: bool, run: &str) -> Result<(), LabError> {
+        // Containers are those with which a pod began; whether they are ready, the cluster has to be asked.
+        let has_proxy = |name: &String| self.hosts.get(name).is_some_and(|host| host.facts.contains_key("proxy"));
+        if !is_meshed && !names.iter().any(has_proxy) {
+            return Ok(());
+        }
+        let there = self.list(run)?;
+        names.iter().try_for_each(|name| {
+            let pod = there.iter().find(|pod| pod.metadata.name.as_ref() == Some(name));
+            let pod = pod.ok_or_else(|| LabError(format!("the pod {name} was deleted; who deletes pods here?")))?;
+            mesh::proven(pod, is_meshed)
+                .map_err(|why| LabError(format!("the pod {name} is not what its cell says: {why}")))
+        })
+    }
+
     /// Those of these pods that no longer work, as far as the cluster knows.
-    fn lost(&self, names: &[String], run: &str) -> Result<Vec<String>, LabError> {
+    pub(crate) fn lost(&self, names: &[String], run: &str) -> Result<Vec<String>, LabError> {
         let there = match self.list(run) {
             Ok(there) => there,
             Err(_) => {
@@ -173,34 +210,78 @@ impl Pods {
         }
     }
 
+    /// The node that a pod is on.
+    pub(crate) fn node_of(&self, name: &str) -> Option<String> {
+        self.hosts.get(name)?.spot.node.clone()
+    }
+
     /// Of several clients on the same node one, seen from which things are as from the others.
     pub(crate) fn lookouts(&self, clients: &[String]) -> Vec<String> {
         let mut nodes = HashSet::new();
-        let node = |name: &String| self.hosts.get(name).and_then(|host| host.facts.get("node")).map(Value::to_string);
-        clients.iter().filter(|name| nodes.insert(node(name))).cloned().collect()
+        clients.iter().filter(|name| nodes.insert(self.node_of(name))).cloned().collect()
     }
 
-    /// First those by which the others are placed: further clients keep away from servers, which the scheduler has to know of by then.
+    /// First those by which the others are placed, one after the other, because the scheduler takes them in the order in which they were
+    /// made, and never goes back: a server that came first may be on the only node that is left for the client. Further clients keep away
+    /// from servers, which the scheduler has to know of by then, and there may be hundreds.
     fn start(&mut self, names: &[String], common: &Common<'_>, stop: &AtomicBool) -> Result<(), LabError> {
         let is_placing = |name: &&String| *name == CLIENT || common.layout.servers.contains_key(*name);
         let (placing, placed): (Vec<_>, Vec<_>) = names.iter().partition(is_placing);
-        [placing, placed]
-            .into_iter()
-            .filter(|names| !names.is_empty())
-            .try_for_each(|names| self.start_all(&names, common, stop))
+        placing.iter().try_for_each(|name| self.create(&self.pod(name, common)))?;
+        self.welcome_all(&placing, common, stop)?;
+        many::each(placed.clone(), |name| self.create(&self.pod(name, common)))?;
+        self.welcome_all(&placed, common, stop)
     }
 
-    fn start_all(&mut self, names: &[&String], common: &Common<'_>, stop: &AtomicBool) -> Result<(), LabError> {
-        for name in names {
-            let pod = match common.layout.servers.get(*name) {
-                Some(place) => common.server(name, place),
-                None if *name == CLIENT => common.client(&self.nodes),
-                None => common.further_client(name),
-            };
-            let attempt = format!("making the pod {name}");
-            self.cluster.ask(&attempt, self.api.create(&PostParams::default(), &pod))?;
+    /// What a pod of this name is to be.
+    fn pod(&self, name: &str, common: &Common<'_>) -> Pod {
+        match (common.layout.servers.get(name), names::unmeshed(name)) {
+            (Some(place), _) => common.server(name, place),
+            (None, Some(outside)) => common.meshed_client(name, outside),
+            (None, None) if name == CLIENT => common.client(&self.nodes),
+            (None, None) => common.further_client(name),
         }
-        let deadline = Instant::now() + STARTING;
+    }
+
+    /// Waits until these are ready, and learns what is to be known of them.
+    fn welcome_all(&mut self, names: &[&String], common: &Common<'_>, stop: &AtomicBool) -> Result<(), LabError> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let ready = self.ready(names, common, stop)?;
+        let nodes = all_nodes(&self.cluster)?;
+        let network = plumbing::facts(&self.cluster, &nodes);
+        let hosts = many::each(ready, |(name, address, pod)| {
+            let mut host = self.welcome(&name, &address, &pod, &nodes)?;
+            host.facts.extend(network.clone());
+            Ok((name, host))
+        })?;
+        self.hosts.extend(hosts);
+        Ok(())
+    }
+
+    /// Makes a pod.
+    ///
+    /// # Errors
+    /// If the cluster refuses.
+    pub(crate) fn create(&self, pod: &Pod) -> Result<(), LabError> {
+        let attempt = format!("making the pod {}", pod.metadata.name.as_deref().unwrap_or_default());
+        self.cluster.ask(&attempt, self.api.create(&PostParams::default(), pod)).map(drop)
+    }
+
+    /// Waits until these pods are ready; gives the address of each, and what the cluster says of it.
+    ///
+    /// # Errors
+    /// If one will not be, or not in time, or `stop` was raised.
+    pub(crate) fn ready(
+        &self,
+        names: &[&String],
+        common: &Common<'_>,
+        stop: &AtomicBool,
+    ) -> Result<Vec<(String, String, Pod)>, LabError> {
+        let count = names.len() as u32;
+        let patience = STARTING + STARTING_EACH * count;
+        let deadline = Instant::now() + patience;
         loop {
             let pods = self.list(common.namespace)?;
             let ours = |name: &&String| pods.iter().find(|pod| pod.metadata.name.as_ref() == Some(*name));
@@ -220,7 +301,7 @@ impl Pods {
                 ready.extend(state::address(pod).map(|address| ((*name).clone(), address, pod.clone())));
             }
             if ready.len() == names.len() {
-                return ready.into_iter().try_for_each(|(name, address, pod)| self.welcome(&name, &address, &pod));
+                return Ok(ready);
             }
             if stop.load(Ordering::Relaxed) {
                 return Err(LabError("interrupted while pods were started".to_owned()));
@@ -230,14 +311,14 @@ impl Pods {
                 let late: Vec<_> = late
                     .map(|name| format!("{name} ({})", ours(name).map(state::waits_for).unwrap_or_default()))
                     .collect();
-                return Err(LabError(format!("pods are not ready after {STARTING:?}: {}", late.join(", "))));
+                return Err(LabError(format!("pods are not ready after {patience:?}: {}", late.join(", "))));
             }
-            std::thread::sleep(ASK_EVERY);
+            std::thread::sleep(ASK_EVERY + ASK_LATER_FOR_EACH * count);
         }
     }
 
     /// Learns what is to be known of a new pod.
-    fn welcome(&mut self, name: &str, address: &str, pod: &Pod) -> Result<(), LabError> {
+    fn welcome(&self, name: &str, address: &str, pod: &Pod, nodes: &[ApiNode]) -> Result<Host, LabError> {
         let address =
             address.parse().map_err(|_| LabError(format!("the pod {name} has `{address}`, which is no address")))?;
         let command = [PROGRAM, SUBCOMMAND, "look"];
@@ -262,34 +343,37 @@ impl Pods {
             }
         };
         let node_name = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
-        let nodes: Api<ApiNode> = Api::all(self.cluster.client.clone());
-        let node = self.cluster.ask(&format!("asking about the node {node_name}"), nodes.get(&node_name))?;
+        let node = nodes.iter().find(|node| node.metadata.name.as_ref() == Some(&node_name));
+        let node = node.ok_or_else(|| LabError(format!("the node {node_name} of the pod {name} is gone")))?;
         let internal = |status: &NodeStatus| {
             let mut addresses = status.addresses.iter().flatten();
             addresses.find(|address| address.type_ == "InternalIP")?.address.parse().ok()
         };
         let of_node = node.status.as_ref().and_then(internal);
-        let info = node.status.and_then(|status| status.node_info);
-        know("node", Some(node_name));
-        know("zone", node.metadata.labels.and_then(|labels| labels.get(ZONE_LABEL).cloned()));
-        know("kubelet", info.as_ref().map(|info| info.kubelet_version.clone()));
-        know("kernel", info.as_ref().map(|info| info.kernel_version.clone()));
-        know("container_runtime", info.map(|info| info.container_runtime_version));
+        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+        let zone = node.metadata.labels.as_ref().and_then(|labels| labels.get(ZONE_LABEL).cloned());
+        know("zone", zone.clone());
+        know("kubelet", info.map(|info| info.kubelet_version.clone()));
+        know("kernel", info.map(|info| info.kernel_version.clone()));
+        know("container_runtime", info.map(|info| info.container_runtime_version.clone()));
+        know("node", Some(node_name.clone()));
         know("image", state::image(pod));
+        know("proxy", mesh::image(pod));
         know("kubernetes", Some(self.cluster.version.clone()));
         if let Some(mtu) = facts.mtu {
             known.insert("mtu".to_owned(), mtu.into());
         }
-        let host = Host { address, node: of_node, is_serving: false, facts: known, sent: HashSet::new() };
-        self.hosts.insert(name.to_owned(), host);
-        Ok(())
+        let (uid, spot) = (pod.metadata.uid.clone().unwrap_or_default(), Spot { node: Some(node_name), zone });
+        Ok(Host { address, node: of_node, uid, is_serving: false, spot, facts: known, sent: HashSet::new() })
     }
 }
 
 /// The pods of a run by name, the client's first, because the others are placed by where it is, and those of further clients last.
 fn all(common: &Common<'_>) -> Vec<String> {
-    let further = (1..common.layout.clients).map(names::client);
-    [CLIENT.to_owned()].into_iter().chain(common.layout.servers.keys().cloned()).chain(further).collect()
+    let layout = common.layout;
+    let further = (1..layout.clients).map(names::client);
+    let meshed = layout.meshed.iter().filter(|name| !layout.servers.contains_key(*name)).cloned();
+    [CLIENT.to_owned()].into_iter().chain(layout.servers.keys().cloned()).chain(further).chain(meshed).collect()
 }
 
 /// What became of a pod, asked until the cluster knows, or long enough.
@@ -326,9 +410,13 @@ fn image_remedy(why: &str, image: &str) -> String {
 
 /// The nodes that take pods.
 fn nodes(cluster: &Cluster) -> Result<Vec<Node>, LabError> {
+    Ok(all_nodes(cluster)?.iter().filter_map(node).collect())
+}
+
+/// All nodes.
+fn all_nodes(cluster: &Cluster) -> Result<Vec<ApiNode>, LabError> {
     let api: Api<ApiNode> = Api::all(cluster.client.clone());
-    let nodes = cluster.ask("listing the nodes", api.list(&ListParams::default()))?;
-    Ok(nodes.items.iter().filter_map(node).collect())
+    Ok(cluster.ask("listing the nodes", api.list(&ListParams::default()))?.items)
 }
 
 fn node(node: &ApiNode) -> Option<Node> {

@@ -1,7 +1,7 @@
 //! An endpoint in a pod: started through the API server, spoken to over the streams of that request.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use wirelab_model::event::{Command, Configured, Event};
 
-use crate::agent::{Output, SUBCOMMAND};
+use crate::agent::{NOT_INSTALLED, Output, SUBCOMMAND};
 use crate::call::output;
 use crate::cluster::Cluster;
 use crate::exec::{Ended, Exec, Piece};
 use crate::files::{self, Files};
-use crate::names::{CLIENT, PROGRAM};
+use crate::names::PROGRAM;
 use crate::pods::{Host, post_mortem};
 use wirelab_lab::Lines;
 use wirelab_lab::Log;
@@ -48,11 +48,13 @@ pub(crate) struct PodProcess {
     facts: Configured,
     /// What is fetched once it is written.
     results: Vec<PathBuf>,
+    /// What is sent again before it is told to read it again.
+    members: Option<PathBuf>,
     exit: Option<Exit>,
 }
 
 impl PodProcess {
-    /// Sends what the spec names to a pod, and starts the built-in endpoint there.
+    /// Sends what the spec names to a pod, and starts the endpoint there.
     ///
     /// # Errors
     /// If that fails; the pod's state is in the message where it is the reason.
@@ -64,7 +66,7 @@ impl PodProcess {
         launch: &Launch<'_>,
     ) -> Result<Self, LabError> {
         let who = format!("{} ({}) in the pod {pod}", launch.endpoint.name, launch.role.word());
-        let node = host.facts.get("node").and_then(|node| node.as_str()).unwrap_or("a node without a name").to_owned();
+        let node = host.spot.node.clone().unwrap_or_else(|| "a node without a name".to_owned());
         let with_state = |LabError(why): LabError| match post_mortem(cluster, api, pod, Duration::ZERO) {
             Some(loss) => LabError(format!("{why}; the pod {pod}: {}", loss.what)),
             None => {
@@ -77,14 +79,18 @@ impl PodProcess {
         let log = Log::create(Some(launch.log))?;
         let spec = launch.spec.to_string_lossy();
         // The agent in between brings home what the endpoint cost.
-        let command = [PROGRAM, SUBCOMMAND, "start", "endpoint", launch.role.word(), "--spec", &spec];
+        let (name, identity) = (&*launch.endpoint.name, launch.endpoint.installation.as_deref());
+        let identity = identity.unwrap_or(NOT_INSTALLED);
+        let command = [PROGRAM, SUBCOMMAND, "start", name, identity, launch.role.word(), "--spec", &spec];
         let mut exec = Exec::start(cluster, api, pod, &command).map_err(with_state)?;
         let stderr = exec.stderr().expect("standard error is taken once");
         let mut facts = Configured::new();
         // Of further clients, of which there may be hundreds, it is enough to know where they are; those of a timeline are with the first.
         let is_told = |fact: &str| match launch.role {
-            Role::Client if launch.number > 0 => pod != CLIENT && matches!(fact, "node" | "zone"),
-            _ => true,
+            Role::Client if launch.number > 0 => launch.job.timeline.is_none() && matches!(fact, "node" | "zone"),
+            Role::Client | Role::Server => true,
+            // These are in the pods of others.
+            Role::Sidecar(_) | Role::ControlPlane => false,
         };
         for (fact, value) in host.facts.iter().filter(|(fact, _)| is_told(fact)) {
             // The first server has the names that it has where there is only one.
@@ -103,6 +109,7 @@ impl PodProcess {
             log: Log::follow(stderr, log),
             facts,
             results: files.from,
+            members: files.members,
             exit: None,
         })
     }
@@ -118,6 +125,13 @@ impl PodProcess {
         let archive = output(&self.cluster, &self.api, &self.pod, &command, Vec::new(), Instant::now() + SENDING)?;
         files::take(&archive, &self.results)
             .map_err(|error| LabError(format!("cannot take the results from the pod {}: {error}", self.pod)))
+    }
+
+    /// Sends who serves now.
+    fn tell(&self, members: &Path) -> Result<(), LabError> {
+        let archive = files::pack(&[members.to_owned()], &[], false)
+            .map_err(|error| LabError(format!("cannot tell {} who serves: {error}", self.who)))?;
+        take(&self.cluster, &self.api, &self.pod, archive)
     }
 
     /// It has ended, in whatever way.
@@ -221,6 +235,9 @@ impl Process for PodProcess {
 
     fn send(&mut self, command: Command) -> Result<(), LabError> {
         let word = command.word();
+        if let (Command::Reach, Some(members)) = (command, &self.members) {
+            self.tell(members)?;
+        }
         if self.exec.write(format!("{word}\n").into_bytes()) {
             return Ok(());
         }
@@ -271,8 +288,13 @@ fn send(cluster: &Arc<Cluster>, api: &Api<Pod>, pod: &str, host: &mut Host, file
     let new: Vec<_> = files.to.iter().filter(|path| !host.sent.contains(&stamp(path))).cloned().collect();
     let archive = files::pack(&new, &files.folders, false)
         .map_err(|error| LabError(format!("cannot send files to the pod {pod}: {error}")))?;
-    let command = [PROGRAM, SUBCOMMAND, "take"];
-    output(cluster, api, pod, &command, archive, Instant::now() + SENDING)?;
+    take(cluster, api, pod, archive)?;
     host.sent.extend(new.iter().map(stamp));
     Ok(())
+}
+
+/// Lets a pod unpack an archive.
+fn take(cluster: &Arc<Cluster>, api: &Api<Pod>, pod: &str, archive: Vec<u8>) -> Result<(), LabError> {
+    let command = [PROGRAM, SUBCOMMAND, "take"];
+    output(cluster, api, pod, &command, archive, Instant::now() + SENDING).map(drop)
 }

@@ -8,6 +8,8 @@ use kube::api::PostParams;
 
 use crate::cluster::Cluster;
 use crate::names::MANAGED_BY;
+use crate::nodes;
+use crate::plumbing::KUBE_PROXY;
 use crate::yaml::yaml;
 use wirelab_lab::LabError;
 
@@ -16,23 +18,28 @@ use wirelab_lab::LabError;
 struct Rule {
     group: &'static str,
     resource: &'static str,
+    /// Of this object only, in the namespace of the pair's first word; absent: of all.
+    of: Option<(&'static str, &'static str)>,
     verbs: &'static [&'static str],
 }
 
 /// All of them. They hold in every namespace, because that of a run does not exist before it.
 const RULES: &[Rule] = &[
     // A namespace for each run; `labs clean` finds those that were left.
-    Rule { group: "", resource: "namespaces", verbs: &["create", "delete", "get", "list"] },
+    Rule { group: "", resource: "namespaces", of: None, verbs: &["create", "delete", "get", "list"] },
     // Which zones there are, and what each trial ran on.
-    Rule { group: "", resource: "nodes", verbs: &["get", "list"] },
+    Rule { group: "", resource: "nodes", of: None, verbs: &["get", "list"] },
     // The pods of client and servers; a lost one is replaced, and a label says whom clients are to find.
-    Rule { group: "", resource: "pods", verbs: &["create", "delete", "get", "list", "patch"] },
+    Rule { group: "", resource: "pods", of: None, verbs: &["create", "delete", "get", "list", "patch"] },
     // Endpoints are started in them; whether that is `get` or `create` depends on the version of the cluster.
-    Rule { group: "", resource: "pods/exec", verbs: &["create", "get"] },
+    Rule { group: "", resource: "pods/exec", of: None, verbs: &["create", "get"] },
     // Services, led to the port of each trial.
-    Rule { group: "", resource: "services", verbs: &["create", "patch"] },
+    Rule { group: "", resource: "services", of: None, verbs: &["create", "patch"] },
     // Whether these lead to all servers.
-    Rule { group: "discovery.k8s.io", resource: "endpointslices", verbs: &["list"] },
+    Rule { group: "discovery.k8s.io", resource: "endpointslices", of: None, verbs: &["list"] },
+    // What the network is made of, which every trial records: the plugin, and the mode of kube-proxy. A run goes on without.
+    Rule { group: "apps", resource: "daemonsets", of: None, verbs: &["list"] },
+    Rule { group: "", resource: "configmaps", of: Some(KUBE_PROXY), verbs: &["get"] },
 ];
 
 /// The cluster role with these rights, as YAML.
@@ -42,6 +49,7 @@ pub fn rbac() -> String {
     let rules = RULES.iter().map(|rule| PolicyRule {
         api_groups: Some(vec![rule.group.to_owned()]),
         resources: Some(vec![rule.resource.to_owned()]),
+        resource_names: rule.of.map(|(_, name)| vec![name.to_owned()]),
         verbs: rule.verbs.iter().map(|verb| (*verb).to_owned()).collect(),
         ..PolicyRule::default()
     });
@@ -56,7 +64,10 @@ pub fn rbac() -> String {
         "# What `wirelab run --lab kubernetes` and `wirelab labs clean` need. Give it to a user or a service account:\n\
          #   wirelab labs rbac | kubectl apply --filename -\n\
          #   kubectl create clusterrolebinding wirelab --clusterrole wirelab --user NAME\n\
-         {yaml}"
+         # Agents on nodes, which are privileged pods and made only with {}=privileged, need no\n\
+         # other rights, but a cluster that admits such pods to namespaces with the label pod-security.kubernetes.io/enforce: privileged.\n\
+         {yaml}",
+        nodes::VARIABLE
     )
 }
 
@@ -90,6 +101,8 @@ fn review(rule: &Rule, verb: &str) -> SelfSubjectAccessReview {
         resource: Some(resource.to_owned()),
         subresource,
         verb: Some(verb.to_owned()),
+        namespace: rule.of.map(|(namespace, _)| namespace.to_owned()),
+        name: rule.of.map(|(_, name)| name.to_owned()),
         ..ResourceAttributes::default()
     };
     let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), non_resource_attributes: None };
@@ -127,6 +140,13 @@ rules:
   - apiGroups: ["discovery.k8s.io"]
     resources: ["endpointslices"]
     verbs: ["list"]
+  - apiGroups: ["apps"]
+    resources: ["daemonsets"]
+    verbs: ["list"]
+  - apiGroups: [""]
+    resourceNames: ["kube-proxy"]
+    resources: ["configmaps"]
+    verbs: ["get"]
 "#;
         let role: String =
             rbac().lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();

@@ -1,6 +1,8 @@
 //! What a pod's status says: that it is ready, why it is not yet, or what became of it.
 
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
+
+use crate::names::CONTAINER;
 
 /// What became of a pod that no longer does its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,12 +99,15 @@ pub(crate) fn loss(pod: &Pod) -> Option<Loss> {
     phase.filter(|phase| matches!(*phase, "Failed" | "Succeeded")).and_then(|phase| of_place(format!("phase {phase}")))
 }
 
+/// Ours; a mesh may have added others.
 fn container(pod: &Pod) -> Option<&ContainerStatus> {
-    pod.status.as_ref()?.container_statuses.as_ref()?.first()
+    let mut all = pod.status.as_ref()?.container_statuses.iter().flatten();
+    all.find(|container| container.name == CONTAINER)
 }
 
 fn memory_limit(pod: &Pod) -> Option<String> {
-    let resources = pod.spec.as_ref()?.containers.first()?.resources.as_ref()?;
+    let is_ours = |container: &&Container| container.name == CONTAINER;
+    let resources = pod.spec.as_ref()?.containers.iter().find(is_ours)?.resources.as_ref()?;
     resources.limits.as_ref()?.get("memory").map(|limit| limit.0.clone())
 }
 

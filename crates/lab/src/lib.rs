@@ -127,7 +127,8 @@ pub trait Lab: Send {
     /// # Errors
     /// If the lab has no sidecars, so that such a trial is unsupported.
     fn sidecars(&self, _job: &Job) -> Result<Vec<IpAddr>, LabError> {
-        Err(LabError(format!("the lab `{}` has no sidecars; use the lab `netns`, or leave `mesh` out", self.name())))
+        let remedy = "use the lab `netns` or `kubernetes`, or leave `mesh` out";
+        Err(LabError(format!("the lab `{}` has no sidecars; {remedy}", self.name())))
     }
 
     /// The address that the control plane binds and clients ask, in a trial with one.
@@ -135,7 +136,7 @@ pub trait Lab: Send {
     /// # Errors
     /// If the lab has no place for it, so that such a trial is unsupported.
     fn control_plane(&self, _job: &Job) -> Result<IpAddr, LabError> {
-        let remedy = "use the lab `netns`, or leave `control_plane` out";
+        let remedy = "use the lab `netns` or `kubernetes`, or leave `control_plane` out";
         Err(LabError(format!("the lab `{}` has no control planes; {remedy}", self.name())))
     }
 
@@ -176,6 +177,15 @@ pub trait Lab: Send {
     /// # Errors
     /// If the process cannot be started.
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError>;
+
+    /// Starts several, as [`Lab::start`] does; the processes are in their order. Labs in which a start is mostly waiting do many at a
+    /// time.
+    ///
+    /// # Errors
+    /// If one of them cannot be started; those that were are killed.
+    fn start_all(&mut self, launches: &[Launch<'_>]) -> Result<Vec<Box<dyn Process>>, LabError> {
+        launches.iter().map(|launch| self.start(launch)).collect()
+    }
 }
 
 /// What a session is going to need.

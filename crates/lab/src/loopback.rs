@@ -81,6 +81,9 @@ pub(crate) fn only_local(lab: &str, job: &Job) -> Result<Addresses, LabError> {
     if job.network != Network::Direct {
         let why = "has no nodes and pods; set `network = \"direct\"`, or use the lab `netns`";
         Err(LabError(format!("the lab `{lab}` {why}")))
+    } else if !job.hosts.is_empty() {
+        let why = "has no addresses for the hosts of a page; use the lab `netns`";
+        Err(LabError(format!("the lab `{lab}` {why}")))
     } else if job.placement == PLACEMENT {
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
         Ok(Addresses { servers: vec![loopback], connect: loopback })

@@ -1,5 +1,5 @@
-//! A name that resolves to several addresses for one process and its descendants: an `/etc/hosts` of their own (hosts(5)), in
-//! a mount namespace of their own. Nobody else sees it, and it goes with them.
+//! Names that resolve to addresses, one name also to several, for one process and its descendants: an `/etc/hosts` of their own
+//! (hosts(5)), in a mount namespace of their own. Nobody else sees it, and it goes with them.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -26,10 +26,16 @@ impl Names {
     /// Lets the name of the servers resolve to these addresses; `path` is the file for it, which processes that were started with it read
     /// meanwhile.
     pub(crate) fn write(path: &Path, servers: &[IpAddr]) -> Result<Self, LabError> {
+        Self::of(path, servers.iter().map(|server| (*server, SERVER_NAME)))
+    }
+
+    /// Lets each name resolve to its address, likewise.
+    pub(crate) fn of<'a>(path: &Path, hosts: impl Iterator<Item = (IpAddr, &'a str)>) -> Result<Self, LabError> {
         let wrong = |error: io::Error| LabError(format!("cannot give the servers a name: {}: {error}", path.display()));
         let path = std::path::absolute(path).map_err(wrong)?;
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(wrong)?;
-        change(&file, servers).map_err(wrong)?;
+        let lines: Vec<_> = hosts.map(|(address, name)| format!("{address} {name}\n")).collect();
+        change(&file, &lines).map_err(wrong)?;
         let hosts = CString::new(path.as_os_str().as_bytes()).map_err(|error| wrong(error.into()))?;
         Ok(Self { hosts })
     }
@@ -51,10 +57,10 @@ const COUNTS: u8 = b' ';
 /// That of a line that does not.
 const COUNTS_NOT: u8 = b'#';
 
-/// Makes the lines of these servers count, and those of others not. Whoever reads the file meanwhile shall find a server, for a
+/// Makes these lines count, and others not. Whoever reads the file meanwhile shall find a server, for a
 /// resolver that finds none asks a name server that there is not, for five seconds; another file cannot take its place, since it is this
 /// one that is mounted. So a line is added as one that does not count, and only its first byte changes.
-fn change(file: &File, servers: &[IpAddr]) -> io::Result<()> {
+fn change(file: &File, wanted: &[String]) -> io::Result<()> {
     let mut text = String::new();
     { file }.read_to_string(&mut text)?;
     let mut end = text.len() as u64;
@@ -66,7 +72,6 @@ fn change(file: &File, servers: &[IpAddr]) -> io::Result<()> {
     if text.is_empty() {
         append("127.0.0.1 localhost\n")?;
     }
-    let wanted: Vec<_> = servers.iter().map(|server| format!("{server} {SERVER_NAME}\n")).collect();
     let mut others = Vec::new();
     let mut places = vec![None; wanted.len()];
     let mut at = 0;
@@ -119,6 +124,17 @@ mod tests {
             assert_eq!(named(&path), wanted);
         }
         assert!(fs::read_to_string(&path).unwrap().starts_with("127.0.0.1 localhost\n"));
+    }
+
+    #[test]
+    fn each_host_of_a_page_has_a_name_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hosts");
+        Names::write(&path, &[server(1)]).unwrap();
+        Names::of(&path, [(server(1), "a.test"), (server(2), "b.test")].into_iter()).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let counting: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).map(str::trim).collect();
+        assert_eq!(counting, ["127.0.0.1 localhost", "10.0.0.1 a.test", "10.0.0.2 b.test"]);
     }
 
     #[test]

@@ -76,6 +76,7 @@ fn server_spec() -> ServerSpec {
         server_name: "localhost".to_owned(),
         tls: None,
         document_root: None,
+        answers: None,
         features: Vec::new(),
         page: None,
         qlog_dir: None,

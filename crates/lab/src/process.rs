@@ -316,19 +316,24 @@ impl Drop for LocalProcess {
 
 /// The command of an endpoint, and how it reads.
 fn command(endpoint: &Endpoint, arguments: &[&OsStr], who: &str) -> Result<(Program, String), LabError> {
-    let (name, leading) = endpoint
-        .command
-        .split_first()
+    let mut program = program(endpoint, arguments)
         .ok_or_else(|| LabError(format!("cannot start {who}: its `command` is empty; name a program in it")))?;
+    program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let arguments = arguments.iter().map(|word| word.to_string_lossy().into_owned());
+    let text: Vec<_> = endpoint.command.iter().cloned().chain(arguments).collect();
+    Ok((program, text.join(" ")))
+}
+
+/// What starts an endpoint with these arguments, in its folder, with the streams of whoever starts it; absent: its command is empty.
+#[must_use]
+pub fn program(endpoint: &Endpoint, arguments: &[&OsStr]) -> Option<Program> {
+    let (name, leading) = endpoint.command.split_first()?;
     let mut program = Program::new(name);
     program.args(leading).args(arguments).envs(&endpoint.environment);
     if let Some(folder) = &endpoint.folder {
         program.current_dir(folder);
     }
-    program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let arguments = arguments.iter().map(|word| word.to_string_lossy().into_owned());
-    let text: Vec<_> = endpoint.command.iter().cloned().chain(arguments).collect();
-    Ok((program, text.join(" ")))
+    Some(program)
 }
 
 /// The namespaces that a process lives in; those that are absent are wirelab's own.

@@ -21,7 +21,7 @@ pub mod network;
 pub mod nodes;
 pub mod outcome;
 pub mod page;
-pub mod page_folder;
+pub mod page_path;
 pub mod pattern;
 pub mod plan;
 pub mod protocol;

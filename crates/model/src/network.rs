@@ -38,6 +38,9 @@ pub enum Address {
 /// The lab in which hosts are pods of a real cluster, so that this is its default: pods, on one node.
 pub const CLUSTER_LAB: &str = "kubernetes";
 
+/// What stands for the mesh of a cluster, Linkerd, where otherwise the endpoint is named that plays the sidecars.
+pub const LINKERD: &str = "linkerd";
+
 /// The placements of pods in a real cluster: the servers seen from the client.
 pub const PLACEMENTS: [&str; 4] = ["same-node", "other-node", "same-zone", "other-zone"];
 

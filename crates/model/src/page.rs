@@ -1,6 +1,8 @@
 //! Pages that browsers load in trials: which one, what is expected of it, and what is recorded of each load.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -8,10 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Values;
+use crate::network::SERVER_NAME;
 use crate::outcome::Outcome;
-use crate::page_folder::PageFolder;
+use crate::page_path::PagePath;
 
-/// A page: a document and everything that it links to, on one host. wirelab makes all but one of them itself.
+/// A page: a document and everything that it links to. wirelab makes all of them itself but the last two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum PageName {
@@ -42,8 +45,13 @@ pub enum PageName {
     /// Style sheets, scripts and images as the median page of today has them.
     Today,
     /// `index.html` in this folder, and every file that it links to there.
-    Folder(PageFolder),
+    Folder(PagePath),
+    /// What this HTTP Archive holds, from all its hosts.
+    Archive(PagePath),
 }
+
+/// The ending by which an archive differs from a folder.
+const ARCHIVE: &str = ".har";
 
 impl PageName {
     /// Every page that wirelab makes, those of the thesis first.
@@ -80,8 +88,18 @@ impl PageName {
             Self::Large210 => "large-210",
             Self::Large2 => "large-2",
             Self::Today => "today",
-            Self::Folder(folder) => folder.as_str(),
+            Self::Folder(path) | Self::Archive(path) => path.as_str(),
         }
+    }
+
+    /// Whether wirelab makes it, and therefore knows what is in it.
+    #[must_use]
+    pub const fn is_made(self) -> bool {
+        !matches!(self, Self::Folder(_) | Self::Archive(_))
+    }
+
+    fn own(path: PagePath) -> Self {
+        if path.as_str().ends_with(ARCHIVE) { Self::Archive(path) } else { Self::Folder(path) }
     }
 }
 
@@ -96,9 +114,12 @@ impl FromStr for PageName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let made = Self::ALL.into_iter().find(|page| page.token() == text);
-        made.or_else(|| PageFolder::of(text).map(Self::Folder)).ok_or_else(|| {
+        made.or_else(|| PagePath::of(text).map(Self::own)).ok_or_else(|| {
             let known: Vec<_> = Self::ALL.iter().map(|page| page.token()).collect();
-            format!("unknown page `{text}`, expected one of {}, or a folder: `./{text}`", known.join(", "))
+            format!(
+                "unknown page `{text}`, expected one of {}, or the path of a folder or of an archive (`.har`): `./{text}`",
+                known.join(", ")
+            )
         })
     }
 }
@@ -125,10 +146,20 @@ impl JsonSchema for PageName {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let made: Vec<_> = Self::ALL.iter().map(|page| page.token()).collect();
         schemars::json_schema!({
-            "description": "A page that wirelab makes, or the path of a folder with an `index.html`",
+            "description": "A page that wirelab makes, or the path of a folder with an `index.html`, or of an HTTP Archive (`.har`)",
             "anyOf": [{ "type": "string", "enum": made }, { "type": "string", "pattern": "/" }],
         })
     }
+}
+
+/// The most hosts that a page may have.
+pub const MOST_HOSTS: u32 = 20;
+
+/// The names of so many hosts that a page which wirelab makes is spread over, the first that of its document.
+#[must_use]
+pub fn host_names(count: u32) -> Vec<String> {
+    let others = (2..=count).map(|number| format!("cdn-{number}.{SERVER_NAME}"));
+    std::iter::once(SERVER_NAME.to_owned()).chain(others).collect()
 }
 
 /// The content types of a page's files, by their endings: what the feature `pages` promises of every server.
@@ -205,6 +236,22 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// What a server answers a request for one path with. The answers of a host are a file, a JSON list of these; whatever the list lacks is
+/// answered with 404.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// The path with its query, as requests have it.
+    pub path: String,
+    /// The status.
+    pub status: u16,
+    /// The fields of the header but `content-length`.
+    pub fields: Vec<(String, String)>,
+    /// The file with the body, beside the list; absent: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
 /// What a client is told of a page that it is to load, with everything in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -213,10 +260,14 @@ pub struct ExpectedPage {
     /// somebody's own, and nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u32>,
-    /// The bytes of all bodies together. A load whose responses announce another number is no sample. Absent: as above; then a load is
-    /// no sample that asks another host, or whose files come with other content types than their endings say.
+    /// The bytes of all bodies together. A load whose responses announce another number is no sample. Absent: as above; without `hosts`,
+    /// a load is then no sample that asks another host, or whose files come with other content types than their endings say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_bytes: Option<u64>,
+    /// The hosts of the page, its document's first, all at the port of the server: the protocol is forced on each of them, and a load that
+    /// asks another one is no sample. Absent: there is one, the server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<PageHost>,
     /// Whether its document is preceded by early hints. A load in which nothing was asked for because of them is no sample.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub early_hints: bool,
@@ -229,6 +280,22 @@ pub struct ExpectedPage {
     /// A folder for a log of what the browser's network stack does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub netlog_dir: Option<PathBuf>,
+}
+
+/// A host of a page, and what is to be had from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PageHost {
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub address: IpAddr,
+    /// Its share of the page's requests. A load with another one is no sample. Absent: nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u32>,
+    /// Its share of the bytes of bodies, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_bytes: Option<u64>,
 }
 
 /// One load of a page, as a browser saw it: one JSON line of the results file.
@@ -244,6 +311,20 @@ pub struct PageLoad {
     pub warnings: Vec<String>,
     /// The requests, in the order in which they were asked for.
     pub resources: Vec<PageResource>,
+}
+
+impl PageLoad {
+    /// How many connections the requests to a host took: by their numbers where the browser numbers them, otherwise as many as were
+    /// opened.
+    #[must_use]
+    pub fn connections_to(&self, host: &str) -> usize {
+        let own = || self.resources.iter().filter(|resource| resource.host() == host);
+        let numbers: HashSet<u64> = own().filter_map(|resource| resource.connection).collect();
+        match numbers.len() {
+            0 => own().filter(|resource| resource.connect_ns.is_some()).count(),
+            count => count,
+        }
+    }
 }
 
 /// One request of a page. Times are nanoseconds since the first request was asked for; what did not happen, or is not known, is
@@ -285,6 +366,16 @@ pub struct PageResource {
     pub received: Option<u64>,
 }
 
+impl PageResource {
+    /// The host of its address, without the port.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        let authority = self.url.split_once("://").map_or("", |(_, rest)| rest);
+        let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+        authority.rsplit_once(':').map_or(authority, |(host, _)| host)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,6 +391,10 @@ mod tests {
         let folder: PageName = "./my-site".parse().unwrap();
         assert_eq!(serde_json::to_value(folder).unwrap(), "./my-site");
         assert_eq!(serde_json::from_str::<PageName>("\"./my-site\"").unwrap(), folder);
+        let archive: PageName = "./saved.har".parse().unwrap();
+        assert!(matches!(archive, PageName::Archive(_)) && matches!(folder, PageName::Folder(_)));
+        assert!("saved.har".parse::<PageName>().unwrap_err().ends_with("`./saved.har`"), "a path has a slash");
+        assert!(PageName::Today.is_made() && !archive.is_made() && !folder.is_made());
     }
 
     #[test]
@@ -309,6 +404,32 @@ mod tests {
         for other in ["/1000.bin", "/html", "/", "/a.HTML"] {
             assert_eq!(content_type(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn hosts_are_named_and_connections_counted_by_them() {
+        assert_eq!(host_names(1), ["wirelab.test"]);
+        assert_eq!(host_names(3), ["wirelab.test", "cdn-2.wirelab.test", "cdn-3.wirelab.test"]);
+        let resource = |url: &str, connection, connect_ns| PageResource {
+            url: url.to_owned(),
+            connection,
+            connect_ns,
+            ..Default::default()
+        };
+        let load = PageLoad {
+            outcome: Outcome::Ok,
+            values: Values::new(),
+            warnings: Vec::new(),
+            resources: vec![
+                resource("https://a.test/", Some(1), Some((1, 2))),
+                resource("https://a.test:8443/x?y=https://b.test/", Some(1), None),
+                resource("https://b.test?x", None, Some((1, 2))),
+                resource("https://b.test/2", None, Some((1, 2))),
+                resource("https://b.test/3", None, None),
+            ],
+        };
+        let counts = ["a.test", "b.test", "c.test"].map(|host| load.connections_to(host));
+        assert_eq!(counts, [1, 2, 0]);
     }
 
     #[test]

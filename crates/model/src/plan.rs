@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::link::Link;
-use crate::network::{Address, Network, Servers};
+use crate::network::{Address, LINKERD, Network, Servers};
 use crate::nodes::Labels;
 use crate::page::{PageName, Priorities};
 use crate::protocol::Protocol;
@@ -90,7 +90,7 @@ pub struct Job {
     /// What the client connects to.
     #[serde(default)]
     pub address: Address,
-    /// The endpoint that plays the sidecars, through which everything goes; absent: there are none.
+    /// The endpoint that plays the sidecars, through which everything goes, or [`LINKERD`]; absent: there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mesh: Option<String>,
     /// The endpoint that plays the control plane, which clients ask who serves; absent: they are told by address and name.
@@ -105,6 +105,9 @@ pub struct Job {
     /// The page that a browser loads. Then `exchange` is `files`, `response_size` is that of the whole page, and a request is a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<PageName>,
+    /// The names of the page's hosts, its document's first, where there are several; each has a server of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
     /// Whether early hints come before the page's document; absent: that is no question, and the server is as it is without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_hints: Option<bool>,
@@ -194,6 +197,7 @@ impl Job {
             server_protocol: None,
             site: None,
             page: None,
+            hosts: Vec::new(),
             early_hints: None,
             priorities: None,
             exchange: Exchange::Files,
@@ -216,6 +220,27 @@ impl Job {
             more_observers: Vec::new(),
             server_threads: None,
             client_threads: None,
+        }
+    }
+
+    /// The endpoint that plays the sidecars; absent: there are none, or they are those of the cluster.
+    #[must_use]
+    pub fn sidecar(&self) -> Option<&String> {
+        self.mesh.as_ref().filter(|name| *name != LINKERD)
+    }
+
+    /// Whether everything goes through the mesh of the cluster.
+    #[must_use]
+    pub fn is_in_linkerd(&self) -> bool {
+        self.mesh.is_some() && self.sidecar().is_none()
+    }
+
+    /// The same with a page on these hosts, each with a server of its own on the other side of the link; none: on one, as it is.
+    #[must_use]
+    pub fn of_hosts(self, hosts: Vec<String>) -> Self {
+        match u32::try_from(hosts.len()) {
+            Ok(far @ 1..) => Self { servers: Servers { near: 0, far }, hosts, ..self },
+            _ => self,
         }
     }
 

@@ -102,8 +102,8 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
     /// The endpoint that plays a sidecar beside each server and beside the clients, in their pods. The clients' one takes their requests
-    /// and sends each of them to the sidecar of the next server, over HTTP/2. For `h1c`, `h2c` and `grpcc` with `network =
-    /// "overlay"`. Default: none.
+    /// and sends each of them to the sidecar of the next server, over HTTP/2. Or `linkerd`, in the lab `kubernetes`: the pods are in
+    /// the mesh of Linkerd, which has to be installed in the cluster. For `h1c`, `h2c` and `grpcc` with `network = "overlay"`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mesh: Option<String>,
     /// The endpoint that plays a control plane, which tells the clients by xDS who serves; `client` has to be one that asks,
@@ -138,10 +138,15 @@ pub struct Settings {
     pub payload: Option<Size>,
     /// A page that is loaded with everything in it, instead of one document: the client has to be a browser, `requests` are loads, each
     /// cold (1, if nothing is said), and `request_timeout` is the deadline of a load. The pages: `small-10`, `small-20`, `small-50`, `small-100`, `medium-10`,
-    /// `medium-20`, `medium-50`, `medium-100`, `large-10`, `large-200`, `large-210`, `large-2`, `today`; or one of your own: the path of
-    /// a folder with an `index.html`, with a slash in it (`./site`), from where wirelab is started. Default: none.
+    /// `medium-20`, `medium-50`, `medium-100`, `large-10`, `large-200`, `large-210`, `large-2`, `today`; or one of your own, by a path with a slash in it, from
+    /// where wirelab is started: a folder with an `index.html` (`./site`), or an HTTP Archive with the bodies of its responses (`./saved.har`). Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<PageName>,
+    /// With `page`: over how many hosts a page that wirelab makes is spread, up to 20. Each has a name, an address and a server of its own,
+    /// all behind the one link. The document and the fonts are on the first; style sheets, scripts and images each take turns over all of
+    /// them. An archive has hosts of its own. The lab `netns`, the built-in server. Default: `1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<u32>,
     /// How long the server waits before it answers, for `exchange = "delay"`; with `page`, before it answers with the page's document, as
     /// one that has to be made. Default: `0 ms`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -33,6 +33,10 @@ pub struct ServerSpec {
     /// Documents to serve under `/`; present where the feature `files` is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_root: Option<PathBuf>,
+    /// A file with everything that is answered, in place of documents: the server is one of several hosts of a page. Absent: it is the only
+    /// one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<PathBuf>,
     /// The features that the trial needs.
     pub features: Vec<Feature>,
     /// What is to be done for a page besides serving its files, where the feature `pages` is asked for. Absent: nothing.

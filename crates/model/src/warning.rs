@@ -78,6 +78,13 @@ pub enum Warning {
         /// Why it cannot be used, with the remedy where it is known.
         why: String,
     },
+    /// Some entries of an archive that is a page are not answered.
+    ArchiveInPart {
+        /// The page, as in study files.
+        page: String,
+        /// How many, by what they are, each as a phrase.
+        what: Vec<String>,
+    },
     /// The sample-size rule raised the number of blocks.
     BlocksRaised {
         /// From.
@@ -151,6 +158,8 @@ pub enum Warning {
         /// The observer's name.
         observer: String,
     },
+    /// Pods with all privileges may have been at work on nodes of the cluster.
+    NodeAgents,
     /// A trial's loads were filmed, so that it gives nothing but the Speed Index.
     Filmed {
         /// The cell's label.
@@ -221,6 +230,9 @@ impl Warning {
                 "Left out of the study, because the endpoint `{endpoint}` cannot be used: `{}`. Reason: {why}.",
                 levels.join("`, `")
             ),
+            Self::ArchiveInPart { page, what } => {
+                format!("Entries of the archive `{page}` are not answered: {}.", what.join(", "))
+            }
             Self::BlocksRaised { from, to, comparisons } => format!(
                 "The minimum number of blocks was raised from {from} to {to}: with {comparisons} comparisons under Holm's correction fewer cannot reach significance."
             ),
@@ -262,6 +274,9 @@ impl Warning {
             Self::Stopped { cell, observer } => format!(
                 "In `{cell}` the observer `{observer}` stopped client and server at every system call: its counts are all that is measured there."
             ),
+            Self::NodeAgents => {
+                "Where packets or system calls were counted, pods with all privileges (node agents) were at work on the nodes of client and servers.".to_owned()
+            }
             Self::Filmed { cell } => format!(
                 "In `{cell}` the browser's window was filmed, which makes loads longer: the Speed Index is all that is measured there, and is to be compared with that of other films only."
             ),
@@ -305,6 +320,9 @@ impl Warning {
             Self::EndpointMissing { .. } => {
                 "Install what the endpoint needs (its folder has a README.md, `wirelab endpoints` says what can be used), and run again."
             }
+            Self::ArchiveInPart { .. } => {
+                "Nothing, unless the loads miss them, which their warnings then say; otherwise save the page again."
+            }
             Self::BlocksRaised { .. } => "Nothing, or compare fewer cells.",
             Self::Drops { .. } => {
                 "Raise the socket buffers (`udp_receive_buffer`) or the kernel's limits, or keep it as a finding."
@@ -325,6 +343,7 @@ impl Warning {
                 "Keep it of a run of a few blocks, for looking into; take the numbers from a run without `keep`."
             }
             Self::Stopped { .. } => "Nothing; measure times in a run, or in cells, without it.",
+            Self::NodeAgents => "Nothing, if you may; without `WIRELAB_KUBERNETES_NODE_AGENTS` there are none.",
             Self::Filmed { .. } => "Nothing; measure the times of loads in a run, or in cells, without `film`.",
             Self::ClientsUneven { .. } => {
                 "Look at `clients` of the journal for which one; give each client a processor of its own, and nodes that are alike, or keep it as a finding."

@@ -5,8 +5,18 @@ use wirelab_model::metric::{Metric, Side, Value, Values};
 use crate::registry::OBSERVERS;
 
 /// The observers that need nothing but the processes themselves, so that anybody beside these can do their work.
-pub const APART: [&str; 4] =
-    [crate::cpu::ABOUT.name, crate::memory::ABOUT.name, crate::switches::ABOUT.name, crate::faults::ABOUT.name];
+pub const BESIDE: [&str; 6] = [
+    crate::cpu::ABOUT.name,
+    crate::memory::ABOUT.name,
+    crate::switches::ABOUT.name,
+    crate::faults::ABOUT.name,
+    crate::sidecars::ABOUT.name,
+    crate::drops::ABOUT.name,
+];
+
+/// The observers that need privileges on the machine of the processes. Of packets, one side has but one place: sizes do not add up.
+pub const ON_NODES: [&str; 3] =
+    [crate::syscalls::TOTAL.name, crate::syscalls::BY_NAME.name, crate::packets::ABOUT.name];
 
 /// The values of these observers for one side, of what was read in each place. Everything they measure adds up, but for the part of the
 /// kernel, which is weighted by the processor time that it is a part of. What is not known in one place is not known of all.
@@ -23,8 +33,9 @@ pub fn nowhere(side: Side, observers: &[String], why: &str) -> Values {
 }
 
 fn metrics(side: Side, observers: &[String]) -> impl Iterator<Item = &'static Metric> {
+    let is_apart = |name: &str| BESIDE.contains(&name) || ON_NODES.contains(&name);
     let wanted =
-        OBSERVERS.iter().filter(|about| APART.contains(&about.name) && observers.iter().any(|name| name == about.name));
+        OBSERVERS.iter().filter(move |about| is_apart(about.name) && observers.iter().any(|name| name == about.name));
     wanted.flat_map(|about| about.metrics).filter(move |metric| metric.side == side)
 }
 
@@ -75,7 +86,7 @@ mod tests {
     #[test]
     fn what_was_read_in_two_places_adds_up_and_the_kernels_part_is_weighted() {
         let both = [place(0.3, 0.5, 100.0), place(0.1, 0.1, 50.0)];
-        let values = together(Side::Server, &named(&["cpu", "memory", "drops"]), &both);
+        let values = together(Side::Server, &named(&["cpu", "memory", "machine"]), &both);
         let number = |name: &str| values[name].number().unwrap();
         assert_eq!((number("cpu_server_per_request"), number("memory_server_peak")), (20.0, 150.0));
         assert!((number("cpu_server_share") - 0.4).abs() < 1e-12);
@@ -97,7 +108,23 @@ mod tests {
     }
 
     #[test]
+    fn what_everything_takes_adds_up_over_all_places_and_is_of_no_side() {
+        let everything =
+            |time: f64| -> Values { [("cpu_all_per_request".to_owned(), Value::Measured(time))].into_iter().collect() };
+        let both = [everything(30.0), everything(12.0)];
+        let values = together(Side::Link, &named(&["cpu", "sidecars"]), &both);
+        assert_eq!((values.len(), values["cpu_all_per_request"].number()), (1, Some(42.0)), "{values:?}");
+        assert!(together(Side::Link, &named(&["cpu"]), &both).is_empty());
+        let dropped =
+            |count: f64| -> Values { [("tcp_retransmitted".to_owned(), Value::Measured(count))].into_iter().collect() };
+        let values = together(Side::Link, &named(&["drops"]), &[dropped(2.0), dropped(3.0)]);
+        assert_eq!(values["tcp_retransmitted"].number(), Some(5.0));
+        assert_eq!(values["udp_in_errors"], Value::missing("it was not read everywhere"));
+    }
+
+    #[test]
     fn every_one_of_them_is_an_observer() {
-        assert!(APART.iter().all(|name| OBSERVERS.iter().any(|about| about.name == *name)));
+        let all: Vec<_> = BESIDE.iter().chain(&ON_NODES).collect();
+        assert!(all.iter().all(|name| OBSERVERS.iter().any(|about| about.name == **name)));
     }
 }

@@ -118,7 +118,7 @@ fn times(roots: &[Pid]) -> Result<Times, String> {
     let tree = tree(roots)?;
     let mut clocks = 0;
     for pid in tree.keys() {
-        clocks += cpu_clock(*pid).map_err(|error| format!("the CPU-time clock of process {pid}: {error}"))?;
+        clocks += cpu_clock(*pid).map_err(|error| format!("the CPU-time clock of a process: {error}"))?;
     }
     let reaped_ticks = tree.values().map(|stat| stat.reaped_ticks).sum();
     Ok(Times { tree, clocks, reaped_ticks })

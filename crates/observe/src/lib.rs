@@ -92,8 +92,8 @@ pub struct Targets {
 pub struct Sidecars {
     /// Those beside the servers.
     pub of_servers: Option<Vec<u32>>,
-    /// The one beside the clients.
-    pub of_clients: Option<u32>,
+    /// Those beside the clients.
+    pub of_clients: Option<Vec<u32>>,
 }
 
 /// What there is before the client sends its first packet.

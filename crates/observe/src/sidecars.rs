@@ -113,16 +113,13 @@ impl Observer for OfSidecars {
 /// The sidecars in place of those that they are beside.
 fn beside(targets: &Targets) -> Targets {
     let sidecars = targets.sidecars.clone().unwrap_or_default();
-    let clients = sidecars.of_clients.map(|pid| vec![pid]);
-    Targets { servers: sidecars.of_servers, clients, ..Targets::default() }
+    Targets { servers: sidecars.of_servers, clients: sidecars.of_clients, ..Targets::default() }
 }
 
 /// Every process, as long as all can be seen.
 fn everything(targets: &Targets) -> Targets {
     let sidecars = targets.sidecars.as_ref().map_or(Some(Vec::new()), |sidecars| {
-        let mut pids = sidecars.of_servers.clone()?;
-        pids.push(sidecars.of_clients?);
-        Some(pids)
+        Some([sidecars.of_servers.clone()?, sidecars.of_clients.clone()?].concat())
     });
     let control_plane = || targets.control_plane.into_iter().collect();
     let all = || Some([targets.servers.clone()?, targets.clients.clone()?, sidecars?, control_plane()].concat());
@@ -164,7 +161,7 @@ mod tests {
         let with = values(&Targets { control_plane: Some(ended.id()), ..without.clone() });
         assert_eq!(with["cpu_all_per_request"].number(), None, "{with:?}");
 
-        let sidecars = Sidecars { of_servers: own, of_clients: Some(std::process::id()) };
+        let sidecars = Sidecars { of_servers: own.clone(), of_clients: own };
         let with = values(&Targets { sidecars: Some(sidecars), ..without.clone() });
         assert!(with.values().all(|value| value.number().is_some_and(|number| number > 0.0)), "{with:?}");
 

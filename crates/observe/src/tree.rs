@@ -124,7 +124,7 @@ pub fn accounted(begin: &Tree, end: &Tree) -> Result<(), String> {
     let mut gone = begin.iter().filter(|(pid, _)| !alive(**pid));
     match gone.find(|(_, stat)| !alive(stat.parent)) {
         None => Ok(()),
-        Some((pid, _)) => Err(format!("process {pid} ended in the window, and its counts with it")),
+        Some(_) => Err("a process ended in the window, and its counts with it".to_owned()),
     }
 }
 
@@ -192,6 +192,6 @@ mod tests {
     fn counts_that_went_with_an_orphan_are_a_reason_and_not_a_number() {
         let begin = Tree::from([(5, process(1, 5, 100, 0)), (6, process(1, 5, 40, 0))]);
         let end = Tree::from([(5, process(1, 5, 200, 0))]);
-        assert!(faults(&begin, &end).unwrap_err().contains("process 6 ended in the window"));
+        assert!(faults(&begin, &end).unwrap_err().contains("a process ended in the window"));
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn divided(job: Job) -> Result<Job, String> {
     let whose = [
         ("site", job.site.is_some(), "a host that is not ours is asked by one client only"),
         ("page", job.page.is_some(), "a browser loads whole pages"),
-        ("mesh", job.mesh.is_some(), "all clients would share one sidecar"),
+        ("mesh", job.sidecar().is_some(), "all clients would share one sidecar"),
     ];
     if let Some((key, _, why)) = whose.into_iter().find(|(_, is_set, _)| *is_set) {
         return Err(format!("`clients` is {clients} beside `{key}`, but {why}; leave one of them out"));

@@ -5,6 +5,8 @@
 //! it does not give, the sizes in between, is drawn, always the same for a page. `today` has the medians of the HTTP Archive
 //! (Web Almanac 2024, chapter *Page Weight*, desktop).
 
+use std::collections::HashMap;
+
 use rand::Rng;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -60,8 +62,8 @@ struct Group {
 pub fn files(page: PageName) -> Vec<PageFile> {
     let mut rng = ChaCha8Rng::seed_from_u64(PageName::ALL.iter().position(|one| *one == page).unwrap_or(0) as u64);
     let (document, others) = match page {
-        // Only whoever reads the folder knows.
-        PageName::Folder(_) => return Vec::new(),
+        // Only whoever reads it knows.
+        PageName::Folder(_) | PageName::Archive(_) => return Vec::new(),
         PageName::Today => (18 * KIB, today(&mut rng)),
         _ => {
             let images = images(page, &mut rng);
@@ -76,6 +78,23 @@ pub fn files(page: PageName) -> Vec<PageFile> {
 #[must_use]
 pub fn bytes(page: PageName) -> u64 {
     files(page).iter().map(|file| file.size).sum()
+}
+
+/// Which host each file of a page is on that is spread over so many, from 0. The document and the fonts are on the first: browsers ask
+/// other hosts for fonts without credentials, on connections of their own. Of every other kind the files take turns over all hosts, so that
+/// each has its share of what is needed early and late. The shares are our choice.
+#[must_use]
+pub fn spread(files: &[PageFile], hosts: usize) -> Vec<usize> {
+    let mut placed: HashMap<FileKind, usize> = HashMap::new();
+    let place = |file: &PageFile| match file.kind {
+        FileKind::Document | FileKind::Font => 0,
+        kind => {
+            let before = placed.entry(kind).or_default();
+            *before += 1;
+            (*before - 1) % hosts
+        }
+    };
+    files.iter().map(place).collect()
 }
 
 /// The size of a thesis' document with so many images: from 4 to 20 KB.
@@ -103,7 +122,9 @@ fn images(page: PageName, rng: &mut ChaCha8Rng) -> Vec<u64> {
             let total = 64_400 * KB - very_large.iter().sum::<u64>() - document(10);
             vec![Group { count: 8, smallest: 600 * KB, largest: 850 * KB, total }]
         }
-        PageName::Large2 | PageName::Large210 | PageName::Today | PageName::Folder(_) => Vec::new(),
+        PageName::Large2 | PageName::Large210 | PageName::Today | PageName::Folder(_) | PageName::Archive(_) => {
+            Vec::new()
+        }
     };
     let mut sizes: Vec<u64> = groups.into_iter().flat_map(|group| draw(group, rng)).collect();
     match page {
@@ -217,6 +238,27 @@ mod tests {
         assert_eq!((of(FileKind::Image), of(FileKind::Script)), ((18, 1054), (24, 613)));
         assert_eq!((of(FileKind::Style), of(FileKind::Document)), ((8, 78), (1, 18)));
         assert_eq!(of(FileKind::Font), (4, 131));
+    }
+
+    #[test]
+    fn every_host_has_its_share_of_every_kind_and_the_fonts_stay_with_their_style_sheet() {
+        let files = files(PageName::Today);
+        let hosts = spread(&files, 4);
+        let of = |host: usize, kind: FileKind| {
+            hosts.iter().zip(&files).filter(|(at, file)| **at == host && file.kind == kind).count()
+        };
+        for (kind, shares) in [
+            (FileKind::Document, [1, 0, 0, 0]),
+            (FileKind::Style, [2; 4]),
+            (FileKind::Script, [6; 4]),
+            (FileKind::Font, [4, 0, 0, 0]),
+            (FileKind::Image, [5, 5, 4, 4]),
+        ] {
+            assert_eq!([0, 1, 2, 3].map(|host| of(host, kind)), shares, "{kind:?}");
+        }
+        let first_sheet = files.iter().position(|file| file.kind == FileKind::Style).unwrap();
+        assert_eq!(hosts[first_sheet], 0, "it names the fonts");
+        assert!(spread(&files, 1).iter().all(|host| *host == 0));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
+use wirelab_model::network::LINKERD;
 use wirelab_model::selector::Selector;
 use wirelab_model::settings::Settings;
 use wirelab_model::study::{Factor, MissingEndpoints, Study};
@@ -94,7 +95,8 @@ fn has_cells(study: &Study, selector: &Selector) -> bool {
 /// The endpoints that a level names.
 fn named(settings: &Settings) -> impl Iterator<Item = &String> {
     let Settings { endpoint, server, client, mesh, control_plane, .. } = settings;
-    [endpoint, server, client, mesh, control_plane].into_iter().flatten()
+    let mesh = mesh.as_ref().filter(|name| *name != LINKERD);
+    [endpoint.as_ref(), server.as_ref(), client.as_ref(), mesh, control_plane.as_ref()].into_iter().flatten()
 }
 
 #[cfg(test)]
@@ -144,6 +146,16 @@ mod tests {
         assert_eq!(reduced(STUDY, &["right"]).unwrap().0, ["own", "other"]);
         let (levels, warnings, _) = reduced(STUDY, &[]).unwrap();
         assert_eq!((levels.len(), warnings.len()), (3, 0));
+    }
+
+    #[test]
+    fn the_mesh_of_a_cluster_is_no_endpoint_that_could_be_missing() {
+        let meshed = "protocol = \"h2c\", network = \"overlay\", placement = \"lan\", mesh";
+        let study = STUDY
+            .replace("protocol = \"h2\", server", meshed)
+            .replace("\"left\" }\n        [compare]", "\"linkerd\" }\n        [compare]");
+        let (levels, _, asked) = reduced(&study, &["linkerd"]).unwrap();
+        assert_eq!((levels.len(), asked), (3, vec!["left".to_owned(), "right".to_owned()]));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::corpus;
 use crate::hosts::{Hosts, hosts, offloads};
 use crate::link::link;
 use crate::mesh::mesh;
-use crate::page::page;
+use crate::page::{page, spread};
 use crate::ranges::out_of_range;
 use crate::site::site;
 
@@ -40,6 +40,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         Some(page) => (Exchange::Files, Size(0), Size(corpus::bytes(page))),
         None => exchange(settings, protocol)?,
     };
+    let page_hosts = page.map_or(Ok(Vec::new()), |page| spread(settings, page))?;
     let schedule = schedule(settings)?;
     let extent = extent(settings);
     let placement = settings.placement.clone().unwrap_or_else(|| "local".to_owned());
@@ -48,7 +49,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     let control_plane = control_plane(settings, protocol)?;
     let Hosts { network, servers, address } = hosts(settings, &placement)?;
     let link = link(settings, &placement)?;
-    divided(Job {
+    let job = divided(Job {
         protocol,
         server: settings.server.clone().unwrap_or_else(|| endpoint.clone()),
         client: settings.client.clone().unwrap_or(endpoint),
@@ -65,6 +66,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         server_protocol: server_protocol(settings, protocol)?,
         site,
         page,
+        hosts: Vec::new(),
         early_hints: settings.early_hints,
         priorities: settings.priorities,
         exchange,
@@ -97,7 +99,8 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         more_observers: settings.more_observers.clone().unwrap_or_default(),
         server_threads: settings.server_threads,
         client_threads: settings.client_threads,
-    })
+    })?;
+    Ok(job.of_hosts(page_hosts))
 }
 
 /// What is asked for, with the bytes of request and response.

@@ -1,9 +1,12 @@
 //! A page that a browser loads: which settings go with it.
 
-use wirelab_model::page::PageName;
+use wirelab_model::network::Network;
+use wirelab_model::page::{PageName, host_names};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Exchange, Settings};
 use wirelab_model::spec::Resumption;
+
+use crate::corpus;
 
 /// The page; absent where single documents are asked for.
 ///
@@ -11,7 +14,11 @@ use wirelab_model::spec::Resumption;
 /// If browsers do not speak the protocol, if no client is named, or if something is set that a browser decides itself.
 pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<PageName>, String> {
     let Some(page) = settings.page else {
-        let of_pages = [("early_hints", settings.early_hints.is_some()), ("priorities", settings.priorities.is_some())];
+        let of_pages = [
+            ("early_hints", settings.early_hints.is_some()),
+            ("priorities", settings.priorities.is_some()),
+            ("hosts", settings.hosts.is_some()),
+        ];
         return match of_pages.into_iter().find(|(_, is_set)| *is_set) {
             Some((key, _)) => Err(format!("`{key}` is set, which only a `page` has; set `page` as well, or remove it")),
             None => Ok(None),
@@ -23,15 +30,65 @@ pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<Pag
     if settings.client.is_none() && settings.endpoint.is_none() {
         return Err(format!("`page` ({page}) needs a browser: set `client` to `chromium` or `firefox`"));
     }
-    if matches!(page, PageName::Folder(_)) && settings.early_hints == Some(true) {
+    if !page.is_made() && settings.early_hints == Some(true) {
+        let what = kind(page);
         return Err(format!(
-            "`early_hints` are those of a page that wirelab makes, and `{page}` is a folder; remove one"
+            "`early_hints` are those of a page that wirelab makes, and `{page}` is {what}; remove one"
         ));
     }
     match of_load_generators(settings) {
         Some(key) => Err(format!("`{key}` is set beside `page` ({page}), and a browser cannot be told; remove one")),
         None => Ok(Some(page)),
     }
+}
+
+/// What a page is that wirelab did not make.
+const fn kind(page: PageName) -> &'static str {
+    if matches!(page, PageName::Archive(_)) { "an archive" } else { "a folder" }
+}
+
+/// The names of the page's hosts, its document's first; none where it has but one. Those of an archive only whoever reads it knows.
+///
+/// # Errors
+/// If the page cannot be spread so, or something is set that pages of several hosts do not go with.
+pub(crate) fn spread(settings: &Settings, page: PageName) -> Result<Vec<String>, String> {
+    if matches!(page, PageName::Archive(_)) {
+        alone(settings, page)?;
+        return match settings.hosts {
+            None => Ok(Vec::new()),
+            Some(_) => {
+                Err(format!("`hosts` is set, and `{page}` is an archive, which has hosts of its own; remove `hosts`"))
+            }
+        };
+    }
+    let Some(count @ 2..) = settings.hosts else { return Ok(Vec::new()) };
+    if !page.is_made() {
+        return Err(format!(
+            "`hosts` is {count}, and `{page}` is a folder, which has one host; remove `hosts`, or save the page as an archive"
+        ));
+    }
+    let hosts = corpus::spread(&corpus::files(page), count as usize);
+    let most = hosts.iter().max().map_or(1, |last| last + 1);
+    if most < count as usize {
+        return Err(format!("`hosts` is {count}, but `{page}` has files for {most} hosts only; use fewer"));
+    }
+    alone(settings, page)?;
+    Ok(host_names(count))
+}
+
+/// Refuses what pages of several hosts do not go with.
+fn alone(settings: &Settings, page: PageName) -> Result<(), String> {
+    let what = format!("the page (`{page}`) has several hosts");
+    if settings.network == Some(Network::Overlay) {
+        return Err(format!(
+            "{what}, and `network` is `overlay`; servers of several hosts are joined by the link alone, in the lab `netns`: set it to \
+             `direct`"
+        ));
+    }
+    if settings.early_hints == Some(true) {
+        return Err(format!("{what}, and `early_hints` are those of pages that have one; remove one of them"));
+    }
+    Ok(())
 }
 
 /// A key that is set and says what a browser decides itself, or what a page has none of.
@@ -61,7 +118,6 @@ mod tests {
     use wirelab_model::units::Span;
 
     use super::*;
-    use crate::corpus;
 
     fn job(toml: &str) -> Result<Job, String> {
         crate::job(&toml::from_str(toml).unwrap())
@@ -83,6 +139,37 @@ mod tests {
         assert_eq!((job.early_hints, job.delay), (Some(true), Span::from_millis(100)));
         let message = super::page(&toml::from_str(page).unwrap(), Protocol::H2).unwrap_err();
         assert!(message.contains("`early_hints` is set, which only a `page` has"), "{message}");
+    }
+
+    #[test]
+    fn a_page_is_spread_over_hosts_that_have_a_server_each_and_one_host_changes_nothing() {
+        let page = "page = 'today'\nprotocol = 'h3'\nclient = 'firefox'\n";
+        let spread = job(&format!("{page}hosts = 3")).unwrap();
+        assert_eq!(spread.hosts, ["wirelab.test", "cdn-2.wirelab.test", "cdn-3.wirelab.test"]);
+        assert_eq!(spread.servers.count(), 3);
+        assert_eq!(job(&format!("{page}hosts = 1")).unwrap(), job(page).unwrap());
+        for (more, words) in [
+            ("hosts = 21", "`hosts` is 21, but must be from 1 to 20"),
+            ("hosts = 0", "`hosts` is 0, but must be from 1 to 20"),
+            ("hosts = 4\nnetwork = 'overlay'\nplacement = 'lan'", "set it to `direct`"),
+            ("hosts = 4\nearly_hints = true", "remove one of them"),
+            ("hosts = 4\nservers = '4 far'", "`servers` needs nodes and pods"),
+        ] {
+            let message = job(&format!("{page}{more}")).unwrap_err();
+            assert!(message.contains(words), "{message}");
+        }
+        let other =
+            |page: &str| job(&format!("page = '{page}'\nprotocol = 'h3'\nclient = 'firefox'\nhosts = 3")).unwrap_err();
+        assert!(other("large-2").contains("files for 2 hosts only"), "{}", other("large-2"));
+        assert!(other("./site").contains("a folder, which has one host"), "{}", other("./site"));
+        assert!(other("./saved.har").contains("hosts of its own; remove `hosts`"), "{}", other("./saved.har"));
+        let archive = "page = './saved.har'\nprotocol = 'h2'\nclient = 'firefox'\n";
+        let read_later = job(archive).unwrap();
+        assert_eq!((read_later.hosts.len(), read_later.response_size.bytes()), (0, 0));
+        let hinted = job(&format!("{archive}early_hints = true")).unwrap_err();
+        assert!(hinted.contains("`./saved.har` is an archive"), "{hinted}");
+        let without = job("hosts = 2\nprotocol = 'h3'").unwrap_err();
+        assert!(without.contains("`hosts` is set, which only a `page` has"), "{without}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::ops::RangeInclusive;
 
+use wirelab_model::page::MOST_HOSTS;
 use wirelab_model::queue::Queue;
 use wirelab_model::settings::Settings;
 use wirelab_model::units::{BitRate, Share, Size, Span};
@@ -36,6 +37,7 @@ pub(crate) fn out_of_range(settings: &Settings) -> Option<(&'static str, String)
         // The least that a QUIC path carries (RFC 9000, section 14) with its headers, and the most that IP has.
         whole("mtu", s.mtu.map(u64::from), 1280..=65_535),
         size("payload", s.payload, 0..=LARGEST_PAYLOAD),
+        whole("hosts", s.hosts.map(u64::from), 1..=u64::from(MOST_HOSTS)),
         span("delay", s.delay, 0..=DAY),
         whole("clients", s.clients.map(u64::from), 1..=MAX_CLIENTS as u64),
         whole("streams", s.streams.map(u64::from), 1..=100_000),

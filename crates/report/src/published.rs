@@ -20,6 +20,8 @@ pub(crate) struct Pair {
     pub ratio: String,
     /// The publication and its words.
     pub note: String,
+    /// Whether the run has such a cell.
+    pub is_here: bool,
 }
 
 /// Every published number of the study, with every cell that it belongs to.
@@ -28,7 +30,11 @@ pub(crate) fn pairs(input: &Input) -> Vec<Pair> {
     for published in &input.manifest.study.published {
         let metric = input.metric(&published.metric);
         let show = |value: f64| metric.map_or_else(|| significant(value), |metric| quantity(value, metric.unit));
+        let cells = input.manifest.plan.cells.iter().enumerate();
+        let matching: Vec<_> =
+            cells.filter(|(_, cell)| cell.twin_of.is_none() && published.cell.matches(cell)).collect();
         let pair = |cell: String, measured: String, ratio: String| Pair {
+            is_here: !matching.is_empty(),
             cell,
             metric: metric.map_or_else(|| published.metric.clone(), |metric| metric.title.to_owned()),
             published: show(published.value),
@@ -36,16 +42,13 @@ pub(crate) fn pairs(input: &Input) -> Vec<Pair> {
             ratio,
             note: published.note.clone(),
         };
-        let cells = input.manifest.plan.cells.iter().enumerate();
-        let matching: Vec<_> =
-            cells.filter(|(_, cell)| cell.twin_of.is_none() && published.cell.matches(cell)).collect();
         if matching.is_empty() {
             let levels = published.cell.0.iter().map(|(factor, level)| (factor.clone(), words(level))).collect();
             pairs.push(pair(sentence(&levels), "not measured: no such cell in this run".to_owned(), "–".to_owned()));
         }
-        for (number, cell) in matching {
+        for (number, cell) in &matching {
             let label = sentence(&cell.levels);
-            pairs.push(match input.estimate(number, &published.metric) {
+            pairs.push(match input.estimate(*number, &published.metric) {
                 Some(estimate) => {
                     let interval = estimate.interval.as_ref().map_or_else(
                         || "no interval".to_owned(),
@@ -64,7 +67,7 @@ pub(crate) fn pairs(input: &Input) -> Vec<Pair> {
                     pair(label, format!("{} {interval}", show(estimate.median)), ratio)
                 }
                 None => {
-                    let why = input.why_missing(number, &published.metric);
+                    let why = input.why_missing(*number, &published.metric);
                     pair(label, format!("not measured: {why}"), "–".to_owned())
                 }
             });

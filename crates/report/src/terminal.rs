@@ -362,9 +362,15 @@ impl Page<'_> {
             return;
         }
         self.heading(out, "Published and measured");
-        for pair in pairs {
+        // A preset may have a part of the published cells only, or none.
+        let (here, elsewhere): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|pair| pair.is_here);
+        let more = elsewhere.len().saturating_sub(1);
+        for pair in here.into_iter().chain(elsewhere.into_iter().take(1)) {
             let text = format!("{}, {}: published {}, here {}", pair.cell, pair.metric, pair.published, pair.measured);
             self.item(out, "·", &text);
+        }
+        if more > 0 {
+            self.item(out, " ", &format!("… and {more} more of cells that this run does not have, in the page."));
         }
     }
 

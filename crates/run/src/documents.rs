@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use ring::digest::{Context, SHA256};
 use wirelab_model::page::PageName;
 use wirelab_model::pattern;
-use wirelab_model::plan::Plan;
+use wirelab_model::plan::{Job, Plan};
 use wirelab_model::settings::Exchange;
 use wirelab_model::units::Size;
 
 use crate::error::RunError;
 use crate::pages;
+use crate::pages::archive::Archive;
 
 /// The largest body of a request or a response. Beyond it a disk fills or a digest takes minutes, without telling more.
 pub const LARGEST: Size = Size(4 << 30);
@@ -26,7 +27,18 @@ pub struct Documents {
     pub root: PathBuf,
     /// The roots of pages that are folders: their addresses begin there.
     folders: HashMap<PageName, PathBuf>,
+    /// The pages whose hosts have a server each, by how many there are.
+    spread: HashMap<(PageName, usize), Spread>,
     digests: HashMap<u64, String>,
+}
+
+/// A page whose hosts have a server each.
+#[derive(Debug, Clone)]
+struct Spread {
+    /// Where the answers of its hosts are.
+    folder: PathBuf,
+    /// The path of its document, with the query.
+    document: String,
 }
 
 impl Documents {
@@ -37,7 +49,7 @@ impl Documents {
     pub fn create(root: PathBuf, plan: &Plan) -> Result<Self, RunError> {
         check(plan)?;
         fs::create_dir(&root).map_err(RunError::io("cannot make the folder", &root))?;
-        let mut documents = Self { root, folders: HashMap::new(), digests: HashMap::new() };
+        let mut documents = Self { root, folders: HashMap::new(), spread: HashMap::new(), digests: HashMap::new() };
         for cell in &plan.cells {
             let size = cell.job.response_size.bytes();
             if cell.job.exchange == Exchange::Heron {
@@ -50,6 +62,15 @@ impl Documents {
                     let copy = documents.root.with_extension(format!("page{number}"));
                     pages::folder::copy(folder, &copy)?;
                     root.insert(copy);
+                }
+                continue;
+            }
+            if let Some(page) = cell.job.page.filter(|_| !cell.job.hosts.is_empty()) {
+                let number = documents.spread.len();
+                if let Entry::Vacant(spread) = documents.spread.entry((page, cell.job.hosts.len())) {
+                    let folder = documents.root.with_extension(format!("hosts{number}"));
+                    let document = write_spread(&folder, page, &cell.job.hosts)?;
+                    spread.insert(Spread { folder, document });
                 }
                 continue;
             }
@@ -71,11 +92,40 @@ impl Documents {
         page.and_then(|page| self.folders.get(&page)).unwrap_or(&self.root)
     }
 
+    /// What the server of this number answers, where the page has several hosts; absent where it has documents.
+    #[must_use]
+    pub fn answers_of(&self, job: &Job, number: u32) -> Option<PathBuf> {
+        let spread = self.spread.get(&(job.page?, job.hosts.len()))?;
+        Some(pages::hosts::list(&spread.folder, number as usize))
+    }
+
+    /// The path of a page's document on its server, with the query.
+    #[must_use]
+    pub fn path_of(&self, job: &Job, page: PageName) -> String {
+        let spread = self.spread.get(&(page, job.hosts.len()));
+        spread.map_or_else(|| pages::path(page), |spread| spread.document.clone())
+    }
+
     /// The SHA-256 of a response of `size` bytes, hexadecimal; absent for a size that the plan does not have.
     #[must_use]
     pub fn digest(&self, size: u64) -> Option<&str> {
         self.digests.get(&size).map(String::as_str)
     }
+}
+
+/// Writes what the hosts of a page answer; gives the path of its document.
+fn write_spread(folder: &Path, page: PageName, hosts: &[String]) -> Result<String, RunError> {
+    let PageName::Archive(path) = page else {
+        pages::hosts::write_made(folder, page, hosts)?;
+        return Ok(pages::path(page));
+    };
+    let archive = Archive::read(path)?;
+    if archive.hosts != hosts {
+        let why = format!("the page `{page}` has other hosts than when the run was made; make a new one");
+        return Err(RunError::Refused { why });
+    }
+    pages::hosts::write(folder, &archive.answers)?;
+    Ok(archive.document)
 }
 
 /// Refuses a plan with bodies larger than [`LARGEST`], or with folders that are no pages.

@@ -142,8 +142,8 @@ pub(crate) fn carried(players: &mut [Player], limits: Limits, stop: &AtomicBool)
 
 /// What the logs of the sidecars are called.
 pub(crate) fn logs(job: &Job, servers: u32) -> impl Iterator<Item = String> {
-    let count = if job.mesh.is_some() { servers } else { 0 };
-    let names = (0..count).map(of_server).chain(job.mesh.is_some().then(of_clients));
+    let count = if job.sidecar().is_some() { servers } else { 0 };
+    let names = (0..count).map(of_server).chain(job.sidecar().is_some().then(of_clients));
     names.map(|name| format!("{name}.log"))
 }
 

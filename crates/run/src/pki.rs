@@ -1,7 +1,8 @@
-//! A private certificate authority for one session of a run, and the server's certificate that it signs.
+//! A private certificate authority for one session of a run, and the servers' certificates that it signs.
 //!
 //! Made anew whenever a run starts or resumes, so no secret outlives the session. ECDSA on P-256, as most of the web uses.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::net::IpAddr;
@@ -27,39 +28,75 @@ pub struct Pki {
     pub trust_anchor: PathBuf,
     /// Bytes of the chain in DER, as a full handshake carries them.
     pub chain_bytes: usize,
+    /// Certificate and key of each other host, by its name.
+    hosts: HashMap<String, (PathBuf, PathBuf)>,
 }
 
 impl Pki {
-    /// Makes authority and certificate below `folder`, for [`SERVER_NAME`] and the addresses given.
+    /// Makes authority and certificates below `folder`: one for [`SERVER_NAME`] and the addresses given, and one for each other host of a
+    /// page, so that no connection to one of them can be used for another (RFC 9113, section 9.1.1).
     ///
     /// # Errors
     /// If they cannot be made or written.
-    pub fn create(folder: &Path, addresses: &[IpAddr]) -> Result<Self, RunError> {
-        let (authority, leaf, key) = issue(addresses)
-            .map_err(|error| RunError::Refused { why: format!("cannot make the run's certificates: {error}") })?;
-        let pki = Self {
+    pub fn create<'a>(
+        folder: &Path,
+        addresses: &[IpAddr],
+        hosts: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, RunError> {
+        let refused =
+            |error: rcgen::Error| RunError::Refused { why: format!("cannot make the run's certificates: {error}") };
+        let authority = authority().map_err(refused)?;
+        let (leaf, key) = issue(&authority, SERVER_NAME, addresses).map_err(refused)?;
+        let mut pki = Self {
             certificate: folder.join("server.pem"),
             key: folder.join("server.key"),
             trust_anchor: folder.join("authority.pem"),
             chain_bytes: leaf.der().len(),
+            hosts: HashMap::new(),
         };
         write_private(&pki.key, key.serialize_pem().as_bytes())?;
         write_private(&pki.certificate, leaf.pem().as_bytes())?;
         write_private(&pki.trust_anchor, authority.pem().as_bytes())?;
+        for host in hosts {
+            if host == SERVER_NAME || pki.hosts.contains_key(host) {
+                continue;
+            }
+            let (leaf, key) = issue(&authority, host, &[]).map_err(refused)?;
+            let [certificate, private] =
+                ["pem", "key"].map(|ending| folder.join(format!("host{}.{ending}", pki.hosts.len())));
+            write_private(&private, key.serialize_pem().as_bytes())?;
+            write_private(&certificate, leaf.pem().as_bytes())?;
+            pki.hosts.insert(host.to_owned(), (certificate, private));
+        }
         Ok(pki)
+    }
+
+    /// Certificate and key of a host: the server's own, unless it is another one.
+    #[must_use]
+    pub fn of(&self, host: &str) -> (&Path, &Path) {
+        match self.hosts.get(host) {
+            Some((certificate, key)) => (certificate, key),
+            None => (&self.certificate, &self.key),
+        }
     }
 }
 
-fn issue(
-    addresses: &[IpAddr],
-) -> Result<(CertifiedIssuer<'static, KeyPair>, rcgen::Certificate, KeyPair), rcgen::Error> {
+fn authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
     let mut params = params("wirelab run authority")?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?)?;
+    CertifiedIssuer::self_signed(params, KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?)
+}
 
-    let mut params = self::params(SERVER_NAME)?;
-    params.subject_alt_names = vec![SanType::DnsName(SERVER_NAME.try_into()?)];
+/// A certificate for a name and addresses, with its key.
+fn issue(
+    authority: &CertifiedIssuer<'static, KeyPair>,
+    name: &str,
+    addresses: &[IpAddr],
+) -> Result<(rcgen::Certificate, KeyPair), rcgen::Error> {
+    // The common name has room for 64 characters, which names of hosts may exceed; browsers look at the others only.
+    let mut params = params(SERVER_NAME)?;
+    params.subject_alt_names = vec![SanType::DnsName(name.try_into()?)];
     for address in addresses {
         let name = SanType::IpAddress(*address);
         if !params.subject_alt_names.contains(&name) {
@@ -70,11 +107,11 @@ fn issue(
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.use_authority_key_identifier_extension = true;
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-    let leaf = params.signed_by(&key, &authority)?;
-    Ok((authority, leaf, key))
+    let leaf = params.signed_by(&key, authority)?;
+    Ok((leaf, key))
 }
 
-/// What both certificates have in common. Valid from yesterday, because clocks differ, for 30 days, longer than any session.
+/// What all certificates have in common. Valid from yesterday, because clocks differ, for 30 days, longer than any session.
 fn params(name: &str) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.distinguished_name = DistinguishedName::new();
@@ -106,7 +143,16 @@ mod tests {
     #[test]
     fn the_files_are_pem_and_the_key_is_private() {
         let folder = tempfile::tempdir().unwrap();
-        let pki = Pki::create(folder.path(), &["127.0.0.1".parse().unwrap(), "127.0.0.1".parse().unwrap()]).unwrap();
+        let localhost: IpAddr = "127.0.0.1".parse().unwrap();
+        let hosts = [SERVER_NAME, "a.test", "b.test", "a.test"];
+        let pki = Pki::create(folder.path(), &[localhost, localhost], hosts).unwrap();
+        assert_eq!(
+            (pki.of(SERVER_NAME), pki.of("c.test")),
+            ((&*pki.certificate, &*pki.key), (&*pki.certificate, &*pki.key))
+        );
+        let own = ["a.test", "b.test"].map(|host| fs::read_to_string(pki.of(host).0).unwrap());
+        assert!(own[0] != own[1] && own.iter().all(|text| text.starts_with("-----BEGIN CERTIFICATE-----")));
+        assert!(pki.of("a.test").1.exists());
         assert!(fs::read_to_string(&pki.certificate).unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
         assert!(fs::read_to_string(&pki.trust_anchor).unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
         let key = fs::read_to_string(&pki.key).unwrap();

@@ -210,7 +210,7 @@ impl Play<'_> {
     /// A server, and its sidecar where it has one: they come and go together.
     fn pod(&mut self, number: u32) -> impl Iterator<Item = &mut Player> {
         let (servers, others) = self.others.split_at_mut(self.ports.len());
-        let sidecar = others.get_mut(number as usize).filter(|_| self.job.mesh.is_some());
+        let sidecar = others.get_mut(number as usize).filter(|_| self.job.sidecar().is_some());
         servers.get_mut(number as usize).into_iter().chain(sidecar)
     }
 

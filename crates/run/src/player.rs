@@ -46,6 +46,10 @@ const ENDING: Duration = Duration::from_secs(5);
 /// How long a server may take to show that it has died, once its client complains.
 const POST_MORTEM: Duration = Duration::from_millis(200);
 
+fn not_started(LabError(why): LabError) -> Cut {
+    Cut::failed(Blame::Lab, why)
+}
+
 /// A running endpoint. Dropping it kills it.
 pub(crate) struct Player {
     process: Box<dyn Process>,
@@ -61,15 +65,20 @@ pub(crate) struct Player {
 
 impl Player {
     pub(crate) fn start(lab: &mut dyn Lab, launch: &Launch<'_>) -> Result<Self, Cut> {
-        let LabError(why) = match lab.start(launch) {
-            Ok(process) => {
-                let (name, job) = (launch.endpoint.name.clone(), launch.job);
-                let (asks_strangers, asks_a_sidecar) = (job.site.is_some(), job.mesh.is_some());
-                return Ok(Self { process, role: launch.role, name, asks_strangers, asks_a_sidecar, is_gone: false });
-            }
-            Err(error) => error,
-        };
-        Err(Cut::failed(Blame::Lab, why))
+        let process = lab.start(launch).map_err(not_started)?;
+        Ok(Self::of(process, launch))
+    }
+
+    /// Starts several; they are in the order of their launches.
+    pub(crate) fn start_all(lab: &mut dyn Lab, launches: &[Launch<'_>]) -> Result<Vec<Self>, Cut> {
+        let processes = lab.start_all(launches).map_err(not_started)?;
+        Ok(processes.into_iter().zip(launches).map(|(process, launch)| Self::of(process, launch)).collect())
+    }
+
+    fn of(process: Box<dyn Process>, launch: &Launch<'_>) -> Self {
+        let (name, job) = (launch.endpoint.name.clone(), launch.job);
+        let (asks_strangers, asks_a_sidecar) = (job.site.is_some(), job.mesh.is_some());
+        Self { process, role: launch.role, name, asks_strangers, asks_a_sidecar, is_gone: false }
     }
 
     pub(crate) const fn role(&self) -> Role {

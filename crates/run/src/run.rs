@@ -78,8 +78,9 @@ impl Run {
     /// # Errors
     /// [`RunError::Refused`], before anything is written, if the plan names an endpoint, an observer or a placement that there
     /// is not; otherwise if an endpoint breaks the contract, or the folder cannot be made.
-    pub fn create(create: Create<'_>) -> Result<Self, RunError> {
+    pub fn create(mut create: Create<'_>) -> Result<Self, RunError> {
         documents::check(&create.plan)?;
+        create.warnings.extend(pages::archive::complete(&mut create.plan)?);
         if let Some(why) = polite::excess(&create.plan).filter(|_| !create.may_load) {
             return Err(RunError::Impolite { why });
         }
@@ -363,8 +364,7 @@ fn check(plan: &Plan, lab: &dyn Lab) -> Result<(), RunError> {
 /// Refuses sidecars that are none.
 fn sidecars(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab: &dyn Lab) -> Result<(), RunError> {
     // The fake lab starts nobody who could say what it plays.
-    let mut named =
-        plan.cells.iter().filter_map(|cell| cell.job.mesh.as_ref()).filter(|_| lab.name() != fake::INFO.name);
+    let mut named = plan.cells.iter().filter_map(|cell| cell.job.sidecar()).filter(|_| lab.name() != fake::INFO.name);
     let is_none = |name: &&String| endpoints.get(*name).is_none_or(|record| record.description.sidecar.is_none());
     match named.find(is_none) {
         None => Ok(()),
@@ -410,7 +410,7 @@ pub(crate) fn addresses(plan: &Plan, lab: &dyn Lab) -> Result<BTreeSet<IpAddr>, 
 fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<String, EndpointRecord>, RunError> {
     let mut records = IndexMap::new();
     let servers = plan.cells.iter().filter(|cell| cell.job.site.is_none()).map(|cell| &cell.job.server);
-    let sidecars = plan.cells.iter().filter_map(|cell| cell.job.mesh.as_ref());
+    let sidecars = plan.cells.iter().filter_map(|cell| cell.job.sidecar());
     let control_planes = plan.cells.iter().filter_map(|cell| cell.job.control_plane.as_ref());
     let clients = plan.cells.iter().map(|cell| &cell.job.client);
     for name in servers.chain(clients).chain(sidecars).chain(control_planes) {

@@ -212,7 +212,8 @@ impl Session<'_> {
         let preparation = Preparation { jobs: &jobs, folder, stop: self.stop, metrics };
         lab.prepare(&preparation).map_err(|LabError(why)| RunError::Refused { why })?;
         let addresses: Vec<_> = addresses(plan, lab)?.into_iter().collect();
-        let pki = Pki::create(&work, &addresses)?;
+        let hosts = plan.cells.iter().flat_map(|cell| &cell.job.hosts).map(String::as_str);
+        let pki = Pki::create(&work, &addresses, hosts)?;
         let documents = Documents::create(work.join("documents"), plan)?;
         if let Some(exporter) = &self.run.exporter {
             exporter.watch(sockets);
@@ -235,7 +236,7 @@ impl Session<'_> {
         let mut asked = HashSet::new();
         for job in plan.cells.iter().map(|cell| &cell.job) {
             let server = job.site.is_none().then_some((&job.server, Role::Server));
-            let sidecar = job.mesh.as_ref().map(|name| (name, Role::Sidecar(Beside::Clients)));
+            let sidecar = job.sidecar().map(|name| (name, Role::Sidecar(Beside::Clients)));
             let control_plane = job.control_plane.as_ref().map(|name| (name, Role::ControlPlane));
             let others = sidecar.into_iter().chain(control_plane);
             for (name, role) in server.into_iter().chain([(&job.client, Role::Client)]).chain(others) {

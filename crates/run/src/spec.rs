@@ -7,7 +7,7 @@ use wirelab_lab::Addresses;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::heron;
 use wirelab_model::network::{Address, SERVER_NAME};
-use wirelab_model::page::{ExpectedPage, PageName, ServedPage};
+use wirelab_model::page::{ExpectedPage, PageHost, PageName, ServedPage};
 use wirelab_model::plan::{Cell, Job, Trial};
 use wirelab_model::settings::Exchange;
 use wirelab_model::site::USER_AGENT;
@@ -42,11 +42,14 @@ pub struct Files {
 /// (`net.ipv4.ip_local_port_range`).
 const SHARED_PORTS: (u16, u32) = (20_000, 10_000);
 
-/// A server's spec. The kernel chooses its port, so a port in use is never in the way, unless all servers have to listen at the
-/// same one because they share a name or a service; then it is another one in each trial, so that none is still in use from the
-/// trial before.
+/// Where the hosts of a page listen: their addresses are without a port.
+const HTTPS: u16 = 443;
+
+/// The spec of the server of this number. The kernel chooses its port, so a port in use is never in the way, unless all servers have to
+/// listen at the same one because they share a name or a service; then it is another one in each trial, so that none is still in use
+/// from the trial before. The hosts of a page have addresses of their own.
 #[must_use]
-pub fn server(trial: &Trial, job: &Job, address: IpAddr, files: &Files) -> ServerSpec {
+pub fn server(trial: &Trial, job: &Job, number: u32, address: IpAddr, files: &Files) -> ServerSpec {
     let (first, count) = SHARED_PORTS;
     let shared = || first + (trial.number % count) as u16;
     // One that does not speak what the client asks with is never asked anything, so its transport is as it is by default.
@@ -54,27 +57,34 @@ pub fn server(trial: &Trial, job: &Job, address: IpAddr, files: &Files) -> Serve
         Some(other) => (other, Transport::default()),
         None => (job.protocol, job.transport.clone()),
     };
+    let name = job.hosts.get(number as usize).map_or(SERVER_NAME, String::as_str);
+    let (certificate, key) = files.pki.of(name);
+    let answers = files.documents.answers_of(job, number);
     ServerSpec {
         contract: CONTRACT_VERSION,
         protocol,
         address,
         // With sidecars each listens on its own host only, and a control plane tells its port with its address.
-        port: if job.address == Address::Server || job.mesh.is_some() || job.control_plane.is_some() {
+        port: if !job.hosts.is_empty() {
+            HTTPS
+        } else if job.address == Address::Server || job.sidecar().is_some() || job.control_plane.is_some() {
             0
         } else {
             shared()
         },
-        server_name: SERVER_NAME.to_owned(),
+        server_name: name.to_owned(),
         tls: protocol.is_secure().then(|| ServerTls {
-            certificate: files.pki.certificate.clone(),
-            key: files.pki.key.clone(),
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
             key_log: None,
             resumption: job.resumption != Resumption::None,
             early_data: job.resumption == Resumption::ZeroRtt,
         }),
-        document_root: (job.exchange == Exchange::Files).then(|| files.documents.root_of(job.page).to_owned()),
+        document_root: (job.exchange == Exchange::Files && answers.is_none())
+            .then(|| files.documents.root_of(job.page).to_owned()),
+        answers,
         features: vec![if job.page.is_some() { Feature::Pages } else { feature(job.exchange) }],
-        page: served(job).filter(|_| job.server_protocol.is_none()),
+        page: served(job, files).filter(|_| job.server_protocol.is_none()),
         qlog_dir: None,
         threads: job.server_threads,
         max_connection_age_ns: job.max_connection_age.map(Span::nanos),
@@ -117,7 +127,11 @@ pub fn client(
         resolves: job.resolves_again,
         discovers: job.control_plane.is_some(),
         port,
-        server_name: job.site.as_ref().map_or_else(|| SERVER_NAME.to_owned(), |site| site.host.clone()),
+        server_name: match (&job.site, job.hosts.first()) {
+            (Some(site), _) => site.host.clone(),
+            (None, Some(first)) => first.clone(),
+            (None, None) => SERVER_NAME.to_owned(),
+        },
         tls: job.protocol.is_secure().then(|| ClientTls {
             trust_anchor: trust_anchor(job, files),
             verify: true,
@@ -125,10 +139,10 @@ pub fn client(
         }),
         request: match (&job.site, job.page) {
             (Some(site), _) => get(&site.path, vec![("user-agent".to_owned(), USER_AGENT.to_owned())]),
-            (None, Some(page)) => get(&pages::path(page), Vec::new()),
+            (None, Some(page)) => get(&files.documents.path_of(job, page), Vec::new()),
             (None, None) => request(cell, &files.documents)?,
         },
-        page: job.page.map(|page| expected(page, job)),
+        page: job.page.map(|page| expected(page, job, addresses)),
         connections: job.connections,
         schedule: job.schedule,
         extent: match job.extent {
@@ -150,11 +164,12 @@ pub fn client(
 }
 
 /// What a server does for a page besides serving its files; nothing where the study does not ask for it, so that every server can.
-fn served(job: &Job) -> Option<ServedPage> {
+fn served(job: &Job, files: &Files) -> Option<ServedPage> {
     let is_asked = job.early_hints.is_some() || job.priorities.is_some() || job.delay > Span(0);
     let page = job.page.filter(|_| is_asked)?;
+    let path = files.documents.path_of(job, page);
     Some(ServedPage {
-        document: pages::path(page),
+        document: path.split('?').next().unwrap_or_default().to_owned(),
         think_ns: job.delay.nanos(),
         early_hints: if job.early_hints == Some(true) { pages::hints(page) } else { Vec::new() },
         priorities: job.priorities,
@@ -162,12 +177,20 @@ fn served(job: &Job) -> Option<ServedPage> {
 }
 
 /// What has to come of a page.
-fn expected(page: PageName, job: &Job) -> ExpectedPage {
+fn expected(page: PageName, job: &Job, addresses: &Addresses) -> ExpectedPage {
     let files = corpus::files(page);
-    let is_known = !matches!(page, PageName::Folder(_));
+    let is_known = page.is_made();
+    let requests = |files: usize| is_known.then(|| u32::try_from(files).unwrap_or(u32::MAX));
+    let places = corpus::spread(&files, job.hosts.len().max(1));
+    let host = |(number, (name, address)): (usize, (&String, &IpAddr))| {
+        let own = || files.iter().zip(&places).filter(|(_, place)| **place == number).map(|(file, _)| file.size);
+        let body_bytes: Option<u64> = is_known.then(|| own().sum());
+        PageHost { name: name.clone(), address: *address, requests: requests(own().count()), body_bytes }
+    };
     ExpectedPage {
-        requests: is_known.then(|| u32::try_from(files.len()).unwrap_or(u32::MAX)),
+        requests: requests(files.len()),
         body_bytes: is_known.then(|| files.iter().map(|file| file.size).sum()),
+        hosts: job.hosts.iter().zip(&addresses.servers).enumerate().map(host).collect(),
         early_hints: job.early_hints == Some(true),
         har: None,
         film: None,
@@ -249,8 +272,9 @@ mod tests {
 
     const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
-    fn specs(cell: &Cell) -> (ServerSpec, ClientSpec) {
-        let folder = tempfile::tempdir().unwrap();
+    const TRIAL: Trial = Trial { number: 0, block: 0, position: 0, cell: 0, seed: 9 };
+
+    fn files(folder: &Path, cell: &Cell) -> Files {
         let plan = Plan {
             cells: vec![cell.clone()],
             comparisons: Vec::new(),
@@ -260,17 +284,21 @@ mod tests {
             budget: None,
             precision: 0.05,
         };
-        let files = Files {
-            pki: Pki::create(folder.path(), &[ADDRESS]).unwrap(),
-            documents: Documents::create(folder.path().join("documents"), &plan).unwrap(),
-            results: folder.path().join("results"),
-            key_log: Some(folder.path().join("keys")),
-            folder: folder.path().to_owned(),
-        };
-        let trial = Trial { number: 0, block: 0, position: 0, cell: 0, seed: 9 };
+        Files {
+            pki: Pki::create(folder, &[ADDRESS], cell.job.hosts.iter().map(String::as_str)).unwrap(),
+            documents: Documents::create(folder.join("documents"), &plan).unwrap(),
+            results: folder.join("results"),
+            key_log: Some(folder.join("keys")),
+            folder: folder.to_owned(),
+        }
+    }
+
+    fn specs(cell: &Cell) -> (ServerSpec, ClientSpec) {
+        let folder = tempfile::tempdir().unwrap();
+        let files = files(folder.path(), cell);
         let addresses = Addresses { servers: vec![ADDRESS], connect: ADDRESS };
         let life = &Course::of(&cell.job).clients[0];
-        (server(&trial, &cell.job, ADDRESS, &files), client(&trial, cell, &addresses, life, 4433, &files).unwrap())
+        (server(&TRIAL, &cell.job, 0, ADDRESS, &files), client(&TRIAL, cell, &addresses, life, 4433, &files).unwrap())
     }
 
     #[test]
@@ -317,6 +345,32 @@ mod tests {
             assert_eq!(served.early_hints.is_empty(), !early_hints);
             assert_eq!(client.page.map(|page| page.early_hints), Some(early_hints));
         }
+    }
+
+    #[test]
+    fn each_host_of_a_page_has_a_server_with_its_name_and_the_client_knows_what_each_has() {
+        let mut cell = cell();
+        (cell.job.page, cell.job.exchange) = (Some(PageName::Today), Exchange::Files);
+        cell.job = cell.job.of_hosts(wirelab_model::page::host_names(3));
+        let folder = tempfile::tempdir().unwrap();
+        let files = files(folder.path(), &cell);
+        let addresses: Vec<IpAddr> = (2..5).map(|last| IpAddr::from([10, 77, 0, last])).collect();
+        for (number, address) in (0..).zip(&addresses) {
+            let server = server(&TRIAL, &cell.job, number, *address, &files);
+            assert_eq!((&server.server_name, server.port), (&cell.job.hosts[number as usize], 443));
+            assert_eq!((server.address, server.document_root), (*address, None));
+            assert!(server.answers.is_some_and(|list| list.is_file()), "{number}");
+            assert_eq!(server.tls.unwrap().certificate, files.pki.of(&server.server_name).0);
+        }
+        let addresses = Addresses { connect: addresses[0], servers: addresses };
+        let life = &Course::of(&cell.job).clients[0];
+        let client = client(&TRIAL, &cell, &addresses, life, 443, &files).unwrap();
+        assert_eq!((client.server_name.as_str(), client.addresses.len()), ("wirelab.test", 0));
+        let page = client.page.unwrap();
+        let sum = |of: fn(&PageHost) -> Option<u64>| page.hosts.iter().map(of).sum::<Option<u64>>();
+        assert_eq!(sum(|host| host.requests.map(u64::from)), page.requests.map(u64::from));
+        assert_eq!(sum(|host| host.body_bytes), page.body_bytes);
+        assert_eq!(page.hosts.iter().map(|host| host.address).collect::<Vec<_>>(), addresses.servers);
     }
 
     #[test]

@@ -250,7 +250,7 @@ impl Bench<'_> {
         let films = is_filmed.then(|| self.folder.make_films(trial)).transpose()?;
         let exposition = |name: &str, role, number| exposure?.of(self.endpoints.get(name)?, role, number);
         // A study goes on without the cells that a lab cannot have yet, as without those that an endpoint cannot.
-        let beside = match &job.mesh {
+        let beside = match job.sidecar() {
             Some(_) => self.lab.sidecars(job).map_err(unsupported)?,
             None => Vec::new(),
         };
@@ -265,7 +265,7 @@ impl Bench<'_> {
         for (number, address) in (0..).zip(&addresses.servers) {
             let server = self.endpoint(&job.server)?;
             let path = self.files.folder.join(format!("server{number}.json"));
-            let mut of_server = spec::server(trial, job, *address, self.files);
+            let mut of_server = spec::server(trial, job, number, *address, self.files);
             of_server.exposition = exposition(&job.server, Role::Server, number);
             of_server.qlog_dir = self.qlog_dir(trial, job, &server_name(number))?;
             spec::write(&path, &of_server)?;
@@ -287,7 +287,7 @@ impl Bench<'_> {
             }
             facts.preparation.took(Step::StartServer, begun, server.pid());
         }
-        let mesh = match &job.mesh {
+        let mesh = match job.sidecar() {
             Some(name) => {
                 let endpoint = self.endpoint(name)?;
                 let (mesh, players) = self.start_mesh((trial, job), &endpoint, &beside, &ports, &mut others)?;
@@ -328,7 +328,7 @@ impl Bench<'_> {
         let addresses = Addresses { connect, ..addresses };
 
         let begun = Instant::now();
-        let mut clients = Vec::new();
+        let mut files = Vec::new();
         for (number, life) in (0..).zip(&course.clients) {
             let path = self.files.folder.join(format!("{}.json", client_name(number)));
             let mut of_client = spec::client(trial, cell, &addresses, life, port, self.files)?;
@@ -343,10 +343,13 @@ impl Bench<'_> {
                 page.film.clone_from(&films);
             }
             spec::write(&path, &of_client)?;
-            let log = self.folder.log(trial, &client_log(number));
-            let launch = Launch { role: Role::Client, number, endpoint: &client, job, spec: &path, log: &log };
-            clients.push(Player::start(self.lab, &launch)?);
+            files.push((path, self.folder.log(trial, &client_log(number))));
         }
+        let launches: Vec<_> = (0..)
+            .zip(&files)
+            .map(|(number, (spec, log))| Launch { role: Role::Client, number, endpoint: &client, job, spec, log })
+            .collect();
+        let mut clients = Player::start_all(self.lab, &launches)?;
         // A browser is a dozen processes and a new profile.
         let startup = if job.page.is_some() { limits.startup.saturating_mul(3) } else { limits.startup };
         for client in &mut clients {
@@ -389,7 +392,7 @@ impl Bench<'_> {
             clients: pids(&clients),
             sidecars: sidecars.split_last().map(|(of_clients, of_servers)| Sidecars {
                 of_servers: pids(of_servers),
-                of_clients: of_clients.pid(),
+                of_clients: of_clients.pid().map(|pid| vec![pid]),
             }),
             control_plane: asked.first().and_then(Player::pid),
         };

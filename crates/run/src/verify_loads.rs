@@ -2,7 +2,7 @@
 
 use wirelab_model::metric::Value;
 use wirelab_model::outcome::{Blame, Outcome};
-use wirelab_model::page::{PageLoad, PageName};
+use wirelab_model::page::PageLoad;
 use wirelab_model::plan::{Cell, Job};
 use wirelab_model::spec::Extent;
 use wirelab_model::units::Span;
@@ -41,7 +41,7 @@ pub(crate) fn loads(cell: &Cell, loads: &[PageLoad]) -> Result<Tally, Outcome> {
     let ok = loads.len() as u64;
     let bytes = match job.page {
         // Nobody knows what a load of it has to be.
-        Some(PageName::Folder(_)) => loads.iter().map(bodies).sum(),
+        Some(page) if !page.is_made() => loads.iter().map(bodies).sum(),
         _ => ok.saturating_mul(job.response_size.bytes()),
     };
     Ok(Tally { ok, bytes, ..Tally::default() })
@@ -61,11 +61,15 @@ fn impossible(job: &Job, load: &PageLoad) -> Option<String> {
         return Some(format!("{received} bytes were received, and the page's bodies alone have {bytes}"));
     }
     let most = if job.protocol.multiplexes() { 1.0 } else { PARALLEL };
-    if let Some(connections) = value("connections").filter(|connections| *connections > most) {
+    let connections = value("connections");
+    if let Some(connections) = connections.filter(|connections| job.hosts.is_empty() && *connections > most) {
         return Some(format!(
             "it took {connections} connections, and browsers open at most {most} for {}",
             job.protocol
         ));
+    }
+    if let Some(what) = connections.and_then(|connections| shared(job, load, connections)) {
+        return Some(what);
     }
     let link = job.link?;
     // Every byte of a body crosses the link, whatever is around it.
@@ -91,9 +95,38 @@ fn impossible(job: &Job, load: &PageLoad) -> Option<String> {
     None
 }
 
+/// What of the connections to the hosts of a page cannot be. Each host has an address and a certificate of its own, so that none of them
+/// has another one's requests.
+fn shared(job: &Job, load: &PageLoad, connections: f64) -> Option<String> {
+    let page = job.page.filter(|_| !job.hosts.is_empty())?;
+    // What a page of somebody's own asks for without credentials (CORS) has connections of its own.
+    let each = if page.is_made() { 1.0 } else { 2.0 };
+    let mut sum = 0;
+    for (number, host) in job.hosts.iter().enumerate() {
+        let own = load.connections_to(host);
+        // Over TCP a browser knows of the document's host that one connection is enough when it asks for more; of another one it learns
+        // by the first of several requests at once, for each of which it may have begun to connect.
+        let is_known = job.protocol.uses_quic() || (job.protocol.multiplexes() && number == 0);
+        let most = if is_known { each } else { each * PARALLEL };
+        if own as f64 > most {
+            return Some(format!(
+                "it took {own} connections to {host}, and browsers open at most {most} for {}",
+                job.protocol
+            ));
+        }
+        if own == 0 && page.is_made() {
+            return Some(format!("no connection was opened to {host}, which has files of the page"));
+        }
+        sum += own;
+    }
+    let is_wrong = page.is_made() && sum as f64 != connections;
+    is_wrong.then(|| format!("its hosts had {sum} connections, and all together only {connections}: some were shared"))
+}
+
 #[cfg(test)]
 mod tests {
     use wirelab_model::link::Link;
+    use wirelab_model::page::{PageName, PageResource};
     use wirelab_model::plan::Job;
     use wirelab_model::protocol::Protocol;
     use wirelab_model::units::{BitRate, Size};
@@ -129,6 +162,41 @@ mod tests {
         let outcome = loads(&of_page(Protocol::H3), &[load(&[]), failed]).unwrap_err();
         let expected = "load 2 of 1 is no sample: 53 of 53 resources came over h2";
         assert_eq!(outcome, Outcome::failed(Blame::Server, expected));
+    }
+
+    #[test]
+    fn connections_are_counted_by_host() {
+        let resource = |host: &str, connection: u64| PageResource {
+            url: format!("https://{host}/x"),
+            connection: Some(connection),
+            ..PageResource::default()
+        };
+        let judged = |protocol, connections: &[(&str, u64)]| {
+            let mut cell = of_page(protocol);
+            cell.job = cell.job.of_hosts(vec!["a.test".to_owned(), "b.test".to_owned()]);
+            let numbers: std::collections::HashSet<u64> = connections.iter().map(|(_, number)| *number).collect();
+            let resources = connections.iter().map(|(host, number)| resource(host, *number)).collect();
+            let load = PageLoad { resources, ..load(&[("connections", numbers.len() as f64)]) };
+            match loads(&cell, &[load]) {
+                Err(Outcome::Failed { blame: Blame::Client, reason }) => reason,
+                Err(other) => panic!("{other:?}"),
+                Ok(_) => String::new(),
+            }
+        };
+        let seven: Vec<_> = (0..7).map(|number| ("b.test", number)).chain([("a.test", 8)]).collect();
+        for (protocol, connections, words) in [
+            (Protocol::H2, &[("a.test", 1), ("b.test", 2), ("a.test", 1)][..], ""),
+            (Protocol::H1, &[("a.test", 1), ("a.test", 2), ("b.test", 3)], ""),
+            (Protocol::H3, &[("a.test", 1), ("a.test", 2), ("b.test", 3)], "2 connections to a.test"),
+            (Protocol::H3, &[("a.test", 1), ("b.test", 2), ("b.test", 3)], "2 connections to b.test"),
+            (Protocol::H2, &[("a.test", 1), ("b.test", 2), ("b.test", 3)], ""),
+            (Protocol::H1, &seven, "7 connections to b.test"),
+            (Protocol::H2, &[("a.test", 1)], "no connection was opened to b.test"),
+            (Protocol::H2, &[("a.test", 1), ("b.test", 1)], "had 2 connections, and all together only 1"),
+        ] {
+            let reason = judged(protocol, connections);
+            assert!(reason.contains(words) && reason.is_empty() == words.is_empty(), "{words}: {reason}");
+        }
     }
 
     #[test]

@@ -239,14 +239,14 @@ fn a_trial_without_a_timeline_asks_nobody_to_count() {
     let spec = wirelab_run::spec::server;
     let parent = tempfile::tempdir().unwrap();
     let files = wirelab_run::spec::Files {
-        pki: wirelab_run::pki::Pki::create(parent.path(), &[std::net::Ipv4Addr::LOCALHOST.into()]).unwrap(),
+        pki: wirelab_run::pki::Pki::create(parent.path(), &[std::net::Ipv4Addr::LOCALHOST.into()], []).unwrap(),
         documents: wirelab_run::documents::Documents::create(parent.path().join("documents"), &plan).unwrap(),
         results: parent.path().join("results"),
         key_log: None,
         folder: parent.path().to_owned(),
     };
     let trial = Trial { number: 0, block: 0, position: 0, cell: 0, seed: 1 };
-    let server = spec(&trial, &plan.cells[0].job, std::net::Ipv4Addr::LOCALHOST.into(), &files);
+    let server = spec(&trial, &plan.cells[0].job, 0, std::net::Ipv4Addr::LOCALHOST.into(), &files);
     // Endpoints that do not know the field see no difference.
     assert_eq!(json!(server).get("counts"), None);
 }

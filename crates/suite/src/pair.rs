@@ -73,6 +73,7 @@ impl Pair {
                 early_data: false,
             }),
             document_root: matches!(feature, Feature::Files | Feature::Pages).then(|| material.documents.clone()),
+            answers: None,
             features: vec![feature],
             page: None,
             qlog_dir: None,

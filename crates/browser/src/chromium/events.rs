@@ -14,21 +14,31 @@ pub fn leaves(request: &Value) -> bool {
 /// The resources in the order in which they were asked for, a redirect and what follows it one each. What came from the
 /// browser's memory was never sent and is not among them.
 pub fn resources(events: &[Value]) -> Vec<Resource> {
+    exchanges(events).into_iter().map(|(resource, _)| resource).collect()
+}
+
+/// The same, each with the session and the number of its request, by which Chromium can be asked for its body.
+pub fn exchanges(events: &[Value]) -> Vec<(Resource, (String, String))> {
     let mut found = Found::default();
     for event in events {
+        found.session = event["sessionId"].as_str().unwrap_or_default().to_owned();
         found.take(event["method"].as_str().unwrap_or_default(), &event["params"]);
     }
-    found.entries.into_iter().filter(|entry| !entry.cached).map(|entry| entry.resource).collect()
+    let sent = found.entries.into_iter().filter(|entry| !entry.cached);
+    sent.map(|entry| (entry.resource, (entry.session, entry.request))).collect()
 }
 
 #[derive(Default)]
 struct Found {
+    /// That of the event.
+    session: String,
     entries: Vec<Entry>,
     /// Milliseconds to add to the monotonic clock.
     epoch: Option<f64>,
 }
 
 struct Entry {
+    session: String,
     request: String,
     resource: Resource,
     cached: bool,
@@ -85,7 +95,8 @@ impl Found {
         let Some(mut resource) = Resource::asked(url, method, now + epoch) else { return };
         resource.kind = params["type"].as_str().unwrap_or("other").to_lowercase();
         resource.request_headers = headers(&asked["headers"]);
-        self.entries.push(Entry { request, resource, cached: false, hinted: false });
+        let session = self.session.clone();
+        self.entries.push(Entry { session, request, resource, cached: false, hinted: false });
     }
 
     /// Does something with the newest entry of a request, which of several is the one after the last redirect.
@@ -208,12 +219,15 @@ mod tests {
             "sendStart": 0.5, "receiveHeadersEnd": 9.0
         });
         let redirect = json!({ "redirectResponse": response(302, reused.clone()) });
-        let found = resources(&[
+        let events = [
             asked("1", "https://localhost/old", 50.0, json!({})),
             asked("1", "https://localhost/new", 50.01, redirect),
             event("responseReceived", json!({ "requestId": "1", "response": response(200, reused) })),
-        ]);
+        ];
+        let found = resources(&events);
         let [old, new] = &found[..] else { panic!("{found:?}") };
+        let numbers: Vec<_> = exchanges(&events).into_iter().map(|(_, number)| number).collect();
+        assert_eq!(numbers, [("S".to_owned(), "1".to_owned()), ("S".to_owned(), "1".to_owned())]);
         assert_eq!((old.status, old.redirect.as_deref()), (Some(302), Some("https://localhost/new")));
         assert_eq!((new.status, new.redirect.as_deref(), new.moments.opened()), (Some(200), None, false));
         assert_eq!((new.moments.end, new.received), (None, None), "it is not complete");

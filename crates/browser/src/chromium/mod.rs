@@ -17,11 +17,15 @@ use crate::film::Frame;
 use crate::load::Observed;
 use crate::page::{Page, Setup};
 use crate::quiet::Quiet;
-use crate::running::{Listens, Running};
+use crate::resource::{Body, Resource};
+use crate::running::{Listens, PATIENCE, Running};
 use crate::session::Trouble;
 use crate::timeline::{PREPARE, READ};
 use crate::trust;
 use crate::wire::WireError;
+
+/// The bodies that Chromium keeps for whoever asks for them, in bytes: of one response, which has to fit a message, and of all of a load.
+const KEPT_BODIES: [u64; 2] = [10 << 20, 500 << 20];
 
 /// A running Chromium.
 #[derive(Debug)]
@@ -76,7 +80,7 @@ impl Chromium {
         let viewport = page.viewport;
         for (method, params) in [
             ("Page.enable", json!({})),
-            ("Network.enable", json!({})),
+            ("Network.enable", network(page)),
             ("Target.setAutoAttach", auto_attach()),
             ("Page.addScriptToEvaluateOnNewDocument", json!({ "source": format!("({PREPARE})()") })),
             (
@@ -113,7 +117,32 @@ impl Chromium {
             true => self.timeline(&session)?,
             false => None,
         };
-        Ok(Observed { resources: events::resources(&watch.events), timeline, refused, loaded, frames: watch.frames })
+        let resources = match page.bodies {
+            true => self.bodies(&watch.events)?,
+            false => events::resources(&watch.events),
+        };
+        Ok(Observed { resources, timeline, refused, loaded, frames: watch.frames })
+    }
+
+    /// The resources with their bodies, as far as Chromium has them.
+    fn bodies(&mut self, events: &[Value]) -> Result<Vec<Resource>, Trouble> {
+        let mut resources = Vec::new();
+        for (mut resource, (session, request)) in events::exchanges(events) {
+            // A redirect has the number of the request that follows it.
+            if resource.redirect.is_none() {
+                let ask = command(Some(&session), "Network.getResponseBody", json!({ "requestId": request }));
+                resource.body = match self.running.wire.call(ask, Instant::now() + PATIENCE) {
+                    Ok(answer) => {
+                        Some(Body { text: text(&answer["body"]), is_base64: answer["base64Encoded"] == true })
+                    }
+                    // It was too large, or there is none.
+                    Err(WireError::Refused(_)) => None,
+                    Err(error) => return Err(self.running.trouble("asking for a body", error)),
+                };
+            }
+            resources.push(resource);
+        }
+        Ok(resources)
     }
 
     /// Follows the events until the load is over.
@@ -213,6 +242,15 @@ impl Watch {
 /// Frames and workers in other processes are attached to before they do anything, or their requests would be missed.
 fn auto_attach() -> Value {
     json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true })
+}
+
+/// What is kept of responses.
+fn network(page: &Page) -> Value {
+    let [each, all] = KEPT_BODIES;
+    match page.bodies {
+        true => json!({ "maxResourceBufferSize": each, "maxTotalBufferSize": all }),
+        false => json!({}),
+    }
 }
 
 /// Every picture that Chromium draws, at half the size: the whole one would take it longer to pack than to draw.

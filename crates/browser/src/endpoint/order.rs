@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use url::Url;
 use wirelab_model::CONTRACT_VERSION;
-use wirelab_model::page::ExpectedPage;
+use wirelab_model::page::{ExpectedPage, PageHost};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Transport};
 
@@ -64,12 +64,16 @@ impl Order {
         let url = format!("https://{}:{}{}", spec.server_name, spec.port, spec.request.path);
         let url = Url::parse(&url).map_err(|error| Refusal::Unsupported(format!("`{url}` is no URL: {error}")))?;
         let host = url.host_str().unwrap_or(&spec.server_name).to_owned();
+        let origins = match expected.hosts.as_slice() {
+            [] => vec![Origin { host, port: spec.port, address: spec.address }],
+            hosts => hosts.iter().map(|host| origin(host, spec.port)).collect(),
+        };
         Ok(Self {
             setup: Setup {
                 browser,
                 program,
                 protocol: spec.protocol,
-                origins: vec![Origin { host, port: spec.port, address: spec.address }],
+                origins,
                 authority: spec.tls.and_then(|tls| tls.trust_anchor),
                 logs,
             },
@@ -79,6 +83,7 @@ impl Order {
                 viewport: Viewport::DEFAULT,
                 timeout: Duration::from_nanos(spec.timeouts.request_ns.saturating_add(spec.timeouts.connect_ns)),
                 film: expected.film.is_some(),
+                bodies: false,
             },
             expected,
             warm_up: match spec.warm_up {
@@ -89,6 +94,10 @@ impl Order {
             results: spec.results,
         })
     }
+}
+
+fn origin(host: &PageHost, port: u16) -> Origin {
+    Origin { host: host.name.clone(), port, address: host.address }
 }
 
 /// What a spec asks for that no browser does.
@@ -181,6 +190,13 @@ mod tests {
                 assert_eq!(order.page.url.as_str(), "https://a.test:8443/small-10/index.html");
                 assert_eq!((order.page.requests, order.page.timeout), (Some(11), Duration::from_secs(3)));
                 assert_eq!(order.setup.origins[0].host, "a.test");
+                let mut spec = spec();
+                let hosts = ["a.test", "b.test"].map(|name| json!({ "name": name, "address": "192.0.2.1" }));
+                spec["page"]["hosts"] = hosts.into_iter().collect();
+                let order = Order::read(Browser::Chromium, &spec.to_string()).unwrap();
+                // The protocol is forced on all of them.
+                let origins: Vec<_> = order.setup.origins.iter().map(|one| (one.host.as_str(), one.port)).collect();
+                assert_eq!(origins, [("a.test", 8443), ("b.test", 8443)]);
             }
             Err(refusal) => assert!(matches!(&refusal, Refusal::Failed(why) if why.contains("Remedy")), "{refusal:?}"),
         }

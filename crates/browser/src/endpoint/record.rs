@@ -2,7 +2,7 @@
 
 use wirelab_model::metric::Values;
 use wirelab_model::outcome::{Blame, Outcome};
-use wirelab_model::page::{ExpectedPage, PageLoad, PageResource, content_type};
+use wirelab_model::page::{ExpectedPage, PageHost, PageLoad, PageResource, content_type};
 
 use crate::load::Load;
 use crate::resource::Resource;
@@ -11,8 +11,14 @@ use crate::resource::Resource;
 pub fn record(expected: &ExpectedPage, load: &Load) -> PageLoad {
     let outcome = match (load.outcome.clone(), expected.body_bytes) {
         (Outcome::Ok, Some(bytes)) => whole(bytes, &load.resources),
-        (other, Some(_)) => other,
-        (other, None) => of_folder(other, &load.resources),
+        (other, None) if expected.hosts.is_empty() => of_folder(other, &load.resources),
+        (other, _) => other,
+    };
+    let outcome = match (strange(&expected.hosts, &load.resources), outcome) {
+        // What else failed may have failed because of it.
+        (Some(reason), _) => Outcome::failed(Blame::Server, reason),
+        (None, Outcome::Ok) => of_hosts(&expected.hosts, &load.resources),
+        (None, other) => other,
     };
     let outcome = match outcome {
         Outcome::Ok if expected.early_hints && !was_hinted(load) => Outcome::failed(
@@ -33,7 +39,7 @@ fn was_hinted(load: &Load) -> bool {
 /// Whether the bodies have so many bytes.
 fn whole(expected: u64, resources: &[Resource]) -> Outcome {
     let failed = |reason: String| Outcome::failed(Blame::Server, reason);
-    match announced(resources) {
+    match announced(resources.iter()) {
         Some(bytes) if bytes == expected => Outcome::Ok,
         Some(bytes) => failed(format!("the responses announce {bytes} bytes of bodies where the page has {expected}")),
         None => failed("a response does not announce its length, so that nobody knows if it was whole".to_owned()),
@@ -48,6 +54,33 @@ fn of_folder(outcome: Outcome, resources: &[Resource]) -> Outcome {
         (None, Outcome::Ok) => typed(resources),
         (None, other) => other,
     }
+}
+
+/// What a page of several hosts asks another one for.
+fn strange(hosts: &[PageHost], resources: &[Resource]) -> Option<String> {
+    let is_strange = |resource: &&Resource| hosts.iter().all(|host| host.name != name(resource));
+    let strange = resources.iter().find(is_strange).filter(|_| !hosts.is_empty())?;
+    Some(format!("the page asks a host that it does not have for {}", strange.url))
+}
+
+/// The name of a resource's host.
+fn name(resource: &Resource) -> &str {
+    resource.host.rsplit_once(':').map_or("", |(name, _)| name)
+}
+
+/// Whether each host had its share of the requests and of the bytes.
+fn of_hosts(hosts: &[PageHost], resources: &[Resource]) -> Outcome {
+    let wrong = hosts.iter().find_map(|host| {
+        let own = || resources.iter().filter(|resource| name(resource) == host.name);
+        let (requests, bytes) = (own().count(), announced(own()));
+        if let Some(expected) = host.requests.filter(|expected| *expected as usize != requests) {
+            return Some(format!("{} was asked for {requests} files where it has {expected} of the page's", host.name));
+        }
+        let expected = host.body_bytes.filter(|expected| Some(*expected) != bytes)?;
+        let announced = bytes.map_or("an unknown number of".to_owned(), |bytes| bytes.to_string());
+        Some(format!("{} announces {announced} bytes of bodies where it has {expected} of the page's", host.name))
+    });
+    wrong.map_or(Outcome::Ok, |reason| Outcome::failed(Blame::Server, reason))
 }
 
 /// What a page from a folder asks another host for.
@@ -71,8 +104,8 @@ fn typed(resources: &[Resource]) -> Outcome {
 
 /// The sum of the lengths that the responses announce. Browsers take a response for failed that ends before its announced length, and
 /// a load with a failed response is no sample.
-fn announced(resources: &[Resource]) -> Option<u64> {
-    resources.iter().map(|resource| field(resource, "content-length")?.trim().parse::<u64>().ok()).sum()
+fn announced<'a>(resources: impl Iterator<Item = &'a Resource>) -> Option<u64> {
+    resources.map(|resource| field(resource, "content-length")?.trim().parse::<u64>().ok()).sum()
 }
 
 /// A field of a response's header.
@@ -113,6 +146,7 @@ mod tests {
     const EXPECTED: ExpectedPage = ExpectedPage {
         requests: Some(2),
         body_bytes: Some(300),
+        hosts: Vec::new(),
         early_hints: false,
         har: None,
         film: None,
@@ -138,6 +172,36 @@ mod tests {
             match record(&EXPECTED, &load(&lengths)).outcome {
                 Outcome::Failed { blame: Blame::Server, reason } => assert!(reason.contains(words), "{reason}"),
                 other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn each_host_has_its_share_of_a_page() {
+        let host = |name: &str, requests, body_bytes| PageHost {
+            name: name.to_owned(),
+            address: "192.0.2.1".parse().unwrap(),
+            requests: Some(requests),
+            body_bytes: Some(body_bytes),
+        };
+        let of = |hosts: Vec<PageHost>, asked: [&str; 2]| {
+            let mut load = load(&[Some("100"), Some("200")]);
+            for (resource, host) in load.resources.iter_mut().zip(asked) {
+                (resource.host, resource.url) = (format!("{host}:443"), format!("https://{host}/"));
+            }
+            record(&ExpectedPage { hosts, ..EXPECTED }, &load).outcome
+        };
+        let right = || vec![host("a.test", 1, 100), host("b.test", 1, 200)];
+        assert_eq!(of(right(), ["a.test", "b.test"]), Outcome::Ok);
+        for (hosts, asked, words) in [
+            (right(), ["a.test", "c.test"], "does not have for https://c.test/"),
+            (right(), ["a.test", "a.test"], "a.test was asked for 2 files where it has 1 of the page's"),
+            (right(), ["b.test", "a.test"], "a.test announces 200 bytes of bodies where it has 100"),
+            (vec![host("a.test", 1, 100)], ["a.test", "b.test"], "does not have for https://b.test/"),
+        ] {
+            match of(hosts, asked) {
+                Outcome::Failed { blame: Blame::Server, reason } => assert!(reason.contains(words), "{reason}"),
+                other => panic!("{words}: {other:?}"),
             }
         }
     }

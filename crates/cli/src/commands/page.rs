@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use indexmap::{IndexMap, IndexSet};
 use wirelab_browser::har::{Titled, har};
-use wirelab_browser::{Browser, Origin, Page, Setup, Viewport};
+use wirelab_browser::{Browser, Load, Origin, Page, Setup, Trouble, Viewport};
 use wirelab_lab::Guard;
+use wirelab_model::outcome::Outcome;
 use wirelab_model::protocol::Protocol;
 use wirelab_plan::polite;
 use wirelab_run::Pace;
@@ -49,9 +50,11 @@ pub fn page(args: &PageArgs) -> Result {
     }
     let browsers = browsers(args)?;
     logs::check(args, &browsers)?;
+    check_save(args, &browsers)?;
     let mut cells = cells(args, &targets, &browsers);
     be_polite(args, &targets, &cells)?;
     let mut archive = args.har.as_deref().map(create).transpose()?;
+    let mut saved = args.save.as_deref().map(create).transpose()?;
     logs::create(args)?;
     let strips = args.filmstrip.as_deref().map(filmstrip::create).transpose()?;
     let stop = stop_flag()?;
@@ -64,6 +67,13 @@ pub fn page(args: &PageArgs) -> Result {
     if let Some(folder) = &strips {
         loads::films(&mut cells, &mut running, &mut pace, &guard, &stop);
         filmstrip::write(folder, &cells)?;
+    }
+    if let (Some((path, file)), Some(cell)) = (&mut saved, to_save(&cells)) {
+        match loads::save(cell, &mut running, &mut pace, &guard, &stop) {
+            Ok(load) => save(path, file, cell, &load)?,
+            Err(Trouble::Stopped) => {}
+            Err(Trouble::Failed { reason, .. }) => return Err(Failure::failed(format!("nothing is saved: {reason}"))),
+        }
     }
     let incomplete = logs::complete(running);
     if let Some((path, file)) = &mut archive {
@@ -145,6 +155,7 @@ fn cells(args: &PageArgs, targets: &[Target], browsers: &Browsers) -> Vec<Cell> 
                     viewport: Viewport::DEFAULT,
                     timeout: args.timeout.to_std(),
                     film: false,
+                    bodies: false,
                 };
                 let setup = Setup {
                     browser: *browser,
@@ -174,7 +185,8 @@ fn be_polite(args: &PageArgs, targets: &[Target], cells: &[Cell]) -> Result {
     for target in targets.iter().filter(|target| !target.address.is_loopback()) {
         let of_host = cells.iter().filter(|cell| cell.page.url.host_str() == target.url.host_str()).count();
         let of_each = u64::from(args.loads) + u64::from(args.filmstrip.is_some());
-        let loads = u64::try_from(of_host).unwrap_or(u64::MAX).saturating_mul(of_each);
+        let saved = u64::from(args.save.is_some());
+        let loads = u64::try_from(of_host).unwrap_or(u64::MAX).saturating_mul(of_each).saturating_add(saved);
         if loads > polite::LOADS.into() {
             return Err(Failure::input(format!(
                 "{} would be loaded {loads} times ({of_host} combinations of page, browser and version, {of_each} loads of each); a host \
@@ -203,7 +215,43 @@ fn write_archive(path: &Path, file: &mut File, cells: &[Cell]) -> Result {
     };
     let titles: Vec<_> = loads().map(|load| title(&load)).collect();
     let titled: Vec<_> = loads().zip(&titles).map(|((.., load), title)| Titled { title, load }).collect();
-    let archive = har(env!("CARGO_PKG_VERSION"), &titled);
+    write_har(path, file, &titled)
+}
+
+/// What `--save` needs.
+fn check_save(args: &PageArgs, browsers: &Browsers) -> Result {
+    if args.save.is_none() {
+        return Ok(());
+    }
+    if args.urls.len() > 1 {
+        return Err(Failure::input("--save saves one page; give one URL"));
+    }
+    if browsers.installed.contains_key(&Browser::Chromium) {
+        return Ok(());
+    }
+    Err(Failure::input("--save is done by Chromium only, which does not take part. Add it to --browsers"))
+}
+
+/// The cell whose page is saved: in Chromium over HTTP/2, the version that most hosts of most pages speak, or over another one.
+fn to_save(cells: &[Cell]) -> Option<&Cell> {
+    let in_chromium = || cells.iter().filter(|cell| cell.setup.browser == Browser::Chromium);
+    in_chromium().find(|cell| cell.setup.protocol == Protocol::H2).or_else(|| in_chromium().next())
+}
+
+/// Writes what came of a load with all bodies. By which version it came is of no matter.
+fn save(path: &Path, file: &mut File, cell: &Cell, load: &Load) -> Result {
+    if load.timeline.is_none() {
+        let reason = match &load.outcome {
+            Outcome::Failed { reason, .. } | Outcome::Unsupported { reason } => reason.as_str(),
+            Outcome::Ok => "the page does not answer",
+        };
+        return Err(Failure::failed(format!("nothing is saved: {reason}")));
+    }
+    write_har(path, file, &[Titled { title: cell.page.url.as_str(), load }])
+}
+
+fn write_har(path: &Path, file: &mut File, titled: &[Titled<'_>]) -> Result {
+    let archive = har(env!("CARGO_PKG_VERSION"), titled);
     let written = serde_json::to_writer_pretty(&mut *file, &archive).map_err(std::io::Error::from);
     written
         .and_then(|()| file.write_all(b"\n"))

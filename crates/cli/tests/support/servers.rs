@@ -126,6 +126,7 @@ impl Builtin {
                 early_data,
             }),
             document_root: root.map(Path::to_owned),
+            answers: None,
             features,
             page: None,
             qlog_dir: None,

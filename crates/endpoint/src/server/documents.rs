@@ -12,7 +12,7 @@ use bytes::Bytes;
 use crate::refusal::Refusal;
 
 /// The most that is kept in memory.
-const LARGEST_TOTAL: u64 = 1 << 30;
+pub const LARGEST_TOTAL: u64 = 1 << 30;
 
 /// The content of every file below a root, by path from the root with a leading slash.
 #[derive(Debug)]

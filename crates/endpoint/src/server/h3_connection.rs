@@ -63,6 +63,14 @@ async fn answer<S: BidiStream<Bytes>>(
         }
         wait::until(arrival + prelude.think).await;
     }
+    if let Some(response) = site.recorded(request.method(), request.uri()) {
+        let (head, body) = response.into_parts();
+        stream.send_response(Response::from_parts(head, ())).await?;
+        if !body.is_empty() {
+            stream.send_data(body).await?;
+        }
+        return end(stream).await;
+    }
     match site.reply(request.method().as_str(), request.uri().path()) {
         Reply::Document(body) => {
             stream.send_response(head(StatusCode::OK, Some(body.len() as u64))).await?;
@@ -114,6 +122,10 @@ async fn answer<S: BidiStream<Bytes>>(
             stream.send_response(head(status, Some(0))).await?;
         }
     }
+    end(stream).await
+}
+
+async fn end<S: BidiStream<Bytes>>(mut stream: RequestStream<S, Bytes>) -> Result<(), StreamError> {
     stream.finish().await?;
     // Read up to the end of the stream, or quinn would ask the client to stop sending what it has sent already.
     while stream.recv_data().await?.is_some() {}

@@ -43,6 +43,9 @@ async fn answer(method: &Method, uri: &Uri, mut respond: SendResponse<Bytes>, si
         }
         wait::until(arrival + prelude.think).await;
     }
+    if let Some(response) = site.recorded(method, uri) {
+        return send(respond, response);
+    }
     let (status, body, kind) = match site.reply(method.as_str(), uri.path()) {
         Reply::Typed(body, kind) => (StatusCode::OK, body, Some(kind)),
         Reply::Document(body) => (StatusCode::OK, body, None),
@@ -55,13 +58,19 @@ async fn answer(method: &Method, uri: &Uri, mut respond: SendResponse<Bytes>, si
             (StatusCode::NOT_FOUND, Bytes::new(), None)
         }
     };
-    let mut response = Response::new(());
+    let length = HeaderValue::from(body.len());
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     let fields = response.headers_mut();
     fields.extend(kind.map(|kind| (CONTENT_TYPE, HeaderValue::from_static(kind))));
     fields.insert(CACHE_CONTROL, HeaderValue::from_static(Prelude::KEPT));
-    fields.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-    let mut stream = respond.send_response(response, body.is_empty())?;
+    fields.insert(CONTENT_LENGTH, length);
+    send(respond, response)
+}
+
+fn send(mut respond: SendResponse<Bytes>, response: Response<Bytes>) -> Result<(), h2::Error> {
+    let (head, body) = response.into_parts();
+    let mut stream = respond.send_response(Response::from_parts(head, ()), body.is_empty())?;
     if !body.is_empty() {
         // What the windows have no room for yet waits in the library.
         stream.send_data(body, true)?;

@@ -7,6 +7,7 @@ use wirelab_model::event::Configured;
 
 use crate::transport_accounts::Accounts;
 
+mod answers;
 mod documents;
 #[cfg(feature = "builtin")]
 mod early;

@@ -3,11 +3,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use http::header::CACHE_CONTROL;
+use http::{HeaderValue, Method, Response, Uri};
 use wirelab_model::heron;
 use wirelab_model::page::content_type;
 use wirelab_model::spec::{Feature, ServerSpec};
 
 use crate::refusal::Refusal;
+use crate::server::answers::Answers;
 use crate::server::documents::Documents;
 use crate::server::prelude::Prelude;
 
@@ -24,6 +27,7 @@ const ITSELF: &str = "/redirect";
 #[derive(Debug)]
 pub struct Site {
     documents: Option<Documents>,
+    answers: Option<Answers>,
     pages: bool,
     prelude: Option<Prelude>,
     echo: bool,
@@ -57,16 +61,18 @@ impl Site {
     /// What the spec asks for. Loads the documents, so it takes a moment.
     pub fn new(spec: &ServerSpec) -> Result<Self, Refusal> {
         let has = |feature| spec.features.contains(&feature);
+        let answers = spec.answers.as_deref().map(Answers::load).transpose()?;
         let documents = match (&spec.document_root, has(Feature::Files) || has(Feature::Pages)) {
             (Some(root), _) => Some(Documents::load(root)?),
-            (None, true) => {
+            (None, true) if answers.is_none() => {
                 return Err(Refusal::failed("the feature `files` or `pages` is asked for without a `document_root`"));
             }
-            (None, false) => None,
+            (None, _) => None,
         };
         let answered = AtomicU64::new(0);
         Ok(Self {
             documents,
+            answers,
             pages: has(Feature::Pages),
             prelude: spec.page.as_ref().map(Prelude::new).transpose()?,
             echo: has(Feature::Echo),
@@ -100,6 +106,16 @@ impl Site {
     #[must_use]
     pub fn prelude(&self, path: &str) -> Option<&Prelude> {
         self.prelude.as_ref().filter(|prelude| prelude.precedes(path))
+    }
+
+    /// What is written down as the answer to an HTTP request; absent where the server has documents, and [`Self::reply`] decides.
+    #[must_use]
+    pub fn recorded(&self, method: &Method, uri: &Uri) -> Option<Response<Bytes>> {
+        let mut response = self.answers.as_ref()?.to(method, uri);
+        if self.attends_to_a_page() {
+            response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(Prelude::KEPT));
+        }
+        Some(response)
     }
 
     /// What an HTTP request is answered with. `path` is without the query.

@@ -175,6 +175,33 @@ fn hints_come_while_the_server_thinks_and_the_document_when_it_has_thought() {
     }
 }
 
+/// The server of one of several hosts serves what is written down, with or without something to be done besides.
+#[test]
+fn what_is_written_down_is_answered_over_every_version() {
+    let place = Place::new();
+    let (list, body) = (place.path("answers.json"), place.path("0"));
+    let text = r#"[{ "path": "/a/index.html", "status": 203, "fields": [["content-type", "text/html"], ["timing-allow-origin", "*"]], "body": "0" }]"#;
+    fs::write(&list, text).unwrap();
+    fs::write(body, "<!doctype html>").unwrap();
+    for (protocol, ask) in VERSIONS {
+        let paged = spec(&place, protocol, 0, &[]);
+        for page in [None, paged.page.clone()] {
+            let kept = page.as_ref().map(|_| "max-age=3600");
+            let spec = ServerSpec { answers: Some(list.clone()), document_root: None, page, ..paged.clone() };
+            let (server, port) = Endpoint::serving(&spec);
+            let (status, fields) = ask(&place, port, true).1.unwrap();
+            assert_eq!(status.as_u16(), 203, "{protocol}");
+            let field = |name: &str| fields.get(name).map(|value| value.to_str().unwrap());
+            assert_eq!(field("content-type"), Some("text/html"), "{protocol}");
+            assert_eq!((field("content-length"), field("timing-allow-origin")), (Some("15"), Some("*")), "{protocol}");
+            assert_eq!(field("cache-control"), kept, "{protocol}");
+            assert_eq!(server.stop(), 1, "{protocol}");
+        }
+    }
+    let of_tcp = ServerSpec { answers: Some(list), ..place.server_spec(Protocol::Tcp) };
+    assert!(Endpoint::server(&of_tcp).refused().contains("`tcp` has no pages"));
+}
+
 /// In which order responses end: three large ones that are not urgent, of which at least one has begun, and a larger one that is.
 fn order(place: &Place, priorities: Priorities) -> Vec<String> {
     let mut spec = spec(place, Protocol::H3, 0, &[]);

@@ -17,8 +17,9 @@ use crate::files;
 
 pub(crate) use find::PATIENCE;
 pub(crate) use look::Facts;
+pub(crate) use observe::part;
 pub(crate) use probe::Kind;
-pub(crate) use start::Output;
+pub(crate) use start::{NOT_INSTALLED, Output};
 
 /// The word on wirelab's command line that makes it an agent.
 pub const SUBCOMMAND: &str = "agent";
@@ -26,28 +27,30 @@ pub const SUBCOMMAND: &str = "agent";
 /// Does what the words say; complaints go to standard error.
 ///
 /// - `wait NAME`: as the first process of the pod, until the pod is to end; says this name to whoever connects
-/// - `start WORD...`: runs wirelab with these words as a child, and says on standard output what that cost
+/// - `start ENDPOINT IDENTITY ROLE --spec SPEC`: plays an endpoint as a child, if it is that one, and says on standard output what that cost
 /// - `take`: unpacks the archive on standard input
 /// - `give PATH...`: packs what there is of these files and folders
 /// - `look`: prints what is to be known of the pod
 /// - `find ADDRESS:PORT NAME...`: waits until connections to the address lead to the pods of these names, and to no others
 /// - `resolve NAME ADDRESS...`: waits until the name resolves to these addresses, and to no others
 /// - `probe tcp|quic|udp ADDRESS:PORT TIMES`: proves that servers answer there
-/// - `observe ROLE OBSERVER,... SPEC...`: reads what observers read of the endpoints with these specs, as standard input says
+/// - `observe OBSERVER,... [PART SPEC]...`: reads what observers read of those who play these parts by these specs, as standard input says
+/// - `observe-node POD OBSERVER,... [PART SPEC]...`: the same on a node, of the processes of the pod with this UID
 /// - `sweep`: kills every process but the first one
 #[must_use]
 pub fn main(words: &[String]) -> ExitCode {
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["wait", name] => wait::wait(name),
-        ["start", ref words @ ..] => return ended(start::start(words)),
+        ["start", name, identity, role, "--spec", spec] => return ended(start::start(name, identity, role, spec)),
         ["take"] => files::unpack(io::stdin().lock(), Path::new("/")),
         ["give", ref paths @ ..] => give(paths),
         ["look"] => say(&serde_json::to_string(&Facts::read()).expect("facts always serialise")),
         ["find", address, ref names @ ..] => find::behind(address, names),
         ["resolve", name, ref addresses @ ..] => find::by_name(name, addresses),
         ["probe", kind, address, times] => probe::run(kind, address, times),
-        ["observe", role, observers, ref specs @ ..] => observe::observe(role, observers, specs),
+        ["observe", observers, ref played @ ..] => observe::observe(None, observers, played),
+        ["observe-node", pod, observers, ref played @ ..] => observe::observe(Some(pod), observers, played),
         ["sweep"] => sweep::sweep(),
         _ => Err(io::Error::other(format!(
             "the agent does not know `{}`; is the image of another version?",

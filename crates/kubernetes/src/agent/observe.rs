@@ -3,26 +3,45 @@
 
 use std::fs;
 use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
 
-use wirelab_lab::Role;
+use wirelab_lab::{Beside, Role};
 use wirelab_model::metric::Values;
-use wirelab_observe::{Targets, Window, create};
+use wirelab_model::network::{Place, Vantage};
+use wirelab_observe::packets::ABOUT as PACKETS;
+use wirelab_observe::{Sidecars, Stage, Targets, Window, Witness, create};
 
-use super::say;
+use super::{SUBCOMMAND, say};
+
+/// Every role, a sidecar's by whom it is beside.
+const ROLES: [Role; 5] =
+    [Role::Server, Role::Client, Role::Sidecar(Beside::Server), Role::Sidecar(Beside::Clients), Role::ControlPlane];
+
+/// The flag of an interface that is up (netdevice(7)).
+const UP: u32 = 1;
+
+/// The word for one of them.
+pub(crate) const fn part(role: Role) -> &'static str {
+    match role {
+        Role::Sidecar(Beside::Server) => "sidecar-of-server",
+        Role::Sidecar(Beside::Clients) => "sidecar-of-clients",
+        role => role.word(),
+    }
+}
 
 /// Does what the lines on standard input say, and answers each: `begin` and `end` of the window with an empty line, `values` and the
-/// length of the window in nanoseconds, its requests and its bytes, with the values as JSON.
-pub(crate) fn observe(role: &str, names: &str, specs: &[&str]) -> io::Result<()> {
-    let processes = specs.iter().map(|spec| process(role, spec)).collect::<io::Result<Vec<_>>>()?;
-    let targets = if role == Role::Client.word() {
-        Targets { clients: Some(processes), ..Targets::default() }
-    } else {
-        Targets { servers: Some(processes), ..Targets::default() }
-    };
+/// length of the window in nanoseconds, its requests and its bytes, with the values as JSON. On a node, of the processes of this pod.
+pub(crate) fn observe(pod: Option<&str>, names: &str, played: &[&str]) -> io::Result<()> {
+    let targets = targets(pod, played)?;
     let unknown =
         |name: &str| io::Error::other(format!("there is no observer `{name}`; is the image of another version?"));
     let observers = names.split(',').map(|name| create(name).ok_or_else(|| unknown(name)));
     let mut observers = observers.collect::<io::Result<Vec<_>>>()?;
+    if pod.is_some() && names.split(',').any(|name| name == PACKETS.name) {
+        let (vantages, witness) = (vantages(&targets)?, Witness::default());
+        let stage = Stage { vantages: &vantages, witness: &witness, captures: None, films: None };
+        observers.iter_mut().for_each(|observer| observer.prepare(&stage));
+    }
     say("")?;
     for line in io::stdin().lock().lines() {
         let line = line?;
@@ -48,18 +67,90 @@ pub(crate) fn observe(role: &str, names: &str, specs: &[&str]) -> io::Result<()>
     Ok(())
 }
 
-/// The process that plays this role with this spec. It runs: it has said `ready` before anybody is sent here.
-fn process(role: &str, spec: &str) -> io::Result<u32> {
-    let mut all = fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    // One that ends meanwhile has no command line.
-    let plays = |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| is_it(&line, role, spec));
-    all.find(plays).ok_or_else(|| io::Error::other(format!("no process here plays the {role} of {spec}")))
+/// The processes that play these parts by these specs. Of all other parts it is known that nobody plays them here.
+fn targets(pod: Option<&str>, played: &[&str]) -> io::Result<Targets> {
+    let (mut servers, mut clients) = (Vec::new(), Vec::new());
+    let (mut of_servers, mut of_clients) = (Vec::new(), Vec::new());
+    let mut control_plane = None;
+    for pair in played.chunks(2) {
+        let role = ROLES.into_iter().find(|role| part(*role) == pair[0]);
+        let (Some(role), Some(spec)) = (role, pair.get(1)) else {
+            return Err(io::Error::other(format!("there is no part `{}`; is the image of another version?", pair[0])));
+        };
+        let process = process(pod, role.word(), spec)?;
+        match role {
+            Role::Server => servers.push(process),
+            Role::Client => clients.push(process),
+            Role::Sidecar(Beside::Server) => of_servers.push(process),
+            Role::Sidecar(Beside::Clients) => of_clients.push(process),
+            Role::ControlPlane => control_plane = Some(process),
+        }
+    }
+    let has_sidecars = !of_servers.is_empty() || !of_clients.is_empty();
+    let sidecars = Sidecars { of_servers: Some(of_servers), of_clients: Some(of_clients) };
+    let sidecars = has_sidecars.then_some(sidecars);
+    Ok(Targets { servers: Some(servers), clients: Some(clients), sidecars, control_plane })
 }
 
-/// Not the agent that started it, which has the same words and more.
+/// The process that plays this role with this spec. It runs: it has said `ready` before anybody is sent here.
+fn process(pod: Option<&str>, role: &str, spec: &str) -> io::Result<u32> {
+    let all = fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // One that ends meanwhile has no command line.
+    let plays = |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| is_it(&line, role, spec));
+    let is_here = |pid: &u32| {
+        let cgroups = || fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        pod.is_none_or(|pod| is_of(&cgroups(), pod))
+    };
+    let playing: Vec<u32> = all.filter(|pid| plays(pid) && is_here(pid)).collect();
+    // A child may have the words of its parent, which is the one.
+    let first = playing.iter().find(|pid| parent(**pid).is_none_or(|parent| !playing.contains(&parent)));
+    first.copied().ok_or_else(|| io::Error::other(format!("no process here plays the {role} of {spec}")))
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
+/// Whether these are cgroups of the pod with this UID, which is in their names; systemd has no room for hyphens there.
+fn is_of(cgroups: &str, pod: &str) -> bool {
+    cgroups.contains(pod) || cgroups.contains(&pod.replace('-', "_"))
+}
+
+/// The interface of the client's pod. What passes those of its node is not of this pod alone.
+fn vantages(targets: &Targets) -> io::Result<Vec<Vantage>> {
+    let Some(client) = targets.clients.iter().flatten().next() else { return Ok(Vec::new()) };
+    let (interface, mtu) = interface(&PathBuf::from(format!("/proc/{client}/root/sys/class/net")))?;
+    let namespace = format!("/proc/{client}/ns/net").into();
+    let place = Place::Client;
+    Ok(vec![Vantage { place, namespace, owner: None, interface, mtu, is_encapsulated: false }])
+}
+
+/// The only interface that is up besides the loopback one, and its MTU, from the kernel's folder of them.
+fn interface(folder: &Path) -> io::Result<(String, u32)> {
+    let read = |name: &str, what: &str| fs::read_to_string(folder.join(name).join(what)).unwrap_or_default();
+    let is_up = |name: &str| {
+        let flags = read(name, "flags");
+        u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).is_ok_and(|flags| flags & UP != 0)
+    };
+    let names = fs::read_dir(folder)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names = names.filter(|name| name != "lo" && is_up(name));
+    let (Some(name), None) = (names.next(), names.next()) else {
+        return Err(io::Error::other(
+            "the client's pod has no interface, or several, which belong to its traffic in part",
+        ));
+    };
+    let mtu = read(&name, "mtu").trim().parse();
+    let mtu = mtu.map_err(|_| io::Error::other(format!("the interface {name} of the client's pod has no MTU")))?;
+    Ok((name, mtu))
+}
+
+/// Whatever program and interpreter it has, but not the agent that started it.
 fn is_it(command: &[u8], role: &str, spec: &str) -> bool {
-    let words: Vec<_> = command.split(|byte| *byte == 0).skip(1).collect();
-    words.starts_with(&[&b"endpoint"[..], role.as_bytes(), b"--spec", spec.as_bytes()])
+    let command = command.strip_suffix(b"\0").unwrap_or(command);
+    let words: Vec<_> = command.split(|byte| *byte == 0).collect();
+    let is_agent = words.get(1).is_some_and(|word| *word == SUBCOMMAND.as_bytes());
+    !is_agent && words.ends_with(&[role.as_bytes(), b"--spec", spec.as_bytes()])
 }
 
 #[cfg(test)]
@@ -72,7 +163,46 @@ mod tests {
         assert!(is(b"/wirelab\0endpoint\0client\0--spec\0/run/client.json\0"));
         assert!(!is(b"/wirelab\0endpoint\0client\0--spec\0/run/client1.json\0"));
         assert!(!is(b"/wirelab\0endpoint\0server\0--spec\0/run/client.json\0"));
-        assert!(!is(b"/wirelab\0agent\0start\0endpoint\0client\0--spec\0/run/client.json\0"));
+        assert!(!is(b"/wirelab\0agent\0start\0builtin\0none\0client\0--spec\0/run/client.json\0"));
+        assert!(is(b"python3\0-B\0endpoint.py\0--program\0/cache/a\0client\0--spec\0/run/client.json\0"));
         assert!(!is(b""));
+    }
+
+    #[test]
+    fn nobody_plays_the_parts_that_are_not_named_and_an_unknown_one_is_refused() {
+        let nobody = targets(None, &[]).unwrap();
+        assert_eq!((nobody.servers, nobody.clients, nobody.sidecars), (Some(Vec::new()), Some(Vec::new()), None));
+        assert!(targets(None, &["proxy", "/run/a.json"]).unwrap_err().to_string().contains("no part `proxy`"));
+        assert!(targets(None, &["client"]).is_err());
+        let absent = targets(None, &["sidecar-of-clients", "/nowhere.json"]).unwrap_err().to_string();
+        assert!(absent.contains("plays the sidecar of /nowhere.json"), "{absent}");
+    }
+
+    #[test]
+    fn on_a_node_a_process_is_known_by_the_uid_of_its_pod_in_either_spelling() {
+        let pod = "0f8fad5b-d9cb-469f-a165-70867728950e";
+        assert!(is_of("0::/kubepods/burstable/pod0f8fad5b-d9cb-469f-a165-70867728950e/abc\n", pod));
+        assert!(is_of(
+            "0::/kubepods.slice/kubepods-pod0f8fad5b_d9cb_469f_a165_70867728950e.slice/cri-abc.scope\n",
+            pod
+        ));
+        assert!(!is_of("0::/system.slice/ssh.service\n", pod));
+    }
+
+    #[test]
+    fn the_interface_of_a_pod_is_the_one_that_is_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let add = |name: &str, flags: &str| {
+            fs::create_dir(folder.path().join(name)).unwrap();
+            fs::write(folder.path().join(name).join("flags"), flags).unwrap();
+            fs::write(folder.path().join(name).join("mtu"), "1450\n").unwrap();
+        };
+        add("lo", "0x9\n");
+        add("tunl0", "0x80\n");
+        assert!(interface(folder.path()).unwrap_err().to_string().contains("no interface, or several"));
+        add("eth0", "0x1003\n");
+        assert_eq!(interface(folder.path()).unwrap(), ("eth0".to_owned(), 1450));
+        add("eth1", "0x1003\n");
+        assert!(interface(folder.path()).is_err());
     }
 }

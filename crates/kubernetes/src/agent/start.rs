@@ -1,24 +1,39 @@
 //! Starts an endpoint as a child, so that the kernel's account of it comes home with its end.
 
 use std::env;
+use std::ffi::OsStr;
 use std::io::{self, Write};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use rustix::process::Pid;
+use wirelab_model::endpoint::{Endpoint, UNSUPPORTED_STATUS};
+use wirelab_model::event::Event;
 use wirelab_model::usage::Usage;
 
-use super::memory;
-use wirelab_lab::ExitStatus;
-use wirelab_lab::reap;
+use super::{memory, say};
+use wirelab_lab::endpoints::{self, BUILTIN};
+use wirelab_lab::{ExitStatus, LabError, process, reap};
 
 /// Where what the endpoint says on standard output ends and the account of it begins. In JSON no such byte can be.
 pub(crate) const ACCOUNT: u8 = 0x1e;
 
-/// Runs this program once more with these words and these streams. Ends as it does; by a signal, with 128 more than its number, as
-/// the API server would say it of a process of its own.
-pub(crate) fn start(words: &[&str]) -> io::Result<ExitCode> {
+/// What stands for the identity of an endpoint that was not installed.
+pub(crate) const NOT_INSTALLED: &str = "none";
+
+/// Runs an endpoint in a role, with these streams. Ends as it does; by a signal, with 128 more than its number, as the API server would
+/// say it of a process of its own. One that the image does not have is unsupported.
+pub(crate) fn start(name: &str, identity: &str, role: &str, spec: &str) -> io::Result<ExitCode> {
+    let endpoint = match endpoint(name, identity) {
+        Ok(endpoint) => endpoint,
+        Err(message) => {
+            say(&serde_json::to_string(&Event::Unsupported { message })?)?;
+            return Ok(ExitCode::from(UNSUPPORTED_STATUS as u8));
+        }
+    };
     let before = memory::kills();
-    let child = Command::new(env::current_exe()?).args(words).spawn()?;
+    let arguments = [role, "--spec", spec].map(OsStr::new);
+    let command = process::program(&endpoint, &arguments);
+    let child = command.ok_or_else(|| io::Error::other(format!("the command of `{name}` is empty")))?.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let (status, usage) = reap(pid.ok_or_else(|| io::Error::other("a child without a number"))?)?;
     if status == ExitStatus::Signal(libc::SIGKILL) && memory::kills() > before {
@@ -31,6 +46,24 @@ pub(crate) fn start(words: &[&str]) -> io::Result<ExitCode> {
         ExitStatus::Signal(signal) => 128 + signal as u8,
         ExitStatus::Killed | ExitStatus::Lost => unreachable!("the kernel says nothing else of a process"),
     }))
+}
+
+/// The endpoint of this name, if it is the one that was installed from the same.
+fn endpoint(name: &str, identity: &str) -> Result<Endpoint, String> {
+    let program = env::current_exe().map_err(|error| format!("the agent does not know its own program: {error}"))?;
+    if name == BUILTIN {
+        return Ok(endpoints::builtin(&program));
+    }
+    let remedy = format!("`make image ENDPOINTS={name}` makes one that has it (docs/cluster.md)");
+    let endpoint = endpoints::find(&program, name)
+        .map_err(|LabError(why)| format!("the image of the pods cannot play `{name}`; {remedy} ({why})"))?;
+    if endpoint.installation.as_deref().unwrap_or(NOT_INSTALLED) == identity {
+        Ok(endpoint)
+    } else {
+        Err(format!(
+            "the image of the pods has another version of `{name}` than the machine that started the run; {remedy}"
+        ))
+    }
 }
 
 fn account(usage: &Usage) -> Vec<u8> {
@@ -66,6 +99,14 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_built_in_endpoint_is_there_and_of_another_one_the_remedy_is_named() {
+        let builtin = endpoint(BUILTIN, NOT_INSTALLED).unwrap();
+        assert_eq!(builtin.command[1..], ["endpoint"]);
+        let why = endpoint("nobody-has-it", NOT_INSTALLED).unwrap_err();
+        assert!(why.contains("cannot play `nobody-has-it`; `make image ENDPOINTS=nobody-has-it`"), "{why}");
+    }
 
     #[test]
     fn the_account_is_told_from_what_was_said_wherever_reads_end() {

@@ -181,7 +181,12 @@ impl Fabric {
         }
     }
 
-    fn direct(&self, job: &Job, link: &Link) -> io::Result<Hosts> {
+    fn direct(&mut self, job: &Job, link: &Link) -> io::Result<Hosts> {
+        // The servers of a page's hosts share the node, and with it the link, each at an address of its own.
+        self.pair.house(Way::of(link), job.servers.count())?;
+        if !job.hosts.is_empty() {
+            settings::open_ports(&self.pair.nodes[1])?;
+        }
         for node in &self.pair.nodes {
             settings::adapt(node, job)?;
             // An emulated link has none, ever.
@@ -190,7 +195,7 @@ impl Fabric {
             }
         }
         let [client, server] = self.pair.nodes.each_ref().map(Namespace::path);
-        Ok(Hosts { client, servers: vec![server.clone()], far_node: server })
+        Ok(Hosts { client, servers: vec![server.clone(); job.servers.count() as usize], far_node: server })
     }
 
     fn overlay(&mut self, job: &Job, link: &Link) -> io::Result<Hosts> {

@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use wirelab_model::journal::LinkRecord;
 use wirelab_model::link::{Link, Reading};
-use wirelab_model::network::{Address, Network as Joined, Place, Vantage};
+use wirelab_model::network::{Address, LINKERD, Network as Joined, Place, Vantage};
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::timeline::Course;
 use wirelab_model::warning::Warning;
@@ -143,13 +143,21 @@ impl Lab for Netns {
         only_inside(INFO.name, job)?;
         no_labels(INFO.name, job)?;
         let link = link(job)?;
+        if job.is_in_linkerd() {
+            let remedy =
+                "use the lab `kubernetes`, or name an endpoint that plays sidecars (`wirelab endpoints` lists them)";
+            return Err(LabError(format!(
+                "`mesh` is `{LINKERD}`, and in the lab `{}` is no Linkerd; {remedy}",
+                INFO.name
+            )));
+        }
         if job.mesh.is_some() {
             // Whoever wants to reach a server has to pass its sidecar.
             let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
             return Ok(Addresses { servers: vec![localhost; self.sidecars(job)?.len()], connect: localhost });
         }
         let servers: Vec<IpAddr> = match job.network {
-            Joined::Direct => vec![Way::of(link).addresses[1].into()],
+            Joined::Direct => (0..job.servers.count()).map(|number| Way::of(link).server(number).into()).collect(),
             Joined::Overlay => (0..Course::of(job).servers).map(|number| address(job, number).into()).collect(),
         };
         let connect = match job.address {
@@ -294,8 +302,12 @@ impl Lab for Netns {
             self.trial.as_mut().ok_or_else(no_trial)?.hosts_file = Some(path);
         } else if role == Role::Client && job.page.is_some() {
             // Browsers know servers by their names alone.
-            let connect = self.addresses(job)?.connect;
-            home.names = Some(Names::write(&spec.with_file_name("hosts"), &[connect])?);
+            let path = spec.with_file_name("hosts");
+            let Addresses { servers, connect } = self.addresses(job)?;
+            home.names = Some(match job.hosts.is_empty() {
+                true => Names::write(&path, &[connect])?,
+                false => Names::of(&path, servers.into_iter().zip(job.hosts.iter().map(String::as_str)))?,
+            });
         }
         let guard = Arc::clone(&self.guard);
         Ok(Box::new(LocalProcess::start_in(endpoint, role, spec, log, Some(guard), Some(Arc::new(home)))?))

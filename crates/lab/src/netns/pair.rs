@@ -35,6 +35,11 @@ impl Way {
     pub(crate) fn of(link: &Link) -> Self {
         if link.is_wire() { WIRED } else { EMULATED }
     }
+
+    /// The address of the server of this number on the other node.
+    pub(crate) fn server(self, number: u32) -> Ipv4Addr {
+        (u32::from(self.addresses[1]) + number).into()
+    }
 }
 
 /// The nodes, with what joins them.
@@ -44,6 +49,8 @@ pub(crate) struct Pair {
     bell: OwnedFd,
     /// Why the emulator ended, once it has.
     ended: Arc<OnceLock<String>>,
+    /// How many servers have an address on the other node: on the emulated way, on the wired one.
+    housed: [u32; 2],
 }
 
 impl Pair {
@@ -79,7 +86,7 @@ impl Pair {
                 why.get_or_init(|| emulator.run().err().map_or_else(String::new, |error| error.to_string()));
             })
             .map_err(attempt("starting the emulator"))?;
-        Ok(Self { nodes, orders, bell, ended })
+        Ok(Self { nodes, orders, bell, ended, housed: [1, 1] })
     }
 
     /// Makes the way of this link do what the link says.
@@ -91,6 +98,18 @@ impl Pair {
         self.order(Order::Shape(*link, seed))?;
         // Orders are done one after the other, so this waits for that.
         self.tally().map(|_| ())
+    }
+
+    /// Gives so many servers an address each on the other node. Those of earlier trials stay.
+    pub(crate) fn house(&mut self, way: Way, servers: u32) -> io::Result<()> {
+        let number = usize::from(way == WIRED);
+        while self.housed[number] < servers {
+            let address = way.server(self.housed[number]);
+            interface::assign(&self.nodes[1], way.interface, address, 24)?;
+            interface::introduce(&self.nodes[0], way.interface, address, mac(number as u8, 1, false))?;
+            self.housed[number] += 1;
+        }
+        Ok(())
     }
 
     /// What the emulated link did since it was shaped.

@@ -25,6 +25,9 @@ const ROUTING: [(&str, &str); 2] = [
     ("net/ipv4/conf/all/rp_filter", "0"),
 ];
 
+/// What hosts need whose URLs name no port: whoever lives there may listen at 443.
+const EVERY_PORT: [(&str, &str); 1] = [("net/ipv4/ip_unprivileged_port_start", "0")];
+
 /// Applies the settings of a host, and brings the loopback interface up.
 pub(crate) fn apply(host: &Namespace) -> io::Result<()> {
     interface::bring_up(host, "lo")?;
@@ -34,6 +37,11 @@ pub(crate) fn apply(host: &Namespace) -> io::Result<()> {
 /// Makes a host pass packets on.
 pub(crate) fn route(node: &Namespace) -> io::Result<()> {
     set(node, &ROUTING)
+}
+
+/// Lets everybody on a host listen at every port.
+pub(crate) fn open_ports(host: &Namespace) -> io::Result<()> {
+    set(host, &EVERY_PORT)
 }
 
 /// What a trial wants of the hosts of its endpoints: the congestion control that its sockets have, so that those libraries

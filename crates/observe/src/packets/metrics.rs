@@ -13,7 +13,9 @@ pub const ABOUT: About = About {
     summary: "Packets and bytes at the client's interface and at that of the server's node, as the wire carries them.",
     cost: "The kernel copies the headers of each packet twice, once at each interface, and another process counts them; \
            captures (`keep = [\"pcap\"]`) copy all of it to the disk.",
-    needs: Some("a lab with interfaces of its own (netns)"),
+    needs: Some(
+        "a lab with interfaces of its own (netns), or an agent on the client's node (kubernetes, docs/labs.md)",
+    ),
     by_default: false,
     metrics: &METRICS,
 };

@@ -1,5 +1,5 @@
-//! Waterfalls: the requests of one load of a page, below each other in the order in which they were asked for, the versions beside
-//! each other on one axis of time.
+//! Waterfalls: the requests of one load of a page, below each other in the order in which they were asked for, by host where there are
+//! several; the versions beside each other on one axis of time.
 
 use wirelab_model::metric::Unit;
 use wirelab_model::page::{PageLoad, PageResource};
@@ -19,6 +19,9 @@ const MOST_REQUESTS: usize = 80;
 /// Groups beyond these have none: they say little more, and the page grows.
 const MOST_GROUPS: usize = 12;
 
+/// The height of a host's name.
+const HEADING: f64 = 16.0;
+
 const LEFT: f64 = 12.0;
 const RIGHT: f64 = WIDTH - 14.0;
 const TOP: f64 = 6.0;
@@ -34,21 +37,24 @@ fn chart(input: &Input, layout: &Layout, number: usize, group: &Group) -> Option
     let rows = group.rows.iter().filter(|row| !row.twin);
     let loads: Vec<_> =
         rows.filter_map(|row| Some((layout.row_title(*row), (input.typical_load)(row.cell)?))).collect();
-    let shown = |load: &PageLoad| load.resources.len().min(MOST_REQUESTS);
-    let most = loads.iter().map(|(_, load)| shown(load)).max()?;
+    let most = loads.iter().map(|(_, load)| load.resources.len().min(MOST_REQUESTS)).max()?;
+    let headings = loads.iter().map(|(_, load)| Host::of(load).len()).max().filter(|hosts| *hosts > 1).unwrap_or(0);
+    let room = Room { most, headings };
     let moments = || loads.iter().flat_map(|(_, load)| moments(load));
     let axis = Axis::from_zero(moments(), LEFT, RIGHT);
-    let facets = loads.iter().map(|(title, load)| Facet { title: title.clone(), svg: facet(title, load, most, &axis) });
+    let facets =
+        loads.iter().map(|(title, load)| Facet { title: title.clone(), svg: facet(title, load, &room, &axis) });
     let drawn = if loads.iter().any(|(_, load)| load.resources.len() > MOST_REQUESTS) {
         format!(" Of each load the first {MOST_REQUESTS} requests are drawn.")
     } else {
         String::new()
     };
+    let by_host = if headings > 0 { " They are grouped by the host that they went to." } else { "" };
     Some(Chart {
         id: format!("waterfall-{number}"),
         title: format!("Waterfall of a typical load: {}", group.title()),
         caption: format!(
-            "Each line is a request, from the moment when the page wants it to the end of its response; the first is the document. All drawings have the same axis. The thin upright line is the load event. A typical load is one of the trial whose load event is the median of its cell's: it shows how a load goes, and proves nothing.{drawn}"
+            "Each line is a request, from the moment when the page wants it to the end of its response; the first is the document.{by_host} All drawings have the same axis. The thin upright line is the load event. A typical load is one of the trial whose load event is the median of its cell's: it shows how a load goes, and proves nothing.{drawn}"
         ),
         legend: vec![
             swatch(Paint::Grid, "waits in the browser"),
@@ -61,9 +67,36 @@ fn chart(input: &Input, layout: &Layout, number: usize, group: &Group) -> Option
     })
 }
 
-fn facet(title: &str, load: &PageLoad, most: usize, axis: &Axis) -> String {
-    let row = (240.0 / most.max(1) as f64).clamp(3.0, 14.0);
-    let bottom = TOP + most as f64 * row;
+/// How many requests the largest of several drawings has, and how many headings: hosts, where there are several.
+struct Room {
+    most: usize,
+    headings: usize,
+}
+
+/// The requests of a load to one host.
+struct Host<'a> {
+    name: &'a str,
+    resources: Vec<&'a PageResource>,
+}
+
+impl<'a> Host<'a> {
+    /// The hosts in the order in which they were first asked.
+    fn of(load: &'a PageLoad) -> Vec<Self> {
+        let mut hosts: Vec<Self> = Vec::new();
+        for resource in load.resources.iter().take(MOST_REQUESTS) {
+            let name = resource.host();
+            match hosts.iter_mut().find(|host| host.name == name) {
+                Some(host) => host.resources.push(resource),
+                None => hosts.push(Self { name, resources: vec![resource] }),
+            }
+        }
+        hosts
+    }
+}
+
+fn facet(title: &str, load: &PageLoad, room: &Room, axis: &Axis) -> String {
+    let row = (240.0 / room.most.max(1) as f64).clamp(3.0, 14.0);
+    let bottom = TOP + room.most as f64 * row + room.headings as f64 * HEADING;
     let scale = Scale::of(Unit::Nanoseconds, moments(load));
     let name = format!("Waterfall of a load by {title}: {}", count(load.resources.len(), "request"));
     draw(WIDTH, bottom + BOTTOM, &name, |canvas| {
@@ -71,9 +104,19 @@ fn facet(title: &str, load: &PageLoad, most: usize, axis: &Axis) -> String {
             canvas.line((axis.at(value), TOP), (axis.at(value), bottom), Paint::Grid, 1.0);
             canvas.text(&label, (axis.at(value), bottom + 11.0), Align::Middle, Paint::Muted);
         }
-        for (number, resource) in load.resources.iter().take(MOST_REQUESTS).enumerate() {
-            let top = TOP + number as f64 * row;
-            bar(canvas, axis, resource, (top + row * 0.12, top + row * 0.88));
+        let (mut rows, mut headings) = (0, 0);
+        for host in Host::of(load) {
+            let top = |rows: usize, headings: usize| TOP + rows as f64 * row + headings as f64 * HEADING;
+            if room.headings > 0 {
+                let words = format!("{}: {}", host.name, count(load.connections_to(host.name), "connection"));
+                canvas.text(&words, (LEFT, top(rows, headings) + HEADING / 2.0), Align::Left, Paint::Muted);
+                headings += 1;
+            }
+            for resource in host.resources {
+                let top = top(rows, headings);
+                bar(canvas, axis, resource, (top + row * 0.12, top + row * 0.88));
+                rows += 1;
+            }
         }
         if let Some(onload) = onload(load) {
             canvas.line((axis.at(onload), TOP), (axis.at(onload), bottom), Paint::Ink, 1.0);

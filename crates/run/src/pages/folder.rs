@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use wirelab_model::page_folder::PageFolder;
+use wirelab_model::page_path::PagePath;
 use wirelab_plan::corpus::DOCUMENT;
 
 use crate::error::RunError;
@@ -12,7 +12,7 @@ use crate::error::RunError;
 ///
 /// # Errors
 /// Says what is missing.
-pub fn check(folder: PageFolder) -> Result<(), RunError> {
+pub fn check(folder: PagePath) -> Result<(), RunError> {
     let path = folder.path();
     let refused = |why: &str| RunError::Refused {
         why: format!(
@@ -31,7 +31,7 @@ pub fn check(folder: PageFolder) -> Result<(), RunError> {
 ///
 /// # Errors
 /// If it cannot be read or written.
-pub fn copy(folder: PageFolder, to: &Path) -> Result<(), RunError> {
+pub fn copy(folder: PagePath, to: &Path) -> Result<(), RunError> {
     let from = folder.path().canonicalize().map_err(RunError::io("cannot find the page", folder.path()))?;
     copy_below(&from, &from, to)
 }
@@ -70,7 +70,7 @@ mod tests {
         link(&site.join("a/b/one.css"), "two.css");
         link(&place.path().join("secret"), "three.css");
         link(&site, "round");
-        let folder = PageFolder::of(site.to_str().unwrap()).unwrap();
+        let folder = PagePath::of(site.to_str().unwrap()).unwrap();
         assert!(check(folder).unwrap_err().to_string().contains("there is no `index.html` in it"));
         fs::write(site.join("index.html"), "<p>").unwrap();
         check(folder).unwrap();
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(fs::read_to_string(copied.join("a/b/one.css")).unwrap(), "1");
         assert_eq!(fs::read_to_string(copied.join("two.css")).unwrap(), "1");
         assert!(!copied.join("three.css").exists() && !copied.join("round").exists());
-        let gone = PageFolder::of("./nowhere/at all").unwrap();
+        let gone = PagePath::of("./nowhere/at all").unwrap();
         assert!(check(gone).unwrap_err().to_string().contains("no such folder"));
     }
 }

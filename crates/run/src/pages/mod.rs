@@ -1,9 +1,11 @@
 //! The pages that browsers load: documents, style sheets, scripts and pictures of exactly the sizes that the plan's corpus says, so
 //! that every byte of a page is known before it is loaded.
 
+pub mod archive;
 pub mod folder;
 mod font;
 mod hints;
+pub mod hosts;
 mod picture;
 mod text;
 
@@ -24,6 +26,8 @@ use crate::pages::picture::Pictures;
 pub fn path(page: PageName) -> String {
     match page {
         PageName::Folder(_) => format!("/{DOCUMENT}"),
+        // Only the archive says it.
+        PageName::Archive(_) => "/".to_owned(),
         made => format!("/{made}/{DOCUMENT}"),
     }
 }
@@ -39,19 +43,23 @@ pub fn write(root: &Path, page: PageName) -> Result<(), RunError> {
     }
     fs::create_dir(&folder).map_err(RunError::io("cannot make the folder", &folder))?;
     let files = files(page);
-    let mut pictures = Pictures::default();
-    for (number, file) in files.iter().enumerate() {
-        let content = match file.kind {
-            FileKind::Document => text::document(page, &files[1..], file.size),
-            FileKind::Style => text::style(number, &fonts_of(file, &files), file.size),
-            FileKind::Script => text::script(number, file.size),
-            FileKind::Font => font::font(number, file.size),
-            FileKind::Image => pictures.of(file.size),
-        };
+    for (file, content) in files.iter().zip(contents(page, &files, |file| file.name.clone())) {
         let path = folder.join(&file.name);
         fs::write(&path, content).map_err(RunError::io("cannot write the page's file", &path))?;
     }
     Ok(())
+}
+
+/// What the files of a page contain, in their order; `link` says where the document finds one of them.
+fn contents(page: PageName, files: &[PageFile], link: impl Fn(&PageFile) -> String) -> impl Iterator<Item = Vec<u8>> {
+    let mut pictures = Pictures::default();
+    files.iter().enumerate().map(move |(number, file)| match file.kind {
+        FileKind::Document => text::document(page, &files[1..], &link, file.size),
+        FileKind::Style => text::style(number, &fonts_of(file, files), file.size),
+        FileKind::Script => text::script(number, file.size),
+        FileKind::Font => font::font(number, file.size),
+        FileKind::Image => pictures.of(file.size),
+    })
 }
 
 /// The fonts that a style sheet names: the first sheet all of them, the others none.

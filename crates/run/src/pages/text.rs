@@ -9,21 +9,21 @@ use wirelab_plan::corpus::{FileKind, PageFile};
 const FILLER: &str = "Nothing to be read here: this text makes the file as large as it has to be. ";
 
 /// The document of a page. Without an icon of its own a browser would ask for one, which is no part of the page. Pictures have a
-/// size before they have come, as those of well-made pages.
-pub fn document(page: PageName, others: &[PageFile], size: u64) -> Vec<u8> {
+/// size before they have come, as those of well-made pages. `link` says where the document finds a file.
+pub fn document(page: PageName, others: &[PageFile], link: impl Fn(&PageFile) -> String, size: u64) -> Vec<u8> {
     let mut head = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{page}</title><link rel=\"icon\" href=\"data:,\">\n"
     );
     let mut body = format!("<h1>{page}</h1>\n");
     for file in others {
-        let name = &file.name;
+        let place = link(file);
         let _ = match file.kind {
-            FileKind::Style => writeln!(head, "<link rel=\"stylesheet\" href=\"{name}\">"),
-            FileKind::Script => writeln!(head, "<script src=\"{name}\" defer></script>"),
+            FileKind::Style => writeln!(head, "<link rel=\"stylesheet\" href=\"{place}\">"),
+            FileKind::Script => writeln!(head, "<script src=\"{place}\" defer></script>"),
             // Its style sheet says where it is; a font without text is never asked for.
-            FileKind::Font => writeln!(body, "<p style=\"font-family: {}\">{page}</p>", family(name)),
+            FileKind::Font => writeln!(body, "<p style=\"font-family: {}\">{page}</p>", family(&file.name)),
             FileKind::Image | FileKind::Document => {
-                writeln!(body, "<img src=\"{name}\" width=\"96\" height=\"96\" alt=\"\">")
+                writeln!(body, "<img src=\"{place}\" width=\"96\" height=\"96\" alt=\"\">")
             }
         };
     }
@@ -72,8 +72,9 @@ mod tests {
         assert_eq!(style.len(), 5000);
         assert!(style.contains("font-family: font-000; src: url(\"000.woff2\")"), "{style}");
         let image = PageFile { name: "000.jpg".to_owned(), kind: FileKind::Image, size: 10 };
-        let document = String::from_utf8(document(PageName::Small10, &[image], 4000)).unwrap();
+        let link = |file: &PageFile| format!("https://a.test/{}", file.name);
+        let document = String::from_utf8(document(PageName::Small10, &[image], link, 4000)).unwrap();
         assert_eq!(document.len(), 4000);
-        assert!(document.contains("<img src=\"000.jpg\"") && document.ends_with(" --></body></html>\n"));
+        assert!(document.contains("<img src=\"https://a.test/000.jpg\"") && document.ends_with(" --></body></html>\n"));
     }
 }

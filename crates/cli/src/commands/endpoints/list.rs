@@ -137,11 +137,15 @@ fn json(row: &Row) -> serde_json::Value {
         Ok(description) => json!({ "name": row.found.name, "installed": true, "description": description }),
         Err(error) => json!({ "name": row.found.name, "installed": false, "reason": error.to_string() }),
     };
+    if let Some(folder) = &row.found.folder {
+        value["folder"] = json!(folder.display().to_string());
+    }
     if let Some(installation) = installation {
         value["install"] = json!({
             "language": installation.install.language,
             "library": installation.install.library,
             "set": installation.install.set,
+            "place": installation.place().display().to_string(),
             "record": installation.record(),
             "contract_suite": installation.checked(),
         });

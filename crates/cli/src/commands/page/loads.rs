@@ -71,11 +71,7 @@ pub fn measure(
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            let session = match running.remove(&cell.key()) {
-                Some(session) => Ok(session),
-                None => Session::start(cell.setup.clone(), guard, stop),
-            };
-            let loaded = session.and_then(|mut session| {
+            let loaded = session(cell, running, guard, stop).and_then(|mut session| {
                 versions.entry(cell.setup.browser).or_insert_with(|| session.version().to_owned());
                 session.load(&cell.page).map(|load| (session, load))
             });
@@ -112,6 +108,32 @@ fn end(session: Session, cell: &mut Cell) {
     }
 }
 
+/// The browser of a cell: the one that runs, or a new one.
+fn session(cell: &Cell, running: &mut Running, guard: &Arc<Guard>, stop: &Arc<AtomicBool>) -> Result<Session, Trouble> {
+    match running.remove(&cell.key()) {
+        Some(session) => Ok(session),
+        None => Session::start(cell.setup.clone(), guard, stop),
+    }
+}
+
+/// Loads the page of a cell once more, and takes the bodies of its responses.
+pub fn save(
+    cell: &Cell,
+    running: &mut Running,
+    pace: &mut Pace,
+    guard: &Arc<Guard>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Load, Trouble> {
+    pace.wait(stop);
+    if stop.load(Ordering::Relaxed) {
+        return Err(Trouble::Stopped);
+    }
+    let mut session = session(cell, running, guard, stop)?;
+    let load = session.load(&Page { bodies: true, ..cell.page.clone() })?;
+    running.insert(cell.key(), session);
+    Ok(load)
+}
+
 /// Films one more load of every cell that gave a sample, in the browser that still runs or in a new one.
 pub fn films(cells: &mut [Cell], running: &mut Running, pace: &mut Pace, guard: &Arc<Guard>, stop: &Arc<AtomicBool>) {
     for cell in cells {
@@ -123,11 +145,8 @@ pub fn films(cells: &mut [Cell], running: &mut Running, pace: &mut Pace, guard: 
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        let session = match running.remove(&cell.key()) {
-            Some(session) => Ok(session),
-            None => Session::start(cell.setup.clone(), guard, stop),
-        };
         let page = Page { film: true, ..cell.page.clone() };
+        let session = session(cell, running, guard, stop);
         let loaded = session.and_then(|mut session| session.load(&page).map(|load| (session, load)));
         pace.rest();
         cell.film = match loaded {

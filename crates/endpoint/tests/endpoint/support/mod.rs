@@ -73,6 +73,7 @@ impl Place {
                 early_data: false,
             }),
             document_root: Some(self.path("documents")),
+            answers: None,
             features: vec![Feature::Files, Feature::Echo, Feature::Bytes, Feature::Delay],
             page: None,
             qlog_dir: None,

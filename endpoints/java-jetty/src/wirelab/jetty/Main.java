@@ -16,7 +16,8 @@ import wirelab.server.Site;
 /** Jetty: its server and its client. */
 public final class Main implements Library {
     private static final Role BOTH = new Role(
-        List.of(Protocol.H1C, Protocol.H1, Protocol.H2C, Protocol.H2), List.of("files", "echo", "bytes", "delay", "redirect", "heron"));
+        List.of(Protocol.H1C, Protocol.H1, Protocol.H2C, Protocol.H2, Protocol.H3),
+        List.of("files", "echo", "bytes", "delay", "redirect", "heron"));
 
     public static void main(String[] arguments) {
         // Standard output belongs to the conversation; what Jetty says of a request that failed is in the records.
@@ -31,7 +32,7 @@ public final class Main implements Library {
 
     @Override
     public String name() {
-        return "Jetty";
+        return "Jetty, quiche";
     }
 
     @Override
@@ -56,6 +57,6 @@ public final class Main implements Library {
 
     @Override
     public Transport client(ClientSpec spec) throws Failure {
-        return new JettyTransport(spec);
+        return spec.protocol == Protocol.H3 ? new QuicTransport(spec) : new TcpTransport(spec);
     }
 }

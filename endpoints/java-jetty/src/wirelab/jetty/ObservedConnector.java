@@ -21,20 +21,17 @@ import org.eclipse.jetty.util.ssl.SslContextFactory;
 
 /** Opens Jetty's sockets, and tells each connection of ours when it is connected and when its handshake is over. */
 final class ObservedConnector extends ClientConnector {
-    /** What connects in this thread, or begins TLS. */
-    static final ThreadLocal<JettyConnection> OPENING = new ThreadLocal<>();
+    private final TcpTransport transport;
+    private final Map<SelectableChannel, TcpConnection> sockets = new ConcurrentHashMap<>();
 
-    private final JettyTransport transport;
-    private final Map<SelectableChannel, JettyConnection> sockets = new ConcurrentHashMap<>();
-
-    ObservedConnector(JettyTransport transport) {
+    ObservedConnector(TcpTransport transport) {
         this.transport = transport;
         setSslContextFactory(new Engines());
         addEventListener(new ConnectListener() {
             @Override
             public void onConnectSuccess(SocketChannel socket) {
                 long now = System.nanoTime();
-                JettyConnection connection = sockets.get(socket);
+                TcpConnection connection = sockets.get(socket);
                 if (connection != null) {
                     connection.connected(socket, now);
                 }
@@ -46,14 +43,18 @@ final class ObservedConnector extends ClientConnector {
         sockets.remove(socket);
     }
 
+    private static TcpConnection opening() {
+        return (TcpConnection) JettyConnection.OPENING.get();
+    }
+
     @Override
     protected void configure(SelectableChannel socket) throws IOException {
         super.configure(socket);
         transport.settings.apply(socket);
-        JettyConnection connection = OPENING.get();
+        TcpConnection connection = opening();
         if (connection != null) {
             sockets.put(socket, connection);
-            connection.socket(socket);
+            connection.socket = socket;
         }
     }
 
@@ -71,18 +72,18 @@ final class ObservedConnector extends ClientConnector {
 
         @Override
         public Connection newConnection(EndPoint endPoint, Map<String, Object> context) throws IOException {
-            OPENING.set(sockets.get(((SocketChannelEndPoint) endPoint).getChannel()));
+            JettyConnection.OPENING.set(sockets.get(((SocketChannelEndPoint) endPoint).getChannel()));
             try {
                 return super.newConnection(endPoint, context);
             } finally {
-                OPENING.remove();
+                JettyConnection.OPENING.remove();
             }
         }
 
         @Override
         protected SslConnection newSslConnection(EndPoint endPoint, SSLEngine engine) {
             SslConnection connection = super.newSslConnection(endPoint, engine);
-            JettyConnection ours = OPENING.get();
+            TcpConnection ours = opening();
             ours.tls(connection);
             connection.addHandshakeListener(new SslHandshakeListener() {
                 @Override
@@ -108,7 +109,7 @@ final class ObservedConnector extends ClientConnector {
 
         @Override
         public SSLEngine newSSLEngine(String host, int port) {
-            SSLEngine engine = OPENING.get().slot().context().createSSLEngine(transport.spec.serverName, port);
+            SSLEngine engine = opening().slot().context().createSSLEngine(transport.spec.serverName, port);
             SSLParameters parameters = engine.getSSLParameters();
             parameters.setProtocols(new String[] {"TLSv1.3"});
             parameters.setApplicationProtocols(new String[] {transport.spec.protocol.alpn});

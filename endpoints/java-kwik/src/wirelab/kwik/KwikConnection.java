@@ -84,7 +84,7 @@ final class KwikConnection implements Connection {
             tls.setHostnameVerifier((name, certificate) -> true);
         }
         if (transport.spec.protocol == Protocol.H3) {
-            http = new Http3ClientConnectionImpl(made, transport.threads);
+            http = new Http3ClientConnectionImpl(SureStreams.of(made), transport.threads);
             http.connect();
         } else {
             made.connect();

@@ -72,7 +72,7 @@ final class KwikServer implements Running {
         if (spec.protocol == Protocol.H3) {
             Http3ApplicationProtocolFactory http3 = new Http3ApplicationProtocolFactory(new SiteHandler(site));
             http3.setMaxDataSize(Long.MAX_VALUE);
-            connector.registerApplicationProtocol(spec.protocol.alpn, http3);
+            connector.registerApplicationProtocol(spec.protocol.alpn, SureStreams.of(http3));
         } else {
             connector.registerApplicationProtocol(spec.protocol.alpn, new RawProtocol(site, threads));
         }

@@ -23,7 +23,7 @@ final class RawExchange {
         exchange.attachment = stream;
         ByteBuffer header = ByteBuffer.allocate(RawProtocol.HEADER);
         header.putLong(spec.wantedSize()).putLong(spec.bodySize).putLong(delay(spec.path));
-        OutputStream out = stream.getOutputStream();
+        OutputStream out = new SureOutput(stream.getOutputStream());
         out.write(header.array());
         SiteHandler.pattern(out, spec.bodySize);
         out.close();

@@ -43,7 +43,7 @@ final class RawProtocol implements ApplicationProtocolConnectionFactory {
     }
 
     private void answer(QuicStream stream) {
-        try (InputStream in = stream.getInputStream(); OutputStream out = stream.getOutputStream()) {
+        try (InputStream in = stream.getInputStream(); OutputStream out = new SureOutput(stream.getOutputStream())) {
             byte[] head = in.readNBytes(HEADER);
             long arrival = System.nanoTime();
             if (head.length < HEADER) {

@@ -4,7 +4,9 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPipeline;
+import io.netty.channel.ChannelPromise;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
 import io.netty.handler.codec.http2.Http2GoAwayFrame;
@@ -13,6 +15,8 @@ import io.netty.handler.codec.http2.Http2StreamChannel;
 import io.netty.handler.codec.http2.Http2StreamChannelBootstrap;
 import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
 import io.netty.util.concurrent.Future;
+import java.io.IOException;
+import java.nio.channels.ClosedChannelException;
 import wirelab.client.Exchange;
 import wirelab.contract.Failure;
 
@@ -44,7 +48,7 @@ final class Http2Connection extends TcpConnection {
     @Override
     void speak(ChannelPipeline pipeline) {
         // Streams beyond what the server allows wait for others to end.
-        pipeline.addLast(Http2FrameCodecBuilder.forClient().initialSettings(transport.windows.settings().pushEnabled(false))
+        pipeline.addLast(new Writes(), Http2FrameCodecBuilder.forClient().initialSettings(transport.windows.settings().pushEnabled(false))
             .encoderEnforceMaxConcurrentStreams(true).build(), new Http2MultiplexHandler(PUSHED), transport.windows, new End());
         streams = new Http2StreamChannelBootstrap(pipeline.channel()).handler(stream);
     }
@@ -72,6 +76,19 @@ final class Http2Connection extends TcpConnection {
                 made.close(); // with RST_STREAM
             }
         });
+    }
+
+    /** Below the codec, which does not tell of its own frames: a reset may show first when one of those is written. */
+    private final class Writes extends ChannelOutboundHandlerAdapter {
+        @Override
+        public void write(ChannelHandlerContext context, Object bytes, ChannelPromise written) throws Exception {
+            super.write(context, bytes, written.unvoid().addListener(done -> {
+                // A closed channel says no more than that it is closed.
+                if (ending == null && done.cause() instanceof IOException error && !(error instanceof ClosedChannelException)) {
+                    ending = Faults.of("HTTP/2 with " + transport.spec.address, error);
+                }
+            }));
+        }
     }
 
     /** What concerns the whole connection. */

@@ -16,10 +16,8 @@ import wirelab.server.Site;
 /** Netty's codecs of HTTP. */
 public final class Main implements Library {
     private static final List<String> FEATURES = List.of("files", "echo", "bytes", "delay", "redirect", "heron");
-    private static final Role SERVER = new Role(
+    private static final Role BOTH = new Role(
         List.of(Protocol.H1C, Protocol.H1, Protocol.H2C, Protocol.H2, Protocol.H3), FEATURES);
-    /** Without h2c: see README.md. */
-    private static final Role CLIENT = new Role(List.of(Protocol.H1C, Protocol.H1, Protocol.H2, Protocol.H3), FEATURES);
 
     public static void main(String[] arguments) {
         Endpoint.run(new Main(), arguments);
@@ -42,12 +40,12 @@ public final class Main implements Library {
 
     @Override
     public Role server() {
-        return SERVER;
+        return BOTH;
     }
 
     @Override
     public Role client() {
-        return CLIENT;
+        return BOTH;
     }
 
     @Override

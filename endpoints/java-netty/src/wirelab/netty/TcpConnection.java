@@ -52,11 +52,13 @@ abstract class TcpConnection implements Connection {
             opening.connected(now);
             if (slot == null) {
                 speak(channel.pipeline());
+                channel.config().setAutoRead(true);
                 opening.opened(now);
             } else {
                 SslHandler tls = transport.tls(slot);
                 tls.handshakeFuture().addListener(shaken -> handshaken(opening, tls, shaken));
                 channel.pipeline().addLast(tls);
+                channel.config().setAutoRead(true);
             }
         });
     }

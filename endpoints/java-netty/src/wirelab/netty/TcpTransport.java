@@ -47,7 +47,9 @@ final class TcpTransport extends NettyTransport {
         } catch (IOException error) {
             throw new Failure(ErrorKind.OTHER, "making a socket: " + error.getMessage());
         }
+        // Nothing is read before there is a handler for it: a server of HTTP/2 speaks first, and Netty drops what nobody takes.
         bootstrap = new Bootstrap().group(loops).channelFactory(this::socket).handler(new Nothing())
+            .option(ChannelOption.AUTO_READ, false)
             .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0); // the engine has one
     }
 

@@ -1,14 +1,14 @@
-//! The folder of a page that wirelab did not make.
+//! The path of a page that wirelab did not make.
 
 use std::fmt;
 use std::path::Path;
 
-/// The path of a folder with a page in it. It is kept for as long as the program runs, so that it can be copied like the names of
-/// pages; a study names a few of them.
+/// The path of a folder or an archive with a page in it. It is kept for as long as the program runs, so that it can be copied like the names
+/// of pages; a study names a few of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PageFolder(&'static str);
+pub struct PagePath(&'static str);
 
-impl PageFolder {
+impl PagePath {
     /// A path as study files have it: with a slash, by which it differs from the name of a page.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
@@ -28,7 +28,7 @@ impl PageFolder {
     }
 }
 
-impl fmt::Debug for PageFolder {
+impl fmt::Debug for PagePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }

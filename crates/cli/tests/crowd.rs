@@ -1,0 +1,136 @@
+//! Five hundred clients in pods of their own: what that costs wirelab and the API server. On the test cluster, with a node whose pods are
+//! processes (`tests/cluster/crowd.sh`), because no machine has room for so many containers: `make test-cluster`.
+
+#[path = "support/cluster.rs"]
+mod cluster;
+#[path = "support/lab.rs"]
+mod lab;
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use cluster::{Cluster, FOLDER, image, script};
+use lab::trials;
+use support::{said, wirelab};
+use tempfile::tempdir;
+
+const CLIENTS: u64 = 500;
+
+const STUDY: &str = r#"
+name = "crowd"
+title = "A crowd"
+question = "Does a study run with hundreds of clients?"
+lab = "kubernetes"
+
+[workload]
+protocol = "h1"
+congestion = "reno"
+placement = "other-node"
+client_nodes = "kubernetes.io/hostname=crowd"
+server_nodes = "kubernetes.io/hostname=node1"
+recording = "histograms"
+requests = 5000
+workers = 500
+
+[factors]
+payload = ["100 B", "1 KiB"]
+
+[compare]
+factor = "payload"
+baseline = "100 B"
+
+[blocks]
+min = 1
+max = 1
+"#;
+
+#[test]
+#[ignore = "brings a cluster up, for minutes, as root: make test-cluster"]
+fn hundreds_of_clients_start_together_and_cost_neither_wirelab_nor_the_api_server_much() {
+    let Some(cluster) = Cluster::up("3", "nftables", &image()) else { return };
+    script(&["crowd", env!("CARGO_BIN_EXE_wirelab")]).with_status(0);
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+
+    let before = asked(&cluster);
+    let begun = Instant::now();
+    let mut command = wirelab(folder.path(), &["run", "study.toml", "--clients", &CLIENTS.to_string(), "--quiet"]);
+    command.env("KUBECONFIG", Path::new(FOLDER).join("kubeconfig")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut run = command.spawn().unwrap();
+    let mut peak_kib = 0;
+    while run.try_wait().unwrap().is_none() {
+        peak_kib = peak_kib.max(peak_memory_kib(run.id()));
+        sleep(Duration::from_millis(100));
+    }
+    let took = begun.elapsed();
+    said(run.wait_with_output().unwrap()).with_status(0);
+    let requests = since(&before, &asked(&cluster));
+
+    let trials = trials(folder.path());
+    for (_, trial) in &trials {
+        let clients = trial["clients"].as_array().unwrap();
+        let each: Vec<_> = clients.iter().map(|client| client["requests"].as_u64().unwrap()).collect();
+        assert_eq!(each, [10; CLIENTS as usize]);
+        assert_eq!(trial["values"]["requests"], 5000.0);
+        let took = trial["took_ns"].as_f64().unwrap() / 1e9;
+        let spread = trial["values"]["clients_start_spread"].as_f64().unwrap() / 1e9;
+        eprintln!("{CLIENTS} clients: a trial of {took:.0} s, in which they were told to go within {spread:.3} s");
+    }
+    let count = trials.len() as u64;
+    eprintln!(
+        "{count} trials in {:.0} s; wirelab's peak memory {} MiB; the API server was asked:",
+        took.as_secs_f64(),
+        peak_kib / 1024
+    );
+    for (what, times) in &requests {
+        eprintln!("  {times:>6} {what}");
+    }
+    // The server's pod too. Of each client, and trial: files there, the endpoint, its results; and once, what is to be known of the pod.
+    let times = |what: &str| requests.get(what).copied().unwrap_or_default();
+    assert_eq!(times("POST pods"), CLIENTS + 1);
+    assert!(times("CONNECT pods/exec") <= (CLIENTS + 1) * (1 + 3 * count) + 20 * count, "{requests:?}");
+    assert!(times("LIST pods") < 300, "{requests:?}");
+    assert!((1..1024 * 1024).contains(&peak_kib), "{peak_kib} KiB");
+}
+
+/// The most memory that a process has had so far.
+fn peak_memory_kib(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default()
+}
+
+/// How often the API server was asked for something about pods, and what.
+fn asked(cluster: &Cluster) -> BTreeMap<String, u64> {
+    let mut asked = BTreeMap::new();
+    for line in cluster.kubectl(&["get", "--raw", "/metrics"]).lines() {
+        let Some((labels, value)) =
+            line.strip_prefix("apiserver_request_total{").and_then(|rest| rest.split_once("} "))
+        else {
+            continue;
+        };
+        let label = |name: &str| {
+            let (_, rest) = labels.split_once(&format!("{name}=\"")).unwrap_or_default();
+            rest.split('"').next().unwrap_or_default()
+        };
+        if label("resource") == "pods" {
+            let of = if label("subresource").is_empty() {
+                "pods".to_owned()
+            } else {
+                format!("pods/{}", label("subresource"))
+            };
+            *asked.entry(format!("{} {of}", label("verb"))).or_insert(0) += value.parse::<f64>().unwrap() as u64;
+        }
+    }
+    asked
+}
+
+fn since(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let change = |(what, times): (&String, &u64)| (what.clone(), times - before.get(what).unwrap_or(&0));
+    after.iter().map(change).filter(|(_, times)| *times > 0).collect()
+}

@@ -1,0 +1,164 @@
+//! The mesh of the cluster, Linkerd: how pods come into it, and the proof that they are in it, or in none.
+
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use kube::Api;
+use kube::api::ListParams;
+
+use crate::cluster::Cluster;
+use crate::names::NAMING_PORT;
+use crate::state;
+use wirelab_lab::LabError;
+
+/// The label of the pods that put Linkerd's proxy into others, in whatever namespace they are.
+const INJECTOR: &str = "linkerd.io/control-plane-component=proxy-injector";
+
+/// The container that they add.
+const PROXY: &str = "linkerd-proxy";
+
+/// What meshes call their proxies.
+const PROXIES: [&str; 2] = [PROXY, "istio-proxy"];
+
+/// The annotations of a pod that is to be in the mesh.
+pub(crate) fn annotations() -> [(&'static str, String); 3] {
+    // Where pods say who they are kube-proxy is asked, not Linkerd; and it is the server that speaks first, for which a proxy would wait.
+    let past_the_proxy = NAMING_PORT.to_string();
+    [
+        ("linkerd.io/inject", "enabled".to_owned()),
+        ("config.linkerd.io/skip-inbound-ports", past_the_proxy.clone()),
+        ("config.linkerd.io/skip-outbound-ports", past_the_proxy),
+    ]
+}
+
+/// Asks whether Linkerd is installed.
+///
+/// # Errors
+/// If it is not, or does not work; says what to do.
+pub(crate) fn installed(cluster: &Cluster) -> Result<(), LabError> {
+    let api: Api<Pod> = Api::all(cluster.client.clone());
+    let injectors = cluster.ask("looking for Linkerd", api.list(&ListParams::default().labels(INJECTOR)))?;
+    works(&injectors.items).map_err(LabError)
+}
+
+fn works(injectors: &[Pod]) -> Result<(), String> {
+    if injectors.iter().any(|pod| state::address(pod).is_some()) {
+        return Ok(());
+    }
+    let what = match injectors.first() {
+        None => format!(
+            "which is not installed in the cluster (no pod has the label {INJECTOR}); install it: `linkerd install --crds | kubectl apply \
+             -f -`, then `linkerd install | kubectl apply -f -`"
+        ),
+        Some(pod) => format!(
+            "which does not work: its injector, the pod {}, is not ready ({}); see `linkerd check`",
+            pod.metadata.name.as_deref().unwrap_or_default(),
+            state::hopeless(pod).unwrap_or_else(|| state::waits_for(pod))
+        ),
+    };
+    Err(format!(
+        "`mesh` is `linkerd`, {what}; or name an endpoint that plays sidecars (`wirelab endpoints` lists them)"
+    ))
+}
+
+/// Whether what a pod sends and gets passes a mesh just if its trial says so: whether the proxy is there and ready, or there is none.
+///
+/// # Errors
+/// If not; says of the pod what is wrong, and what to do.
+pub(crate) fn proven(pod: &Pod, is_meshed: bool) -> Result<(), String> {
+    match (is_meshed, proxy(pod)) {
+        (false, None) => Ok(()),
+        (false, Some(name)) => Err(format!(
+            "it has a container `{name}`, so its packets pass a mesh that the cell does not name; keep that mesh from injecting into the \
+             namespaces of wirelab"
+        )),
+        (true, Some(PROXY)) => match status(pod, PROXY) {
+            Some(status) if status.ready => Ok(()),
+            _ => Err(format!(
+                "its container `{PROXY}` is not ready, so it is not in the mesh; see `linkerd check --proxy`"
+            )),
+        },
+        (true, _) => Err(format!(
+            "it asks for Linkerd's proxy by an annotation, and has no container `{PROXY}`: the injector has not seen it; see `linkerd \
+             check` and the webhook `linkerd-proxy-injector-webhook-config`"
+        )),
+    }
+}
+
+/// The image of the proxy that a pod has.
+pub(crate) fn image(pod: &Pod) -> Option<String> {
+    let status = status(pod, proxy(pod)?)?;
+    Some(if status.image_id.is_empty() { status.image.clone() } else { status.image_id.clone() })
+}
+
+/// The proxy of a mesh that was put into a pod, as a container beside ours or as one of those that start before it.
+fn proxy(pod: &Pod) -> Option<&str> {
+    let spec = pod.spec.as_ref()?;
+    let mut names =
+        spec.containers.iter().chain(spec.init_containers.iter().flatten()).map(|container| container.name.as_str());
+    names.find(|name| PROXIES.contains(name))
+}
+
+fn status<'a>(pod: &'a Pod, name: &str) -> Option<&'a ContainerStatus> {
+    let status = pod.status.as_ref()?;
+    let mut all = status.container_statuses.iter().flatten().chain(status.init_container_statuses.iter().flatten());
+    all.find(|one| one.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A pod with these containers, and those that start before them; which of them are ready.
+    fn pod(containers: &[&str], before: &[&str], ready: &[&str]) -> Pod {
+        let named = |names: &[&str]| names.iter().map(|name| json!({ "name": name })).collect::<Value>();
+        let status = |names: &[&str]| -> Value {
+            let of = |name: &&str| json!({ "name": name, "image": "proxy:1", "imageID": "", "ready": ready.contains(name), "restartCount": 0 });
+            names.iter().map(of).collect()
+        };
+        serde_json::from_value(json!({
+            "metadata": { "name": "a" },
+            "spec": { "containers": named(containers), "initContainers": named(before) },
+            "status": { "containerStatuses": status(containers), "initContainerStatuses": status(before) },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_pod_is_in_the_mesh_with_its_proxy_ready_beside_it_or_before_it() {
+        let both = ["wirelab", PROXY];
+        for meshed in [pod(&both, &[], &both), pod(&["wirelab"], &["linkerd-init", PROXY], &both)] {
+            assert_eq!(proven(&meshed, true), Ok(()));
+            assert_eq!(image(&meshed).as_deref(), Some("proxy:1"));
+            let why = proven(&meshed, false).unwrap_err();
+            assert!(why.contains("a container `linkerd-proxy`"), "{why}");
+        }
+        let late = proven(&pod(&both, &[], &["wirelab"]), true).unwrap_err();
+        assert!(late.contains("is not ready") && late.contains("linkerd check --proxy"), "{late}");
+    }
+
+    #[test]
+    fn a_pod_without_its_proxy_is_in_no_mesh() {
+        let plain = pod(&["wirelab"], &[], &["wirelab"]);
+        assert_eq!((proven(&plain, false), image(&plain)), (Ok(()), None));
+        let why = proven(&plain, true).unwrap_err();
+        assert!(why.contains("has no container `linkerd-proxy`") && why.contains("linkerd check"), "{why}");
+        let other = pod(&["wirelab", "istio-proxy"], &[], &["wirelab", "istio-proxy"]);
+        assert!(proven(&other, true).is_err(), "the mesh of somebody else");
+        assert!(proven(&other, false).unwrap_err().contains("`istio-proxy`"));
+    }
+
+    #[test]
+    fn without_linkerd_or_its_injector_the_remedy_is_named() {
+        let why = works(&[]).unwrap_err();
+        assert!(why.contains("`linkerd install | kubectl apply -f -`") && why.contains("plays sidecars"), "{why}");
+        let waiting = pod(&["proxy-injector"], &[], &[]);
+        let why = works(std::slice::from_ref(&waiting)).unwrap_err();
+        assert!(why.contains("the pod a, is not ready") && why.contains("`linkerd check`"), "{why}");
+        let ready = serde_json::from_value(json!({
+            "metadata": { "name": "b" },
+            "status": { "podIP": "10.0.0.9", "conditions": [{ "type": "Ready", "status": "True" }] },
+        }));
+        assert_eq!(works(&[waiting, ready.unwrap()]), Ok(()));
+    }
+}

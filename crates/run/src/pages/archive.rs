@@ -1,0 +1,387 @@
+//! Pages that are archives: HTTP Archives 1.2 with the bodies of responses, as the developer tools of browsers save them. Every host of an
+//! archive gets a server, which answers what the archive holds.
+
+use std::collections::hash_map::{self, HashMap};
+use std::fs;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use indexmap::IndexMap;
+use serde::Deserialize;
+use url::{Host, Position, Url};
+use wirelab_model::page::{MOST_HOSTS, PageName};
+use wirelab_model::page_path::PagePath;
+use wirelab_model::plan::Plan;
+use wirelab_model::warning::Warning;
+
+use crate::error::RunError;
+use crate::pages::hosts::{Content, TIMING};
+
+/// An archive, as far as it can be answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Archive {
+    /// The names of its hosts, its document's first.
+    pub hosts: Vec<String>,
+    /// The path of its document, with the query.
+    pub document: String,
+    /// What each host answers.
+    pub answers: Vec<Vec<Content>>,
+    /// How many entries are not answered, by what they are.
+    pub left_out: IndexMap<&'static str, u32>,
+}
+
+#[derive(Deserialize)]
+struct Har {
+    log: Log,
+}
+
+#[derive(Deserialize)]
+struct Log {
+    entries: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    request: Asked,
+    #[serde(default)]
+    response: Answered,
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    method: String,
+    url: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Answered {
+    status: i64,
+    headers: Vec<Field>,
+    content: Body,
+}
+
+#[derive(Deserialize)]
+struct Field {
+    name: String,
+    value: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Body {
+    /// -1, or absent: nobody knows.
+    size: Option<f64>,
+    mime_type: Option<String>,
+    text: Option<String>,
+    encoding: Option<String>,
+}
+
+/// The hosts of the archives of a plan are filled in, which the plan could not know. Gives what has to be said of them.
+///
+/// # Errors
+/// If an archive cannot be a page.
+pub fn complete(plan: &mut Plan) -> Result<Vec<Warning>, RunError> {
+    let mut read: HashMap<PagePath, Vec<String>> = HashMap::new();
+    let mut warnings = Vec::new();
+    for cell in &mut plan.cells {
+        let Some(PageName::Archive(path)) = cell.job.page else { continue };
+        let hosts = match read.entry(path) {
+            hash_map::Entry::Occupied(known) => known.into_mut(),
+            hash_map::Entry::Vacant(unknown) => {
+                let archive = Archive::read(path)?;
+                warnings.extend(archive.warning(path));
+                unknown.insert(archive.hosts)
+            }
+        };
+        cell.job = cell.job.clone().of_hosts(hosts.clone());
+    }
+    Ok(warnings)
+}
+
+impl Archive {
+    /// Reads an archive.
+    ///
+    /// # Errors
+    /// If it is none, if its page cannot be answered, or has more hosts than there can be.
+    pub fn read(path: PagePath) -> Result<Self, RunError> {
+        let refused = |why: String| RunError::Refused { why: format!("the page `{}`: {why}", path.as_str()) };
+        let text =
+            fs::read_to_string(path.path()).map_err(|error| refused(format!("cannot read the archive: {error}")))?;
+        Self::of(&text).map_err(refused)
+    }
+
+    /// What the text of an archive says.
+    fn of(text: &str) -> Result<Self, String> {
+        // A byte order mark is allowed.
+        let har: Har = serde_json::from_str(text.trim_start_matches('\u{feff}'))
+            .map_err(|error| format!("it is no HTTP Archive (HAR 1.2): {error}"))?;
+        let asked = har.log.entries.iter().filter_map(|entry| Some((entry, Url::parse(&entry.request.url).ok()?)));
+        // What never left the browser has other schemes.
+        let mut sent = asked.filter(|(_, url)| matches!(url.scheme(), "https" | "http" | "wss" | "ws")).peekable();
+        if sent.peek().is_none() {
+            return Err("the archive has no requests".to_owned());
+        }
+        let mut archive =
+            Self { hosts: Vec::new(), document: String::new(), answers: Vec::new(), left_out: IndexMap::new() };
+        for (entry, url) in sent {
+            let taken = taken(entry, &url);
+            if archive.document.is_empty() && is_page(entry) {
+                let document = document(&url, entry, &taken)?;
+                archive.found(document);
+            }
+            match taken {
+                Ok((host, content)) => archive.add(host, content),
+                Err(what) => *archive.left_out.entry(what).or_default() += 1,
+            }
+        }
+        if archive.document.is_empty() {
+            return Err("no entry of the archive is a document: every one is a redirect, or no GET".to_owned());
+        }
+        match archive.hosts.len() {
+            count if count > MOST_HOSTS as usize => Err(format!(
+                "the archive has {count} hosts, and a page may have {MOST_HOSTS}: {}. Block some of them when you save it",
+                archive.hosts.join(", ")
+            )),
+            _ => Ok(archive),
+        }
+    }
+
+    /// The document is known, and its host is the first.
+    fn found(&mut self, (host, path): (String, String)) {
+        self.document = path;
+        if let Some(number) = self.hosts.iter().position(|one| *one == host) {
+            self.hosts[..=number].rotate_right(1);
+            self.answers[..=number].rotate_right(1);
+        } else {
+            self.hosts.insert(0, host);
+            self.answers.insert(0, Vec::new());
+        }
+    }
+
+    /// Of several answers at one path the first is given.
+    fn add(&mut self, host: String, content: Content) {
+        let number = self.hosts.iter().position(|one| *one == host).unwrap_or_else(|| {
+            self.hosts.push(host);
+            self.answers.push(Vec::new());
+            self.hosts.len() - 1
+        });
+        self.answers[number].push(content);
+    }
+
+    /// What has to be said of it.
+    fn warning(&self, path: PagePath) -> Option<Warning> {
+        let what: Vec<_> = self.left_out.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        (!what.is_empty()).then(|| Warning::ArchiveInPart { page: path.as_str().to_owned(), what })
+    }
+}
+
+/// Whether an entry may be that of the page's document: the first response that leads nowhere else.
+fn is_page(entry: &Entry) -> bool {
+    entry.request.method == "GET" && !(300..400).contains(&entry.response.status)
+}
+
+/// The host and the path of the document.
+fn document(
+    url: &Url,
+    entry: &Entry,
+    taken: &Result<(String, Content), &'static str>,
+) -> Result<(String, String), String> {
+    const SAVE: &str = "Save it with the bodies of responses and without the cache; docs/pages.md says how";
+    let (host, content) = match taken {
+        Ok(taken) => taken,
+        Err(what) => return Err(format!("its document, {url}, is {what}. {SAVE}")),
+    };
+    let kind = kind(entry);
+    match kind.split(';').next().unwrap_or_default().trim() {
+        "text/html" | "application/xhtml+xml" if content.status == 200 => Ok((host.clone(), content.path.clone())),
+        _ => Err(format!(
+            "the first entry that is no redirect, {url}, is no document: status {}, `{kind}`",
+            content.status
+        )),
+    }
+}
+
+/// What is answered where, or what an entry is that is not answered again.
+fn taken(entry: &Entry, url: &Url) -> Result<(String, Content), &'static str> {
+    let Entry { request, response } = entry;
+    match url.scheme() {
+        "ws" | "wss" => return Err("of WebSockets"),
+        "http" => return Err("without TLS (http://)"),
+        _ if request.method != "GET" => return Err("not a GET"),
+        _ => {}
+    }
+    let host = match url.host() {
+        // Browsers know by themselves where these lead.
+        Some(Host::Domain(name)) if name != "localhost" && !name.ends_with(".localhost") => name.to_owned(),
+        _ => return Err("of a host without a name that could lead elsewhere"),
+    };
+    if url.port().is_some() {
+        return Err("at a port other than 443");
+    }
+    let status = match u16::try_from(response.status) {
+        Ok(304) => return Err("from the browser's cache (304)"),
+        Ok(206) => return Err("a part of something (206)"),
+        Ok(status @ 200..=599) => status,
+        _ => return Err("without a response"),
+    };
+    let content = &response.content;
+    let body = match (&content.text, content.encoding.as_deref()) {
+        (Some(text), Some("base64")) => STANDARD.decode(text).map_err(|_| "with a body that is no base64")?,
+        (Some(text), _) => text.clone().into_bytes(),
+        (None, _) if content.size.is_some_and(|size| size > 0.0) => return Err("without a body"),
+        (None, _) => Vec::new(),
+    };
+    let path = url[Position::BeforePath..Position::AfterQuery].to_owned();
+    Ok((host, Content { path, status, fields: fields(entry), body }))
+}
+
+/// The fields of an answer: what a page needs to be shown as it was, and what decides which requests follow. Bodies come out of an archive
+/// as they were before they were compressed.
+fn fields(entry: &Entry) -> Vec<(String, String)> {
+    const KEPT: [&str; 4] = ["content-type", "location", "link", "cache-control"];
+    let is_kept = |name: &str| KEPT.contains(&name) || name.starts_with("access-control-");
+    // Several fields of one name come as lines of one value.
+    let lines = entry.response.headers.iter().flat_map(|field| {
+        let name = field.name.to_lowercase();
+        field.value.split('\n').map(move |value| (name.clone(), value.trim().to_owned()))
+    });
+    let is_plain = |value: &str| value.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    let mut fields: Vec<_> = lines.filter(|(name, value)| is_kept(name) && is_plain(value)).collect();
+    let kind = kind(entry);
+    if !kind.is_empty() && fields.iter().all(|(name, _)| name != "content-type") {
+        fields.push(("content-type".to_owned(), kind.to_owned()));
+    }
+    let (name, value) = TIMING;
+    fields.push((name.to_owned(), value.to_owned()));
+    fields
+}
+
+/// The content type of a response.
+fn kind(entry: &Entry) -> &str {
+    let response = &entry.response;
+    let field = response.headers.iter().find(|field| field.name.eq_ignore_ascii_case("content-type"));
+    field.map(|field| field.value.as_str()).or(response.content.mime_type.as_deref()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn entry(method: &str, url: &str, status: i64, kind: &str, content: Value) -> Value {
+        let mut content = content;
+        content["mimeType"] = json!(kind);
+        json!({
+            "startedDateTime": "2026-01-01T00:00:00Z", "time": 1,
+            "request": { "method": method, "url": url, "headers": [] },
+            "response": {
+                "status": status, "content": content,
+                "headers": [
+                    { "name": "Content-Type", "value": kind }, { "name": "set-cookie", "value": "a=b" },
+                    { "name": "Access-Control-Allow-Origin", "value": "*" }, { "name": "Link", "value": "<a>\n<b>" },
+                ],
+            },
+        })
+    }
+
+    fn document() -> Value {
+        entry("GET", "https://WWW.shop.test/?q=1#top", 200, "text/html", json!({ "size": 4, "text": "<p>é" }))
+    }
+
+    fn of(entries: Vec<Value>) -> Result<Archive, String> {
+        Archive::of(&json!({ "log": { "version": "1.2", "entries": entries } }).to_string())
+    }
+
+    #[test]
+    fn every_host_answers_what_the_archive_holds_by_path_and_query() {
+        let moved = entry("GET", "https://shop.test/", 301, "", json!({ "size": 0 }));
+        let style = entry(
+            "GET",
+            "https://static.shop.test/a.css?v=2",
+            200,
+            "text/css",
+            json!({ "text": "Ym9keXt9", "encoding": "base64" }),
+        );
+        let later = entry("GET", "https://static.shop.test/b", 404, "text/plain", json!({ "size": -1 }));
+        let archive = of(vec![moved, document(), style, later]).unwrap();
+        assert_eq!(archive.hosts, ["www.shop.test", "shop.test", "static.shop.test"], "the document's first");
+        assert_eq!(archive.document, "/?q=1");
+        let answers = |host: usize| -> Vec<_> {
+            let one = |content: &Content| (content.path.clone(), content.status, content.body.clone());
+            archive.answers[host].iter().map(one).collect()
+        };
+        assert_eq!(answers(0), [("/?q=1".to_owned(), 200, "<p>é".as_bytes().to_vec())]);
+        assert_eq!(answers(1), [("/".to_owned(), 301, Vec::new())]);
+        let expected = [("/a.css?v=2".to_owned(), 200, b"body{}".to_vec()), ("/b".to_owned(), 404, Vec::new())];
+        assert_eq!(answers(2), expected);
+        let fields: Vec<_> =
+            archive.answers[2][0].fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let expected = [
+            ("content-type", "text/css"),
+            ("access-control-allow-origin", "*"),
+            ("link", "<a>"),
+            ("link", "<b>"),
+            ("timing-allow-origin", "*"),
+        ];
+        assert_eq!(fields, expected);
+        assert!(archive.left_out.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_answered_is_counted_by_what_it_is() {
+        let url = |url: &str| entry("GET", url, 200, "image/png", json!({ "text": "" }));
+        let status = |status| entry("GET", "https://www.shop.test/x", status, "image/png", json!({ "size": 3 }));
+        let left_out = |other: Value| {
+            let archive = of(vec![document(), other]).unwrap();
+            assert_eq!(archive.hosts, ["www.shop.test"]);
+            archive.left_out.into_iter().collect::<Vec<_>>()
+        };
+        for (other, what) in [
+            (entry("POST", "https://www.shop.test/", 200, "", json!({})), "not a GET"),
+            (url("http://plain.test/a.png"), "without TLS (http://)"),
+            (url("wss://www.shop.test/socket"), "of WebSockets"),
+            (url("https://192.0.2.1/a.png"), "of a host without a name that could lead elsewhere"),
+            (url("https://localhost/a.png"), "of a host without a name that could lead elsewhere"),
+            (url("https://www.shop.test:8443/a.png"), "at a port other than 443"),
+            (status(0), "without a response"),
+            (status(304), "from the browser's cache (304)"),
+            (status(206), "a part of something (206)"),
+            (status(200), "without a body"),
+            (
+                entry("GET", "https://a.test/", 200, "", json!({ "text": "?", "encoding": "base64" })),
+                "with a body that is no base64",
+            ),
+        ] {
+            assert_eq!(left_out(other), [(what, 1)]);
+        }
+        assert!(left_out(url("data:image/png;base64,AA==")).is_empty(), "it never left the browser");
+    }
+
+    #[test]
+    fn what_is_no_page_is_refused_with_the_remedy() {
+        let many =
+            (0..21).map(|n| entry("GET", &format!("https://h{n}.test/"), 200, "text/html", json!({ "text": "" })));
+        let bare = entry("GET", "https://www.shop.test/", 200, "text/html", json!({ "size": 4 }));
+        let picture = entry("GET", "https://www.shop.test/a.png", 200, "image/png", json!({ "text": "" }));
+        let moved = entry("GET", "https://shop.test/", 301, "", json!({ "size": 0 }));
+        for (entries, words) in [
+            (vec![], "has no requests"),
+            (vec![bare], "https://www.shop.test/, is without a body. Save it with the bodies"),
+            (vec![picture, document()], "a.png, is no document: status 200, `image/png`"),
+            (vec![moved], "no entry of the archive is a document"),
+            (many.collect(), "has 21 hosts, and a page may have 20: h0.test, h1.test"),
+        ] {
+            let why = of(entries).unwrap_err();
+            assert!(why.contains(words), "{why}");
+        }
+        assert!(Archive::of("{}").unwrap_err().contains("no HTTP Archive (HAR 1.2): missing field `log`"));
+        let marked = format!("\u{feff}{}", json!({ "log": { "entries": [document()] } }));
+        assert_eq!(Archive::of(&marked).unwrap().hosts, ["www.shop.test"]);
+        let nowhere = PagePath::of("./nowhere/saved.har").unwrap();
+        assert!(
+            Archive::read(nowhere).unwrap_err().to_string().contains("`./nowhere/saved.har`: cannot read the archive")
+        );
+    }
+}

@@ -1,0 +1,72 @@
+package wirelab.kwik;
+
+import java.io.FilterOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.concurrent.atomic.AtomicInteger;
+import tech.kwik.core.stream.SendBuffer;
+
+/**
+ * A stream of kwik's that sends all that is written to it. kwik 0.10.8 hands a request to send to its sender and counts it only then. A
+ * sender that is faster finds one too few, takes that for another request that is still to come, and leaves the rest of the buffer where
+ * it is. The next write makes up for that; after the last one nothing does, and the peer waits for ever. So it is looked after here.
+ */
+final class SureOutput extends FilterOutputStream {
+    /** Requests that are made up for can be lost in the same way; one that is not needed finds nothing to send. */
+    private static final int TRIES = 3;
+    /** Half of what kwik's buffer holds: a write of more would wait within kwik. */
+    private static final int PIECE = 25_600;
+
+    private static final Field QUEUED;
+    private static final Field BUFFER;
+    private static final Method REQUEST;
+
+    static {
+        try {
+            Class<?> stream = Class.forName("tech.kwik.core.stream.StreamOutputStreamImpl");
+            QUEUED = stream.getDeclaredField("sendRequestsQueued");
+            BUFFER = stream.getDeclaredField("sendBuffer");
+            REQUEST = stream.getDeclaredMethod("scheduleSendStreamFrameRequest", boolean.class);
+            QUEUED.setAccessible(true);
+            BUFFER.setAccessible(true);
+            REQUEST.setAccessible(true);
+        } catch (ReflectiveOperationException another) {
+            throw new ExceptionInInitializerError(another);
+        }
+    }
+
+    SureOutput(OutputStream kwiks) {
+        super(kwiks);
+    }
+
+    @Override
+    public void write(byte[] bytes, int offset, int length) throws IOException {
+        for (int sent = 0, piece; sent < length; sent += piece) {
+            piece = Math.min(PIECE, length - sent);
+            out.write(bytes, offset + sent, piece);
+            request();
+        }
+    }
+
+    /** Without the flush of its parent, which kwik refuses where the stream is closed. */
+    @Override
+    public void close() throws IOException {
+        out.close();
+        request();
+    }
+
+    /** Asks kwik to send what is left, where nothing else will. */
+    private void request() throws IOException {
+        try {
+            AtomicInteger queued = (AtomicInteger) QUEUED.get(out);
+            SendBuffer buffer = (SendBuffer) BUFFER.get(out);
+            for (int i = 0; i < TRIES && queued.get() == 0 && buffer.hasData(); i++) {
+                REQUEST.invoke(out, true);
+            }
+        } catch (ReflectiveOperationException error) {
+            throw new IOException("asking kwik to send the rest of a stream: " + error, error);
+        }
+    }
+}
