@@ -8,18 +8,21 @@ mod lab;
 mod support;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Stdio;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cluster::{Cluster, FOLDER, image, script};
 use lab::trials;
-use support::{said, wirelab};
+use rustix::process::Pid;
+use support::wirelab;
 use tempfile::tempdir;
+use wirelab_lab::{ExitStatus, reap};
 
 const CLIENTS: u64 = 500;
+
+const MIB: u64 = 1 << 20;
 
 const STUDY: &str = r#"
 name = "crowd"
@@ -51,6 +54,7 @@ max = 1
 
 #[test]
 #[ignore = "brings a cluster up, for minutes, as root: make test-cluster"]
+#[expect(clippy::zombie_processes, reason = "`reap` waits for it, and brings its account")]
 fn hundreds_of_clients_start_together_and_cost_neither_wirelab_nor_the_api_server_much() {
     let Some(cluster) = Cluster::up("3", "nftables", &image()) else { return };
     script(&["crowd", env!("CARGO_BIN_EXE_wirelab")]).with_status(0);
@@ -60,15 +64,13 @@ fn hundreds_of_clients_start_together_and_cost_neither_wirelab_nor_the_api_serve
     let before = asked(&cluster);
     let begun = Instant::now();
     let mut command = wirelab(folder.path(), &["run", "study.toml", "--clients", &CLIENTS.to_string(), "--quiet"]);
-    command.env("KUBECONFIG", Path::new(FOLDER).join("kubeconfig")).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut run = command.spawn().unwrap();
-    let mut peak_kib = 0;
-    while run.try_wait().unwrap().is_none() {
-        peak_kib = peak_kib.max(peak_memory_kib(run.id()));
-        sleep(Duration::from_millis(100));
-    }
+    let words = folder.path().join("words");
+    command.env("KUBECONFIG", Path::new(FOLDER).join("kubeconfig")).stdout(Stdio::null());
+    let run = command.stderr(File::create(&words).unwrap()).spawn().unwrap();
+    // The kernel's account of it, which it gives to whoever waits.
+    let (status, usage) = reap(Pid::from_child(&run)).unwrap();
     let took = begun.elapsed();
-    said(run.wait_with_output().unwrap()).with_status(0);
+    assert_eq!(status, ExitStatus::Code(0), "{}", fs::read_to_string(&words).unwrap());
     let requests = since(&before, &asked(&cluster));
 
     let trials = trials(folder.path());
@@ -85,7 +87,7 @@ fn hundreds_of_clients_start_together_and_cost_neither_wirelab_nor_the_api_serve
     eprintln!(
         "{count} trials in {:.0} s; wirelab's peak memory {} MiB; the API server was asked:",
         took.as_secs_f64(),
-        peak_kib / 1024
+        usage.peak_memory / MIB
     );
     for (what, times) in &requests {
         eprintln!("  {times:>6} {what}");
@@ -96,14 +98,7 @@ fn hundreds_of_clients_start_together_and_cost_neither_wirelab_nor_the_api_serve
     assert_eq!(times("POST pods"), CLIENTS + 1);
     assert!(times("CONNECT pods/exec") <= (CLIENTS + 1) * (1 + 4 * count) + 20 * count, "{requests:?}");
     assert!(times("LIST pods") < 300, "{requests:?}");
-    assert!((1..1024 * 1024).contains(&peak_kib), "{peak_kib} KiB");
-}
-
-/// The most memory that a process has had so far.
-fn peak_memory_kib(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default()
+    assert!((MIB..1024 * MIB).contains(&usage.peak_memory), "{usage:?}");
 }
 
 /// How often the API server was asked for something about pods, and what.

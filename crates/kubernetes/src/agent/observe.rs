@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{self, BufRead};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use wirelab_lab::{Beside, Role};
 use wirelab_model::metric::Values;
@@ -120,8 +120,10 @@ fn is_of(cgroups: &str, pod: &str) -> bool {
 /// The interface of the client's pod. What passes those of its node is not of this pod alone.
 fn vantages(targets: &Targets) -> io::Result<Vec<Vantage>> {
     let Some(client) = targets.clients.iter().flatten().next() else { return Ok(Vec::new()) };
-    let (interface, mtu) = interface(&PathBuf::from(format!("/proc/{client}/root/sys/class/net")))?;
-    let namespace = format!("/proc/{client}/ns/net").into();
+    // What it sees as its root, and its network namespace: proc_pid_root(5), proc_pid_ns(5).
+    let client = Path::new("/proc").join(client.to_string());
+    let (interface, mtu) = interface(&client.join("root").join("sys/class/net"))?;
+    let namespace = client.join("ns/net");
     let place = Place::Client;
     Ok(vec![Vantage { place, namespace, owner: None, interface, mtu, is_encapsulated: false }])
 }

@@ -66,7 +66,7 @@ func (pods *pods) watch(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// look does what a pod's object asks for now.
+// look brings a pod's process to the state that the pod's object has: started, or ended.
 func (pods *pods) look(ctx context.Context, object any) {
 	pod, isPod := object.(*corev1.Pod)
 	if !isPod {
