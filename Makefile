@@ -10,6 +10,8 @@ NODES ?= 2
 PROXY ?= nftables
 # What the image has besides the built-in endpoint.
 ENDPOINTS ?=
+# Endpoints that test-endpoints leaves out, separated by commas.
+EXCEPT ?=
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,15 +39,8 @@ unit:
 	@echo "== tests"
 	$(CARGO) test --release --locked --workspace
 
-test-endpoints: build ## unit tests of the endpoints in other languages; install all, check all, and write the table in docs/
-	cd endpoints/_go && go test ./...
-	cd endpoints/go-quic-go && go test ./...
-	cd endpoints/go-grpc && go vet ./... && go test -tags xds ./...
-	cd endpoints/_python && python3 -B -m unittest tests
-	cd endpoints/_javascript && npm ci --no-audit --no-fund && node --test
-	$(WIRELAB) endpoints install --all || echo "some could not be installed; the table says which"
-	$(WIRELAB) endpoints check --all || echo "some do not keep the contract; the table says which"
-	$(WIRELAB) endpoints list --markdown > docs/endpoints-table.md
+test-endpoints: build ## unit tests of the endpoints in other languages; install all, check all, and write docs/endpoints.md (EXCEPT=c-lsquic,dotnet)
+	@EXCEPT=$(EXCEPT) tests/endpoints.sh
 
 # The flags are those of the last step, linking, so nothing but the program itself is built again.
 image: ## the container image, as an archive that container engines load, made without one: target/image/wirelab.tar (ENDPOINTS="envoy go-grpc-xds")
@@ -68,12 +63,12 @@ cluster-down: ## remove every trace of that cluster
 test-cluster: ## the tests that need such a cluster (root; installs what it needs; builds Kubernetes the first time)
 	@tests/setup.sh cluster
 	$(MAKE) image ENDPOINTS="envoy go-grpc-xds"
-	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked --workspace --test cluster --test kubernetes --test crowd -- --ignored --nocapture
+	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked --workspace --test cluster --test kubernetes --test crowd --test helm -- --ignored --nocapture
 
 test-pages: setup ## browsers against the physics of a link: first bytes after the round trips of the handshake (a quiet machine, some minutes)
 	$(CARGO) test --release --locked --workspace --test pages -- --ignored --nocapture
 
-check-browsertime: build ## the load events of pages beside those that browsertime reads, over one link (root; a quiet machine; half an hour)
+check-browsertime: build ## the load events of pages beside those that browsertime reads, over one link (root; a quiet machine; a quarter of an hour)
 	WIRELAB_ENDPOINTS=tests/browsertime $(WIRELAB) endpoints install browsertime
 	WIRELAB_ENDPOINTS=tests/browsertime $(WIRELAB) run tests/browsertime/study.toml
 

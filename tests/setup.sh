@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond a Rust toolchain: a C compiler (for ring), python3 (for the endpoints in Python), the web
 # servers that are endpoints, strace (to count the same system calls in another way), Prometheus, the browsers, and a validator of HTTP
-# Archives where the distribution has one; `tests/setup.sh cluster` also what the test cluster needs. On Debian and Ubuntu, with root, it
-# installs packages; otherwise it names what is missing.
+# Archives where the distribution has one; `tests/setup.sh cluster` also what the test cluster needs, `tests/setup.sh endpoints` the packages that
+# endpoints name in their manifests. On Debian and Ubuntu, with root, it installs packages; otherwise it names what is missing.
 set -euo pipefail
 
 # Debian starts a service when it is installed, unless this program forbids it, and at every boot. The tests start their own
@@ -16,7 +16,7 @@ install_packages() {
   fi
   apt-get update -q
   DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
-  for service in nginx containerd prometheus; do
+  for service in nginx containerd prometheus h2o; do
     if [[ " $* " == *" $service "* ]] && [ -d /run/systemd/system ]; then
       systemctl disable "$service"
     fi
@@ -47,6 +47,13 @@ has_server apache2 || packages+=(apache2-bin) # the program and its modules, wit
 if [ "${1:-}" = cluster ]; then
   # Word by word: names of packages.
   packages+=($("$(dirname "$0")/cluster/missing-packages.sh"))
+fi
+if [ "${1:-}" = endpoints ]; then
+  [ "$(id -u)" -ne 0 ] || apt-get update -q
+  while read -r program package; do
+    # Not all are in every release; an endpoint without what it needs says so.
+    [ -e "$program" ] || has_server "$program" || ! apt-cache show "$package" >/dev/null 2>&1 || packages+=("$package")
+  done < <(grep -ohE 'program = "[^"]+", debian = "[^"]+"' "$(dirname "$0")"/../endpoints/*/endpoint.toml | awk -F '"' '{ print $2, $4 }' | sort -u)
 fi
 if [ ${#packages[@]} -gt 0 ]; then
   if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then

@@ -2,7 +2,7 @@
 # A Kubernetes cluster on this machine, for tests: real components, each node a set of namespaces. docs/cluster.md is its manual.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-for part in settings processes requirements binaries pki network control-plane node crowd; do
+for part in settings processes requirements binaries helm pki network control-plane node crowd; do
   . "$here/$part.sh"
 done
 
@@ -18,6 +18,7 @@ usage: cluster.sh COMMAND
   kill PART            ends all its processes at once, as a crash does; node1, node2, ... or kube-apiserver
   start PART           starts it again
   kubectl ARGUMENTS    kubectl on this cluster
+  helm ARGUMENTS       Helm on this cluster
   check                says what this machine lacks for it
 
 Examples:
@@ -38,6 +39,7 @@ main() {
     kill) with_cluster && known_part "${1:-}" && kill_group "$(group_of "$1")" ;;
     start) with_cluster && known_part "${1:-}" && start_again "$1" ;;
     kubectl) with_cluster && kubectl "$@" ;;
+    helm) with_cluster && helm "$@" ;;
     check) require ;;
     help | --help | -h) usage ;;
     *)

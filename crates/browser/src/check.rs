@@ -24,7 +24,8 @@ pub fn second_opinion(seen: &mut Observed) {
 
 /// The outcome of a load. What is checked first explains most.
 pub fn judge(setup: &Setup, page: &Page, seen: &Observed) -> Outcome {
-    let failure = redirected(page, seen)
+    let failure = crashed(setup, seen)
+        .or_else(|| redirected(page, seen))
         .or_else(|| not_found(page, seen))
         .or_else(|| no_page(setup, page, seen))
         .or_else(|| wrong_protocol(setup, seen))
@@ -35,6 +36,12 @@ pub fn judge(setup: &Setup, page: &Page, seen: &Observed) -> Outcome {
 }
 
 type Failure = Option<(Blame, String)>;
+
+/// What else is missing is missing because of it.
+fn crashed(setup: &Setup, seen: &Observed) -> Failure {
+    let browser = setup.browser.title();
+    seen.crashed.then(|| (Blame::Client, format!("{browser}'s process of the page ended while it loaded")))
+}
 
 fn no_page(setup: &Setup, page: &Page, seen: &Observed) -> Failure {
     let words = seen.refused.as_ref()?;

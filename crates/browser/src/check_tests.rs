@@ -47,7 +47,7 @@ fn seen(resources: Vec<Resource>) -> Observed {
     };
     let entries = resources.iter().map(entry).collect();
     let timeline = Some(Timeline { entries, ..Timeline::default() });
-    Observed { resources, timeline, refused: None, loaded: true, frames: Vec::new() }
+    Observed { resources, timeline, loaded: true, ..Observed::default() }
 }
 
 #[track_caller]

@@ -17,6 +17,7 @@ mod firefox;
 pub mod har;
 mod load;
 mod logs;
+mod memory;
 mod metrics;
 mod order;
 mod page;

@@ -24,6 +24,8 @@ pub(crate) struct Observed {
     pub refused: Option<String>,
     /// Whether `load` fired before the deadline.
     pub loaded: bool,
+    /// Whether the page's own process ended meanwhile.
+    pub crashed: bool,
     /// Pictures of the window, where the load was filmed.
     pub frames: Vec<Frame>,
 }

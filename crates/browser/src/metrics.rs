@@ -55,6 +55,12 @@ pub static METRICS: &[Metric] = &[
         "Headers and bodies as they were transferred, without TLS, QUIC and below.",
     ),
     count("header_bytes", "Header bytes received", Unit::Bytes, "Those of them that are headers of responses."),
+    count(
+        "request_header_bytes",
+        "Header bytes asked with",
+        Unit::Bytes,
+        "Lines and headers of all requests as HTTP/1.1 writes them: before HTTP/2 and HTTP/3 compress them.",
+    ),
     count("connections", "Connections", Unit::Count, "Connections that carried at least one request."),
 ];
 
@@ -122,6 +128,7 @@ pub fn values(setup: &Setup, seen: &Observed) -> Values {
         ("requests", Value::Measured(resources.len() as f64)),
         ("received", sum(resources, |resource| resource.received)),
         ("header_bytes", sum(resources, |resource| resource.header_bytes)),
+        ("request_header_bytes", sum(resources, |resource| resource.request_header_bytes)),
         ("connections", Value::Measured(f64::from(connections(resources.iter())))),
     ];
     all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
@@ -193,7 +200,7 @@ mod tests {
 
     fn load(resources: Vec<Resource>) -> Observed {
         let timeline = Timeline { loaded: 900.5, response: 100.0, final_response: 400.0, ..Timeline::default() };
-        Observed { resources, timeline: Some(timeline), refused: None, loaded: true, frames: Vec::new() }
+        Observed { resources, timeline: Some(timeline), loaded: true, ..Observed::default() }
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Resource {
     pub received: Option<u64>,
     /// Bytes of these that are the response's header.
     pub header_bytes: Option<u64>,
+    /// Bytes of the request's line and header as HTTP/1.1 writes them: before HTTP/2 and HTTP/3 compress them.
+    pub request_header_bytes: Option<u64>,
     /// The request's header fields.
     #[serde(skip)]
     pub request_headers: Vec<(String, String)>,
@@ -130,6 +132,22 @@ impl Moments {
     }
 }
 
+/// The bytes of a request's line and header in HTTP/1.1 (RFC 9112, sections 3 and 5). Fields whose names begin with a colon are the line
+/// and the field `host` of the later versions (RFC 9113, section 8.3.1).
+pub(crate) fn written(method: &str, url: &str, fields: &[(String, String)]) -> Option<u64> {
+    const AROUND_A_LINE: usize = " ".len() + " HTTP/1.1\r\n".len();
+    const AROUND_A_FIELD: usize = ": ".len() + "\r\n".len();
+    let url = url::Url::parse(url).ok()?;
+    let target = url.path().len() + url.query().map_or(0, |query| "?".len() + query.len());
+    let own = fields.iter().filter(|(name, _)| !name.starts_with(':'));
+    let host = match fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        true => 0,
+        false => "host".len() + url.authority().len() + AROUND_A_FIELD,
+    };
+    let all: usize = own.map(|(name, value)| name.len() + value.len() + AROUND_A_FIELD).sum();
+    Some((method.len() + target + AROUND_A_LINE + host + all + "\r\n".len()) as u64)
+}
+
 /// A length in milliseconds.
 pub(crate) fn length(span: Option<(f64, f64)>) -> Option<f64> {
     span.map(|(from, to)| (to - from).max(0.0))
@@ -199,6 +217,22 @@ mod tests {
         assert_eq!((moments.wait(), moments.receive()), (Some(20.0), Some(4.0)));
         assert_eq!(moments.since(100.0).request, Some(26.0));
         assert_eq!(Moments::default().wait(), None, "what is not known is not 0");
+    }
+
+    #[test]
+    fn a_header_is_counted_as_http_1_writes_it_whichever_version_carried_it() {
+        let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let text = "GET /a?b=1 HTTP/1.1\r\nHost: localhost:8443\r\nAccept: */*\r\n\r\n";
+        let url = "https://localhost:8443/a?b=1";
+        let first = [field("Host", "localhost:8443"), field("Accept", "*/*")];
+        assert_eq!(written("GET", url, &first), Some(text.len() as u64));
+        let second = [
+            field(":method", "GET"),
+            field(":authority", "localhost:8443"),
+            field(":path", "/a?b=1"),
+            field("accept", "*/*"),
+        ];
+        assert_eq!(written("GET", url, &second), Some(text.len() as u64));
     }
 
     #[test]

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use wirelab_lab::{Guard, LabError};
-use wirelab_model::outcome::Blame;
+use wirelab_model::outcome::{Blame, Outcome};
 
 use crate::Browser;
 use crate::chromium::Chromium;
 use crate::firefox::Firefox;
 use crate::load::Load;
+use crate::memory::Memory;
 use crate::page::{Page, Setup};
 
 /// A running browser with one protocol forced. Dropping it ends the browser.
@@ -39,6 +40,18 @@ pub enum Trouble {
         /// What happened.
         reason: String,
     },
+}
+
+impl Trouble {
+    fn seen_with(self, memory: Memory) -> Self {
+        match self {
+            Self::Stopped => Self::Stopped,
+            Self::Failed { blame, reason } => {
+                let (blame, reason) = memory.blame(blame, reason);
+                Self::Failed { blame, reason }
+            }
+        }
+    }
 }
 
 impl From<LabError> for Trouble {
@@ -74,11 +87,18 @@ impl Session {
     /// # Errors
     /// If the browser is of no use any more. A page that fails is no error: the load says why.
     pub fn load(&mut self, page: &Page) -> Result<Load, Trouble> {
+        let memory = Memory::watch();
         let seen = match &mut self.driver {
-            Driver::Chromium(chromium) => chromium.load(page)?,
-            Driver::Firefox(firefox) => firefox.load(page)?,
+            Driver::Chromium(chromium) => chromium.load(page),
+            Driver::Firefox(firefox) => firefox.load(page),
         };
-        Ok(Load::of(&self.setup, page, seen))
+        let seen = seen.map_err(|trouble| trouble.seen_with(memory))?;
+        let mut load = Load::of(&self.setup, page, seen);
+        if let Outcome::Failed { blame, reason } = load.outcome {
+            let (blame, reason) = memory.blame(blame, reason);
+            load.outcome = Outcome::failed(blame, reason);
+        }
+        Ok(load)
     }
 
     /// Ends the browser as a user would, so that what it writes of its connections is complete.

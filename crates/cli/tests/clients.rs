@@ -7,10 +7,9 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use lab::{folder_with, trials};
+use lab::{folder_of, folder_with, trials};
 use serde_json::Value;
 use support::{only_run, run};
-use tempfile::tempdir;
 
 const STUDY: &str = r#"
 name = "shared"
@@ -69,8 +68,7 @@ fn four_did_the_work_of_one(folder: &Path) {
 
 #[test]
 fn four_processes_share_a_workload_on_loopback() {
-    let folder = tempdir().unwrap();
-    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    let folder = folder_of(STUDY);
     let said = run(folder.path(), &["run", "study.toml", "--clients", "4", "--quiet"]).with_status(0);
     assert!(said.out.contains("Report: "), "{}", said.out);
     four_did_the_work_of_one(folder.path());
@@ -89,8 +87,7 @@ fn four_processes_share_a_workload_in_a_network_namespace() {
 
 #[test]
 fn what_cannot_be_shared_is_refused_before_anything_is_started() {
-    let folder = tempdir().unwrap();
-    fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    let folder = folder_of(STUDY);
     for (clients, words) in [
         ("3", "`workers` is 8, which 3 clients cannot share equally; set `workers` to 6 or 9"),
         ("501", "`clients` is 501, but must be from 1 to 500"),

@@ -19,6 +19,7 @@ fn assert_keeps_the_contract(endpoint: &Endpoint) {
     let failed: Vec<_> = report.cases.iter().filter(|case| matches!(case.verdict, Verdict::Failed(_))).collect();
     let words: Vec<_> = failed.iter().map(ToString::to_string).collect();
     assert!(words.is_empty(), "{} cases failed:\n{}", words.len(), words.join("\n"));
+    assert_eq!(report.not_tried(), 0, "{report:#?}");
     assert!(report.passed() > 2 * report.not_applicable(), "too little was tried: {report:#?}");
 }
 

@@ -123,8 +123,12 @@ fn what_is_missing_is_named_with_the_package_that_has_it() {
     let out = place.run(&["install", "--all"]).with_status(1).out;
     assert!(out.contains("`made` needs no-such-compiler: `apt-get install no-such-package`"), "{out}");
     assert_eq!(place.drafts(), 0);
+    assert_eq!(why_no_record(&place), "it needs no-such-compiler: `apt-get install no-such-package`");
     // Without steps it is the endpoint itself that needs it.
     let (before, _) = MANIFEST.split_once("with =").unwrap();
+    place.write("endpoints/made/endpoint.toml", before);
+    assert!(place.run(&["install", "made"]).with_status(0).out.contains("made  has nothing to build"));
+    assert_eq!(why_no_record(&place), "there is nothing to build");
     place.write("endpoints/made/endpoint.toml", &before.replace("program = \"sh\"", "program = \"/no/such/file\""));
     place.run(&["check", "made"]).with_status(2).complains(&["`made` needs /no/such/file"]);
 }
@@ -144,11 +148,83 @@ fn a_manifest_that_cannot_be_right_is_refused_with_what_is_wrong() {
     let place = Place::new(MANIFEST);
     place.run(&["install", "mad"]).with_status(2).complains(&["no endpoint `mad`", "did you mean `made`"]);
     place.run(&["install"]).with_status(2).complains(&["--all"]);
+    place.run(&["install", "--all", "--except", "mad"]).with_status(2).complains(&["did you mean `made`"]);
+    place.run(&["install", "made", "--except", "made"]).with_status(2).complains(&["--except"]);
+    assert!(!place.run(&["install", "--all", "--except", "made"]).with_status(0).out.contains("made"));
+}
+
+fn why(value: &Value) -> String {
+    value["not_measured"].as_str().unwrap_or_else(|| panic!("{value}")).to_owned()
+}
+
+fn why_no_record(place: &Place) -> String {
+    why(&place.listed()["install"]["record"])
+}
+
+#[test]
+fn what_was_measured_is_listed_and_what_was_not_says_why() {
+    let place = Place::new(MANIFEST);
+    let row = || {
+        let page = place.run(&["list", "--markdown"]).with_status(0).out;
+        page.lines().find(|line| line.starts_with("| `made` |")).unwrap().to_owned()
+    };
+    assert_eq!(why_no_record(&place), "it is not installed");
+    assert_eq!(why(&place.listed()["contract_suite"]), "it is not installed");
+    assert!(
+        row().ends_with("| not measured: it is not installed | not measured | not measured: it is not installed |")
+    );
+    place.run(&["install", "made"]).with_status(1);
+    let failed = why_no_record(&place);
+    assert!(failed.ends_with("at step 2 of 2, `sh`: exit status: 3"), "{failed}");
+    assert!(row().contains(&format!("| not measured: {failed} |")), "{}", row());
+
+    place.permit();
+    place.run(&["install", "made"]).with_status(0);
+    let listed = place.listed();
+    let record = &listed["install"]["record"];
+    assert!(record["seconds"].as_f64().unwrap() > 0.0 && record["at"].as_str().unwrap().ends_with('Z'), "{record}");
+    assert_eq!(why(&listed["contract_suite"]), "the suite has not been run on it as it is now");
+    // It plays nothing at all, and that is what the suite says.
+    place.run(&["check", "made"]).with_status(1);
+    let suite = &place.listed()["contract_suite"];
+    assert_eq!((&suite["passed"], &suite["failed"], &suite["version"]), (&0.into(), &1.into(), &"1.0".into()));
+    let row = row();
+    for words in ["| `made` | sh | none 1.0 |", " s (2", ") | 1 MB | 0 passed, 0 n.a., 1 failed, in "] {
+        assert!(row.contains(words), "{words}: {row}");
+    }
+    let page = place.run(&["list", "--markdown"]).with_status(0).out;
+    let core = page.lines().find(|line| line.starts_with("| core |")).unwrap();
+    assert!(
+        core.starts_with("| core | 1 | 1 | 0 | ") && core.ends_with(" s for 1 of the 1 that are built | 1 MB |"),
+        "{core}"
+    );
+    assert!(!page.contains(&*place.path().to_string_lossy()), "a page to be published: {page}");
+}
+
+#[test]
+fn what_the_same_program_found_right_is_not_checked_again_and_all_else_is() {
+    let place = Place::new(MANIFEST);
+    place.permit();
+    place.run(&["install", "made"]).with_status(0);
+    let all = ["check", "--all", "--except", "builtin", "--resume"];
+    place.run(&all).with_status(1).complains(&["1 cases of the contract suite failed"]);
+    place.run(&all).with_status(1);
+    let path = Path::new(place.listed()["install"]["place"].as_str().unwrap()).join("checked.json");
+    let mut kept: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    kept["failed"] = 0.into();
+    fs::write(&path, kept.to_string()).unwrap();
+    assert!(place.run(&all).with_status(0).out.contains("as before: 0 passed, 0 n.a., 0 failed"));
+    kept["program"] = "another".into();
+    fs::write(&path, kept.to_string()).unwrap();
+    place.run(&all).with_status(1);
+    place.write("endpoints/made/part", "# It is another one now.\n");
+    assert!(place.run(&all).with_status(0).out.contains("left out: `made` is not installed"));
 }
 
 #[test]
 fn ctrl_c_and_sigkill_end_what_a_step_started() {
-    for (signal, status) in [("INT", Some(130)), ("KILL", None)] {
+    let killed = "its installation did not come to its end";
+    for (signal, status, words) in [("INT", Some(130), "`sh`: given up on request"), ("KILL", None, killed)] {
         let mark = format!("99{}{}", std::process::id(), signal.len());
         let place = Place::new(&MANIFEST.replace("echo ran", &format!("sleep {mark} & wait; echo ran")));
         let mut command = place.command(&["install", "made"]);
@@ -160,5 +236,6 @@ fn ctrl_c_and_sigkill_end_what_a_step_started() {
         assert_eq!(installing.wait().unwrap().code(), status);
         eventually("the end of what it started", || processes(&sleeping).is_empty());
         assert_eq!(place.listed()["installed"], false);
+        assert!(why_no_record(&place).contains(words), "{}", why_no_record(&place));
     }
 }

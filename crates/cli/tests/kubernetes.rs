@@ -252,13 +252,13 @@ fn what_is_missing_is_named_and_nothing_is_left(cluster: &Cluster) {
 
 /// A run of long trials in the background, which has begun to measure.
 fn begun(folder: &Path) -> Child {
-    begun_in(folder, "near")
+    begun_in(folder, "near", &[])
 }
 
-fn begun_in(folder: &Path, scenario: &str) -> Child {
+fn begun_in(folder: &Path, scenario: &str, more: &[&str]) -> Child {
     let scenario = format!("scenario={scenario}");
     let args = ["run", "study.toml", "--quiet", "--set", &scenario, "--set", "protocol=h1,h3"];
-    let mut command = on_cluster(folder, &args);
+    let mut command = on_cluster(folder, &[&args, more].concat());
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     eventually("a trial", || !ended(folder).is_empty());
     child
@@ -318,6 +318,16 @@ fn an_endpoint_that_is_killed_is_to_blame_and_a_pod_that_is_evicted_is_not(clust
     let failed = failure(folder.path(), || evict(cluster, "near-0"));
     assert_eq!(failed["blame"], "lab", "{failed}");
     assert!(failed["reason"].as_str().unwrap().contains("the pod near-0: "), "{failed}");
+    interrupt(&mut child);
+    nothing_stays(folder.path());
+
+    // Of several clients the one whose pod it is.
+    let folder = folder_with_long_trials();
+    let mut child = begun_in(folder.path(), "near", &["--clients", "3", "--set", "workers=3"]);
+    let failed = failure(folder.path(), || evict(cluster, "client-2"));
+    assert_eq!(failed["blame"], "lab", "{failed}");
+    let reason = failed["reason"].as_str().unwrap();
+    assert!(reason.contains("the pod client-2: ") && !reason.contains("client-1"), "{failed}");
     interrupt(&mut child);
     nothing_stays(folder.path());
 }
@@ -599,7 +609,7 @@ fn namespace_of_the_run(cluster: &Cluster) -> String {
 
 fn a_node_that_crashes_costs_its_trials_and_is_used_again(cluster: &Cluster) {
     let folder = folder_with_long_trials();
-    let mut child = begun_in(folder.path(), "far");
+    let mut child = begun_in(folder.path(), "far", &[]);
     let namespace = namespace_of_the_run(cluster);
     let node = ["get", "pod", "other-0", "--output", "jsonpath={.spec.nodeName}", "--namespace", namespace.as_str()];
     let node = cluster.kubectl(&node);

@@ -9,17 +9,14 @@ mod lab;
 mod support;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Stdio;
 
-use installed::{install, run};
-use lab::{all_trials, folder_with};
-use serde_json::Value;
+use installed::{PATIENCE, first_trial_without, prepared, run};
+use lab::{all_trials, folder_with, was_too_busy};
 use support::{eventually_within, processes, said, wirelab};
-use tempfile::TempDir;
 
-/// How long a trial may take to start eight proxies on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// What starts Envoy (util-linux), and how to ask whether it is there.
+const NEEDS: [&str; 2] = ["setpriv", "--version"];
 
 const STUDY: &str = r#"
 name = "beside"
@@ -63,17 +60,6 @@ min = 1
 max = 1
 "#;
 
-/// A folder with this study, in the lab and with the endpoint that it needs.
-fn prepared(study: &str) -> Option<TempDir> {
-    let folder = folder_with(study, &["services"])?;
-    if Command::new("setpriv").arg("--version").stdout(Stdio::null()).status().is_err() {
-        eprintln!("NOT tested: Envoy is started by setpriv (util-linux), which is not here");
-        return None;
-    }
-    install("envoy");
-    Some(folder)
-}
-
 /// Processes that work below a folder, which Envoy does not have on its command line.
 fn at_work(folder: &Path) -> usize {
     let folders = std::fs::read_dir("/proc").unwrap().flatten();
@@ -93,13 +79,12 @@ fn the_mesh_of_a_cluster_is_refused_where_there_is_none() {
 
 #[test]
 fn each_request_goes_to_the_next_server_and_a_new_one_gets_its_share_at_once() {
-    let Some(folder) = prepared(STUDY) else { return };
+    let Some(folder) = prepared(STUDY, "envoy", NEEDS) else { return };
     said(run(folder.path()).output().unwrap()).with_status(0);
     let trials = all_trials(folder.path());
     assert_eq!(trials.len(), 4, "three cells, and the twin of the baseline");
     for (cell, trial) in trials {
-        if trial["reason"].as_str().is_some_and(|reason| reason.contains("the machine was too busy")) {
-            eprintln!("NOT tested: {}: {}", cell["levels"], trial["reason"]);
+        if was_too_busy(&cell, &trial) {
             continue;
         }
         assert_eq!(trial["outcome"], "ok", "{trial}");
@@ -142,33 +127,18 @@ fn each_request_goes_to_the_next_server_and_a_new_one_gets_its_share_at_once() {
 fn a_sidecar_that_dies_fails_its_trial_and_gets_the_blame() {
     let only = STUDY.replace("standard = { protocol = \"grpcc\", address = \"service\" }\n", "");
     let only = only.replace("baseline = \"standard\"", "baseline = \"mesh\"").replace("\"4 s\"", "\"20 s\"");
-    let Some(folder) = prepared(&only) else { return };
-    let child = run(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mark = folder.path().to_string_lossy().into_owned();
-    let sidecars = || {
-        let is_ours = |pid: &u32| {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&line).contains(&mark)
-        };
-        processes("client-sidecar.json").into_iter().filter(is_ours).collect::<Vec<_>>()
-    };
-    eventually_within(PATIENCE, "the clients' sidecar", || !sidecars().is_empty());
-    for pid in sidecars() {
-        Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
-    }
-    let trials = || all_trials(folder.path());
-    eventually_within(PATIENCE, "the end of the first trial", || !journal(folder.path()).is_empty());
-    interrupt(child);
-    let (_, trial) = trials().into_iter().next().unwrap();
+    let Some(folder) = prepared(&only, "envoy", NEEDS) else { return };
+    let trial = first_trial_without(folder.path(), "client-sidecar.json");
     assert_eq!((trial["outcome"].as_str(), trial["blame"].as_str()), (Some("failed"), Some("sidecar")), "{trial}");
     let reason = trial["reason"].as_str().unwrap();
     assert!(reason.contains("the sidecar `envoy` of the clients was killed by signal 9"), "{reason}");
+    let mark = folder.path().to_string_lossy().into_owned();
     assert!(processes(&mark).is_empty() && at_work(folder.path()) == 0, "a process is left");
 }
 
 #[test]
 fn when_wirelab_is_killed_no_sidecar_is_left() {
-    let Some(folder) = prepared(STUDY) else { return };
+    let Some(folder) = prepared(STUDY, "envoy", NEEDS) else { return };
     let mut child = run(folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // Envoy itself, which works in a folder of the trial.
     eventually_within(PATIENCE, "Envoy", || at_work(&folder.path().join("wirelab-runs")) > 0);
@@ -190,20 +160,4 @@ fn what_plays_no_sidecar_is_refused_before_anything_is_run_and_so_is_a_lab_witho
     let elsewhere = ["run", "study.toml", "--quiet", "--lab", "loopback", "--set", "network=direct"];
     said(wirelab(folder.path(), &elsewhere).output().unwrap()).with_status(2);
     assert!(!folder.path().join("wirelab-runs").exists());
-}
-
-/// The trials that were journalled so far.
-fn journal(folder: &Path) -> Vec<Value> {
-    let Some(run) = std::fs::read_dir(folder.join("wirelab-runs")).ok().and_then(|mut runs| runs.next()) else {
-        return Vec::new();
-    };
-    let text = std::fs::read_to_string(run.unwrap().path().join("journal.jsonl")).unwrap_or_default();
-    let entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    entries.filter(|entry| entry["entry"] == "trial").collect()
-}
-
-fn interrupt(child: std::process::Child) {
-    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(status.success());
-    said(child.wait_with_output().unwrap()).with_status(130);
 }

@@ -4,6 +4,8 @@
 mod browsers;
 #[path = "support/har.rs"]
 mod har;
+#[path = "support/page_command.rs"]
+mod page_command;
 #[path = "support/pages.rs"]
 mod pages;
 #[path = "support/servers.rs"]
@@ -12,13 +14,14 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use browsers::browsers;
+use page_command::{assert_blamed, assert_nothing_left, json, left, only_load, page, page_command};
 use pages::{REQUESTS, write_document, write_page};
 use serde_json::Value;
 use servers::{Builtin, Conduct, Hostile, Place, Serve, interrupt, serve};
-use support::{Said, eventually, processes, said, wirelab};
+use support::{eventually, processes, said};
 use wirelab_model::page::PageName;
 use wirelab_model::protocol::Protocol;
 use wirelab_plan::corpus::{FileKind, files};
@@ -30,65 +33,6 @@ fn site() -> (Place, PathBuf) {
     fs::create_dir(&root).unwrap();
     write_page(&root);
     (place, root)
-}
-
-/// The command, with folders for temporary files below the place, so that what is left behind is seen.
-fn page_command(place: &Place, port: u16, path: &str, args: &[&str]) -> Command {
-    let url = format!("https://localhost:{port}/{path}");
-    let mut command = wirelab(place.folder(), &[&["page", &url, "--ca", "ca.pem", "--quiet"], args].concat());
-    command.env("TMPDIR", place.folder());
-    command
-}
-
-#[track_caller]
-fn page(place: &Place, port: u16, path: &str, args: &[&str]) -> Said {
-    said(page_command(place, port, path, args).output().unwrap())
-}
-
-#[track_caller]
-fn json(said: &Said) -> Value {
-    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("not JSON ({error}):\n{}\n{}", said.out, said.err))
-}
-
-/// The only load of the only cell.
-#[track_caller]
-fn only_load(said: &Said) -> Value {
-    let found = json(said);
-    let [cell] = &found["cells"].as_array().unwrap()[..] else { panic!("{found}") };
-    let [load] = &cell["loads"].as_array().unwrap()[..] else { panic!("{cell}") };
-    load.clone()
-}
-
-/// Demands that a load failed by this blame, with these words.
-#[track_caller]
-fn assert_blamed(load: &Value, blame: &str, words: &[&str]) {
-    assert_eq!((&load["outcome"], &load["blame"]), (&"failed".into(), &blame.into()), "{load}");
-    let reason = load["reason"].as_str().unwrap();
-    for word in words {
-        assert!(reason.contains(word), "`{word}` is missing in: {reason}");
-    }
-    assert_eq!(load["values"], serde_json::json!({}), "what is no sample has no values");
-}
-
-/// What is left of browsers in a place.
-fn left(place: &Place) -> Vec<PathBuf> {
-    let entries = fs::read_dir(place.folder()).unwrap().map(|entry| entry.unwrap().path());
-    let is_left = |path: &PathBuf| {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        ["wirelab-", "org.chromium", "com.google", "rust_mozprofile", "mozilla_"]
-            .iter()
-            .any(|begin| name.starts_with(begin))
-    };
-    entries.filter(is_left).collect()
-}
-
-#[track_caller]
-fn assert_nothing_left(place: &Place) {
-    let mark = place.folder().to_string_lossy().into_owned();
-    let is_browser =
-        |pid: &u32| !fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().contains("endpoint");
-    eventually("the end of every browser", || !processes(&mark).iter().any(is_browser));
-    eventually("the removal of every profile", || left(place).is_empty());
 }
 
 /// Checks a sample of the page of fifty images, resource by resource.
@@ -116,6 +60,7 @@ fn assert_is_whole(load: &Value, protocol: Protocol, most_connections: u64) {
         |name: &str| load["values"][name].as_f64().unwrap_or_else(|| panic!("{name}: {}", load["values"][name]));
     // 50 images of 3 KB of noise each.
     assert!(value("received") > 150_000.0 && value("header_bytes") > 0.0, "{}", load["values"]);
+    assert!(value("request_header_bytes") > 100.0 * REQUESTS as f64, "{}", load["values"]);
     assert!(value("first_paint") > 0.0 && value("largest_paint") >= value("first_paint"));
     assert!(value("content_loaded") <= value("onload") && value("net") > 0.0);
 }
@@ -363,6 +308,25 @@ fn the_validator_of_archives_refuses_what_is_none() {
     if har::is_there() {
         let faults = har::faults(&place.path("no-creator.har")).unwrap();
         assert!(faults.contains("creator"), "{faults}");
+    }
+}
+
+#[test]
+fn the_header_of_a_request_has_as_many_bytes_as_its_server_hears() {
+    for browser in browsers() {
+        let place = Place::new();
+        let page = "<link rel=\"icon\" href=\"data:,\"><p>text</p>";
+        let fields = format!("content-type: text/html\r\ncontent-length: {}\r\n", page.len());
+        let server = Hostile::secure(&place, "good", Conduct::Answer(format!("HTTP/1.1 200 OK\r\n{fields}\r\n{page}")));
+        let args = ["--browsers", browser, "--protocols", "h1", "--loads", "1", "--json"];
+        let load = only_load(&page_command::page(&place, server.port, "?a=b", &args).with_status(0));
+        let heard: usize = server.heads().iter().map(String::len).sum();
+        assert_eq!(
+            load["values"]["request_header_bytes"].as_f64(),
+            Some(heard as f64),
+            "{browser}: {:?}",
+            server.heads()
+        );
     }
 }
 

@@ -7,8 +7,14 @@ mod browsers;
 mod har;
 #[path = "support/lab.rs"]
 mod lab;
+#[path = "support/page_command.rs"]
+mod page_command;
 #[path = "support/pages.rs"]
 mod pages;
+#[path = "support/readable.rs"]
+mod readable;
+#[path = "support/servers.rs"]
+mod servers;
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +25,7 @@ use std::process::Stdio;
 use browsers::{browsers, loads, study};
 use lab::{all_trials, folder_with, trials};
 use pages::{REQUESTS, write_page};
+use readable::assert_readable;
 use serde_json::Value;
 use support::{eventually, only_run, processes, run, said, wirelab};
 use tempfile::tempdir;
@@ -68,7 +75,9 @@ fn every_browser_loads_a_page_over_every_version_and_the_report_shows_how() {
     let report = fs::read_to_string(only_run(folder.path()).join("report.html")).unwrap();
     assert_eq!(report.matches("Waterfall of a load by HTTP/3: 51 requests").count(), browsers.len());
     assert_eq!(report.matches("id=\"waterfall-").count(), browsers.len());
+    assert_eq!(report.matches("Bytes that have come by a time").count(), browsers.len());
     assert!(!report.contains("NaN"));
+    assert_readable(&only_run(folder.path()).join("report.html"));
 }
 
 #[test]
@@ -103,6 +112,7 @@ fn filmed_trials_give_the_speed_index_and_nothing_else_and_the_report_shows_the_
     let report = fs::read_to_string(only_run(folder.path()).join("report.html")).unwrap();
     assert_eq!(report.matches("id=\"filmstrip-").count(), browsers.len());
     assert!(report.contains("Filmstrips of a load by HTTP/1.1, HTTP/2") && !report.contains("Waterfall"));
+    assert_readable(&only_run(folder.path()).join("report.html"));
     let refused = run(folder.path(), &["run", "quick", "--quiet", "--observe", "film"]).with_status(2);
     refused.complains(&["the observer `film` films pages", "set `page`"]);
 }

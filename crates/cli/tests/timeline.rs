@@ -5,7 +5,7 @@
 mod lab;
 mod support;
 
-use lab::{all_trials, folder_with};
+use lab::{all_trials, folder_with, was_too_busy};
 use serde_json::Value;
 use support::run;
 
@@ -57,21 +57,12 @@ fn number(trial: &Value, metric: &str) -> f64 {
     trial["values"][metric].as_f64().unwrap_or_else(|| panic!("{metric}: {}", trial["values"][metric]))
 }
 
-/// Whether an action was late because other work had the processors, which says nothing of wirelab.
-fn was_busy(cell: &Value, trial: &Value) -> bool {
-    let busy = trial["reason"].as_str().is_some_and(|reason| reason.contains("the machine was too busy"));
-    if busy {
-        eprintln!("NOT tested: {}: {}", cell["levels"], trial["reason"]);
-    }
-    busy
-}
-
 #[test]
 fn servers_get_what_the_way_of_connecting_gives_them() {
     let Some(folder) = folder_with(STUDY, &["services"]) else { return };
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
     for (cell, trial) in all_trials(folder.path()) {
-        if was_busy(&cell, &trial) {
+        if was_too_busy(&cell, &trial) {
             continue;
         }
         assert_eq!(trial["outcome"], "ok", "{trial}");
@@ -118,7 +109,7 @@ fn what_a_killed_server_takes_with_it_is_lost_and_the_others_go_on() {
     let Some(folder) = folder_with(&study, &["services"]) else { return };
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
     for (cell, trial) in all_trials(folder.path()) {
-        if was_busy(&cell, &trial) {
+        if was_too_busy(&cell, &trial) {
             continue;
         }
         assert_eq!(trial["outcome"], "ok", "{trial}");

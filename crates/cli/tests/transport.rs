@@ -9,10 +9,9 @@ mod support;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 
-use lab::{folder_with, trials};
+use lab::{folder_of, folder_with, trials};
 use serde_json::Value;
 use support::{only_run, run};
-use tempfile::tempdir;
 
 const STUDY: &str = r#"
 name = "transport"
@@ -138,8 +137,7 @@ max = 1
 
 #[test]
 fn on_loopback_only_the_trials_connections_are_counted() {
-    let folder = tempdir().unwrap();
-    fs::write(folder.path().join("study.toml"), SHARED).unwrap();
+    let folder = folder_of(SHARED);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let _stranger = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
@@ -176,12 +174,10 @@ max = 1
 
 #[test]
 fn a_run_keeps_the_qlog_files_of_both_roles_where_they_are_asked_for() {
-    let folder = tempdir().unwrap();
-    fs::write(folder.path().join("study.toml"), LOOPBACK).unwrap();
+    let folder = folder_of(LOOPBACK);
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
     assert!(!only_run(folder.path()).join("qlog").exists(), "nobody asked for qlog files");
-    let folder = tempdir().unwrap();
-    fs::write(folder.path().join("study.toml"), LOOPBACK).unwrap();
+    let folder = folder_of(LOOPBACK);
     run(folder.path(), &["run", "study.toml", "--keep", "qlog", "--quiet"]).with_status(0);
     for (_, trial) in trials(folder.path()) {
         let logs = only_run(folder.path()).join(format!("qlog/trial-{:06}", trial["number"].as_u64().unwrap()));

@@ -7,18 +7,12 @@ mod installed;
 mod lab;
 mod support;
 
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use installed::{first_trial_without, prepared, run};
+use lab::{all_trials, folder_with, was_too_busy};
+use support::{processes, said};
 
-use installed::{install, run};
-use lab::{all_trials, folder_with};
-use serde_json::Value;
-use support::{eventually_within, processes, said};
-use tempfile::TempDir;
-
-/// How long a trial may take to start on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// What builds the endpoint, and how to ask whether it is there.
+const NEEDS: [&str; 2] = ["go", "version"];
 
 const STUDY: &str = r#"
 name = "proxyless"
@@ -65,26 +59,14 @@ min = 1
 max = 1
 "#;
 
-/// A folder with this study, in the lab and with the endpoint that it needs.
-fn prepared(study: &str) -> Option<TempDir> {
-    let folder = folder_with(study, &["services"])?;
-    if Command::new("go").arg("version").stdout(Stdio::null()).status().is_err() {
-        eprintln!("NOT tested: go-grpc-xds is built with Go, which is not here");
-        return None;
-    }
-    install("go-grpc-xds");
-    Some(folder)
-}
-
 #[test]
 fn a_new_server_gets_its_share_at_once_and_with_one_that_dies_nothing_is_lost_but_what_is_under_way() {
-    let Some(folder) = prepared(STUDY) else { return };
+    let Some(folder) = prepared(STUDY, "go-grpc-xds", NEEDS) else { return };
     said(run(folder.path()).output().unwrap()).with_status(0);
     let trials = all_trials(folder.path());
     assert_eq!(trials.len(), 4, "three cells, and the twin of the baseline");
     for (cell, trial) in trials {
-        if trial["reason"].as_str().is_some_and(|reason| reason.contains("the machine was too busy")) {
-            eprintln!("NOT tested: {}: {}", cell["levels"], trial["reason"]);
+        if was_too_busy(&cell, &trial) {
             continue;
         }
         assert_eq!(trial["outcome"], "ok", "{trial}");
@@ -116,25 +98,8 @@ fn a_new_server_gets_its_share_at_once_and_with_one_that_dies_nothing_is_lost_bu
 fn a_control_plane_that_dies_fails_its_trial_gets_the_blame_and_leaves_nothing() {
     let only = STUDY.replace("headless = { protocol = \"grpcc\", address = \"headless\", connections = 6 }\n", "");
     let only = only.replace("baseline = \"headless\"", "baseline = \"xds\"").replace("\"6 s\"", "\"20 s\"");
-    let Some(folder) = prepared(&only) else { return };
-    let child = run(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mark = folder.path().to_string_lossy().into_owned();
-    let planes = || {
-        let is_ours = |pid: &u32| {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&line).contains(&mark)
-        };
-        processes("/control-plane.json").into_iter().filter(is_ours).collect::<Vec<_>>()
-    };
-    eventually_within(PATIENCE, "the control plane", || !planes().is_empty());
-    for pid in planes() {
-        Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
-    }
-    eventually_within(PATIENCE, "the end of the first trial", || !journal(folder.path()).is_empty());
-    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(status.success());
-    said(child.wait_with_output().unwrap()).with_status(130);
-    let (_, trial) = all_trials(folder.path()).into_iter().next().unwrap();
+    let Some(folder) = prepared(&only, "go-grpc-xds", NEEDS) else { return };
+    let trial = first_trial_without(folder.path(), "/control-plane.json");
     assert_eq!(
         (trial["outcome"].as_str(), trial["blame"].as_str()),
         (Some("failed"), Some("control-plane")),
@@ -142,7 +107,7 @@ fn a_control_plane_that_dies_fails_its_trial_gets_the_blame_and_leaves_nothing()
     );
     let reason = trial["reason"].as_str().unwrap();
     assert!(reason.contains("the control plane `go-grpc-xds` was killed by signal 9"), "{reason}");
-    assert!(processes(&mark).is_empty(), "a process is left");
+    assert!(processes(&folder.path().to_string_lossy()).is_empty(), "a process is left");
 }
 
 #[test]
@@ -156,9 +121,8 @@ fn what_plays_no_control_plane_is_refused_before_anything_is_run_and_so_is_a_cli
         .complains(&["`control_plane` is `builtin`, an endpoint that plays none"]);
     assert!(!folder.path().join("wirelab-runs").exists());
 
-    let Some(folder) = prepared(&STUDY.replace("client = \"go-grpc-xds\"\n", "").replace("\"6 s\"", "\"1 s\"")) else {
-        return;
-    };
+    let study = STUDY.replace("client = \"go-grpc-xds\"\n", "").replace("\"6 s\"", "\"1 s\"");
+    let Some(folder) = prepared(&study, "go-grpc-xds", NEEDS) else { return };
     said(run(folder.path()).output().unwrap()).with_status(0);
     let unable = all_trials(folder.path()).into_iter().filter(|(cell, _)| cell["levels"]["variant"] != "headless");
     let unable: Vec<_> = unable.collect();
@@ -167,14 +131,4 @@ fn what_plays_no_control_plane_is_refused_before_anything_is_run_and_so_is_a_cli
         assert_eq!(trial["outcome"], "unsupported", "{trial}");
         assert!(trial["reason"].as_str().unwrap().contains("`discovers` is set"), "{trial}");
     }
-}
-
-/// The trials that were journalled so far.
-fn journal(folder: &Path) -> Vec<Value> {
-    let Some(run) = std::fs::read_dir(folder.join("wirelab-runs")).ok().and_then(|mut runs| runs.next()) else {
-        return Vec::new();
-    };
-    let text = std::fs::read_to_string(run.unwrap().path().join("journal.jsonl")).unwrap_or_default();
-    let entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    entries.filter(|entry| entry["entry"] == "trial").collect()
 }

@@ -32,6 +32,9 @@
 //! sends the request of the spec on it and receives the answer; both say in a [`Failure`] what went wrong. The engine
 //! watches every deadline by dropping the future, so a request that is dropped must cancel its stream.
 //!
+//! Where many requests share a connection, [`Multiplexed`] is the whole of a `Transport`: the library gives [`Dial`], which
+//! opens and closes connections, and for each protocol a [`Speech`], or less (see below).
+//!
 //! The head of an HTTP request is that of a [`Recipe`]; its body, and that of a raw request, are [`piece`]s of the pattern.
 //!
 //! # The server
@@ -42,10 +45,11 @@
 //!
 //! # Libraries that need less
 //!
-//! A QUIC library with an adapter for the crate `h3` needs no HTTP/3 of its own: `h3_channel` and `h3_connection` (feature
-//! `h3`) are all of it. Where TLS is by rustls, [`tls`] (feature `rustls`) has the
-//! configurations of the spec. The streams of any QUIC library carry raw requests by the trait [`RawStream`], with
-//! [`exchange`] and [`answer`]. Sockets with the buffers of the spec come from [`udp_socket`].
+//! A QUIC library with an adapter for the crate `h3` needs no HTTP/3 of its own: a client is `Multiplexed` with `ByH3`, for
+//! which its `Dial` is an `Http3` too, a server is `h3_connection` (feature `h3`). Where TLS is by rustls, [`tls`] (feature
+//! `rustls`) has the configurations of the spec. The streams of any QUIC library carry raw requests by the trait
+//! [`RawStream`]: a client is `Multiplexed` with [`Raw`], for which its `Dial` is a [`RawQuic`] too, a server has [`answer`].
+//! Sockets with the buffers of the spec come from [`udp_socket`].
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::ExitCode;
@@ -57,15 +61,26 @@ use wirelab_model::event::Event;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::Feature;
 
+#[cfg(feature = "h3")]
+pub use crate::client::h3_channel;
+#[cfg(feature = "h3")]
+pub use crate::client::h3_speech::{ByH3, Http3};
 pub use crate::client::http::Recipe;
+pub use crate::client::multiplexed::{Dial, Multiplexed, Speech};
+pub use crate::client::raw_speech::{Raw, RawQuic};
 pub use crate::client::servers::Servers;
+pub use crate::client::tickets::{Tickets, patience};
 pub use crate::client::transport::{Answer, Connection, Opened, Sink, Transport};
 pub use crate::lock_file::version;
 pub use crate::payload::{piece, piece_slice};
-pub use crate::quic_contract::{PAYLOADS, check as check_quic, kind_of_code};
+pub use crate::quic_contract::{
+    PAYLOADS, SERVER_IDLE, check as check_quic, client_idle, done_code, given_up_code, kind_of_code,
+};
 pub use crate::raw::Header;
 pub use crate::raw_stream::{ATTEMPT, RawStream, answer, exchange};
 pub use crate::refusal::{Failure, Refusal};
+#[cfg(feature = "h3")]
+pub use crate::server::h3_connection;
 pub use crate::server::{Bound, Reply, Site, Stop};
 #[cfg(feature = "rustls")]
 pub use crate::tls;
@@ -75,8 +90,6 @@ pub use crate::udp_socket;
 pub use crate::wait::{Timer, until};
 pub use wirelab_model::event::Configured;
 pub use wirelab_model::spec::{ClientSpec, ServerSpec};
-#[cfg(feature = "h3")]
-pub use {crate::client::h3_channel, crate::server::h3_connection};
 
 use crate::client::Driver;
 use crate::contract::{self, Binding};

@@ -1,6 +1,5 @@
 //! QUIC's transport settings, from the spec to quinn, for both roles; each is honoured or refused, and reported.
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -95,13 +94,7 @@ impl QuicSettings {
     pub fn socket(&self, local: SocketAddr, server: Option<SocketAddr>) -> Result<Arc<QuicSocket>, Refusal> {
         let socket = udp_socket::open(local, &self.spec)?;
         if let Some(server) = server {
-            socket.connect(server).map_err(|error| {
-                let kind = match error.kind() {
-                    io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => ErrorKind::Unreachable,
-                    _ => ErrorKind::Other,
-                };
-                Failure { kind, message: format!("connecting a UDP socket to {server}: {error}") }
-            })?;
+            udp_socket::connect(&socket, server)?;
         }
         let socket = QuicSocket::new(socket, self.spec.gro != Some(false))
             .map_err(|error| Refusal::failed(format!("preparing a UDP socket for QUIC: {error}")))?;

@@ -1,15 +1,31 @@
 //! What the contract and QUIC itself say of settings and errors, whatever the library.
 
+use std::time::Duration;
+
 use wirelab_model::outcome::ErrorKind;
-use wirelab_model::spec::Transport;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::{ClientSpec, Transport};
 
 use crate::refusal::Refusal;
+
+/// How long a connection of a server may hear nothing from its client. Clients set a shorter time, and the shorter one
+/// counts (RFC 9000, section 10.1); this one is for those that set none.
+pub const SERVER_IDLE: Duration = Duration::from_secs(600);
+
+/// The default that RFC 9308, section 3.2, recommends.
+const SHORTEST_IDLE: Duration = Duration::from_secs(30);
 
 /// The smallest and the largest UDP payload of QUIC version 1 (RFC 9000, section 14; RFC 768).
 pub const PAYLOADS: std::ops::RangeInclusive<u16> = 1200..=65_527;
 
 /// The largest number that QUIC can write (RFC 9000, section 16).
 const LARGEST_WINDOW: u64 = (1 << 62) - 1;
+
+/// How long a connection of a client may hear nothing from its server: longer than a request may take.
+#[must_use]
+pub fn client_idle(spec: &ClientSpec) -> Duration {
+    SHORTEST_IDLE.max(2 * Duration::from_nanos(spec.timeouts.request_ns))
+}
 
 /// Refuses transport settings that QUIC does not have or that no QUIC library could honour.
 ///
@@ -33,6 +49,19 @@ pub fn check(spec: &Transport) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// The application's error code that closes a connection on which all is well: `H3_NO_ERROR` (RFC 9114, section 8.1), or
+/// that of raw requests, which have none of their own.
+#[must_use]
+pub const fn done_code(protocol: Protocol) -> u32 {
+    if matches!(protocol, Protocol::H3) { 0x100 } else { 0 }
+}
+
+/// The application's error code that gives up a request: `H3_REQUEST_CANCELLED`, or that of raw requests.
+#[must_use]
+pub const fn given_up_code(protocol: Protocol) -> u32 {
+    if matches!(protocol, Protocol::H3) { 0x10c } else { 0 }
 }
 
 /// The class of an error code of QUIC (RFC 9000, section 20.1); from 0x100 on it carries a TLS alert (RFC 9001,

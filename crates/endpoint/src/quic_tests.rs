@@ -25,6 +25,7 @@ use wirelab_model::spec::{
 
 use crate::client::control::{Control, Ended};
 use crate::client::h3::H3Transport;
+use crate::client::multiplexed::Dial;
 use crate::client::quic::QuicTransport;
 use crate::client::transport::{Answer, Connection, Failure, Opened, Transport};
 use crate::client::udp::UdpTransport;
@@ -531,7 +532,7 @@ fn a_raw_request_that_is_not_as_announced_is_reset() {
     let spec = fixture.client_spec(Protocol::Quic, server.port, "GET", "/bytes/10", 0);
     on_a_client_thread(async {
         let dialer = crate::client::dial::Dialer::new(&spec).unwrap();
-        let (link, _) = dialer.dial().await.unwrap();
+        let ((), link, _) = dialer.dial().await.unwrap();
         for bytes in [&b"short"[..], &raw::Header { wanted: 1, body: 2, delay_us: 0 }.encode()] {
             let (mut send, mut receive) = link.connection.open_bi().await.unwrap();
             send.write_chunk(Bytes::copy_from_slice(bytes)).await.unwrap();

@@ -39,6 +39,15 @@ impl Refusal {
     pub fn failed(message: impl Into<String>) -> Self {
         Self::Failed(Failure { kind: ErrorKind::Other, message: message.into() })
     }
+
+    /// The same once it is too late to refuse: what could be done at first cannot any more.
+    #[must_use]
+    pub fn into_failure(self) -> Failure {
+        match self {
+            Self::Failed(failure) => failure,
+            Self::Unsupported(message) => Failure::new(ErrorKind::Other, message),
+        }
+    }
 }
 
 impl From<Failure> for Refusal {

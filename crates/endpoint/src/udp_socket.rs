@@ -1,15 +1,41 @@
 //! UDP sockets with the settings of the spec: buffer sizes and offloads are set, read back, and refused where not in force.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 use serde_json::json;
 use socket2::{Domain, Protocol, Socket, Type};
 use wirelab_model::event::Configured;
+use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::Transport;
 
-use crate::refusal::Refusal;
+use crate::refusal::{Failure, Refusal};
+
+/// Any port of any local address that can reach `peer`.
+#[must_use]
+pub const fn any_port(peer: IpAddr) -> SocketAddr {
+    let any = match peer {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    SocketAddr::new(any, 0)
+}
+
+/// Connects a socket, so that it hears of ICMP errors and of nobody but `peer`.
+///
+/// # Errors
+///
+/// [`ErrorKind::Unreachable`] where there is no route.
+pub fn connect(socket: &std::net::UdpSocket, peer: SocketAddr) -> Result<(), Failure> {
+    socket.connect(peer).map_err(|error| {
+        let kind = match error.kind() {
+            io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => ErrorKind::Unreachable,
+            _ => ErrorKind::Other,
+        };
+        Failure::new(kind, format!("connecting a UDP socket to {peer}: {error}"))
+    })
+}
 
 /// Opens a socket bound to `local` with the buffer sizes of `settings`.
 ///

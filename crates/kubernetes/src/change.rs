@@ -1,24 +1,23 @@
 //! A change of the servers that clients find: ordered by labels, carried out by the cluster in its own time, and believed when the
 //! client's pod sees it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::agent::{PATIENCE, SUBCOMMAND};
 use crate::call::{Call, output};
 use crate::names::{PROGRAM, name_of_servers};
 use crate::pods::Pods;
 use crate::service;
+use crate::watch::Watch;
 use wirelab_lab::LabError;
 use wirelab_model::network::SERVER_NAME;
 
-/// How often it is looked at where nothing else is done meanwhile.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-
 /// Beyond the time that the cluster has: until its agent has said so.
-const SAYING: Duration = Duration::from_secs(10);
+pub(crate) const SAYING: Duration = Duration::from_secs(10);
 
 /// How clients find servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +35,10 @@ pub(crate) struct Change {
     servers: Vec<(String, IpAddr)>,
     /// The pods of clients that have to see it.
     lookouts: Vec<String>,
-    /// What still looks in them, once it does.
-    looks: Option<Vec<Call>>,
+    /// What the name leads to, as long as nobody looks in these.
+    slices: Option<Watch<EndpointSlice>>,
+    /// What still looks in them.
+    looks: Vec<Call>,
     deadline: Instant,
 }
 
@@ -46,15 +47,23 @@ impl Change {
     ///
     /// # Errors
     /// If the cluster refuses.
-    pub(crate) fn order(pods: &mut Pods, way: Way, names: &[String], clients: &[String]) -> Result<Self, LabError> {
+    pub(crate) fn order(
+        pods: &mut Pods,
+        namespace: &str,
+        way: Way,
+        names: &[String],
+        clients: &[String],
+    ) -> Result<Self, LabError> {
         let lost = |name: &String| LabError(format!("the pod {name} is not there"));
         let server = |name: &String| Ok((name.clone(), pods.hosts.get(name).ok_or_else(|| lost(name))?.address));
         let servers = names.iter().map(server).collect::<Result<Vec<_>, _>>()?;
         pods.serve(names)?;
         let lookouts = pods.lookouts(clients);
-        let mut change = Self { way, servers, lookouts, looks: None, deadline: Instant::now() + PATIENCE + SAYING };
-        if matches!(way, Way::Address(_)) {
-            change.looks = Some(change.begin_to_look(pods)?);
+        let deadline = Instant::now() + PATIENCE + SAYING;
+        let mut change = Self { way, servers, lookouts, slices: None, looks: Vec::new(), deadline };
+        match way {
+            Way::Address(_) => change.looks = change.begin_to_look(pods)?,
+            Way::Name => change.slices = Some(service::watch(pods, namespace, name_of_servers().1)?),
         }
         Ok(change)
     }
@@ -63,44 +72,51 @@ impl Change {
     ///
     /// # Errors
     /// If it never will.
-    pub(crate) fn is_seen(&mut self, pods: &Pods, namespace: &str) -> Result<bool, LabError> {
-        let is_late = Instant::now() > self.deadline;
-        if let Some(looks) = &mut self.looks {
-            let mut blind = Vec::new();
-            for mut look in looks.drain(..) {
-                if look.answer(Instant::now())?.is_none() {
-                    blind.push(look);
-                }
-            }
-            let seen = blind.is_empty();
-            *looks = blind;
-            let late =
-                || LabError("the agent in the client's pod does not say whether it finds the servers".to_owned());
-            return if is_late && !seen { Err(late()) } else { Ok(seen) };
-        }
-        // A name that is asked for too early is remembered with its old addresses by the name server.
-        let (service, wanted) = (name_of_servers().1, self.addresses());
-        let ready = service::ready(pods, namespace, service)?;
-        if ready == wanted {
-            self.looks = Some(self.begin_to_look(pods)?);
-        } else if is_late {
-            return Err(LabError(format!(
-                "the service {service} has the endpoints {ready:?}, not {wanted:?}; are its servers ready, and does the controller of \
-                 endpoint slices run?"
-            )));
-        }
-        Ok(false)
+    pub(crate) fn is_seen(&mut self, pods: &Pods) -> Result<bool, LabError> {
+        self.is_seen_by(pods, Instant::now())
     }
 
     /// Waits until it does.
     ///
     /// # Errors
     /// If it does not in time.
-    pub(crate) fn wait(mut self, pods: &Pods, namespace: &str) -> Result<(), LabError> {
-        while !self.is_seen(pods, namespace)? {
-            sleep(LOOK_EVERY);
+    pub(crate) fn wait(mut self, pods: &Pods) -> Result<(), LabError> {
+        // Not seen by its deadline is an error.
+        self.is_seen_by(pods, self.deadline).map(drop)
+    }
+
+    /// Whether it does at this moment, for which it is waited.
+    fn is_seen_by(&mut self, pods: &Pods, moment: Instant) -> Result<bool, LabError> {
+        // A name that is asked for too early is remembered with its old addresses by the name server.
+        if let Some(slices) = &mut self.slices {
+            let wanted: BTreeSet<_> = self.servers.iter().map(|(_, address)| *address).collect();
+            let leads =
+                |slices: &BTreeMap<String, EndpointSlice>| (service::ready(slices.values()) == wanted).then_some(());
+            if slices.find(moment, leads)?.is_none() {
+                if Instant::now() < self.deadline {
+                    return Ok(false);
+                }
+                let (service, ready) = (name_of_servers().1, service::ready(slices.objects().values()));
+                return Err(LabError(format!(
+                    "the service {service} has the endpoints {ready:?}, not {wanted:?}; are its servers ready, and does the controller \
+                     of endpoint slices run?"
+                )));
+            }
+            self.slices = None;
+            self.looks = self.begin_to_look(pods)?;
         }
-        Ok(())
+        let mut blind = Vec::new();
+        for mut look in self.looks.drain(..) {
+            if look.answer(moment)?.is_none() {
+                blind.push(look);
+            }
+        }
+        self.looks = blind;
+        if !self.looks.is_empty() && Instant::now() >= self.deadline {
+            let why = "the agent in the client's pod does not say whether it finds the servers";
+            return Err(LabError(why.to_owned()));
+        }
+        Ok(self.looks.is_empty())
     }
 
     /// Ends what still looks in the pods of clients, where no endpoint runs.
@@ -113,10 +129,6 @@ impl Change {
         self.lookouts.iter().filter(|pod| pods.hosts.contains_key(*pod)).try_for_each(|pod| {
             output(&pods.cluster, &pods.api, pod, &command, Vec::new(), Instant::now() + SAYING).map(drop)
         })
-    }
-
-    fn addresses(&self) -> BTreeSet<IpAddr> {
-        self.servers.iter().map(|(_, address)| *address).collect()
     }
 
     fn begin_to_look(&self, pods: &Pods) -> Result<Vec<Call>, LabError> {

@@ -87,6 +87,7 @@ impl Cluster {
             match self.ask("waiting for the API server", self.client.apiserver_version()) {
                 Ok(_) => return Ok(()),
                 Err(error) if Instant::now() > deadline => return Err(error),
+                // Who could say that it is back is away.
                 Err(_) => std::thread::sleep(LOOK_EVERY),
             }
         }
@@ -140,4 +141,9 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 /// Whether something is not there, which is no failure where it is to be removed.
 pub(crate) fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+/// Whether the API server no longer remembers what became of something since the version that it was asked of.
+pub(crate) fn is_outdated(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 410)
 }

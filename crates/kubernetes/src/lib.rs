@@ -3,14 +3,17 @@
 //! Pods live as long as the run; endpoints are started in them anew for each trial, through the API server, which is also the way
 //! of everything that is said and of all files (docs/decisions/0009).
 
+mod affinity;
 pub mod agent;
 mod call;
+mod candidates;
 mod change;
 pub mod clean;
 mod cluster;
+mod distance;
 mod exec;
 mod files;
-mod many;
+mod layout;
 mod mesh;
 mod names;
 mod nodes;
@@ -19,11 +22,13 @@ mod observe;
 mod owner;
 mod place;
 mod plumbing;
+mod pod;
 mod pods;
 mod process;
 mod rights;
 mod service;
 mod state;
+mod watch;
 mod yaml;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -42,16 +47,17 @@ use wirelab_observe::apart;
 use crate::agent::Kind;
 use crate::change::{Change, Way};
 use crate::cluster::Cluster;
+use crate::layout::Layout;
 use crate::names::{CLIENT, NAMING_PORT};
 use crate::nodes::NodeAgents;
 use crate::objects::Common;
 use crate::observe::{Observing, Scene, Started};
 use crate::owner::Owner;
-use crate::place::{Layout, clients, servers};
+use crate::place::{clients, servers};
 use crate::pods::Pods;
 use crate::process::PodProcess;
 use wirelab_lab::guard::Guard;
-use wirelab_lab::{Addresses, Afar, Beside, Lab, LabError, LabInfo, Launch, Preparation, Process, Role};
+use wirelab_lab::{Addresses, Afar, Beside, Lab, LabError, LabInfo, Launch, Preparation, Process, Role, many};
 
 pub use rights::{lacking, rbac};
 
@@ -290,7 +296,7 @@ impl Lab for Kubernetes {
             Address::Server => Ok(ports[0]),
             Address::Headless => {
                 run.way = Way::Name;
-                Change::order(&mut run.pods, run.way, &names, &clients)?.wait(&run.pods, &run.namespace.name)?;
+                Change::order(&mut run.pods, &run.namespace.name, run.way, &names, &clients)?.wait(&run.pods)?;
                 Ok(ports[0])
             }
             Address::Service | Address::NodePort => {
@@ -308,7 +314,7 @@ impl Lab for Kubernetes {
                 };
                 let address = run.connect(job)?;
                 run.way = Way::Address(SocketAddr::new(address, naming));
-                Change::order(&mut run.pods, run.way, &names, &clients)?.wait(&run.pods, &run.namespace.name)?;
+                Change::order(&mut run.pods, &run.namespace.name, run.way, &names, &clients)?.wait(&run.pods)?;
                 for client in run.pods.lookouts(&clients) {
                     service::prove(&run.pods, &client, SocketAddr::new(address, port), names.len(), kind)?;
                 }
@@ -320,14 +326,14 @@ impl Lab for Kubernetes {
     fn reach(&mut self, job: &Job, servers: &[(u32, u16)]) -> Result<(), LabError> {
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
         let names = pods_of(job, servers.iter().map(|(number, _)| *number))?;
-        run.change = Some(Change::order(&mut run.pods, run.way, &names, &clients(job))?);
+        run.change = Some(Change::order(&mut run.pods, &run.namespace.name, run.way, &names, &clients(job))?);
         Ok(())
     }
 
     fn is_reached(&mut self) -> Result<bool, LabError> {
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
         let Some(change) = &mut run.change else { return Ok(true) };
-        let is_seen = change.is_seen(&run.pods, &run.namespace.name)?;
+        let is_seen = change.is_seen(&run.pods)?;
         if is_seen {
             run.change = None;
         }

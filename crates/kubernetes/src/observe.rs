@@ -1,18 +1,18 @@
 //! Observers of processes, at work in the pods where these are, or on their nodes: an agent reads before and after the window, and waits
 //! in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::slice;
 use std::time::{Duration, Instant};
 
-use wirelab_lab::{Afar, LabError, Role};
+use wirelab_lab::{Afar, LabError, Role, many};
 use wirelab_model::metric::{Side, Values};
 use wirelab_observe::apart;
-use wirelab_observe::packets::ABOUT as PACKETS;
+use wirelab_observe::packets::{ABOUT as PACKETS, STAYS};
 use wirelab_observe::sidecars::ABOUT as SIDECARS;
 
-use crate::agent::{SUBCOMMAND, part};
+use crate::agent::{NOBODY, Peers, SUBCOMMAND, part};
 use crate::exec::{Chunks, Ended, Exec, Piece};
 use crate::names::PROGRAM;
 use crate::nodes::NodeAgents;
@@ -21,9 +21,9 @@ use crate::pods::Pods;
 /// The sides that values are of.
 const SIDES: [Side; 3] = [Side::Client, Side::Server, Side::Link];
 
-/// Why packets are not known of several clients.
+/// Why packets are not known of the side of several clients.
 const OF_SEVERAL: &str =
-    "each client's pod has an interface of its own, and sizes and shares of several do not add up; use one client";
+    "each client's pod has an interface of its own, and shares of several do not add up; use one client";
 
 /// Why nothing is known of proxies that were put into pods.
 const OF_LINKERD: &str = "the proxies of Linkerd have containers of their own, whose processes nobody in ours sees";
@@ -58,8 +58,8 @@ pub(crate) struct Observing {
     /// The observers whose work they do in the pods, and on the nodes.
     beside: Vec<String>,
     on_nodes: Vec<String>,
-    /// Observers whose work nobody does, and why.
-    undone: Vec<(String, String)>,
+    /// Observers whose work nobody does, for which sides, and why.
+    undone: Vec<(String, Vec<Side>, String)>,
 }
 
 /// One of them, for all endpoints of a pod.
@@ -69,6 +69,8 @@ struct Agent {
     is_on_node: bool,
     /// Whose processes it looks at: a client's, a server's; with their sidecars.
     sides: Vec<Side>,
+    /// Whether it looks at a server beside which the clients are, so that no packet between them leaves the node.
+    is_beside_clients: bool,
     exec: Exec,
     stderr: Option<Chunks>,
     said: Vec<u8>,
@@ -87,25 +89,24 @@ impl Observing {
         };
         let mut observing = Self { beside: of(&apart::BESIDE), on_nodes: of(&apart::ON_NODES), ..Self::default() };
         let places = places(scene.started);
-        let clients = places.values().filter(|played| sides(played).contains(&Side::Client)).count();
-        if clients > 1 && observing.on_nodes.iter().any(|name| name == PACKETS.name) {
-            observing.leave(PACKETS.name, OF_SEVERAL);
-        }
         let names = observing.beside.join(",");
-        for (pod, played) in places.iter().filter(|_| !names.is_empty()) {
-            let command = [PROGRAM, SUBCOMMAND, "observe", &names];
-            observing.agents.push(Agent::start(scene.pods, pod, false, &command, played)?);
+        if !names.is_empty() {
+            observing.agents = many::each(places.iter().collect(), |(pod, played)| {
+                let command = [PROGRAM, SUBCOMMAND, "observe", &names];
+                Agent::start(scene.pods, pod, false, &command, played)
+            })?;
         }
-        if !observing.on_nodes.is_empty()
-            && let Err(LabError(why)) = observing.start_on_nodes(scene, &places)
-        {
-            observing.agents.retain(|agent| !agent.is_on_node);
-            for name in observing.on_nodes.clone() {
-                observing.leave(&name, &why);
+        if !observing.on_nodes.is_empty() {
+            match observing.start_on_nodes(scene, &places) {
+                Ok(agents) => observing.agents.extend(agents),
+                Err(LabError(why)) => {
+                    let nobody = observing.on_nodes.drain(..).map(|name| (name, SIDES.to_vec(), why.clone()));
+                    observing.undone.extend(nobody);
+                }
             }
         }
         if scene.is_in_linkerd && observing.beside.iter().any(|name| name == SIDECARS.name) {
-            observing.undone.push((SIDECARS.name.to_owned(), OF_LINKERD.to_owned()));
+            observing.undone.push((SIDECARS.name.to_owned(), SIDES.to_vec(), OF_LINKERD.to_owned()));
         }
         observing.hear_all();
         let is_idle = observing.agents.is_empty() && observing.undone.is_empty();
@@ -113,31 +114,45 @@ impl Observing {
     }
 
     /// On the node of each pod, for the endpoints in it.
-    fn start_on_nodes(&mut self, scene: &Scene<'_>, places: &Places<'_>) -> Result<(), LabError> {
+    fn start_on_nodes(&mut self, scene: &Scene<'_>, places: &Places<'_>) -> Result<Vec<Agent>, LabError> {
         let nodes = scene.on_nodes.as_ref().map_err(|why| LabError(why.clone()))?;
-        let names = self.on_nodes.join(",");
-        for (pod, played) in places {
-            let host = scene.pods.hosts.get(*pod).ok_or_else(|| LabError(format!("the pod {pod} is not there")))?;
-            let agent = nodes.on(&scene.pods.node_of(pod).unwrap_or_default())?;
-            let command = [PROGRAM, SUBCOMMAND, "observe-node", &host.uid, &names];
-            self.agents.push(Agent::start(scene.pods, agent, true, &command, played)?);
+        let clients: Vec<_> =
+            places.iter().filter(|(_, played)| sides(played).contains(&Side::Client)).map(|(pod, _)| *pod).collect();
+        let has_several = clients.len() > 1;
+        if has_several && self.on_nodes.iter().any(|name| name == PACKETS.name) {
+            self.undone.push((PACKETS.name.to_owned(), vec![Side::Client], OF_SEVERAL.to_owned()));
         }
-        Ok(())
-    }
-
-    /// Nobody does the work of an observer on nodes.
-    fn leave(&mut self, name: &str, why: &str) {
-        self.on_nodes.retain(|other| other != name);
-        self.undone.push((name.to_owned(), why.to_owned()));
+        let agents = many::each(places.iter().collect(), |(pod, played)| {
+            let is_server = sides(played).contains(&Side::Server);
+            let is_wanted = |name: &&String| *name != PACKETS.name || is_server || !has_several;
+            let names: Vec<_> = self.on_nodes.iter().filter(is_wanted).map(String::as_str).collect();
+            if names.is_empty() {
+                return Ok::<_, LabError>(None);
+            }
+            let host = scene.pods.hosts.get(*pod).ok_or_else(|| not_there(pod))?;
+            let agent = nodes.on(&scene.pods.node_of(pod).unwrap_or_default())?;
+            let peers = if is_server { peers(scene.pods, pod, &clients)? } else { None };
+            let (names, word) =
+                (names.join(","), peers.as_ref().map_or_else(|| NOBODY.to_owned(), ToString::to_string));
+            let command = [PROGRAM, SUBCOMMAND, "observe-node", &host.uid, &word, &names];
+            let mut agent = Agent::start(scene.pods, agent, true, &command, played)?;
+            agent.is_beside_clients = is_server && peers.is_none();
+            Ok(Some(agent))
+        })?;
+        Ok(agents.into_iter().flatten().collect())
     }
 
     /// Says a word to all of them, and waits until each has done it.
     fn say(&mut self, word: &str) {
+        self.tell(word);
+        self.hear_all();
+    }
+
+    fn tell(&self, word: &str) {
         for agent in &self.agents {
             // One that no longer reads has ended, which is heard next.
             agent.exec.write(format!("{word}\n").into_bytes());
         }
-        self.hear_all();
     }
 
     fn hear_all(&mut self) {
@@ -168,6 +183,25 @@ fn sides(played: &[&Started]) -> Vec<Side> {
     sides.into_iter().filter(|(_, is_here)| *is_here).map(|(side, _)| side).collect()
 }
 
+fn not_there(pod: &str) -> LabError {
+    LabError(format!("the pod {pod} is not there"))
+}
+
+/// Whose packets pass the node of a server's pod; absent: nobody's, because these clients are on that node themselves.
+fn peers(pods: &Pods, server: &str, clients: &[&str]) -> Result<Option<Peers>, LabError> {
+    let host = |pod: &str| pods.hosts.get(pod).ok_or_else(|| not_there(pod));
+    let server = host(server)?;
+    let mut peers = Peers { own: server.address, clients: BTreeSet::new(), nodes: BTreeSet::new() };
+    for client in clients {
+        let client = host(client)?;
+        if client.spot.node != server.spot.node {
+            peers.clients.insert(client.address);
+            peers.nodes.extend(client.node);
+        }
+    }
+    Ok((!peers.clients.is_empty()).then_some(peers))
+}
+
 impl Afar for Observing {
     fn begin(&mut self) {
         self.say("begin");
@@ -178,8 +212,9 @@ impl Afar for Observing {
     }
 
     fn values(&mut self, window_ns: u64, requests: u64, bytes: u64) -> Values {
-        let word = format!("values {window_ns} {requests} {bytes}");
-        let read: Vec<_> = self.agents.iter_mut().map(|agent| agent.values(&word)).collect();
+        self.tell(&format!("values {window_ns} {requests} {bytes}"));
+        let deadline = Instant::now() + ANSWERING;
+        let read: Vec<_> = self.agents.iter_mut().map(|agent| agent.values(deadline)).collect();
         let mut all = Values::new();
         for (names, is_on_node) in [(&self.beside, false), (&self.on_nodes, true)] {
             for side in SIDES {
@@ -192,8 +227,8 @@ impl Afar for Observing {
                 });
             }
         }
-        for (name, why) in &self.undone {
-            all.extend(SIDES.into_iter().flat_map(|side| apart::nowhere(side, slice::from_ref(name), why)));
+        for (name, sides, why) in &self.undone {
+            all.extend(sides.iter().flat_map(|side| apart::nowhere(*side, slice::from_ref(name), why)));
         }
         all
     }
@@ -214,18 +249,22 @@ impl Agent {
         let mut exec = Exec::start(&pods.cluster, &pods.api, pod, &command)?;
         let stderr = exec.stderr();
         let (pod, sides) = (pod.to_owned(), sides(played));
-        Ok(Self { pod, is_on_node, sides, exec, stderr, said: Vec::new(), failed: None })
+        let (said, failed) = (Vec::new(), None);
+        Ok(Self { pod, is_on_node, sides, is_beside_clients: false, exec, stderr, said, failed })
     }
 
-    /// What it has read.
-    fn values(&mut self, word: &str) -> Result<Values, LabError> {
+    /// What it has read, which it was asked for.
+    fn values(&mut self, deadline: Instant) -> Result<Values, LabError> {
         if let Some(why) = &self.failed {
             return Err(LabError(why.clone()));
         }
-        self.exec.write(format!("{word}\n").into_bytes());
-        let text = self.hear(Instant::now() + ANSWERING)?;
-        serde_json::from_str(&text)
-            .map_err(|error| LabError(format!("the agent in the pod {} is not understood: {error}", self.pod)))
+        let text = self.hear(deadline)?;
+        let mut values: Values = serde_json::from_str(&text)
+            .map_err(|error| LabError(format!("the agent in the pod {} is not understood: {error}", self.pod)))?;
+        if self.is_beside_clients {
+            values.extend(apart::nowhere(Side::Server, &[PACKETS.name.to_owned()], STAYS));
+        }
+        Ok(values)
     }
 
     /// Its next line.

@@ -1,6 +1,6 @@
 //! The pods of a run: made once, looked after before each trial, replaced where one was lost.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,15 +15,17 @@ use wirelab_model::event::Configured;
 
 use crate::agent::{Facts, SUBCOMMAND};
 use crate::call::output;
+use crate::candidates::{Node, candidates};
 use crate::cluster::{Cluster, is_missing};
-use crate::many;
+use crate::distance::{Place, Spot, proven};
 use crate::mesh;
 use crate::names::{self, CLIENT, NODE_LABEL, PROGRAM, RUN, ZONE_LABEL};
-use crate::objects::{Common, serving};
-use crate::place::{Node, Place, Spot, candidates, proven};
+use crate::objects::Common;
 use crate::plumbing;
+use crate::pod::serving;
 use crate::state::{self, Loss};
-use wirelab_lab::LabError;
+use crate::watch::{Only, Watch};
+use wirelab_lab::{LabError, many};
 
 /// How long pods may take to be ready: an image may have to be pulled, and so much longer for each, because a node starts only one or
 /// two in a second.
@@ -36,10 +38,11 @@ const GOING: Duration = Duration::from_secs(60);
 /// How long the cluster may take to miss a node: it believes in one that says nothing for some 50 s.
 const MISSING: Duration = Duration::from_secs(90);
 
-/// How often the API server is asked meanwhile; about all pods of a run so much less often for each of them, because the answer is so
-/// much longer.
-const ASK_EVERY: Duration = Duration::from_millis(200);
-const ASK_LATER_FOR_EACH: Duration = Duration::from_millis(4);
+/// How often a pod is asked meanwhile whether it answers again.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+
+/// How often a wait looks up, whether the user wants to stop.
+const SLICE: Duration = Duration::from_millis(100);
 
 /// How long a command of the agent may take that only looks.
 const LOOKING: Duration = Duration::from_secs(20);
@@ -91,7 +94,8 @@ impl Pods {
     /// # Errors
     /// If they cannot be replaced.
     pub(crate) fn heal(&mut self, names: &[String], common: &Common<'_>) -> Result<(), LabError> {
-        let mut lost = self.lost(names, common.namespace)?;
+        let mut watch = self.watch_patiently(common.namespace)?;
+        let mut lost = lost_among(names, watch.objects());
         let deadline = Instant::now() + MISSING;
         let is_doubtful = self.cluster.doubt.swap(false, Ordering::Relaxed);
         while let Some(why) = is_doubtful.then(|| self.silence(names, &lost)).flatten() {
@@ -99,17 +103,21 @@ impl Pods {
                 self.cluster.doubt.store(true, Ordering::Relaxed);
                 return Err(LabError(format!("{why}, for {MISSING:?} now; is its node up?")));
             }
-            std::thread::sleep(ASK_EVERY);
-            lost = self.lost(names, common.namespace)?;
+            // The cluster says when it misses the pod. That it answers again nobody says: it has to be asked.
+            if watch.change(deadline.min(Instant::now() + ASK_EVERY)).is_err() {
+                watch = self.watch_patiently(common.namespace)?;
+            }
+            lost = lost_among(names, watch.objects());
         }
         if lost.iter().any(|name| name == CLIENT) {
             // The new one may come to another node, from which all others are not where they have to be.
             lost = all(common);
         }
-        for name in &lost {
-            self.remove(name)?;
+        if lost.is_empty() {
+            return Ok(());
         }
-        if lost.is_empty() { Ok(()) } else { self.start(&lost, common, &AtomicBool::new(false)) }
+        self.remove(&lost, common.namespace)?;
+        self.start(&lost, common, &AtomicBool::new(false))
     }
 
     /// Lets clients find these servers and no others, as far as it is up to labels: from here on the cluster takes its time.
@@ -147,9 +155,9 @@ impl Pods {
         if !is_meshed && !names.iter().any(has_proxy) {
             return Ok(());
         }
-        let there = self.list(run)?;
+        let watch = self.watch(run)?;
         names.iter().try_for_each(|name| {
-            let pod = there.iter().find(|pod| pod.metadata.name.as_ref() == Some(name));
+            let pod = watch.objects().get(name);
             let pod = pod.ok_or_else(|| LabError(format!("the pod {name} was deleted; who deletes pods here?")))?;
             mesh::proven(pod, is_meshed)
                 .map_err(|why| LabError(format!("the pod {name} is not what its cell says: {why}")))
@@ -157,57 +165,60 @@ impl Pods {
     }
 
     /// Those of these pods that no longer work, as far as the cluster knows.
+    ///
+    /// # Errors
+    /// If the cluster does not say.
     pub(crate) fn lost(&self, names: &[String], run: &str) -> Result<Vec<String>, LabError> {
-        let there = match self.list(run) {
-            Ok(there) => there,
-            Err(_) => {
-                self.cluster.await_answer()?;
-                self.list(run)?
-            }
-        };
-        let works = |name: &String| {
-            there.iter().any(|pod| pod.metadata.name.as_ref() == Some(name) && state::address(pod).is_some())
-        };
-        Ok(names.iter().filter(|name| !works(name)).cloned().collect())
+        Ok(lost_among(names, self.watch_patiently(run)?.objects()))
     }
 
     /// Why one of these pods, besides those that are lost, does not answer. Absent: all do.
     fn silence(&self, names: &[String], lost: &[String]) -> Option<String> {
         let command = [PROGRAM, SUBCOMMAND, "look"];
-        let ask = |name: &String| {
-            output(&self.cluster, &self.api, name, &command, Vec::new(), Instant::now() + LOOKING).err()
-        };
-        let LabError(why) = names.iter().filter(|name| !lost.contains(name)).find_map(ask)?;
+        let asked: Vec<_> = names.iter().filter(|name| !lost.contains(name)).collect();
+        let answers = many::each(asked, |name| {
+            output(&self.cluster, &self.api, name, &command, Vec::new(), Instant::now() + LOOKING)
+        });
+        let LabError(why) = answers.err()?;
         Some(format!("a pod that works as far as the cluster knows does not answer: {why}"))
     }
 
-    fn list(&self, run: &str) -> Result<Vec<Pod>, LabError> {
-        let all = ListParams::default().labels(&format!("{RUN}={run}"));
-        Ok(self.cluster.ask("listing the pods of the run", self.api.list(&all))?.items)
+    /// All pods of the run.
+    fn watch(&self, run: &str) -> Result<Watch<Pod>, LabError> {
+        Watch::begin(&self.cluster, &self.api, "the pods of the run", Only::Labels(format!("{RUN}={run}")))
     }
 
-    fn remove(&mut self, name: &str) -> Result<(), LabError> {
-        self.hosts.shift_remove(name);
+    /// The same, where the API server may be away for a moment.
+    fn watch_patiently(&self, run: &str) -> Result<Watch<Pod>, LabError> {
+        self.watch(run).or_else(|_| {
+            self.cluster.await_answer()?;
+            self.watch(run)
+        })
+    }
+
+    /// Removes lost pods, and waits until they are gone.
+    fn remove(&mut self, names: &[String], run: &str) -> Result<(), LabError> {
+        self.hosts.retain(|name, _| !names.contains(name));
         // What is lost has nothing left to do.
         let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
-        let deadline = Instant::now() + GOING;
-        let attempt = format!("removing the lost pod {name}");
-        loop {
+        let attempt = |name: &String| format!("removing the lost pod {name}");
+        many::each(names.iter().collect(), |name| {
             let removed = async {
                 match self.api.delete(name, &at_once).await {
                     Err(error) if is_missing(&error) => Ok(()),
                     other => other.map(drop),
                 }
             };
-            self.cluster.ask(&attempt, removed)?;
-            if self.cluster.ask(&attempt, self.api.get_opt(name))?.is_none() {
-                return Ok(());
-            }
-            if Instant::now() > deadline {
-                return Err(LabError(format!("{attempt}: it is still there after {GOING:?}; is its node up?")));
-            }
-            std::thread::sleep(ASK_EVERY);
+            self.cluster.ask(&attempt(name), removed)
+        })?;
+        let mut watch = self.watch(run)?;
+        let is_gone = |pods: &BTreeMap<String, Pod>| (!names.iter().any(|name| pods.contains_key(name))).then_some(());
+        if watch.find(Instant::now() + GOING, is_gone)?.is_some() {
+            return Ok(());
         }
+        let there = names.iter().find(|name| watch.objects().contains_key(*name));
+        let attempt = there.map(attempt).unwrap_or_default();
+        Err(LabError(format!("{attempt}: it is still there after {GOING:?}; is its node up?")))
     }
 
     /// The node that a pod is on.
@@ -254,7 +265,7 @@ impl Pods {
         let hosts = many::each(ready, |(name, address, pod)| {
             let mut host = self.welcome(&name, &address, &pod, &nodes)?;
             host.facts.extend(network.clone());
-            Ok((name, host))
+            Ok::<_, LabError>((name, host))
         })?;
         self.hosts.extend(hosts);
         Ok(())
@@ -282,12 +293,12 @@ impl Pods {
         let count = names.len() as u32;
         let patience = STARTING + STARTING_EACH * count;
         let deadline = Instant::now() + patience;
+        let mut watch = self.watch(common.namespace)?;
         loop {
-            let pods = self.list(common.namespace)?;
-            let ours = |name: &&String| pods.iter().find(|pod| pod.metadata.name.as_ref() == Some(*name));
-            let mut ready = Vec::new();
+            let pods = watch.objects();
+            let mut late = Vec::new();
             for name in names {
-                let Some(pod) = ours(name) else {
+                let Some(pod) = pods.get(*name) else {
                     return Err(LabError(format!(
                         "the pod {name} was deleted while it started; who deletes pods here?"
                     )));
@@ -298,22 +309,26 @@ impl Pods {
                         image_remedy(&why, common.image)
                     )));
                 }
-                ready.extend(state::address(pod).map(|address| ((*name).clone(), address, pod.clone())));
+                if state::address(pod).is_none() {
+                    late.push((*name, pod));
+                }
             }
-            if ready.len() == names.len() {
-                return Ok(ready);
+            if late.is_empty() {
+                let ready = |name: &&String| {
+                    let pod = pods.get(*name)?;
+                    Some(((*name).clone(), state::address(pod)?, pod.clone()))
+                };
+                return Ok(names.iter().filter_map(ready).collect());
             }
             if stop.load(Ordering::Relaxed) {
                 return Err(LabError("interrupted while pods were started".to_owned()));
             }
             if Instant::now() > deadline {
-                let late = names.iter().filter(|name| !ready.iter().any(|(is, ..)| is == **name));
-                let late: Vec<_> = late
-                    .map(|name| format!("{name} ({})", ours(name).map(state::waits_for).unwrap_or_default()))
-                    .collect();
+                let late: Vec<_> =
+                    late.into_iter().map(|(name, pod)| format!("{name} ({})", state::waits_for(pod))).collect();
                 return Err(LabError(format!("pods are not ready after {patience:?}: {}", late.join(", "))));
             }
-            std::thread::sleep(ASK_EVERY + ASK_LATER_FOR_EACH * count);
+            watch.change(deadline.min(Instant::now() + SLICE))?;
         }
     }
 
@@ -376,25 +391,26 @@ fn all(common: &Common<'_>) -> Vec<String> {
     [CLIENT.to_owned()].into_iter().chain(layout.servers.keys().cloned()).chain(further).chain(meshed).collect()
 }
 
-/// What became of a pod, asked until the cluster knows, or long enough.
-pub(crate) fn post_mortem(cluster: &Cluster, api: &Api<Pod>, name: &str, patience: Duration) -> Option<Loss> {
+/// Those of these pods that are not there, or not ready.
+fn lost_among(names: &[String], there: &BTreeMap<String, Pod>) -> Vec<String> {
+    let works = |name: &&String| there.get(*name).is_some_and(|pod| state::address(pod).is_some());
+    names.iter().filter(|name| !works(name)).cloned().collect()
+}
+
+/// What became of a pod, as soon as the cluster knows; absent: nothing, until so long.
+pub(crate) fn post_mortem(cluster: &Arc<Cluster>, api: &Api<Pod>, name: &str, patience: Duration) -> Option<Loss> {
     let deadline = Instant::now() + patience;
-    loop {
-        let gone = |what: String| Some(Loss { what, is_memory: false });
-        match cluster.ask("asking about the pod", api.get_opt(name)) {
-            Ok(None) => return gone("it was deleted".to_owned()),
-            Ok(Some(pod)) => {
-                if let Some(loss) = state::loss(&pod) {
-                    return Some(loss);
-                }
-            }
-            Err(LabError(why)) => return gone(format!("its state is unknown: {why}")),
-        }
-        if Instant::now() > deadline {
-            return None;
-        }
-        std::thread::sleep(ASK_EVERY);
-    }
+    let gone = |what: String| Loss { what, is_memory: false };
+    let became = |pods: &BTreeMap<String, Pod>| match pods.get(name) {
+        Some(pod) => state::loss(pod),
+        None => Some(gone("it was deleted".to_owned())),
+    };
+    let watch = Watch::begin(cluster, api, &format!("the pod {name}"), Only::Name(name.to_owned()));
+    let known = watch.and_then(|mut watch| match patience {
+        Duration::ZERO => Ok(became(watch.objects())),
+        _ => watch.find(deadline, became),
+    });
+    known.unwrap_or_else(|LabError(why)| Some(gone(format!("its state is unknown: {why}"))))
 }
 
 fn image_remedy(why: &str, image: &str) -> String {
@@ -428,4 +444,26 @@ fn node(node: &ApiNode) -> Option<Node> {
     let takes_pods = is_ready && !repels && spec.unschedulable != Some(true);
     let labels = node.metadata.labels.clone().unwrap_or_default();
     Some(Node { name: label(NODE_LABEL)?, zone: label(ZONE_LABEL), labels }).filter(|_| takes_pods)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pods_that_are_not_there_or_not_ready_are_lost() {
+        let pod = |ready: &str| -> Pod {
+            let conditions = json!([{ "type": "Ready", "status": ready }]);
+            serde_json::from_value(
+                json!({ "metadata": {}, "status": { "podIP": "10.0.0.1", "conditions": conditions } }),
+            )
+            .unwrap()
+        };
+        let there = [("client", pod("True")), ("near-0", pod("False")), ("other", pod("True"))];
+        let there = there.map(|(name, pod)| (name.to_owned(), pod)).into();
+        let names = ["client", "near-0", "near-1"].map(str::to_owned);
+        assert_eq!(lost_among(&names, &there), ["near-0", "near-1"]);
+    }
 }

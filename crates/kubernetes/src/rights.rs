@@ -29,14 +29,15 @@ const RULES: &[Rule] = &[
     Rule { group: "", resource: "namespaces", of: None, verbs: &["create", "delete", "get", "list"] },
     // Which zones there are, and what each trial ran on.
     Rule { group: "", resource: "nodes", of: None, verbs: &["get", "list"] },
-    // The pods of client and servers; a lost one is replaced, and a label says whom clients are to find.
-    Rule { group: "", resource: "pods", of: None, verbs: &["create", "delete", "get", "list", "patch"] },
+    // The pods of client and servers; it is waited for what becomes of them, a lost one is replaced, and a label says whom clients are to
+    // find.
+    Rule { group: "", resource: "pods", of: None, verbs: &["create", "delete", "list", "patch", "watch"] },
     // Endpoints are started in them; whether that is `get` or `create` depends on the version of the cluster.
     Rule { group: "", resource: "pods/exec", of: None, verbs: &["create", "get"] },
     // Services, led to the port of each trial.
     Rule { group: "", resource: "services", of: None, verbs: &["create", "patch"] },
-    // Whether these lead to all servers.
-    Rule { group: "discovery.k8s.io", resource: "endpointslices", of: None, verbs: &["list"] },
+    // When these lead to all servers.
+    Rule { group: "discovery.k8s.io", resource: "endpointslices", of: None, verbs: &["list", "watch"] },
     // What the network is made of, which every trial records: the plugin, and the mode of kube-proxy. A run goes on without.
     Rule { group: "apps", resource: "daemonsets", of: None, verbs: &["list"] },
     Rule { group: "", resource: "configmaps", of: Some(KUBE_PROXY), verbs: &["get"] },
@@ -130,7 +131,7 @@ rules:
     verbs: ["get","list"]
   - apiGroups: [""]
     resources: ["pods"]
-    verbs: ["create","delete","get","list","patch"]
+    verbs: ["create","delete","list","patch","watch"]
   - apiGroups: [""]
     resources: ["pods/exec"]
     verbs: ["create","get"]
@@ -139,7 +140,7 @@ rules:
     verbs: ["create","patch"]
   - apiGroups: ["discovery.k8s.io"]
     resources: ["endpointslices"]
-    verbs: ["list"]
+    verbs: ["list","watch"]
   - apiGroups: ["apps"]
     resources: ["daemonsets"]
     verbs: ["list"]

@@ -2,33 +2,62 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use k8s_openapi::api::core::v1::{Service, ServicePort};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use serde_json::json;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+use wirelab_model::network::Address;
 
-use crate::agent::{Kind, SUBCOMMAND};
+use crate::agent::{Kind, PATIENCE, SUBCOMMAND};
 use crate::call::output;
-use crate::names::{NAMING_PORT, PROGRAM, SERVICE};
-use crate::objects::{Common, ports};
+use crate::change::SAYING;
+use crate::names::{NAMING_PORT, PROGRAM, SERVICE, SERVING, name_of_servers};
+use crate::objects::{Common, labels, object};
 use crate::pods::Pods;
+use crate::watch::{Only, Watch};
 use wirelab_lab::LabError;
 
 /// The label by which the slices of a service are found.
 const OF_SERVICE: &str = "kubernetes.io/service-name";
 
-/// How long the cluster may take to lead a service to another port.
-const LEADING: Duration = Duration::from_secs(30);
-
-/// How often it is looked at meanwhile.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-
 /// How often each server has to have answered by chance before the service is believed: a server that does not is found out
 /// with a probability of 98 %.
 const PROBES: u32 = 4;
+
+impl Common<'_> {
+    /// The services that stand for the servers of each trial: one with an address and, if any job wants that, with ports of nodes, and one
+    /// that is a name only.
+    fn services(&self) -> Vec<Service> {
+        let has = |address| self.layout.addresses.contains(&address);
+        let mut services = Vec::new();
+        if has(Address::Service) || has(Address::NodePort) {
+            let kind = if has(Address::NodePort) { "NodePort" } else { "ClusterIP" };
+            // The port is that of a trial's servers; one has to be named before there are any.
+            services.push(self.service(SERVICE, json!({ "type": kind, "ports": ports(1) })));
+        }
+        if has(Address::Headless) {
+            services.push(self.service(name_of_servers().1, json!({ "clusterIP": "None" })));
+        }
+        services
+    }
+
+    fn service(&self, name: &str, mut spec: Value) -> Service {
+        spec["selector"] = json!({ SERVING: "" });
+        object(json!({
+            "metadata": { "name": name, "namespace": self.namespace, "labels": labels(self.namespace) },
+            "spec": spec,
+        }))
+    }
+}
+
+/// The ports of a service whose servers listen at this one, and that at which their pods say who they are.
+fn ports(port: u16) -> Value {
+    let of = |name: &str, protocol: &str, port: u16| json!({ "name": name, "protocol": protocol, "port": port, "targetPort": port });
+    json!([of("tcp", "TCP", port), of("udp", "UDP", port), of("naming", "TCP", NAMING_PORT)])
+}
 
 /// Makes the services of a run; gives the address of the one that has one.
 ///
@@ -86,34 +115,27 @@ pub(crate) fn prove(
     servers: usize,
     kind: Kind,
 ) -> Result<(), LabError> {
-    let deadline = Instant::now() + LEADING;
     let (target, times) = (address.to_string(), (PROBES * servers as u32).to_string());
     let command = [PROGRAM, SUBCOMMAND, "probe", kind.word(), &target, &times];
-    loop {
-        // Its node learns of the change in its own time, which nothing but a packet can find out.
-        match output(&pods.cluster, &pods.api, client, &command, Vec::new(), deadline) {
-            Ok(_) => return Ok(()),
-            Err(LabError(why)) if Instant::now() > deadline => {
-                return Err(LabError(format!("{address} does not lead the client to its servers: {why}")));
-            }
-            Err(_) => std::thread::sleep(LOOK_EVERY),
-        }
-    }
+    let deadline = Instant::now() + PATIENCE + SAYING;
+    output(&pods.cluster, &pods.api, client, &command, Vec::new(), deadline)
+        .map(drop)
+        .map_err(|LabError(why)| LabError(format!("{address} does not lead the client to its servers: {why}")))
 }
 
-/// The addresses that a service has endpoints of.
+/// The slices in which the cluster says what a service leads to.
 ///
 /// # Errors
-/// If the cluster does not say.
-pub(crate) fn ready(pods: &Pods, namespace: &str, service: &str) -> Result<BTreeSet<IpAddr>, LabError> {
-    let api: Api<EndpointSlice> = Api::namespaced(pods.cluster.client.clone(), namespace);
-    let of_service = ListParams::default().labels(&format!("{OF_SERVICE}={service}"));
-    let slices = pods.cluster.ask(&format!("looking at the endpoints of {service}"), api.list(&of_service))?;
-    Ok(of_slices(&slices.items))
+/// If the cluster refuses.
+pub(crate) fn watch(pods: &Pods, namespace: &str, service: &str) -> Result<Watch<EndpointSlice>, LabError> {
+    let api = Api::namespaced(pods.cluster.client.clone(), namespace);
+    let of_service = Only::Labels(format!("{OF_SERVICE}={service}"));
+    Watch::begin(&pods.cluster, &api, &format!("the endpoints of {service}"), of_service)
 }
 
-fn of_slices(slices: &[EndpointSlice]) -> BTreeSet<IpAddr> {
-    let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
+/// The addresses of the endpoints in these that are ready.
+pub(crate) fn ready<'a>(slices: impl Iterator<Item = &'a EndpointSlice>) -> BTreeSet<IpAddr> {
+    let endpoints = slices.flat_map(|slice| &slice.endpoints);
     let ready = endpoints
         .filter(|endpoint| endpoint.conditions.as_ref().is_some_and(|conditions| conditions.ready.unwrap_or(true)));
     ready.flat_map(|endpoint| &endpoint.addresses).filter_map(|address| address.parse().ok()).collect()
@@ -121,7 +143,12 @@ fn of_slices(slices: &[EndpointSlice]) -> BTreeSet<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::layout::Layout;
+    use crate::objects::tests::{layout, of};
+    use crate::yaml::yaml;
 
     #[test]
     fn only_endpoints_that_are_ready_count() {
@@ -133,7 +160,10 @@ mod tests {
             .unwrap()
         };
         let slices = [slice(true, "10.0.0.1"), slice(false, "10.0.0.2"), slice(true, "10.0.0.3")];
-        assert_eq!(of_slices(&slices), ["10.0.0.1", "10.0.0.3"].map(|address| address.parse().unwrap()).into());
+        assert_eq!(
+            super::ready(slices.iter()),
+            ["10.0.0.1", "10.0.0.3"].map(|address| address.parse().unwrap()).into()
+        );
     }
 
     #[test]
@@ -146,5 +176,31 @@ mod tests {
         let of = |kind| node_ports(&all, 20_000, kind).unwrap();
         assert_eq!(of(Kind::Tcp), NodePorts { servers: 30_001, naming: 30_003 });
         assert_eq!(of(Kind::Quic), NodePorts { servers: 30_002, naming: 30_003 });
+    }
+
+    #[test]
+    fn services_stand_for_the_servers_of_the_moment_by_an_address_a_port_of_nodes_or_a_name() {
+        let expected = r#"apiVersion: "v1"
+kind: "Service"
+metadata:
+  labels:
+    app.kubernetes.io/managed-by: "wirelab"
+    wirelab/run: "wirelab-1"
+  name: "test"
+  namespace: "wirelab-1"
+spec:
+  clusterIP: "None"
+  selector:
+    wirelab/serving: ""
+"#;
+        let services = of(|common| common.services());
+        assert_eq!(yaml(&services[1]), expected);
+        let service = services[0].spec.clone().unwrap();
+        assert_eq!((service.type_.as_deref(), service.ports.map(|ports| ports.len())), (Some("ClusterIP"), Some(3)));
+        let with_ports = Layout { addresses: [Address::NodePort].into(), ..layout() };
+        let common =
+            Common { namespace: "wirelab-1", image: "", folder: Path::new("/"), layout: &with_ports, metrics: None };
+        let services = common.services();
+        assert_eq!((services.len(), services[0].spec.clone().unwrap().type_.as_deref()), (1, Some("NodePort")));
     }
 }

@@ -12,6 +12,7 @@ pub mod internet;
 mod lines;
 mod log;
 pub mod loopback;
+pub mod many;
 mod names;
 pub mod netns;
 pub mod probe;

@@ -1,6 +1,8 @@
 //! How the hosts of a trial are joined: directly, or as pods of a small Kubernetes cluster.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -153,8 +155,36 @@ pub struct Vantage {
     pub interface: String,
     /// The largest IP packet that it sends.
     pub mtu: u32,
-    /// Whether packets between hosts are in VXLAN there.
+    /// Whether packets between hosts are in VXLAN there; where only some packets count: whether they may be.
     pub is_encapsulated: bool,
+    /// Whose packets count there; absent: everybody's, because nobody else's pass.
+    pub between: Option<Between>,
+}
+
+impl Vantage {
+    /// Whether others' packets pass there too, of which nobody knows how many there are.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        matches!(self.place, Place::ServerNode) && self.between.is_some()
+    }
+}
+
+/// Two groups of hosts, by their addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Between {
+    /// The one.
+    pub these: BTreeSet<IpAddr>,
+    /// The other.
+    pub those: BTreeSet<IpAddr>,
+}
+
+impl Between {
+    /// Whether a packet from the one address to the other goes from a group to the other.
+    #[must_use]
+    pub fn joins(&self, from: IpAddr, to: IpAddr) -> bool {
+        let is_from_to = |one: &BTreeSet<_>, other: &BTreeSet<_>| one.contains(&from) && other.contains(&to);
+        is_from_to(&self.these, &self.those) || is_from_to(&self.those, &self.these)
+    }
 }
 
 /// Where packets are looked at.
@@ -165,6 +195,8 @@ pub enum Place {
     Client,
     /// The outer interface of the server's host or node: what the link carries.
     ServerNode,
+    /// The interface of the server's pod, where that of its node is shared: what passes the one has to be found at the other.
+    ServerPod,
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use wirelab_model::metric::{Metric, Side, Value, Values};
 
+use crate::packets::{self, LARGEST_OF_NODE};
 use crate::registry::OBSERVERS;
 
 /// The observers that need nothing but the processes themselves, so that anybody beside these can do their work.
@@ -14,12 +15,13 @@ pub const BESIDE: [&str; 6] = [
     crate::drops::ABOUT.name,
 ];
 
-/// The observers that need privileges on the machine of the processes. Of packets, one side has but one place: sizes do not add up.
+/// The observers that need privileges on the machine of the processes. Of packets, the clients' side has but one place: shares do not add up.
 pub const ON_NODES: [&str; 3] =
     [crate::syscalls::TOTAL.name, crate::syscalls::BY_NAME.name, crate::packets::ABOUT.name];
 
 /// The values of these observers for one side, of what was read in each place. Everything they measure adds up, but for the part of the
-/// kernel, which is weighted by the processor time that it is a part of. What is not known in one place is not known of all.
+/// kernel, which is weighted by the processor time that it is a part of, and for the largest packet. What is not known in one place is not
+/// known of all, unless there is nothing to be known there.
 #[must_use]
 pub fn together(side: Side, observers: &[String], places: &[Values]) -> Values {
     let metrics = metrics(side, observers);
@@ -40,17 +42,24 @@ fn metrics(side: Side, observers: &[String]) -> impl Iterator<Item = &'static Me
 }
 
 fn value(metric: &Metric, places: &[Values]) -> Value {
-    let mut numbers = Vec::new();
+    let (mut numbers, mut nothing) = (Vec::new(), None);
     for place in places {
         match place.get(metric.name) {
             Some(Value::Measured(number)) => numbers.push(*number),
+            Some(missing) if packets::adds_nothing(missing) => nothing = Some(missing),
             Some(missing) => return missing.clone(),
             None => return Value::missing("it was not read everywhere"),
         }
     }
+    if numbers.is_empty() {
+        return nothing.cloned().unwrap_or_else(|| Value::missing("it was read nowhere"));
+    }
     match metric.name {
         "cpu_client_system_share" => weighted(&numbers, "cpu_client_share", places),
         "cpu_server_system_share" => weighted(&numbers, "cpu_server_share", places),
+        name if LARGEST_OF_NODE.contains(&name) => {
+            Value::finite(numbers.into_iter().fold(0.0, f64::max), "the number is not finite")
+        }
         _ => Value::finite(numbers.iter().sum(), "the number is not finite"),
     }
 }
@@ -104,6 +113,8 @@ mod tests {
         assert_eq!(values["memory_server_life_peak"], Value::missing("it was not read everywhere"));
         let nothing = nowhere(Side::Client, &named(&["memory"]), "the pod was lost");
         assert_eq!(nothing["memory_client_peak"], Value::missing("the pod was lost"));
+        let of_none = together(Side::Client, &named(&["memory"]), &[]);
+        assert_eq!(of_none["memory_client_peak"], Value::missing("it was read nowhere"));
         assert_eq!(nothing.len(), 2);
     }
 
@@ -120,6 +131,22 @@ mod tests {
         let values = together(Side::Link, &named(&["drops"]), &[dropped(2.0), dropped(3.0)]);
         assert_eq!(values["tcp_retransmitted"].number(), Some(5.0));
         assert_eq!(values["udp_in_errors"], Value::missing("it was not read everywhere"));
+    }
+
+    #[test]
+    fn packets_of_several_nodes_add_up_but_the_largest_is_one_and_a_server_on_the_clients_node_adds_nothing() {
+        let node = |sent: f64, largest: f64| -> Values {
+            let values = [("packets_server_node_sent_per_request", sent), ("packets_server_node_largest", largest)];
+            values.map(|(name, number)| (name.to_owned(), Value::Measured(number))).into_iter().collect()
+        };
+        let near = nowhere(Side::Server, &named(&["packets"]), packets::STAYS);
+        let of = |places: &[Values]| together(Side::Server, &named(&["packets"]), places);
+        let all = of(&[node(2.0, 1500.0), near.clone(), node(3.0, 900.0)]);
+        assert_eq!(all["packets_server_node_sent_per_request"].number(), Some(5.0));
+        assert_eq!(all["packets_server_node_largest"].number(), Some(1500.0));
+        assert_eq!(of(std::slice::from_ref(&near))["packets_server_node_largest"], Value::missing(packets::STAYS));
+        let lost = nowhere(Side::Server, &named(&["packets"]), "it went down");
+        assert_eq!(of(&[node(2.0, 1500.0), lost])["packets_server_node_largest"], Value::missing("it went down"));
     }
 
     #[test]

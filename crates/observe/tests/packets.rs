@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use wirelab_model::metric::{Value, Values};
-use wirelab_model::network::{Place, Vantage};
+use wirelab_model::network::{Between, Place, Vantage};
 use wirelab_observe::{Captures, Observer, Stage, Targets, Window, Witness, create, witness};
 
 fn main() -> ExitCode {
@@ -25,9 +25,10 @@ fn main() -> ExitCode {
         eprintln!("NOT tested: packets cannot be captured here: {why}");
         return ExitCode::SUCCESS;
     }
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 6] = [
         ("each_packet_of_the_window_counts_once_and_no_other_does", only_the_window_counts),
         ("a_super_packet_counts_as_the_datagrams_that_it_becomes", super_packets_are_what_they_become),
+        ("at_a_shared_interface_only_packets_between_the_hosts_of_the_trial_count", others_do_not_count),
         ("packets_that_found_no_room_make_the_values_void", lost_frames_make_the_values_void),
         ("a_capture_has_every_packet_and_each_datagram_of_a_super_packet", captures_are_whole),
         ("the_end_of_a_witness_is_a_reason_and_the_next_trial_has_another", a_dead_witness_is_a_reason),
@@ -124,6 +125,7 @@ impl Host {
             interface: "lo".to_owned(),
             mtu: 65_536,
             is_encapsulated: false,
+            between: None,
         };
         Self { child, lines, vantage }
     }
@@ -194,6 +196,42 @@ fn super_packets_are_what_they_become() {
     host.send(4000, 1200, 40);
     observer.end(&targets);
     assert_seen(&observer.values(&WINDOW), 4000.0, 4000.0 * (1200.0 + HEADERS), 1228.0);
+}
+
+fn others_do_not_count() {
+    let (mut host, witness, targets) = (Host::start(), Witness::default(), Targets::default());
+    let mut seen = |other: Ipv4Addr| {
+        let between = Between { these: [Ipv4Addr::LOCALHOST.into()].into(), those: [other.into()].into() };
+        // What passes the pod's interface and its node's is the same here.
+        let vantages = [Place::ServerPod, Place::ServerNode].map(|place| Vantage {
+            place,
+            is_encapsulated: place == Place::ServerNode,
+            between: Some(between.clone()),
+            ..host.vantage.clone()
+        });
+        let mut observer = create("packets").unwrap();
+        observer.prepare(&Stage { vantages: &vantages, witness: &witness, captures: None, films: None });
+        host.send(10, 100, 1);
+        observer.begin(&targets);
+        host.send(5000, 200, 1);
+        observer.end(&targets);
+        host.send(10, 100, 1);
+        observer.values(&WINDOW)
+    };
+    let values = seen(Ipv4Addr::LOCALHOST);
+    for way in ["sent", "received"] {
+        assert_eq!(number(&values, &format!("packets_server_node_{way}_per_request")), 5000.0);
+        let bytes = 5000.0 * (200.0 + HEADERS);
+        assert_eq!(number(&values, &format!("packets_server_node_bytes_{way}_per_request")), bytes);
+        assert!(values[&format!("packets_server_node_inner_bytes_{way}_per_request")].number().is_none());
+    }
+    assert_eq!(number(&values, "packets_server_node_largest"), 228.0);
+    assert!(values["packets_client_largest"].number().is_none(), "nobody looked there");
+    let values = seen(Ipv4Addr::new(127, 0, 0, 9));
+    let Value::NotMeasured { not_measured } = &values["packets_server_node_sent_per_request"] else {
+        panic!("{values:?}");
+    };
+    assert!(not_measured.contains("no packet between clients and servers passed"), "{not_measured}");
 }
 
 fn lost_frames_make_the_values_void() {

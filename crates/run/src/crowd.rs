@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use wirelab_lab::Silence;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::journal::Portion;
-use wirelab_model::outcome::Blame;
 
 use crate::player::{Cut, Player};
 use crate::verify;
@@ -17,12 +16,12 @@ use crate::verify;
 const SLICE: Duration = Duration::from_millis(250);
 
 /// How often the servers are looked at meanwhile.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 const ATTEMPT: &str = "measuring";
 
 /// What a client says, as it is.
-type Said = Result<Event, Silence>;
+pub(crate) type Said = Result<Event, Silence>;
 
 /// What a thread has to tell of its client.
 struct Told {
@@ -73,22 +72,12 @@ pub(crate) fn watch(
     match outcome? {
         None => Ok(portions.into_iter().flatten().collect()),
         // Its blame may be the servers', which only now can be asked.
-        Some((number, said)) => {
-            let client = &mut clients[number];
-            Err(match client.take(said, ATTEMPT, servers) {
-                Err(cut) => cut,
-                Ok(Some(event)) => client.unexpected(&event, ATTEMPT),
-                Ok(None) => Cut::failed(
-                    Blame::Client,
-                    format!("{client} (number {number}) said nothing for {:.1} s while {ATTEMPT}", limit.as_secs_f64()),
-                ),
-            })
-        }
+        Some((number, said)) => Err(clients[number].fault(said, ATTEMPT, limit, servers)),
     }
 }
 
-/// What it says next, or that it says nothing.
-fn listened(client: &mut Player, limit: Duration, enough: &AtomicBool) -> Said {
+/// What it says next, or that it says nothing, also where enough was heard of others meanwhile.
+pub(crate) fn listened(client: &mut Player, limit: Duration, enough: &AtomicBool) -> Said {
     let deadline = Instant::now() + limit;
     loop {
         let slice = deadline.min(Instant::now() + SLICE);

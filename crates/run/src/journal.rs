@@ -10,7 +10,8 @@ use wirelab_model::journal::Entry;
 use crate::error::RunError;
 
 /// Now, as RFC 3339 in UTC with milliseconds.
-pub(crate) fn timestamp() -> String {
+#[must_use]
+pub fn timestamp() -> String {
     let now = Timestamp::now();
     now.round(Unit::Millisecond).unwrap_or(now).to_string()
 }

@@ -28,6 +28,7 @@ mod control;
 mod crowd;
 mod distorted;
 pub mod documents;
+mod ends;
 pub mod environment;
 mod error;
 mod exposure;

@@ -55,6 +55,8 @@ pub(crate) struct Player {
     process: Box<dyn Process>,
     role: Role,
     name: String,
+    /// Which of several clients that share a workload.
+    number: Option<u32>,
     /// Whether it asks a server that is not ours.
     asks_strangers: bool,
     /// Whether it asks a sidecar.
@@ -78,7 +80,8 @@ impl Player {
     fn of(process: Box<dyn Process>, launch: &Launch<'_>) -> Self {
         let (name, job) = (launch.endpoint.name.clone(), launch.job);
         let (asks_strangers, asks_a_sidecar) = (job.site.is_some(), job.mesh.is_some());
-        Self { process, role: launch.role, name, asks_strangers, asks_a_sidecar, is_gone: false }
+        let number = (launch.role == Role::Client && job.clients > 1).then_some(launch.number);
+        Self { process, role: launch.role, name, number, asks_strangers, asks_a_sidecar, is_gone: false }
     }
 
     pub(crate) const fn role(&self) -> Role {
@@ -129,11 +132,7 @@ impl Player {
             match silence {
                 // A lab without a clock does not wait: there, the first deadline is the last one.
                 Silence::Deadline if Instant::now() >= slice && slice < deadline => {}
-                Silence::Deadline => {
-                    let words = last_words(&self.process.end(Instant::now()));
-                    let reason = format!("{self} said nothing for {:.1} s while {attempt}{words}", limit.as_secs_f64());
-                    return Err(Cut::failed(self.role.blame(), reason));
-                }
+                Silence::Deadline => return Err(self.mute(attempt, limit)),
                 Silence::Ended(exit) => return Err(self.ended(&exit, attempt)),
                 Silence::Nonsense(line) => {
                     let words = last_words(&self.process.end(Instant::now()));
@@ -191,6 +190,31 @@ impl Player {
             Ok(Event::Error { kind, message }) => Err(self.reported(kind, &message, attempt, others)),
             Ok(event) => Ok(Some(event)),
         }
+    }
+
+    /// What is to be said of one that said this, or nothing within the limit, where it was to say something else.
+    pub(crate) fn fault(
+        &mut self,
+        said: Result<Event, Silence>,
+        attempt: &str,
+        limit: Duration,
+        others: &mut [Self],
+    ) -> Cut {
+        if let Ok(Event::Unsupported { message }) = &said {
+            return self.refused(message);
+        }
+        match self.take(said, attempt, others) {
+            Err(cut) => cut,
+            Ok(Some(event)) => self.unexpected(&event, attempt),
+            Ok(None) => self.mute(attempt, limit),
+        }
+    }
+
+    /// It said nothing within the limit.
+    fn mute(&mut self, attempt: &str, limit: Duration) -> Cut {
+        let words = last_words(&self.process.end(Instant::now()));
+        let reason = format!("{self} said nothing for {:.1} s while {attempt}{words}", limit.as_secs_f64());
+        Cut::failed(self.role.blame(), reason)
     }
 
     /// Kills it, because that is what is to be looked at.
@@ -312,7 +336,10 @@ impl std::fmt::Display for Player {
             Role::Sidecar(Beside::Server) => write!(f, "the sidecar `{name}` of a server"),
             Role::Sidecar(Beside::Clients) => write!(f, "the sidecar `{name}` of the clients"),
             Role::ControlPlane => write!(f, "the control plane `{name}`"),
-            role => write!(f, "the {} `{name}`", role.word()),
+            role => match self.number {
+                Some(number) => write!(f, "the {} `{name}` (number {number})", role.word()),
+                None => write!(f, "the {} `{name}`", role.word()),
+            },
         }
     }
 }

@@ -3,9 +3,9 @@
 mod support;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use support::created;
+use support::executed;
 use wirelab_lab::fake::{Misbehaviour, Moment, Noise, Script};
 use wirelab_lab::{Fake, Lab, Role};
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
@@ -32,11 +32,8 @@ min = 1
 max = 1
 "#;
 
-fn executed(parent: &Path, lab: &mut dyn Lab) -> Run {
-    let mut run = created(parent, STUDY, &["builtin"], lab);
-    // A run of which nothing succeeds is hopeless, which is no error.
-    run.execute(lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
-    run
+fn run(parent: &Path, lab: &mut dyn Lab) -> Run {
+    executed(parent, STUDY, &["builtin"], lab)
 }
 
 fn script() -> Script {
@@ -46,7 +43,7 @@ fn script() -> Script {
 #[test]
 fn all_together_make_the_requests_of_one_and_their_records_are_merged() {
     let parent = tempfile::tempdir().unwrap();
-    let run = executed(parent.path(), &mut Fake::new(script()));
+    let run = run(parent.path(), &mut Fake::new(script()));
     for record in run.trials() {
         assert_eq!(record.outcome, Outcome::Ok);
         assert_eq!(record.values["requests"].number(), Some(400.0));
@@ -96,7 +93,7 @@ fn a_client_that_fails_in_the_window_fails_the_trial_and_one_that_says_nothing_t
         let misbehave = misbehaviour.clone();
         let script =
             script().with_trouble(move |case| (case.role == Role::Client).then(|| (Moment::Window, misbehave.clone())));
-        let run = executed(parent.path(), &mut Fake::new(script));
+        let run = run(parent.path(), &mut Fake::new(script));
         let record = &run.trials()[0];
         let Outcome::Failed { blame: Blame::Client, reason } = &record.outcome else { panic!("{:?}", record.outcome) };
         assert!(reason.contains(words), "{misbehaviour:?}: {reason}");
@@ -110,7 +107,29 @@ fn what_a_client_complains_of_is_the_servers_fault_where_it_would_be_with_one_cl
     let reset = Misbehaviour::Fails(ErrorKind::Reset, "gone".to_owned());
     let script =
         script().with_trouble(move |case| (case.role == Role::Client).then(|| (Moment::Window, reset.clone())));
-    let run = executed(parent.path(), &mut Fake::new(script));
+    let run = run(parent.path(), &mut Fake::new(script));
     let Outcome::Failed { blame, reason } = &run.trials()[0].outcome else { panic!("{:?}", run.trials()[0].outcome) };
     assert!(*blame == Blame::Server && reason.contains("reported `reset` while measuring"), "{blame:?}: {reason}");
+}
+
+#[test]
+fn of_several_clients_the_one_that_fails_at_its_end_is_named() {
+    for (misbehaviour, words) in [
+        (Misbehaviour::Fails(ErrorKind::Other, "no more room".to_owned()), "reported `other` while closing"),
+        (Misbehaviour::Dies(9), "was killed by signal 9 while closing"),
+        (Misbehaviour::Hangs, "said nothing for 120.0 s while closing"),
+        (Misbehaviour::Nonsense("42".to_owned()), "printed what is no event while closing"),
+    ] {
+        let parent = tempfile::tempdir().unwrap();
+        let (begun, misbehave) = (AtomicU32::new(0), misbehaviour.clone());
+        let script = script().with_trouble(move |case| {
+            // Clients are started in their order.
+            let is_third = case.role == Role::Client && begun.fetch_add(1, Ordering::Relaxed) % 4 == 2;
+            is_third.then(|| (Moment::Finish, misbehave.clone()))
+        });
+        let run = run(parent.path(), &mut Fake::new(script));
+        let record = &run.trials()[0];
+        let Outcome::Failed { blame: Blame::Client, reason } = &record.outcome else { panic!("{:?}", record.outcome) };
+        assert!(reason.starts_with(&format!("the client `builtin` (number 2) {words}")), "{misbehaviour:?}: {reason}");
+    }
 }

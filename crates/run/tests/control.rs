@@ -3,53 +3,21 @@
 mod support;
 
 use std::net::IpAddr;
-use std::sync::atomic::AtomicBool;
 
-use support::created;
+use support::{Started, as_the_fake_one, coming_and_going, executed};
 use wirelab_lab::fake::{Misbehaviour, Moment, Noise, Script};
 use wirelab_lab::{Addresses, Fake, Lab, LabError, Launch, Process, Role};
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
-use wirelab_model::plan::{Job, Trial};
+use wirelab_model::plan::Job;
 use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ClientSpec, ControlPlaneSpec, ServerSpec};
-use wirelab_model::warning::Warning;
-
-/// A third server after one of three seconds, and the first one killed after two.
-const STUDY: &str = r#"
-name = "told"
-title = "Told"
-question = "Who is told?"
-lab = "fake"
-observers = []
-[workload]
-network = "overlay"
-placement = "lan"
-servers = "2 far"
-duration = "3 s"
-pause = "10 ms"
-control_plane = "plane"
-[factors]
-protocol = ["grpcc", "grpc"]
-[timeline]
-actions = [
-    { name = "T2", at = "33 %", servers = "3 far" },
-    { name = "T3", at = "66 %", kill = 0 },
-]
-[compare]
-factor = "protocol"
-baseline = "grpc"
-[blocks]
-min = 1
-max = 1
-"#;
+use wirelab_model::spec::ControlPlaneSpec;
 
 /// A fake lab that keeps in mind what the control plane was given, and servers and clients with it.
 struct Noting {
     fake: Fake,
     planes: Vec<(ControlPlaneSpec, Vec<String>)>,
-    servers: Vec<ServerSpec>,
-    clients: Vec<ClientSpec>,
+    started: Started,
     has_none: bool,
     /// What the last trial's members are at its end.
     last: Vec<String>,
@@ -58,19 +26,12 @@ struct Noting {
 impl Noting {
     fn new(script: Script) -> Self {
         let fake = Fake::new(script.with_noise(Noise::NONE));
-        let (planes, servers, clients) = (Vec::new(), Vec::new(), Vec::new());
-        Self { fake, planes, servers, clients, has_none: false, last: Vec::new() }
+        Self { fake, planes: Vec::new(), started: Started::default(), has_none: false, last: Vec::new() }
     }
 }
 
 impl Lab for Noting {
-    fn name(&self) -> &'static str {
-        self.fake.name()
-    }
-
-    fn warnings(&self) -> Vec<Warning> {
-        Vec::new()
-    }
+    as_the_fake_one!();
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         // Each has an address of its own.
@@ -81,10 +42,6 @@ impl Lab for Noting {
 
     fn control_plane(&self, _: &Job) -> Result<IpAddr, LabError> {
         if self.has_none { Err(LabError("there is none here".to_owned())) } else { Ok([127, 0, 0, 9].into()) }
-    }
-
-    fn begin_trial(&mut self, trial: &Trial, job: &Job) -> Result<(), LabError> {
-        self.fake.begin_trial(trial, job)
     }
 
     fn publish(&mut self, _: &Job, _: &[u16]) -> Result<u16, LabError> {
@@ -103,17 +60,11 @@ impl Lab for Noting {
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
-        let text = std::fs::read_to_string(launch.spec).unwrap();
-        match launch.role {
-            Role::Server => self.servers.push(serde_json::from_str(&text).unwrap()),
-            Role::Client => self.clients.push(serde_json::from_str(&text).unwrap()),
-            Role::ControlPlane => {
-                assert_eq!(launch.endpoint.name, "plane");
-                let spec: ControlPlaneSpec = serde_json::from_str(&text).unwrap();
-                let named = serde_json::from_slice(&std::fs::read(&spec.members).unwrap()).unwrap();
-                self.planes.push((spec, named));
-            }
-            Role::Sidecar(_) => panic!("nobody asked for one"),
+        if let Some(text) = self.started.note(launch) {
+            assert_eq!((launch.role, launch.endpoint.name.as_str()), (Role::ControlPlane, "plane"));
+            let spec: ControlPlaneSpec = serde_json::from_str(&text).unwrap();
+            let named = serde_json::from_slice(&std::fs::read(&spec.members).unwrap()).unwrap();
+            self.planes.push((spec, named));
         }
         self.fake.start(launch)
     }
@@ -122,9 +73,9 @@ impl Lab for Noting {
 /// The trials of a run.
 fn trials(lab: &mut dyn Lab) -> Vec<TrialRecord> {
     let parent = tempfile::tempdir().unwrap();
-    let mut run = created(parent.path(), STUDY, &["builtin", "plane"], lab);
+    let study = coming_and_going("control_plane = 'plane'", ["grpcc", "grpc"]);
+    let run = executed(parent.path(), &study, &["builtin", "plane"], lab);
     assert!(run.manifest().endpoints.contains_key("plane"));
-    run.execute(lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
     run.trials().to_vec()
 }
 
@@ -144,9 +95,9 @@ fn the_control_plane_knows_who_is_there_and_clients_know_the_control_plane() {
     }
     // The third one has come, and the first one was killed.
     assert_eq!(lab.last, ["10.0.0.1:40000", "10.0.0.2:40000"]);
-    assert!(lab.servers.iter().all(|spec| spec.port == 0));
+    assert!(lab.started.servers.iter().all(|spec| spec.port == 0));
     let name = &lab.planes[0].0.server_name;
-    for spec in &lab.clients {
+    for spec in &lab.started.clients {
         assert!(spec.discovers && spec.addresses.is_empty() && &spec.server_name == name, "{spec:?}");
         assert_eq!((spec.address, spec.port), (IpAddr::from([127, 0, 0, 9]), 40_000));
     }
@@ -179,5 +130,5 @@ fn a_lab_without_control_planes_is_no_failure_and_nothing_is_started_for_it() {
     let outcomes: Vec<_> = trials(&mut lab).into_iter().map(|trial| trial.outcome).collect();
     let reason = "there is none here".to_owned();
     assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Unsupported { reason: reason.clone() }), "{outcomes:?}");
-    assert!(lab.servers.is_empty() && lab.planes.is_empty() && lab.clients.is_empty());
+    assert!(lab.started.servers.is_empty() && lab.planes.is_empty() && lab.started.clients.is_empty());
 }

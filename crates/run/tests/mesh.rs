@@ -3,72 +3,33 @@
 mod support;
 
 use std::net::IpAddr;
-use std::sync::atomic::AtomicBool;
 
-use support::created;
+use support::{Started, as_the_fake_one, coming_and_going, executed};
 use wirelab_lab::fake::{Misbehaviour, Moment, Noise, Script};
 use wirelab_lab::{Addresses, Beside, Fake, Lab, LabError, Launch, Process, Role};
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
-use wirelab_model::plan::{Job, Trial};
+use wirelab_model::plan::Job;
 use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ClientSpec, ServerSpec, SidecarSpec};
-use wirelab_model::warning::Warning;
-
-/// A third server after one of three seconds, and the first one killed after two.
-const STUDY: &str = r#"
-name = "beside"
-title = "Beside"
-question = "Who carries what?"
-lab = "fake"
-observers = []
-[workload]
-network = "overlay"
-placement = "lan"
-servers = "2 far"
-duration = "3 s"
-pause = "10 ms"
-mesh = "proxy"
-exchange = "heron"
-[factors]
-protocol = ["grpcc", "h1c"]
-[timeline]
-actions = [
-    { name = "T2", at = "33 %", servers = "3 far" },
-    { name = "T3", at = "66 %", kill = 0 },
-]
-[compare]
-factor = "protocol"
-baseline = "h1c"
-[blocks]
-min = 1
-max = 1
-"#;
+use wirelab_model::spec::SidecarSpec;
 
 /// A fake lab that keeps in mind what sidecars were given, and servers and clients with them.
 struct Noting {
     fake: Fake,
     sidecars: Vec<(Beside, u32, SidecarSpec, Vec<String>)>,
-    servers: Vec<ServerSpec>,
-    clients: Vec<ClientSpec>,
+    started: Started,
     has_no_sidecars: bool,
 }
 
 impl Noting {
     fn new(script: Script) -> Self {
         let fake = Fake::new(script.with_noise(Noise::NONE));
-        Self { fake, sidecars: Vec::new(), servers: Vec::new(), clients: Vec::new(), has_no_sidecars: false }
+        Self { fake, sidecars: Vec::new(), started: Started::default(), has_no_sidecars: false }
     }
 }
 
 impl Lab for Noting {
-    fn name(&self) -> &'static str {
-        self.fake.name()
-    }
-
-    fn warnings(&self) -> Vec<Warning> {
-        Vec::new()
-    }
+    as_the_fake_one!();
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         self.fake.addresses(job)
@@ -83,26 +44,17 @@ impl Lab for Noting {
         Ok((0..count).map(|number| [10, 0, 0, number].into()).collect())
     }
 
-    fn begin_trial(&mut self, trial: &Trial, job: &Job) -> Result<(), LabError> {
-        self.fake.begin_trial(trial, job)
-    }
-
     fn reach(&mut self, _: &Job, _: &[(u32, u16)]) -> Result<(), LabError> {
         Err(LabError("with sidecars nobody else is told of servers".to_owned()))
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
-        let text = std::fs::read_to_string(launch.spec).unwrap();
-        match launch.role {
-            Role::Server => self.servers.push(serde_json::from_str(&text).unwrap()),
-            Role::Client => self.clients.push(serde_json::from_str(&text).unwrap()),
-            Role::Sidecar(beside) => {
-                assert_eq!(launch.endpoint.name, "proxy");
-                let spec: SidecarSpec = serde_json::from_str(&text).unwrap();
-                let named = serde_json::from_slice(&std::fs::read(&spec.upstreams).unwrap()).unwrap();
-                self.sidecars.push((beside, launch.number, spec, named));
-            }
-            Role::ControlPlane => panic!("nobody asked for one"),
+        if let Some(text) = self.started.note(launch) {
+            let Role::Sidecar(beside) = launch.role else { panic!("nobody asked for one") };
+            assert_eq!(launch.endpoint.name, "proxy");
+            let spec: SidecarSpec = serde_json::from_str(&text).unwrap();
+            let named = serde_json::from_slice(&std::fs::read(&spec.upstreams).unwrap()).unwrap();
+            self.sidecars.push((beside, launch.number, spec, named));
         }
         self.fake.start(launch)
     }
@@ -111,11 +63,11 @@ impl Lab for Noting {
 /// The trials of a run.
 fn trials(lab: &mut dyn Lab) -> Vec<TrialRecord> {
     let parent = tempfile::tempdir().unwrap();
-    let mut run = created(parent.path(), STUDY, &["builtin", "proxy"], lab);
+    let study = coming_and_going("mesh = 'proxy'\nexchange = 'heron'", ["grpcc", "h1c"]);
+    let run = executed(parent.path(), &study, &["builtin", "proxy"], lab);
     // What sidecars take is looked at in whatever study.
     assert_eq!(run.manifest().observers, ["sidecars"]);
     assert!(run.manifest().endpoints.contains_key("proxy"));
-    run.execute(lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
     run.trials().to_vec()
 }
 
@@ -143,8 +95,8 @@ fn each_server_has_a_sidecar_and_that_of_the_clients_knows_those_that_are_there(
             assert_eq!(named, &["127.0.0.1:40000"]);
         }
     }
-    assert!(lab.servers.iter().all(|spec| spec.port == 0 && spec.address.is_loopback()));
-    assert!(lab.clients.iter().all(|spec| spec.port == 40_000 && spec.address.is_loopback()));
+    assert!(lab.started.servers.iter().all(|spec| spec.port == 0 && spec.address.is_loopback()));
+    assert!(lab.started.clients.iter().all(|spec| spec.port == 40_000 && spec.address.is_loopback()));
 }
 
 /// What comes of a trial in which sidecars beside these do this.
@@ -199,5 +151,5 @@ fn a_lab_without_sidecars_is_no_failure_and_nothing_is_started_for_it() {
     let outcomes: Vec<_> = trials(&mut lab).into_iter().map(|trial| trial.outcome).collect();
     let reason = "there are none here".to_owned();
     assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Unsupported { reason: reason.clone() }), "{outcomes:?}");
-    assert!(lab.servers.is_empty() && lab.sidecars.is_empty() && lab.clients.is_empty());
+    assert!(lab.started.servers.is_empty() && lab.sidecars.is_empty() && lab.started.clients.is_empty());
 }

@@ -5,6 +5,8 @@
 //!
 //! Hundreds of runs of up to 270 trials take minutes without optimisation, so that debug builds leave these tests out.
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
@@ -13,15 +15,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 use indexmap::IndexMap;
+use support::planned;
 use wirelab_lab::Fake;
-use wirelab_lab::endpoints::Found;
 use wirelab_lab::fake::{Noise, Script};
-use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::Plan;
 use wirelab_model::study::Study;
-use wirelab_run::{Create, Run};
+use wirelab_run::Run;
 use wirelab_stats::analysis::{Compared, Verdict};
 
 /// A tenth of what the study's 100 ms hold: a trial's median is then uncertain by 2 %, on top of [`SIGMA`].
@@ -124,25 +125,7 @@ fn folder() -> tempfile::TempDir {
 
 fn execute(study: Study, plan: Plan, script: Script, parent: &Path) -> Run {
     let mut lab = Fake::new(script);
-    let builtin = Endpoint {
-        name: "builtin".to_owned(),
-        command: vec!["never started".to_owned()],
-        environment: Default::default(),
-        folder: None,
-        installation: None,
-    };
-    let mut run = Run::create(Create {
-        may_load: false,
-        parent,
-        study,
-        preset: None,
-        set: Vec::new(),
-        plan,
-        warnings: Vec::new(),
-        endpoints: vec![Found { name: "builtin".to_owned(), folder: None, endpoint: Ok(builtin), installation: None }],
-        lab: &lab,
-    })
-    .unwrap();
+    let mut run = planned(parent, study, plan, &["builtin"], &lab).unwrap();
     run.execute(&mut lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
     Run::open(run.folder()).unwrap()
 }

@@ -1,15 +1,15 @@
 //! Whole runs in the fake lab: what is recorded, what a kill or an interruption leaves, who gets the blame.
 
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use serde_json::json;
-use wirelab_lab::endpoints::Found;
+use support::planned;
 use wirelab_lab::fake::{Case, Misbehaviour, Moment, Script};
 use wirelab_lab::{Fake, Role};
-use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::StopReason;
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
 use wirelab_model::plan::{Cell, Comparison, Job, Plan};
@@ -17,7 +17,7 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{Extent, Recording};
 use wirelab_model::units::{Size, Span};
 use wirelab_model::warning::Warning;
-use wirelab_run::{Create, Limits, Phase, Run, RunError};
+use wirelab_run::{Phase, Run, RunError};
 
 fn job(protocol: Protocol) -> Job {
     Job { extent: Extent::Requests(20), ..Job::plain(protocol) }
@@ -49,26 +49,7 @@ fn create_with(parent: &Path, plan: Plan, blocks: &serde_json::Value) -> Result<
         "name": "test", "title": "Test", "question": "?", "observers": [], "blocks": blocks,
         "compare": { "factor": "protocol", "baseline": "h1" },
     }));
-    let builtin = Endpoint {
-        name: "builtin".to_owned(),
-        command: vec!["never started".to_owned()],
-        environment: Default::default(),
-        folder: None,
-        installation: None,
-    };
-    let mut run = Run::create(Create {
-        may_load: false,
-        parent,
-        study: study.unwrap(),
-        preset: None,
-        set: Vec::new(),
-        plan,
-        warnings: Vec::new(),
-        endpoints: vec![Found { name: "builtin".to_owned(), folder: None, endpoint: Ok(builtin), installation: None }],
-        lab: &Fake::new(Script::plausible()),
-    })?;
-    run.set_limits(Limits { exit: Duration::ZERO, ..Limits::default() });
-    Ok(run)
+    planned(parent, study.unwrap(), plan, &["builtin"], &Fake::new(Script::plausible()))
 }
 
 fn execute(run: &mut Run, script: Script) -> Result<StopReason, RunError> {

@@ -2,17 +2,13 @@
 
 mod support;
 
-use std::sync::atomic::AtomicBool;
-
 use serde_json::json;
-use support::created;
+use support::{Started, as_the_fake_one, executed};
 use wirelab_lab::fake::Script;
 use wirelab_lab::{Addresses, Fake, Lab, LabError, Launch, Process};
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Comparison, Job, Plan, Trial};
-use wirelab_model::spec::ServerSpec;
-use wirelab_model::warning::Warning;
 use wirelab_run::Run;
 
 /// Three seconds: a third server after one of them, another client after two, and two more at the end.
@@ -54,9 +50,7 @@ fn script() -> Script {
 /// The first trial of a run.
 fn trial(lab: &mut dyn Lab) -> TrialRecord {
     let parent = tempfile::tempdir().unwrap();
-    let mut run = created(parent.path(), STUDY, &["builtin"], lab);
-    // A run of which nothing succeeds is hopeless, which is no error.
-    run.execute(lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
+    let run = executed(parent.path(), STUDY, &["builtin"], lab);
     let read = Run::open(run.folder()).unwrap();
     read.trials()[0].clone()
 }
@@ -64,9 +58,7 @@ fn trial(lab: &mut dyn Lab) -> TrialRecord {
 #[test]
 fn a_timeline_is_played_in_one_trial_and_journalled() {
     let parent = tempfile::tempdir().unwrap();
-    let mut lab = Fake::new(script());
-    let mut run = created(parent.path(), STUDY, &["builtin"], &lab);
-    run.execute(&mut lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
+    let run = executed(parent.path(), STUDY, &["builtin"], &mut Fake::new(script()));
     for record in run.trials() {
         assert_eq!(record.outcome, Outcome::Ok);
         let played = record.timeline.as_ref().unwrap();
@@ -101,23 +93,16 @@ fn a_timeline_is_played_in_one_trial_and_journalled() {
 }
 
 /// A fake lab that keeps the specs of its servers in mind and cannot change its network.
-struct Stiff(Fake, Vec<bool>);
+struct Stiff {
+    fake: Fake,
+    started: Started,
+}
 
 impl Lab for Stiff {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn warnings(&self) -> Vec<Warning> {
-        Vec::new()
-    }
+    as_the_fake_one!();
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
-        self.0.addresses(job)
-    }
-
-    fn begin_trial(&mut self, trial: &Trial, job: &Job) -> Result<(), LabError> {
-        self.0.begin_trial(trial, job)
+        self.fake.addresses(job)
     }
 
     fn reach(&mut self, _: &Job, servers: &[(u32, u16)]) -> Result<(), LabError> {
@@ -125,24 +110,22 @@ impl Lab for Stiff {
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
-        if launch.role == wirelab_lab::Role::Server {
-            let text = std::fs::read_to_string(launch.spec).unwrap();
-            self.1.push(serde_json::from_str::<ServerSpec>(&text).unwrap().counts);
-        }
-        self.0.start(launch)
+        self.started.note(launch);
+        self.fake.start(launch)
     }
 }
 
 #[test]
 fn an_action_that_fails_is_the_labs_fault_and_what_was_done_is_kept() {
-    let mut lab = Stiff(Fake::new(script()), Vec::new());
+    let mut lab = Stiff { fake: Fake::new(script()), started: Started::default() };
     let record = trial(&mut lab);
     let reason = "the action `T2` failed: 3 servers are too many".to_owned();
     assert_eq!(record.outcome, Outcome::Failed { blame: Blame::Lab, reason });
     let played = record.timeline.unwrap();
     assert_eq!(played.actions.iter().map(|action| action.name.as_str()).collect::<Vec<_>>(), ["T2"]);
     assert_eq!((played.clients.len(), played.servers[2].from_ns), (1, None));
-    assert!(lab.1.iter().all(|counts| *counts) && lab.1.len() >= 3, "{:?}", lab.1);
+    let servers = &lab.started.servers;
+    assert!(servers.iter().all(|spec| spec.counts) && servers.len() >= 3, "{servers:?}");
 }
 
 /// A fake lab whose network takes its time, so many questions long.
@@ -153,20 +136,10 @@ struct Slow {
 }
 
 impl Lab for Slow {
-    fn name(&self) -> &'static str {
-        self.fake.name()
-    }
-
-    fn warnings(&self) -> Vec<Warning> {
-        Vec::new()
-    }
+    as_the_fake_one!();
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         self.fake.addresses(job)
-    }
-
-    fn begin_trial(&mut self, trial: &Trial, job: &Job) -> Result<(), LabError> {
-        self.fake.begin_trial(trial, job)
     }
 
     fn reach(&mut self, _: &Job, _: &[(u32, u16)]) -> Result<(), LabError> {
@@ -187,9 +160,7 @@ impl Lab for Slow {
 fn slow(takes: u32) -> Vec<TrialRecord> {
     let parent = tempfile::tempdir().unwrap();
     let mut lab = Slow { fake: Fake::new(script()), takes, asked: 0 };
-    let mut run = created(parent.path(), STUDY, &["builtin"], &lab);
-    run.execute(&mut lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
-    run.trials().to_vec()
+    executed(parent.path(), STUDY, &["builtin"], &mut lab).trials().to_vec()
 }
 
 #[test]

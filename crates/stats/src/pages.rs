@@ -55,6 +55,12 @@ pub static PAGE_METRICS: &[Metric] = &[
         Unit::Bytes,
         "Those of the bytes received that are headers of responses.",
     ),
+    count(
+        "page_request_header_bytes",
+        "Header bytes that a load asks with",
+        Unit::Bytes,
+        "Lines and headers of all requests as HTTP/1.1 writes them: before HTTP/2 and HTTP/3 compress them.",
+    ),
     count("page_connections", "Connections of a load", Unit::Count, "Connections that carried at least one request."),
 ];
 

@@ -17,7 +17,7 @@ mod stage;
 mod verify;
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wirelab_model::endpoint::Endpoint;
 
@@ -29,6 +29,25 @@ use stage::Stage;
 /// How long an endpoint may take for any one step: to start, to refuse, to answer a word. Long, because the machine may
 /// be busy; an endpoint that keeps the contract never takes it.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long the suite may take: the same for all cases together, of which there are some two hundred.
+const WHOLE: Duration = Duration::from_secs(3600);
+
+/// How long the suite waits.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// What an endpoint may take for any one step: to start, to refuse, to answer a word.
+    pub step: Duration,
+    /// After this long no further case is begun.
+    pub whole: Duration,
+}
+
+impl Default for Limits {
+    /// A minute for a step, an hour for all.
+    fn default() -> Self {
+        Self { step: PATIENCE, whole: WHOLE }
+    }
+}
 
 /// After that many cases in which the endpoint said nothing until the deadline, the others are not tried.
 const HANGS: u32 = 3;
@@ -42,7 +61,7 @@ pub fn check(
     scratch: &Path,
     progress: &mut dyn FnMut(&CaseResult),
 ) -> Report {
-    check_patiently(endpoint, reference, scratch, PATIENCE, progress)
+    check_within(endpoint, reference, scratch, Limits::default(), progress)
 }
 
 /// [`check`] of those cases alone whose sentence, with its role and protocol, has these words: `client h3: the warm-up`.
@@ -53,28 +72,29 @@ pub fn check_only(
     words: &str,
     progress: &mut dyn FnMut(&CaseResult),
 ) -> Report {
-    check_some(endpoint, reference, scratch, PATIENCE, words, progress)
+    check_some(endpoint, reference, scratch, Limits::default(), words, progress)
 }
 
-/// [`check`] with another limit for every step, for tests of endpoints that hang.
-pub fn check_patiently(
+/// [`check`] with other limits, for tests of endpoints that hang.
+pub fn check_within(
     endpoint: &Endpoint,
     reference: &Endpoint,
     scratch: &Path,
-    patience: Duration,
+    limits: Limits,
     progress: &mut dyn FnMut(&CaseResult),
 ) -> Report {
-    check_some(endpoint, reference, scratch, patience, "", progress)
+    check_some(endpoint, reference, scratch, limits, "", progress)
 }
 
 fn check_some(
     endpoint: &Endpoint,
     reference: &Endpoint,
     scratch: &Path,
-    patience: Duration,
+    limits: Limits,
     words: &str,
     progress: &mut dyn FnMut(&CaseResult),
 ) -> Report {
+    let begun = Instant::now();
     let mut report = Report { endpoint: endpoint.name.clone(), cases: Vec::new() };
     let mut note = |result: CaseResult| {
         progress(&result);
@@ -83,7 +103,7 @@ fn check_some(
     let described = cases::describe::check(endpoint);
     note(cases::describe::result(&described));
     let Ok(description) = described else { return report };
-    let stage = match Stage::set(endpoint, description, reference, scratch, patience) {
+    let stage = match Stage::set(endpoint, description, reference, scratch, limits.step) {
         Ok(stage) => stage,
         Err(reason) => {
             note(CaseResult::of_suite("the suite can be set up", Verdict::Failed(reason)));
@@ -93,7 +113,9 @@ fn check_some(
     let mut hangs = 0;
     for case in cases::all(&stage).into_iter().filter(|case| case.sentence().contains(words)) {
         let verdict = if hangs >= HANGS {
-            Verdict::NotApplicable(format!("not tried: the endpoint hung in {HANGS} cases before"))
+            Verdict::NotTried(format!("not tried: the endpoint hung in {HANGS} cases before"))
+        } else if begun.elapsed() >= limits.whole {
+            Verdict::NotTried(format!("not tried: the cases before took {} minutes", limits.whole.as_secs() / 60))
         } else {
             match (case.run)(&stage) {
                 Ok(()) => Verdict::Passed,

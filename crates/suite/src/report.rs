@@ -35,6 +35,8 @@ pub enum Verdict {
     Failed(String),
     /// The case does not concern this endpoint, or cannot be tried here, and why.
     NotApplicable(String),
+    /// The suite gave up before it came to this case, and why.
+    NotTried(String),
 }
 
 impl CaseResult {
@@ -56,12 +58,13 @@ impl fmt::Display for CaseResult {
             Verdict::Passed => "pass  ",
             Verdict::Failed(_) => "FAIL  ",
             Verdict::NotApplicable(_) => "  -   ",
+            Verdict::NotTried(_) => "  ?   ",
         })?;
         f.write_str(&self.sentence())?;
         match &self.verdict {
             Verdict::Passed => Ok(()),
             Verdict::Failed(reason) => write!(f, "\n        {}", reason.replace('\n', "\n        ")),
-            Verdict::NotApplicable(why) => write!(f, " ({why})"),
+            Verdict::NotApplicable(why) | Verdict::NotTried(why) => write!(f, " ({why})"),
         }
     }
 }
@@ -79,18 +82,28 @@ impl Report {
     /// How many cases passed.
     #[must_use]
     pub fn passed(&self) -> usize {
-        self.cases.iter().filter(|case| case.verdict == Verdict::Passed).count()
+        self.count(|verdict| *verdict == Verdict::Passed)
     }
 
     /// How many cases failed.
     #[must_use]
     pub fn failed(&self) -> usize {
-        self.cases.iter().filter(|case| matches!(case.verdict, Verdict::Failed(_))).count()
+        self.count(|verdict| matches!(verdict, Verdict::Failed(_)))
     }
 
-    /// How many cases could not be tried or do not concern the endpoint.
+    /// How many cases cannot be tried here or do not concern the endpoint.
     #[must_use]
     pub fn not_applicable(&self) -> usize {
-        self.cases.len() - self.passed() - self.failed()
+        self.count(|verdict| matches!(verdict, Verdict::NotApplicable(_)))
+    }
+
+    /// How many cases the suite did not come to.
+    #[must_use]
+    pub fn not_tried(&self) -> usize {
+        self.count(|verdict| matches!(verdict, Verdict::NotTried(_)))
+    }
+
+    fn count(&self, is: impl Fn(&Verdict) -> bool) -> usize {
+        self.cases.iter().filter(|case| is(&case.verdict)).count()
     }
 }

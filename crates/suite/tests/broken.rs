@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use wirelab_model::endpoint::Endpoint;
-use wirelab_suite::{Report, Verdict, check_patiently};
+use wirelab_suite::{Limits, Report, Verdict, check_within};
 
 /// Longer than a shell takes to start on a busy machine; shorter than anyone wants to wait for what hangs.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Limits = Limits { step: Duration::from_secs(2), whole: Duration::from_secs(600) };
 
 const DESCRIPTION: &str = r#"{"contract":1,"name":"broken","library":"sh","version":"1","language":"sh","server":{"protocols":["h1c"],"features":["files"]},"client":{"protocols":["h1c"],"features":["files"]}}"#;
 
@@ -18,10 +18,14 @@ fn check_script(script: &str) -> Report {
 }
 
 fn check_whole(script: &str) -> Report {
+    check_with(PATIENCE, script)
+}
+
+fn check_with(limits: Limits, script: &str) -> Report {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let broken = shell(folder.path(), "broken", script);
     let reference = shell(folder.path(), "reference", &format!("echo '{DESCRIPTION}' | sed s/broken/reference/"));
-    check_patiently(&broken, &reference, folder.path(), PATIENCE, &mut |_| {})
+    check_within(&broken, &reference, folder.path(), limits, &mut |_| {})
 }
 
 fn shell(folder: &Path, name: &str, script: &str) -> Endpoint {
@@ -116,8 +120,17 @@ fn an_endpoint_that_hangs_is_given_up() {
     assert_reason(&report, "an unknown protocol", &["it hung"]);
     assert_eq!(report.failed(), 3, "the suite tries three times, not a hundred: {report:#?}");
     let untried =
-        report.cases.iter().filter(|case| matches!(&case.verdict, Verdict::NotApplicable(why) if why.contains("hung")));
+        report.cases.iter().filter(|case| matches!(&case.verdict, Verdict::NotTried(why) if why.contains("hung")));
     assert!(untried.count() > 10);
+    assert_eq!(report.not_tried() + report.passed() + report.failed() + report.not_applicable(), report.cases.len());
+}
+
+#[test]
+fn an_endpoint_that_is_slow_in_every_case_is_given_up_and_that_is_no_pass() {
+    let limits = Limits { whole: Duration::ZERO, ..PATIENCE };
+    let report = check_with(limits, &format!("echo '{DESCRIPTION}'"));
+    assert_eq!((report.passed(), report.failed()), (1, 0), "the description is always asked for: {report:#?}");
+    assert!(report.not_tried() > 10, "{report:#?}");
 }
 
 #[test]

@@ -126,7 +126,7 @@ def records(said, alpn, wanted):
         [protocols] = scripts["custom"].values()
         load = {"outcome": "ok", "resources": [],
                 "values": {**dict.fromkeys(["net", "content_loaded", "first_byte", "first_paint", "largest_paint", "requests",
-                                            "received", "header_bytes", "connections"], absent),
+                                            "received", "header_bytes", "request_header_bytes", "connections"], absent),
                            "onload": scripts["timings"]["pageTimings"]["pageLoadTime"] * 1_000_000}}
         if len(protocols) != wanted or set(protocols) != {alpn}:
             load.update(outcome="failed", blame="server", values={},

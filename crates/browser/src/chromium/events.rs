@@ -2,9 +2,11 @@
 //!
 //! Its clock is monotonic; the first request of a load says what that is in the time of day.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
-use crate::resource::{Moments, Resource, text};
+use crate::resource::{Moments, Resource, text, written};
 
 /// Whether a request leaves the browser.
 pub fn leaves(request: &Value) -> bool {
@@ -24,6 +26,7 @@ pub fn exchanges(events: &[Value]) -> Vec<(Resource, (String, String))> {
         found.session = event["sessionId"].as_str().unwrap_or_default().to_owned();
         found.take(event["method"].as_str().unwrap_or_default(), &event["params"]);
     }
+    found.count_headers();
     let sent = found.entries.into_iter().filter(|entry| !entry.cached);
     sent.map(|entry| (entry.resource, (entry.session, entry.request))).collect()
 }
@@ -33,6 +36,8 @@ struct Found {
     /// That of the event.
     session: String,
     entries: Vec<Entry>,
+    /// The header fields that left, by the number of the request; of a redirected one several times.
+    left: HashMap<String, Vec<Vec<(String, String)>>>,
     /// Milliseconds to add to the monotonic clock.
     epoch: Option<f64>,
 }
@@ -52,6 +57,9 @@ impl Found {
         let now = params["timestamp"].as_f64().map(|seconds| seconds * 1000.0);
         match method {
             "Network.requestWillBeSent" => self.asked(request, params, now.unwrap_or_default()),
+            "Network.requestWillBeSentExtraInfo" => {
+                self.left.entry(request).or_default().push(headers(&params["headers"]))
+            }
             "Network.requestServedFromCache" => self.last(&request, |entry, _| entry.cached = true),
             "Network.responseReceived" => self.last(&request, |entry, epoch| {
                 answered(&mut entry.resource, &params["response"], epoch);
@@ -97,6 +105,20 @@ impl Found {
         resource.request_headers = headers(&asked["headers"]);
         let session = self.session.clone();
         self.entries.push(Entry { session, request, resource, cached: false, hinted: false });
+    }
+
+    /// The fields that left come in events of their own, before or after those of the request, but in its order. Where there are not as
+    /// many as there were requests, nobody knows whose they are.
+    fn count_headers(&mut self) {
+        for (request, left) in &self.left {
+            let mut entries: Vec<_> = self.entries.iter_mut().filter(|entry| entry.request == *request).collect();
+            if entries.len() == left.len() {
+                for (entry, fields) in entries.iter_mut().zip(left) {
+                    let resource = &mut entry.resource;
+                    resource.request_header_bytes = written(&resource.method, &resource.url, fields);
+                }
+            }
+        }
     }
 
     /// Does something with the newest entry of a request, which of several is the one after the last redirect.
@@ -231,6 +253,19 @@ mod tests {
         assert_eq!((old.status, old.redirect.as_deref()), (Some(302), Some("https://localhost/new")));
         assert_eq!((new.status, new.redirect.as_deref(), new.moments.opened()), (Some(200), None, false));
         assert_eq!((new.moments.end, new.received), (None, None), "it is not complete");
+    }
+
+    #[test]
+    fn the_fields_that_left_are_those_of_the_request_that_they_came_with() {
+        let left =
+            |value: &str| event("requestWillBeSentExtraInfo", json!({ "requestId": "1", "headers": { "x": value } }));
+        let redirect = json!({ "redirectResponse": { "status": 302 } });
+        let first = asked("1", "https://localhost/", 50.0, json!({}));
+        let second = asked("1", "https://localhost/", 50.1, redirect);
+        let bytes = |events: &[Value]| resources(events).iter().map(|one| one.request_header_bytes).collect::<Vec<_>>();
+        let short = "GET / HTTP/1.1\r\nhost: localhost\r\nx: 1\r\n\r\n".len() as u64;
+        assert_eq!(bytes(&[first.clone(), left("1"), left("22"), second.clone()]), [Some(short), Some(short + 1)]);
+        assert_eq!(bytes(&[first, left("1"), second]), [None, None]);
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Chromium {
             }
         }
         let loaded = watch.quiet.loaded;
-        let timeline = match loaded {
+        let timeline = match loaded && !watch.crashed {
             true => self.timeline(&session)?,
             false => None,
         };
@@ -121,7 +121,7 @@ impl Chromium {
             true => self.bodies(&watch.events)?,
             false => events::resources(&watch.events),
         };
-        Ok(Observed { resources, timeline, refused, loaded, frames: watch.frames })
+        Ok(Observed { resources, timeline, refused, loaded, crashed: watch.crashed, frames: watch.frames })
     }
 
     /// The resources with their bodies, as far as Chromium has them.
@@ -147,7 +147,7 @@ impl Chromium {
 
     /// Follows the events until the load is over.
     fn follow(&mut self, watch: &mut Watch) -> Result<(), Trouble> {
-        loop {
+        while !watch.crashed {
             let event = match self.running.wire.event(watch.quiet.until()) {
                 Ok(event) => event,
                 Err(WireError::Deadline) => return Ok(()),
@@ -158,6 +158,7 @@ impl Chromium {
                 sent.map_err(|error| self.running.trouble("loading", error))?;
             }
         }
+        Ok(())
     }
 
     fn timeline(&mut self, session: &str) -> Result<Option<crate::Timeline>, Trouble> {
@@ -183,11 +184,14 @@ struct Watch {
     events: Vec<Value>,
     frames: Vec<Frame>,
     quiet: Quiet,
+    /// Whether a process of the page ended.
+    crashed: bool,
 }
 
 impl Watch {
     fn new(tab: String, quiet: Quiet) -> Self {
-        Self { sessions: HashSet::from([tab.clone()]), tab, events: Vec::new(), frames: Vec::new(), quiet }
+        let sessions = HashSet::from([tab.clone()]);
+        Self { tab, sessions, events: Vec::new(), frames: Vec::new(), quiet, crashed: false }
     }
 
     /// Takes an event in; gives the commands that it calls for.
@@ -214,6 +218,7 @@ impl Watch {
             "Page.javascriptDialogOpening" => {
                 commands.push(command(Some(&session), "Page.handleJavaScriptDialog", json!({ "accept": false })));
             }
+            "Inspector.targetCrashed" => self.crashed = true,
             "Page.loadEventFired" if session == self.tab => {
                 self.quiet.loaded = true;
                 self.quiet.stirred();

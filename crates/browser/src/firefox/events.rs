@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::resource::{Moments, Resource, text};
+use crate::resource::{Moments, Resource, text, written};
 
 /// What Firefox calls a request that the page or the browser itself gave up.
 const GIVEN_UP: [&str; 3] = ["NS_BINDING_ABORTED", "NS_ERROR_ABORT", "NS_ERROR_BLOCKED"];
@@ -70,6 +70,9 @@ impl Entry {
         let response = &params["response"];
         resource.received = response["bytesReceived"].as_u64();
         resource.header_bytes = response["headersSize"].as_u64();
+        // Only now all that left is among them.
+        let left = headers(&params["request"]["headers"]);
+        resource.request_header_bytes = written(&resource.method, &resource.url, &left).filter(|_| !left.is_empty());
         if matches!(resource.status, Some(301 | 302 | 303 | 307 | 308)) {
             let place = resource.response_headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
             resource.redirect = place.map(|(_, place)| place.clone());

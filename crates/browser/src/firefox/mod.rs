@@ -61,6 +61,8 @@ impl Firefox {
         let mut program = Command::new(&setup.program);
         program.args(["--headless", "--no-remote", "--remote-debugging-port", "0", "--profile"]).arg(&profile);
         program.env("MOZ_CRASHREPORTER_DISABLE", "1");
+        // If the process of a page ends, so does Firefox: WebDriver BiDi has no event for it, and the load would be waited for.
+        program.env("MOZ_CRASHREPORTER_SHUTDOWN", "1");
         if let Some(keys) = &setup.logs.keys {
             program.env("SSLKEYLOGFILE", keys);
         }
@@ -145,7 +147,8 @@ impl Firefox {
             true => self.timeline(&tab)?,
             false => None,
         };
-        Ok(Observed { resources: events::resources(&watch.events), timeline, refused, loaded, frames: watch.frames })
+        let resources = events::resources(&watch.events);
+        Ok(Observed { resources, timeline, refused, loaded, crashed: false, frames: watch.frames })
     }
 
     /// Follows the events until the load is over.

@@ -1,23 +1,37 @@
 //! Studies whose endpoints have to be installed first.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Once;
+use std::time::Duration;
 
-use super::support::{said, wirelab};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::lab::{all_trials, folder_with};
+use super::support::{eventually_within, processes, said, wirelab};
+
+/// How long a trial may take to start what is installed on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Installs an endpoint in the user's cache, as those of the core set are. By one test at a time, for wirelab waits for no other
-/// installation.
-pub fn install(endpoint: &str) {
+/// A folder with this study, in the lab and with the endpoint that it needs, where the program is that the endpoint needs. By one test at a
+/// time it is installed in the user's cache, as those of the core set are, for wirelab waits for no other installation.
+pub fn prepared(study: &str, endpoint: &str, [program, version]: [&str; 2]) -> Option<TempDir> {
     static INSTALLED: Once = Once::new();
+    let folder = folder_with(study, &["services"])?;
+    if Command::new(program).arg(version).stdout(Stdio::null()).status().is_err() {
+        eprintln!("NOT tested: {endpoint} needs {program}, which is not here");
+        return None;
+    }
     INSTALLED.call_once(|| {
         let mut install = wirelab(&root(), &["endpoints", "install", endpoint]);
         said(install.env("WIRELAB_ENDPOINTS", "").output().unwrap()).with_status(0);
     });
+    Some(folder)
 }
 
 /// The run of the study in a folder, with all endpoints that are installed.
@@ -25,4 +39,38 @@ pub fn run(folder: &Path) -> Command {
     let mut command = wirelab(folder, &["run", "study.toml", "--quiet"]);
     command.env("WIRELAB_ENDPOINTS", root().join("endpoints"));
     command
+}
+
+/// Begins the run of the study in a folder, kills the processes that it starts with this spec, and stops it after its first trial, which it
+/// gives.
+#[track_caller]
+pub fn first_trial_without(folder: &Path, spec: &str) -> Value {
+    let child = run(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mark = folder.to_string_lossy();
+    let victims = || {
+        let is_ours = |pid: &u32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(&*mark)
+        };
+        processes(spec).into_iter().filter(is_ours).collect::<Vec<_>>()
+    };
+    eventually_within(PATIENCE, &format!("the start of a process with {spec}"), || !victims().is_empty());
+    for pid in victims() {
+        Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
+    }
+    eventually_within(PATIENCE, "the end of the first trial", || has_ended_a_trial(folder));
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    said(child.wait_with_output().unwrap()).with_status(130);
+    let (_, trial) = all_trials(folder).into_iter().next().unwrap();
+    trial
+}
+
+fn has_ended_a_trial(folder: &Path) -> bool {
+    let Some(run) = std::fs::read_dir(folder.join("wirelab-runs")).ok().and_then(|mut runs| runs.next()) else {
+        return false;
+    };
+    let text = std::fs::read_to_string(run.unwrap().path().join("journal.jsonl")).unwrap_or_default();
+    let mut entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    entries.any(|entry| entry["entry"] == "trial")
 }

@@ -9,10 +9,17 @@ use tempfile::{TempDir, tempdir};
 
 use crate::support::{only_run, run};
 
-/// A folder with this study as `study.toml`. None where network namespaces cannot be made, or something else that is needed
+/// A folder with this study as `study.toml`.
+pub fn folder_of(study: &str) -> TempDir {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("study.toml"), study).unwrap();
+    folder
+}
+
+/// The same. None where network namespaces cannot be made, or something else that is needed
 /// (as `wirelab doctor` names it) is missing; then it says so on standard error.
 pub fn folder_with(study: &str, needs: &[&str]) -> Option<TempDir> {
-    let folder = tempdir().unwrap();
+    let folder = folder_of(study);
     let text = run(folder.path(), &["doctor", "--json"]).with_status(0).out;
     let findings: Vec<Value> = serde_json::from_str(&text).unwrap();
     for need in needs.iter().chain(&["network namespaces"]) {
@@ -23,8 +30,16 @@ pub fn folder_with(study: &str, needs: &[&str]) -> Option<TempDir> {
             return None;
         }
     }
-    fs::write(folder.path().join("study.toml"), study).unwrap();
     Some(folder)
+}
+
+/// Whether an action was late because other work had the processors, which says nothing of wirelab; then it says so on standard error.
+pub fn was_too_busy(cell: &Value, trial: &Value) -> bool {
+    let busy = trial["reason"].as_str().is_some_and(|reason| reason.contains("the machine was too busy"));
+    if busy {
+        eprintln!("NOT tested: {}: {}", cell["levels"], trial["reason"]);
+    }
+    busy
 }
 
 /// The trials of the only run, which must all have succeeded, each with its cell.

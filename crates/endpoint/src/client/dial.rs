@@ -4,9 +4,8 @@
 //! request's clock runs, as a process that was just started would do; persistent connections of a thread share one.
 
 use std::cell::{OnceCell, RefCell};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::pin;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,20 +18,20 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Resumption};
 
+use crate::client::multiplexed::Dial;
 use crate::client::servers::Servers;
+use crate::client::tickets;
 use crate::client::transport::Failure;
 use crate::quic_config::{QuicSettings, failure};
+use crate::quic_contract::{client_idle, done_code};
 use crate::quic_session::{SessionFactory, SessionFacts};
 use crate::quic_socket::QuicSocket;
 use crate::refusal::Refusal;
-use crate::tls;
 use crate::transport_accounts::{Account, Accounts};
+use crate::{tls, udp_socket};
 
 /// Address validation tokens (RFC 9000, section 8.1.3) that a client keeps where it may reuse anything.
 const TOKENS_KEPT: usize = 1 << 12;
-
-/// How long a connection may hear nothing from its server: the default that RFC 9308, section 3.2, recommends.
-const SHORTEST_IDLE: Duration = Duration::from_secs(30);
 
 /// Opens connections to the server of a spec.
 pub struct Dialer {
@@ -47,20 +46,24 @@ pub struct Dialer {
     fresh: bool,
     shared: OnceCell<(Endpoint, Arc<QuicSocket>)>,
     resumption: Resumption,
+    /// The code that closes a connection without an error.
+    done: VarInt,
     tickets: Arc<tls::TicketStore>,
     accounts: Accounts,
     configured: RefCell<Configured>,
 }
 
-impl Dialer {
-    /// A dialer by the spec. Settings that this machine cannot honour show here. Called inside the runtime of the thread
-    /// that dials.
-    pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
+impl Dial for Dialer {
+    type Wire = ();
+    type Link = Link;
+
+    /// Settings that this machine cannot honour show here.
+    fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let side = tls::client(spec)?;
         let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.as_deref(), "client")?;
         let factory = SessionFactory::new(Arc::clone(&side.config)).map_err(Refusal::failed)?;
         let mut config = ClientConfig::new(Arc::new(factory));
-        let idle = SHORTEST_IDLE.max(2 * Duration::from_nanos(spec.timeouts.request_ns));
+        let idle = client_idle(spec);
         config.transport_config(Arc::new(settings.transport(idle)?));
         config.token_store(match spec.resumption {
             Resumption::None => Arc::new(NoneTokenStore),
@@ -77,6 +80,7 @@ impl Dialer {
             fresh: spec.connections == ConnectionPolicy::PerRequest || spec.addresses.len() > 1,
             shared: OnceCell::new(),
             resumption: spec.resumption,
+            done: VarInt::from_u32(done_code(spec.protocol)),
             tickets: side.tickets,
             accounts: Accounts::default(),
             configured: RefCell::default(),
@@ -87,16 +91,12 @@ impl Dialer {
         Ok(dialer)
     }
 
-    /// Opens a connection. Where 0-RTT is asked for and a ticket is there it returns at once, ready for early data.
-    pub async fn dial(&self) -> Result<(Rc<Link>, Instant), Failure> {
-        let late = |refusal| match refusal {
-            Refusal::Failed(failure) => failure,
-            Refusal::Unsupported(message) => Failure { kind: ErrorKind::Other, message },
-        };
+    /// Where 0-RTT is asked for and a ticket is there it returns at once, ready for early data.
+    async fn dial(&self) -> Result<((), Link, Instant), Failure> {
         let server = self.servers.next();
-        let (endpoint, socket) = self.endpoint(server).map_err(late)?;
+        let (endpoint, socket) = self.endpoint(server).map_err(Refusal::into_failure)?;
         let mut config = self.config.clone();
-        if let Some(logged) = self.settings.logged(self.idle).map_err(late)? {
+        if let Some(logged) = self.settings.logged(self.idle).map_err(Refusal::into_failure)? {
             config.transport_config(logged);
         }
         let refused = socket.refused();
@@ -108,7 +108,7 @@ impl Dialer {
             match connecting.into_0rtt() {
                 Ok((connection, accepted)) => {
                     let early = Some(Early { accepted: accepted.into(), decision: tokio::sync::OnceCell::new() });
-                    return Ok((self.link(connection, Arc::clone(&socket), early), Instant::now()));
+                    return Ok(((), self.link(connection, Arc::clone(&socket), early), Instant::now()));
                 }
                 Err(unresumed) => connecting = unresumed,
             }
@@ -121,9 +121,36 @@ impl Dialer {
         let ready = Instant::now();
         let link = self.link(connection, Arc::clone(&socket), None);
         self.record(&link)?;
-        Ok((link, ready))
+        Ok(((), link, ready))
     }
 
+    fn is_open(link: &Link) -> bool {
+        link.connection.close_reason().is_none()
+    }
+
+    fn handshake(link: &Link) -> Option<Handshake> {
+        link.handshake()
+    }
+
+    async fn close(&self, link: &Link) {
+        let _ = self.record(link);
+        link.close(self.done).await;
+    }
+
+    fn configured(&self) -> Configured {
+        self.configured.borrow().clone()
+    }
+
+    fn tickets(&self) -> usize {
+        self.tickets.len()
+    }
+
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+}
+
+impl Dialer {
     /// Notes what was negotiated on `link`, once its handshake is complete, and checks the application protocol.
     pub fn record(&self, link: &Link) -> Result<(), Failure> {
         let Some(facts) = link.facts() else { return Ok(()) };
@@ -160,21 +187,6 @@ impl Dialer {
         Ok(())
     }
 
-    /// What is in force.
-    pub fn configured(&self) -> Configured {
-        self.configured.borrow().clone()
-    }
-
-    /// Session tickets in store.
-    pub fn tickets(&self) -> usize {
-        self.tickets.len()
-    }
-
-    /// What the connections say of their transport.
-    pub const fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
     fn endpoint(&self, server: SocketAddr) -> Result<(Endpoint, Arc<QuicSocket>), Refusal> {
         let open = || -> Result<_, Refusal> {
             let socket = self.settings.socket(self.local(), Some(server))?;
@@ -192,22 +204,13 @@ impl Dialer {
 
     /// Any port of any local address of the server's family.
     fn local(&self) -> SocketAddr {
-        let any = match self.servers.first().ip() {
-            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        };
-        SocketAddr::new(any, 0)
+        udp_socket::any_port(self.servers.first().ip())
     }
 
-    fn link(&self, connection: quinn::Connection, socket: Arc<QuicSocket>, early: Option<Early>) -> Rc<Link> {
+    fn link(&self, connection: quinn::Connection, socket: Arc<QuicSocket>, early: Option<Early>) -> Link {
         let account = self.accounts.of(Arc::new(connection.clone()));
-        Rc::new(Link {
-            _account: account,
-            connection,
-            socket,
-            early,
-            wants_ticket: self.resumption != Resumption::None,
-        })
+        let wants_ticket = self.resumption != Resumption::None;
+        Link { _account: account, connection, socket, early, wants_ticket }
     }
 }
 
@@ -290,20 +293,20 @@ impl Link {
         self.connection.close_reason().map_or_else(otherwise, |reason| failure(attempt, &reason))
     }
 
-    /// Closes the connection with `code`. A session ticket that is wanted and still to come is waited for first, for
-    /// the time that its way may take.
+    /// Closes the connection with the error code `done`. A session ticket that is wanted and still to come is waited for
+    /// first, for the time that its way may take.
     ///
     /// The endpoint's tasks send CONNECTION_CLOSE before this returns, and go on in the background for the draining
     /// period (RFC 9000, section 10.2).
-    pub async fn close(&self, code: u32) {
+    async fn close(&self, done: VarInt) {
         if self.wants_ticket
             && self.connection.close_reason().is_none()
             && let Some(facts) = self.facts()
         {
-            let patience = 3 * self.connection.rtt() + Duration::from_millis(100);
+            let patience = tickets::patience(self.connection.rtt());
             let _ = timeout(patience, facts.tickets.first()).await;
         }
-        self.connection.close(VarInt::from_u32(code), b"");
+        self.connection.close(done, b"");
         // The connection's task was woken and runs before this one is resumed for the second time.
         for _ in 0..2 {
             tokio::task::yield_now().await;

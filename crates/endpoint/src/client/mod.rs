@@ -6,6 +6,8 @@ pub(crate) mod control;
 mod deadline;
 #[cfg(feature = "builtin")]
 pub(crate) mod dial;
+#[cfg(feature = "builtin")]
+mod early;
 pub(crate) mod engine;
 #[cfg(test)]
 mod engine_tests;
@@ -19,6 +21,8 @@ mod grpc_wire;
 pub(crate) mod h3;
 #[cfg(feature = "h3")]
 pub mod h3_channel;
+#[cfg(feature = "h3")]
+pub mod h3_speech;
 pub(crate) mod http;
 #[cfg(feature = "builtin")]
 pub(crate) mod http1;
@@ -29,9 +33,11 @@ mod http2_channel;
 #[cfg(feature = "builtin")]
 mod http_body;
 mod lanes;
+pub mod multiplexed;
 mod pool;
 #[cfg(feature = "builtin")]
 pub(crate) mod quic;
+pub mod raw_speech;
 mod record;
 mod schedule;
 pub mod servers;
@@ -40,6 +46,7 @@ mod stream;
 #[cfg(feature = "builtin")]
 pub(crate) mod tcp;
 mod threads;
+pub mod tickets;
 pub mod transport;
 #[cfg(feature = "builtin")]
 pub(crate) mod udp;

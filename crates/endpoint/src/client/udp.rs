@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -41,7 +40,7 @@ impl Transport for UdpTransport {
         let servers = Servers::new(spec);
         let server = servers.first();
         // Opened once now, so that a setting that cannot be honoured is known before anything is measured.
-        let socket = udp_socket::open(local(server), &spec.transport)?;
+        let socket = udp_socket::open(udp_socket::any_port(server.ip()), &spec.transport)?;
         let mut configured = Configured::new();
         configured.insert("max_udp_payload".to_owned(), json!(size));
         configured.insert("gso".to_owned(), json!(false));
@@ -54,10 +53,8 @@ impl Transport for UdpTransport {
     async fn connect(&self) -> Result<Opened<UdpConnection>, Failure> {
         let server = self.servers.next();
         let attempt = format!("opening a UDP socket to {server}");
-        let socket = udp_socket::open(local(server), &self.settings).map_err(|refusal| match refusal {
-            Refusal::Failed(failure) => failure,
-            Refusal::Unsupported(message) => Failure { kind: ErrorKind::Other, message },
-        })?;
+        let socket = udp_socket::open(udp_socket::any_port(server.ip()), &self.settings);
+        let socket = socket.map_err(Refusal::into_failure)?;
         socket.connect(server).map_err(|error| failure(&attempt, &error))?;
         let socket = UdpSocket::from_std(socket).map_err(|error| failure(&attempt, &error))?;
         let connection = UdpConnection {
@@ -143,15 +140,6 @@ impl UdpConnection {
             }
         }
     }
-}
-
-/// Any port of any local address of the server's family.
-const fn local(server: SocketAddr) -> SocketAddr {
-    let any = match server.ip() {
-        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    };
-    SocketAddr::new(any, 0)
 }
 
 fn failure(attempt: &str, error: &io::Error) -> Failure {

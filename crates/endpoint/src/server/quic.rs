@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use wirelab_model::spec::ServerSpec;
 
 use crate::quic_config::QuicSettings;
+use crate::quic_contract::SERVER_IDLE;
 use crate::quic_stream::QuicStream;
 use crate::quic_tokens::OneUse;
 use crate::raw_stream;
@@ -19,10 +20,6 @@ use crate::refusal::Refusal;
 use crate::server::{Bound, Site, Stop};
 use crate::tls;
 use crate::transport_accounts::Accounts;
-
-/// How long a connection may hear nothing from its client. Clients set a shorter time, and the shorter one counts
-/// (RFC 9000, section 10.1); this one is for those that set none.
-const IDLE: Duration = Duration::from_secs(600);
 
 /// How long a server that stops waits until its connections are closed.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -72,7 +69,7 @@ fn server_config(spec: &ServerSpec, settings: &QuicSettings, early: bool) -> Res
     let crypto = QuicServerConfig::try_from(tls::server(spec)?)
         .map_err(|error| Refusal::failed(format!("setting up TLS for QUIC: {error}")))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(Arc::new(settings.transport(IDLE)?));
+    config.transport_config(Arc::new(settings.transport(SERVER_IDLE)?));
     let resumes = early || spec.tls.as_ref().is_some_and(|tls| tls.resumption);
     let mut tokens = ValidationTokenConfig::default();
     tokens.sent(if resumes { TOKENS } else { 0 });
@@ -96,7 +93,7 @@ impl Reception {
     /// Accepts a connection, with what tells the end of its handshake where that goes on; `None` where it failed, which is the client's
     /// to report.
     async fn receive(&self, incoming: Incoming) -> Option<(Connection, Option<ZeroRttAccepted>)> {
-        let connecting = match self.settings.logged(IDLE) {
+        let connecting = match self.settings.logged(SERVER_IDLE) {
             Ok(None) => incoming.accept(),
             Ok(Some(transport)) => {
                 let mut config = self.config.clone();

@@ -12,7 +12,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long one connection may take.
 const ANSWERING: Duration = Duration::from_millis(500);
 
-/// How often a server is asked for its name, and a name server for the servers.
+/// How often a server is asked for its name, and a name server for the servers: nobody says when these have learnt of a change, only an
+/// answer shows it.
 const ASK_EVERY: Duration = Duration::from_millis(5);
 const RESOLVE_EVERY: Duration = Duration::from_millis(100);
 

@@ -4,6 +4,7 @@ mod find;
 mod look;
 mod memory;
 mod observe;
+mod peers;
 mod probe;
 mod start;
 mod sweep;
@@ -17,7 +18,8 @@ use crate::files;
 
 pub(crate) use find::PATIENCE;
 pub(crate) use look::Facts;
-pub(crate) use observe::part;
+pub(crate) use observe::{NOBODY, part};
+pub(crate) use peers::Peers;
 pub(crate) use probe::Kind;
 pub(crate) use start::{NOT_INSTALLED, Output};
 
@@ -33,9 +35,10 @@ pub const SUBCOMMAND: &str = "agent";
 /// - `look`: prints what is to be known of the pod
 /// - `find ADDRESS:PORT NAME...`: waits until connections to the address lead to the pods of these names, and to no others
 /// - `resolve NAME ADDRESS...`: waits until the name resolves to these addresses, and to no others
-/// - `probe tcp|quic|udp ADDRESS:PORT TIMES`: proves that servers answer there
+/// - `probe tcp|quic|udp ADDRESS:PORT TIMES`: waits until servers answer there so many times in a row
 /// - `observe OBSERVER,... [PART SPEC]...`: reads what observers read of those who play these parts by these specs, as standard input says
-/// - `observe-node POD OBSERVER,... [PART SPEC]...`: the same on a node, of the processes of the pod with this UID
+/// - `observe-node POD PEERS OBSERVER,... [PART SPEC]...`: the same on a node, of the processes of the pod with this UID, whose packets
+///   are those with these peers, if it is a server's and there are any
 /// - `sweep`: kills every process but the first one
 #[must_use]
 pub fn main(words: &[String]) -> ExitCode {
@@ -48,9 +51,9 @@ pub fn main(words: &[String]) -> ExitCode {
         ["look"] => say(&serde_json::to_string(&Facts::read()).expect("facts always serialise")),
         ["find", address, ref names @ ..] => find::behind(address, names),
         ["resolve", name, ref addresses @ ..] => find::by_name(name, addresses),
-        ["probe", kind, address, times] => probe::run(kind, address, times),
-        ["observe", observers, ref played @ ..] => observe::observe(None, observers, played),
-        ["observe-node", pod, observers, ref played @ ..] => observe::observe(Some(pod), observers, played),
+        ["probe", kind, address, times] => probe::run(kind, address, times, PATIENCE),
+        ["observe", observers, ref played @ ..] => observe::in_pod(observers, played),
+        ["observe-node", pod, peers, observers, ref played @ ..] => observe::on_node(pod, peers, observers, played),
         ["sweep"] => sweep::sweep(),
         _ => Err(io::Error::other(format!(
             "the agent does not know `{}`; is the image of another version?",

@@ -6,12 +6,12 @@ use std::io::{self, BufRead};
 use std::path::Path;
 
 use wirelab_lab::{Beside, Role};
-use wirelab_model::metric::Values;
-use wirelab_model::network::{Place, Vantage};
+use wirelab_model::metric::{Side, Values};
+use wirelab_model::network::{Between, Place, Vantage};
 use wirelab_observe::packets::ABOUT as PACKETS;
-use wirelab_observe::{Sidecars, Stage, Targets, Window, Witness, create};
+use wirelab_observe::{Observer, Sidecars, Stage, Targets, Window, Witness, apart, create};
 
-use super::{SUBCOMMAND, say};
+use super::{Peers, SUBCOMMAND, say};
 
 /// Every role, a sidecar's by whom it is beside.
 const ROLES: [Role; 5] =
@@ -19,6 +19,12 @@ const ROLES: [Role; 5] =
 
 /// The flag of an interface that is up (netdevice(7)).
 const UP: u32 = 1;
+
+/// The word for no peers.
+pub(crate) const NOBODY: &str = "-";
+
+/// The first process of the node, which is in its network. Only who is on the node sees it.
+const NODE: &str = "/proc/1";
 
 /// The word for one of them.
 pub(crate) const fn part(role: Role) -> &'static str {
@@ -29,36 +35,61 @@ pub(crate) const fn part(role: Role) -> &'static str {
     }
 }
 
-/// Does what the lines on standard input say, and answers each: `begin` and `end` of the window with an empty line, `values` and the
-/// length of the window in nanoseconds, its requests and its bytes, with the values as JSON. On a node, of the processes of this pod.
-pub(crate) fn observe(pod: Option<&str>, names: &str, played: &[&str]) -> io::Result<()> {
-    let targets = targets(pod, played)?;
-    let unknown =
-        |name: &str| io::Error::other(format!("there is no observer `{name}`; is the image of another version?"));
-    let observers = names.split(',').map(|name| create(name).ok_or_else(|| unknown(name)));
-    let mut observers = observers.collect::<io::Result<Vec<_>>>()?;
-    if pod.is_some() && names.split(',').any(|name| name == PACKETS.name) {
-        let (vantages, witness) = (vantages(&targets)?, Witness::default());
+/// Observes in the pod.
+pub(crate) fn in_pod(names: &str, played: &[&str]) -> io::Result<()> {
+    let targets = targets(None, played)?;
+    let mut observers = observers(names)?;
+    obey(&targets, &mut observers, &Values::new())
+}
+
+/// Observes on the node of the pod with this UID.
+pub(crate) fn on_node(pod: &str, peers: &str, names: &str, played: &[&str]) -> io::Result<()> {
+    let targets = targets(Some(pod), played)?;
+    let mut observers = observers(names)?;
+    let mut unseen = Values::new();
+    if names.split(',').any(|name| name == PACKETS.name) {
+        let mut vantages = of_client(&targets)?;
+        if peers != NOBODY {
+            match of_server(&targets, &peers.parse()?) {
+                Ok(more) => vantages.extend(more),
+                // What else is observed here has nothing to do with it.
+                Err(error) => unseen = apart::nowhere(Side::Server, &[PACKETS.name.to_owned()], &error.to_string()),
+            }
+        }
+        let witness = Witness::default();
         let stage = Stage { vantages: &vantages, witness: &witness, captures: None, films: None };
         observers.iter_mut().for_each(|observer| observer.prepare(&stage));
     }
+    obey(&targets, &mut observers, &unseen)
+}
+
+fn observers(names: &str) -> io::Result<Vec<Box<dyn Observer>>> {
+    let unknown =
+        |name: &str| io::Error::other(format!("there is no observer `{name}`; is the image of another version?"));
+    names.split(',').map(|name| create(name).ok_or_else(|| unknown(name))).collect()
+}
+
+/// Does what the lines on standard input say, and answers each: `begin` and `end` of the window with an empty line, `values` and the
+/// length of the window in nanoseconds, its requests and its bytes, with the values as JSON, those that are known already among them.
+fn obey(targets: &Targets, observers: &mut [Box<dyn Observer>], known: &Values) -> io::Result<()> {
     say("")?;
     for line in io::stdin().lock().lines() {
         let line = line?;
         let words: Vec<_> = line.split(' ').collect();
         match words[..] {
             ["begin"] => {
-                observers.iter_mut().for_each(|observer| observer.begin(&targets));
+                observers.iter_mut().for_each(|observer| observer.begin(targets));
                 say("")?;
             }
             ["end"] => {
-                observers.iter_mut().rev().for_each(|observer| observer.end(&targets));
+                observers.iter_mut().rev().for_each(|observer| observer.end(targets));
                 say("")?;
             }
             ["values", ns, requests, bytes] => {
                 let number = |word: &str| word.parse().map_err(|_| io::Error::other(format!("`{word}` is no number")));
                 let window = Window { ns: number(ns)?, requests: number(requests)?, bytes: number(bytes)? };
-                let values: Values = observers.iter_mut().flat_map(|observer| observer.values(&window)).collect();
+                let mut values: Values = observers.iter_mut().flat_map(|observer| observer.values(&window)).collect();
+                values.extend(known.clone());
                 say(&serde_json::to_string(&values)?)?;
             }
             _ => return Err(io::Error::other(format!("the word `{line}` is not known"))),
@@ -117,34 +148,55 @@ fn is_of(cgroups: &str, pod: &str) -> bool {
     cgroups.contains(pod) || cgroups.contains(&pod.replace('-', "_"))
 }
 
-/// The interface of the client's pod. What passes those of its node is not of this pod alone.
-fn vantages(targets: &Targets) -> io::Result<Vec<Vantage>> {
-    let Some(client) = targets.clients.iter().flatten().next() else { return Ok(Vec::new()) };
+/// The interface of the client's pod, where it is here.
+fn of_client(targets: &Targets) -> io::Result<Vec<Vantage>> {
+    let client = targets.clients.iter().flatten().next();
+    client.map(|client| of_pod(Place::Client, *client, None)).into_iter().collect()
+}
+
+/// The interface of the server's pod, and that by which its node reaches those of its clients, which others use too.
+fn of_server(targets: &Targets, peers: &Peers) -> io::Result<Vec<Vantage>> {
+    let Some(server) = targets.servers.iter().flatten().next() else { return Ok(Vec::new()) };
+    let between = peers.between();
+    let pod = of_pod(Place::ServerPod, *server, Some(between.clone()))?;
+    let node = Path::new(NODE);
+    let interface = peers.interface(&fs::read_to_string(node.join("net/route"))?)?.to_owned();
+    let mtu = mtu(&node.join(INTERFACES), &interface)?;
+    let (place, namespace) = (Place::ServerNode, node.join("ns/net"));
+    let between = Some(between);
+    Ok(vec![pod, Vantage { place, namespace, owner: None, interface, mtu, is_encapsulated: true, between }])
+}
+
+/// What a process sees as its root has this folder of the interfaces of its network.
+const INTERFACES: &str = "root/sys/class/net";
+
+/// The interface of the pod of this process.
+fn of_pod(place: Place, process: u32, between: Option<Between>) -> io::Result<Vantage> {
     // What it sees as its root, and its network namespace: proc_pid_root(5), proc_pid_ns(5).
-    let client = Path::new("/proc").join(client.to_string());
-    let (interface, mtu) = interface(&client.join("root").join("sys/class/net"))?;
-    let namespace = client.join("ns/net");
-    let place = Place::Client;
-    Ok(vec![Vantage { place, namespace, owner: None, interface, mtu, is_encapsulated: false }])
+    let process = Path::new("/proc").join(process.to_string());
+    let (interface, mtu) = interface(&process.join(INTERFACES))?;
+    let namespace = process.join("ns/net");
+    Ok(Vantage { place, namespace, owner: None, interface, mtu, is_encapsulated: false, between })
 }
 
 /// The only interface that is up besides the loopback one, and its MTU, from the kernel's folder of them.
 fn interface(folder: &Path) -> io::Result<(String, u32)> {
-    let read = |name: &str, what: &str| fs::read_to_string(folder.join(name).join(what)).unwrap_or_default();
     let is_up = |name: &str| {
-        let flags = read(name, "flags");
+        let flags = fs::read_to_string(folder.join(name).join("flags")).unwrap_or_default();
         u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).is_ok_and(|flags| flags & UP != 0)
     };
     let names = fs::read_dir(folder)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let mut names = names.filter(|name| name != "lo" && is_up(name));
     let (Some(name), None) = (names.next(), names.next()) else {
-        return Err(io::Error::other(
-            "the client's pod has no interface, or several, which belong to its traffic in part",
-        ));
+        return Err(io::Error::other("the pod has no interface, or several, which belong to its traffic in part"));
     };
-    let mtu = read(&name, "mtu").trim().parse();
-    let mtu = mtu.map_err(|_| io::Error::other(format!("the interface {name} of the client's pod has no MTU")))?;
+    let mtu = mtu(folder, &name)?;
     Ok((name, mtu))
+}
+
+fn mtu(folder: &Path, interface: &str) -> io::Result<u32> {
+    let text = fs::read_to_string(folder.join(interface).join("mtu")).unwrap_or_default();
+    text.trim().parse().map_err(|_| io::Error::other(format!("the interface {interface} has no MTU")))
 }
 
 /// Whatever program and interpreter it has, but not the agent that started it.
@@ -204,6 +256,7 @@ mod tests {
         assert!(interface(folder.path()).unwrap_err().to_string().contains("no interface, or several"));
         add("eth0", "0x1003\n");
         assert_eq!(interface(folder.path()).unwrap(), ("eth0".to_owned(), 1450));
+        assert!(mtu(folder.path(), "eth7").unwrap_err().to_string().contains("eth7 has no MTU"));
         add("eth1", "0x1003\n");
         assert!(interface(folder.path()).is_err());
     }

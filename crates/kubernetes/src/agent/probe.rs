@@ -2,12 +2,16 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use wirelab_model::protocol::Protocol;
 
 /// How long one try may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+const ANSWERING: Duration = Duration::from_secs(1);
+
+/// How long it takes to the next one after one that failed: nobody says when the node leads to the servers, only a packet shows it.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// How servers are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,29 +51,38 @@ impl Kind {
     }
 }
 
-/// Asks so many times in a row, each time as a new client; the first failure is the answer.
-pub(crate) fn run(kind: &str, address: &str, times: &str) -> io::Result<()> {
+/// Asks again and again until so many times in a row, each time as a new client, there was an answer; gives up after so long.
+pub(crate) fn run(kind: &str, address: &str, times: &str, patience: Duration) -> io::Result<()> {
     let wrong = || io::Error::other(format!("cannot probe `{kind}` at `{address}` `{times}` times"));
     let kind = [Kind::Tcp, Kind::Quic, Kind::Udp].into_iter().find(|known| known.word() == kind).ok_or_else(wrong)?;
     let address: SocketAddr = address.parse().map_err(|_| wrong())?;
     let times: u32 = times.parse().map_err(|_| wrong())?;
-    for _ in 0..times {
-        match kind {
-            Kind::Tcp => TcpStream::connect_timeout(&address, PATIENCE).map(drop),
-            Kind::Quic => answered(address, &of_no_version()),
-            // Five numbers of eight bytes, all 0: nothing is sent, nothing is wanted.
-            Kind::Udp => answered(address, &[0; 40]),
+    let deadline = Instant::now() + patience;
+    loop {
+        match (0..times).try_for_each(|_| ask(kind, address)) {
+            Ok(()) => return Ok(()),
+            Err(error) if Instant::now() >= deadline => {
+                return Err(io::Error::new(error.kind(), format!("{address}: {error}")));
+            }
+            Err(_) => sleep(AGAIN),
         }
-        .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
     }
-    Ok(())
+}
+
+fn ask(kind: Kind, address: SocketAddr) -> io::Result<()> {
+    match kind {
+        Kind::Tcp => TcpStream::connect_timeout(&address, ANSWERING).map(drop),
+        Kind::Quic => answered(address, &of_no_version()),
+        // Five numbers of eight bytes, all 0: nothing is sent, nothing is wanted.
+        Kind::Udp => answered(address, &[0; 40]),
+    }
 }
 
 fn answered(address: SocketAddr, datagram: &[u8]) -> io::Result<()> {
     let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = UdpSocket::bind(any)?;
     socket.connect(address)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(ANSWERING))?;
     socket.send(datagram)?;
     match socket.recv(&mut [0; 2048]) {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -100,10 +113,10 @@ mod tests {
     fn a_listener_is_found_and_a_closed_port_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        run("tcp", &address, "3").unwrap();
+        run("tcp", &address, "3", Duration::ZERO).unwrap();
         drop(listener);
-        assert!(run("tcp", &address, "1").unwrap_err().to_string().starts_with(&address));
-        assert!(run("tcp", "here", "1").unwrap_err().to_string().contains("`here`"));
+        assert!(run("tcp", &address, "1", Duration::ZERO).unwrap_err().to_string().starts_with(&address));
+        assert!(run("tcp", "here", "1", Duration::ZERO).unwrap_err().to_string().contains("`here`"));
     }
 
     #[test]
@@ -116,12 +129,31 @@ mod tests {
             server.send_to(b"x", client).unwrap();
             (length, server)
         });
-        run("quic", &address, "1").unwrap();
+        run("quic", &address, "1", Duration::ZERO).unwrap();
         let (length, server) = answering.join().unwrap();
         assert_eq!(length, 1200, "servers ignore shorter ones");
         // The server is there, but silent.
-        assert!(run("udp", &address, "1").unwrap_err().to_string().contains("no answer"));
+        assert!(run("udp", &address, "1", Duration::ZERO).unwrap_err().to_string().contains("no answer"));
         drop(server);
-        assert!(run("udp", &address, "1").is_err(), "nobody is there any more");
+        assert!(run("udp", &address, "1", Duration::ZERO).is_err(), "nobody is there any more");
+    }
+
+    #[test]
+    fn a_server_that_comes_late_is_waited_for() {
+        // An address at which nobody listens yet.
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        drop(server);
+        let late = std::thread::spawn(move || {
+            sleep(5 * AGAIN);
+            let server = UdpSocket::bind(address).unwrap();
+            let mut buffer = [0; 2048];
+            for _ in 0..2 {
+                let (_, client) = server.recv_from(&mut buffer).unwrap();
+                server.send_to(b"x", client).unwrap();
+            }
+        });
+        run("udp", &address.to_string(), "2", Duration::from_secs(20)).unwrap();
+        late.join().unwrap();
     }
 }

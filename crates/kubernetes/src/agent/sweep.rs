@@ -7,13 +7,14 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 /// How often new processes are looked for: one that was about to be started when its parent was killed is found then.
 const ROUNDS: usize = 100;
 
-/// Kills every process but the first one and this one.
+/// Kills every process but the first one, and those that do as this one does: several endpoints of a pod may be ended at once, and who
+/// sweeps is not to be kept from it.
 pub(crate) fn sweep() -> io::Result<()> {
     if getpid().as_raw_nonzero().get() == 1 {
         return Err(io::Error::other("the first process does not sweep"));
     }
     // Outside a pod that would be everything of this user.
-    if !is_agent(&std::fs::read("/proc/1/cmdline")?) {
+    if !is_agent(&std::fs::read("/proc/1/cmdline")?, "wait") {
         return Err(io::Error::other("the first process here is no agent that waits, so this is no pod of wirelab"));
     }
     for _ in 0..ROUNDS {
@@ -30,9 +31,10 @@ pub(crate) fn sweep() -> io::Result<()> {
     Err(io::Error::other("processes of the pod did not end though they were killed"))
 }
 
-fn is_agent(command: &[u8]) -> bool {
+/// Whether it is an agent that was started with this word.
+fn is_agent(command: &[u8], word: &str) -> bool {
     let mut words = command.split(|byte| *byte == 0).skip(1);
-    words.next() == Some(super::SUBCOMMAND.as_bytes()) && words.next() == Some(&b"wait"[..])
+    words.next() == Some(super::SUBCOMMAND.as_bytes()) && words.next() == Some(word.as_bytes())
 }
 
 /// The processes of the pod that still run; one that has ended is left to who reaps it.
@@ -45,7 +47,9 @@ fn others() -> io::Result<Vec<Pid>> {
         let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
         let runs = !matches!(state, None | Some('Z' | 'X'));
-        if runs && pid != getpid() && pid.as_raw_nonzero().get() != 1 {
+        // One that has just ended has no command line, and is not found the next time.
+        let sweeps = || is_agent(&std::fs::read(entry.path().join("cmdline")).unwrap_or_default(), "sweep");
+        if runs && pid != getpid() && pid.as_raw_nonzero().get() != 1 && !sweeps() {
             others.push(pid);
         }
     }
@@ -57,9 +61,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_sweeps_only_where_an_agent_waits_as_the_first_process() {
-        assert!(is_agent(b"/wirelab\0agent\0wait\0"));
-        assert!(!is_agent(b"/sbin/init\0"));
-        assert!(!is_agent(b"/wirelab\0agent\0look\0"));
+    fn it_sweeps_only_where_an_agent_waits_as_the_first_process_and_leaves_those_that_sweep_too() {
+        assert!(is_agent(b"/wirelab\0agent\0wait\0other-0\0", "wait"));
+        assert!(!is_agent(b"/sbin/init\0", "wait"));
+        assert!(!is_agent(b"/wirelab\0agent\0look\0", "wait"));
+        assert!(is_agent(b"/wirelab\0agent\0sweep\0", "sweep"));
+        assert!(!is_agent(b"/wirelab\0endpoint\0sweep\0", "sweep"));
     }
 }

@@ -8,7 +8,7 @@
 //!     files            what the steps made
 //!     work             what is in between, until they have all succeeded
 //!     log              what the steps said
-//!     attempt.json     how many have succeeded, until all have
+//!     attempt.json     how many have succeeded, and why the next one did not, until all have
 //!     installed.json   that all have: until then it is not installed
 //!     checked.json     what the contract suite said last
 //!   shared             what compilers keep for all endpoints
@@ -28,7 +28,10 @@ use crate::endpoints::{digest, of_user};
 pub(super) const INSTALLED: &str = "{installed}";
 
 /// How many hexadecimal digits of the identity name a place: enough for every version that there will ever be.
-const DIGITS: usize = 16;
+pub(super) const DIGITS: usize = 16;
+
+/// The folder of the cache with what compilers keep for all endpoints.
+const SHARED: &str = "shared";
 
 /// How an endpoint is installed, and where.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,21 +48,26 @@ pub struct Installation {
 /// What is known of an endpoint that is installed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// How long its steps took, in seconds, all attempts together.
+    /// How long its steps took, in seconds of wall time: all attempts together, and with what they downloaded, which is what the
+    /// package managers of this user did not have yet.
     pub seconds: f64,
-    /// What it occupies on the disk, in bytes.
+    /// What it occupies on the disk, in bytes, without what compilers and package managers keep for all.
     pub bytes: u64,
+    /// When it was done, as RFC 3339 in UTC; absent: by a wirelab that did not write it down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
 }
 
-/// What the contract suite said of an installed endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checked {
-    /// Cases passed.
-    pub passed: usize,
-    /// Cases that it has no part in.
-    pub not_applicable: usize,
-    /// Cases failed.
-    pub failed: usize,
+/// What is left of an attempt that did not come to its end.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Attempt {
+    /// How many steps have succeeded.
+    pub completed: usize,
+    /// How long the steps took so far, in seconds.
+    pub seconds: f64,
+    /// Why the next one did not; absent: it was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 impl Installation {
@@ -68,9 +76,9 @@ impl Installation {
             [folder.to_owned()].into_iter().chain(install.with.iter().map(|with| folder.join(with))).collect();
         let key =
             digest::of_folders(&folders).map_err(|error| format!("cannot read what it is built from ({error})"))?;
-        let cache = of_user("XDG_CACHE_HOME", ".cache")
+        let cache = cache()
             .ok_or("it is to be installed in the user's cache folder, but neither XDG_CACHE_HOME nor HOME is set")?;
-        Ok(Self { name: name.to_owned(), install, folder: folder.to_owned(), key, cache: cache.join("wirelab") })
+        Ok(Self { name: name.to_owned(), install, folder: folder.to_owned(), key, cache })
     }
 
     /// The identity of what it is built from: SHA-256 of its folder and of those that its manifest names, hexadecimal.
@@ -93,7 +101,7 @@ impl Installation {
 
     /// Where all versions of the endpoint are.
     fn versions(&self) -> PathBuf {
-        self.cache.join("endpoints").join(&self.name)
+        versions(&self.cache, &self.name)
     }
 
     /// The folder that the steps fill.
@@ -103,7 +111,7 @@ impl Installation {
 
     /// What the endpoints of this user share.
     pub(super) fn shared(&self) -> PathBuf {
-        self.cache.join("shared")
+        self.cache.join(SHARED)
     }
 
     /// A text of the manifest with the folder in it that the steps fill.
@@ -111,25 +119,28 @@ impl Installation {
         text.replace(INSTALLED, &self.files().to_string_lossy())
     }
 
-    /// What there is to know of this version, if it is installed.
+    /// What there is to know of this version, if it was installed.
     #[must_use]
     pub fn record(&self) -> Option<Record> {
-        self.read("installed.json")
+        // Without steps nothing was, and nothing measured.
+        if self.install.steps.is_empty() { None } else { self.read("installed.json") }
     }
 
-    /// What the contract suite said last of this version.
+    /// Why there is no [`Installation::record`], as the rest of a sentence.
     #[must_use]
-    pub fn checked(&self) -> Option<Checked> {
-        self.read("checked.json")
-    }
-
-    /// Keeps what the contract suite says.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn check(&self, result: Checked) -> Result<(), LabError> {
-        std::fs::create_dir_all(self.place()).map_err(|error| self.wrong("making its place in the cache", &error))?;
-        self.write("checked.json", &result)
+    pub fn why_not(&self) -> String {
+        let missing = self.missing();
+        if !missing.is_empty() {
+            return format!("it needs {}", remedies(&missing));
+        }
+        if self.install.steps.is_empty() {
+            return "there is nothing to build".to_owned();
+        }
+        match self.read::<Attempt>("attempt.json") {
+            Some(Attempt { failure: Some(failure), .. }) => failure,
+            Some(Attempt { failure: None, .. }) => "its installation did not come to its end".to_owned(),
+            None => "it is not installed".to_owned(),
+        }
     }
 
     /// The programs that are needed and not there.
@@ -175,19 +186,41 @@ impl Installation {
     }
 
     pub(super) fn read<T: DeserializeOwned>(&self, file: &str) -> Option<T> {
-        // What cannot be read is as good as absent: then the step is done again.
-        serde_json::from_slice(&std::fs::read(self.place().join(file)).ok()?).ok()
+        read(&self.place().join(file))
     }
 
     pub(super) fn write(&self, file: &str, value: &impl Serialize) -> Result<(), LabError> {
         let path = self.place().join(file);
-        // In one piece or not at all.
-        let draft = path.with_extension("draft");
-        let text = serde_json::to_vec(value).expect("numbers can be written as JSON");
-        std::fs::write(&draft, text)
-            .and_then(|()| std::fs::rename(&draft, &path))
-            .map_err(|error| self.wrong(&format!("writing {}", path.display()), &error))
+        write(&path, value).map_err(|error| self.wrong(&format!("writing {}", path.display()), &error))
     }
+}
+
+/// What a file of the cache holds. What cannot be read is as good as absent: then what it says is done again.
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
+/// Writes a file of the cache, in one piece or not at all.
+pub(super) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    let draft = path.with_extension("draft");
+    std::fs::write(&draft, serde_json::to_vec(value).expect("it can be written as JSON"))?;
+    std::fs::rename(&draft, path)
+}
+
+/// What compilers keep for all endpoints of this user, in bytes.
+#[must_use]
+pub fn shared_bytes() -> u64 {
+    cache().map_or(0, |cache| disk_usage(&cache.join(SHARED)))
+}
+
+/// wirelab's folder in the user's cache.
+pub(super) fn cache() -> Option<PathBuf> {
+    Some(of_user("XDG_CACHE_HOME", ".cache")?.join("wirelab"))
+}
+
+/// Where all versions of an endpoint are.
+pub(super) fn versions(cache: &Path, name: &str) -> PathBuf {
+    cache.join("endpoints").join(name)
 }
 
 /// What is missing, with the remedy of each, as the rest of a sentence.

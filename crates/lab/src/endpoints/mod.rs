@@ -1,5 +1,6 @@
 //! Which endpoints there are: the built-in one, and every folder with an `endpoint.toml` where wirelab looks for them.
 
+mod checked;
 mod describe;
 mod digest;
 mod installation;
@@ -14,10 +15,11 @@ use wirelab_model::nearest::did_you_mean;
 
 use crate::LabError;
 
+pub use checked::Checked;
 pub use describe::describe;
 pub(crate) use describe::{ended, output};
 pub use digest::digest;
-pub use installation::{Checked, Installation, Record};
+pub use installation::{Installation, Record, shared_bytes};
 pub use steps::Doing;
 
 /// The name of the endpoint that is part of wirelab.
@@ -92,6 +94,12 @@ pub fn builtin(program: &Path) -> Endpoint {
         folder: None,
         installation: None,
     }
+}
+
+/// The day of a moment that is written as RFC 3339.
+#[must_use]
+pub fn day(moment: &str) -> &str {
+    moment.split('T').next().unwrap_or(moment)
 }
 
 fn is_template(found: &Found) -> bool {

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, setpriority_process};
-use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::deadline::readable;
-use crate::endpoints::installation::{Installation, Record, disk_usage, remedies};
+use crate::endpoints::day;
+use crate::endpoints::installation::{Attempt, Installation, Record, disk_usage, remedies};
 use crate::guard::{self, Guard};
 use crate::process::prepare;
 
@@ -47,17 +47,10 @@ pub struct Doing<'a> {
     pub says: &'a str,
 }
 
-/// What is left of an attempt that failed.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Attempt {
-    /// How many steps have succeeded.
-    completed: usize,
-    seconds: f64,
-}
-
 impl Installation {
     /// Installs this version, or goes on where an earlier attempt failed. `stop` makes it end what it is doing and fail;
-    /// `guard` ends what it started if wirelab is killed.
+    /// `guard` ends what it started if wirelab is killed; `now` is the time of day, as RFC 3339 in UTC. Gives what that took; without
+    /// steps nothing is installed, and nothing given.
     ///
     /// # Errors
     /// If a program that it needs is missing, another wirelab is at it, a step fails or takes over an hour, or `stop` was
@@ -66,11 +59,16 @@ impl Installation {
         &self,
         guard: &Arc<Guard>,
         stop: &AtomicBool,
+        now: fn() -> String,
         progress: &mut dyn FnMut(Doing<'_>),
-    ) -> Result<Record, LabError> {
+    ) -> Result<Option<Record>, LabError> {
         let missing = self.missing();
         if !missing.is_empty() {
             return Err(LabError(format!("`{}` needs {}", self.name, remedies(&missing))));
+        }
+        let steps = &self.install.steps;
+        if steps.is_empty() {
+            return Ok(None);
         }
         for folder in [self.files(), self.work(), self.shared()] {
             std::fs::create_dir_all(&folder)
@@ -78,36 +76,45 @@ impl Installation {
         }
         let _lock = self.lock()?;
         if let Some(record) = self.record() {
-            return Ok(record);
+            return Ok(Some(record));
         }
         let mut attempt: Attempt = self.read("attempt.json").unwrap_or_default();
-        let steps = &self.install.steps;
         for (number, words) in steps.iter().enumerate().skip(attempt.completed) {
             let begin = Instant::now();
+            let (of, program) = (format!("step {} of {}", number + 1, steps.len()), words.first());
             let words: Vec<_> = words.iter().map(|word| self.step_word(word)).collect();
             let command = words.join(" ");
             let mut tell =
                 |says: &str| progress(Doing { step: number + 1, steps: steps.len(), command: &command, says });
+            attempt.failure = None;
+            self.write("attempt.json", &attempt)?;
             let done = self.step(&words, guard, stop, &mut tell);
             attempt.seconds += begin.elapsed().as_secs_f64();
-            attempt.completed = if done.is_ok() { number + 1 } else { number };
+            match &done {
+                Ok(()) => attempt.completed = number + 1,
+                // For the list, which is published: without the places of this machine.
+                Err(why) => {
+                    let (program, at) = (program.map_or("", String::as_str), now());
+                    let text = format!("installing it failed on {} at {of}, `{program}`: {why}", day(&at));
+                    attempt.failure = Some(text);
+                }
+            }
             self.write("attempt.json", &attempt)?;
             done.map_err(|why| {
-                let (name, of, log) = (&self.name, steps.len(), self.log());
+                let (name, log) = (&self.name, self.log());
                 let last = last_lines(&log, LAST_WORDS).join("\n  | ");
                 LabError(format!(
-                    "installing `{name}` failed at step {} of {of}, `{command}`: {why}\n  | {last}\n  the log: {}",
-                    number + 1,
+                    "installing `{name}` failed at {of}, `{command}`: {why}\n  | {last}\n  the log: {}",
                     log.display()
                 ))
             })?;
         }
-        let record = Record { seconds: attempt.seconds, bytes: disk_usage(&self.files()) };
+        let record = Record { seconds: attempt.seconds, bytes: disk_usage(&self.files()), at: Some(now()) };
         self.write("installed.json", &record)?;
         // Needed no more; what stays behind does no harm.
         let _ = std::fs::remove_dir_all(self.work());
         let _ = std::fs::remove_file(self.place().join("attempt.json"));
-        Ok(record)
+        Ok(Some(record))
     }
 
     fn work(&self) -> std::path::PathBuf {

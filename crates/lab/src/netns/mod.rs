@@ -273,6 +273,7 @@ impl Lab for Netns {
             interface: if is_overlay { overlay::POD_INTERFACE } else { way }.to_owned(),
             mtu: if is_overlay { link.mtu - overlay::ENCAPSULATION } else { link.mtu },
             is_encapsulated: false,
+            between: None,
         };
         let server_node = Vantage {
             place: Place::ServerNode,
@@ -281,6 +282,7 @@ impl Lab for Netns {
             interface: way.to_owned(),
             mtu: link.mtu,
             is_encapsulated: is_overlay,
+            between: None,
         };
         // What stays on the client's node passes no other node's interface.
         if job.servers.far > 0 { vec![client, server_node] } else { vec![client] }

@@ -4,6 +4,10 @@
 //! segments (`struct virtio_net_hdr`, which a packet socket gives with `PACKET_VNET_HDR`). What the wire would carry are frames
 //! of that much payload each, the last one perhaps of less, and each with all headers of the first.
 
+use std::net::IpAddr;
+
+use wirelab_model::network::Between;
+
 /// An Ethernet header, without a tag.
 pub(crate) const ETHERNET: usize = 14;
 
@@ -64,6 +68,12 @@ impl Frame<'_> {
             is_tunnelled,
         })
     }
+
+    /// Whether it goes from the one group of hosts to the other, as it is or, where `has_tunnels`, in VXLAN.
+    pub(crate) fn is_between(&self, between: &Between, has_tunnels: bool) -> bool {
+        let joins = |bytes: &[u8]| addresses(bytes).is_some_and(|(from, to)| between.joins(from, to));
+        joins(self.bytes) || (has_tunnels && tunnelled(self.bytes).is_some_and(joins))
+    }
 }
 
 impl Wire {
@@ -88,6 +98,18 @@ fn headers(bytes: &[u8]) -> Option<usize> {
     match protocol {
         TCP => Some(at + 4 * usize::from(bytes.get(at + 12)? >> 4)),
         UDP => Some(at + 8),
+        _ => None,
+    }
+}
+
+/// Where an IP packet comes from and where it goes (RFC 791, section 3.1; RFC 8200, section 3).
+fn addresses(bytes: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    let ip = bytes.get(ETHERNET..)?;
+    let v4 = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?));
+    let v6 = |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(ip.get(at..at + 16)?).ok()?));
+    match bytes.get(12..14)? {
+        [0x08, 0x00] => Some((v4(12)?, v4(16)?)),
+        [0x86, 0xdd] => Some((v6(8)?, v6(24)?)),
         _ => None,
     }
 }
@@ -177,6 +199,33 @@ pub(crate) mod tests {
         // The same port where nothing is a tunnel, and another port.
         assert!(!wire(&old, 1000, None, false).is_tunnelled);
         assert!(!wire(&header(UDP, 443), 1000, None, true).is_tunnelled);
+    }
+
+    #[test]
+    fn packets_between_two_groups_of_hosts_are_told_from_others_also_in_a_tunnel() {
+        let from_to = |from: u8, to: u8| {
+            let mut bytes = header(TCP, 443);
+            bytes[26..34].copy_from_slice(&[10, 0, 0, from, 10, 0, 0, to]);
+            bytes
+        };
+        let host = |last: u8| IpAddr::from([10, 0, 0, last]);
+        let between = Between { these: [host(1), host(2)].into(), those: [host(7)].into() };
+        let is =
+            |bytes: &[u8], has_tunnels| Frame { bytes, length: 1000, segment: None }.is_between(&between, has_tunnels);
+        assert!(is(&from_to(2, 7), false) && is(&from_to(7, 1), false), "either way");
+        assert!(!is(&from_to(1, 2), false) && !is(&from_to(1, 8), false) && !is(&[0; 60], false));
+        let tunnel = within_vxlan(&from_to(7, 1));
+        assert!(is(&tunnel, true) && !is(&tunnel, false));
+        assert!(!is(&within_vxlan(&from_to(7, 8)), true));
+        for end in 0..=tunnel.len() {
+            is(&tunnel[..end], true);
+        }
+
+        let mut bytes = vec![2; 12];
+        bytes.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, UDP, 64]);
+        let [from, to] = ["fd00::1", "fd00::7"].map(|text| text.parse::<std::net::Ipv6Addr>().unwrap());
+        bytes.extend([from.octets(), to.octets()].concat());
+        assert_eq!(addresses(&bytes), Some((from.into(), to.into())));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub const ABOUT: About = About {
     cost: "The kernel copies the headers of each packet twice, once at each interface, and another process counts them; \
            captures (`keep = [\"pcap\"]`) copy all of it to the disk.",
     needs: Some(
-        "a lab with interfaces of its own (netns), or an agent on the client's node (kubernetes, docs/labs.md)",
+        "a lab with interfaces of its own (netns), or agents on the nodes of client and servers (kubernetes, docs/labs.md)",
     ),
     by_default: false,
     metrics: &METRICS,
@@ -82,13 +82,8 @@ const METRICS: [Metric; COUNT] = [
         Unit::Bytes,
         BYTES_RECEIVED,
     ),
-    fuller(node("packets_server_node_largest", "Largest packet at the server's node", Unit::Bytes, LARGEST)),
-    fuller(node(
-        "packets_server_node_mtu_share",
-        "Largest packet at the server's node, of the MTU",
-        Unit::Share,
-        MTU_SHARE,
-    )),
+    fuller(node(LARGEST_OF_NODE[0], "Largest packet at the server's node", Unit::Bytes, LARGEST)),
+    fuller(node(LARGEST_OF_NODE[1], "Largest packet at the server's node, of the MTU", Unit::Share, MTU_SHARE)),
     node(
         "packets_server_node_inner_bytes_sent_per_request",
         "Bytes sent by the server's node within VXLAN, per request",
@@ -108,6 +103,9 @@ const METRICS: [Metric; COUNT] = [
         "Bytes of the frames of both directions at the client, divided by the payload bytes of the requests that succeeded.",
     ),
 ];
+
+/// Those of several nodes of which the largest is that of all; the others add up.
+pub(crate) const LARGEST_OF_NODE: [&str; 2] = ["packets_server_node_largest", "packets_server_node_mtu_share"];
 
 const SENT: &str = "Packets that went out in the measured window, per request that succeeded; a super-packet of segmentation \
      offload counts as the packets that it becomes.";

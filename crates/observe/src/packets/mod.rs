@@ -2,7 +2,8 @@
 //!
 //! Every frame is looked at by the witness ([`crate::witness`]) with a packet socket. A super-packet of segmentation offload
 //! counts as the packets that it becomes; what comes in VXLAN counts outside and inside. Counts that do not agree with the
-//! interface's own counters are void, with the reason.
+//! interface's own counters are void, with the reason; so are those of a node's interface that others use too, unless they agree with what
+//! passed that of the server's pod.
 
 pub(crate) mod frame;
 mod metrics;
@@ -14,10 +15,11 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use wirelab_model::metric::Values;
+use wirelab_model::metric::{Value, Values};
 use wirelab_model::network::{Place, Vantage};
 
 pub use metrics::ABOUT;
+pub(crate) use metrics::LARGEST_OF_NODE;
 
 use crate::window::{NO_WINDOW, values};
 use crate::witness::{Answer, Order, Witness};
@@ -70,6 +72,18 @@ impl Places {
 
 const NO_VANTAGE: &str = "the lab shares its network interfaces with other programs, so the trial's packets cannot be told \
      from theirs; use the lab netns";
+
+/// Why nothing is known of the node of a server that sent nothing to clients and got nothing from them.
+const NOTHING_PASSED: &str = "no packet between clients and servers passed the pods of these; are addresses translated on the way, as with \
+     ports of nodes?";
+
+/// Why nothing is known of the node of a server where the client is there too.
+pub const STAYS: &str = "what stays on the client's node passes no other node's interface";
+
+/// Whether this is why a server's node adds nothing to the others.
+pub(crate) fn adds_nothing(value: &Value) -> bool {
+    matches!(value, Value::NotMeasured { not_measured } if not_measured == NOTHING_PASSED || not_measured == STAYS)
+}
 
 impl Observer for Packets {
     fn about(&self) -> &'static About {
@@ -132,7 +146,10 @@ impl Packets {
             (None, Ok(_), Err(error)) => Places::unknown(&format!("the capture could not be kept: {error}")),
             (None, Ok(Answer::Collected { tallies }), Ok(())) => {
                 let of = |place| seen(place, &vantages, &tallies);
-                Places { client: of(Place::Client), server_node: of(Place::ServerNode) }
+                let is_shared = vantages.iter().any(Vantage::is_shared);
+                let server_node = of(Place::ServerNode);
+                let server_node = if is_shared { proven(server_node, &of(Place::ServerPod)) } else { server_node };
+                Places { client: of(Place::Client), server_node }
             }
             (None, Ok(other), Ok(())) => Places::unknown(&format!("an answer to nothing: {other:?}")),
         };
@@ -153,8 +170,34 @@ fn seen(place: Place, vantages: &[Vantage], tallies: &[Result<Tally, String>]) -
     if here.next().is_some() {
         return Err("the servers are on several nodes, and what each gets is not the whole".to_owned());
     }
-    let Vantage { mtu, is_encapsulated, .. } = *vantage;
-    Ok(Seen { tally: tally.clone()?, mtu, is_encapsulated })
+    let (tally, mtu) = (tally.clone()?, vantage.mtu);
+    // Where packets may be in VXLAN, they say themselves whether they are.
+    let is_encapsulated = match vantage.between {
+        None => vantage.is_encapsulated,
+        Some(_) => tally.inner.both().packets == tally.outer.both().packets,
+    };
+    Ok(Seen { tally, mtu, is_encapsulated })
+}
+
+/// What was seen at the interface of a node, which others use too, if it is all that passed that of the server's pod: then nothing of it went
+/// another way, was lost in between, or is hidden in what is not understood.
+fn proven(node: Result<Seen, String>, pod: &Result<Seen, String>) -> Result<Seen, String> {
+    let pod = pod.as_ref().map_err(|why| format!("at the interface of the server's pod: {why}"))?;
+    let count = |seen: &Seen| (seen.tally.outer.sent.packets, seen.tally.outer.received.packets);
+    let passed = count(pod);
+    if passed == (0, 0) {
+        return Err(NOTHING_PASSED.to_owned());
+    }
+    let node = node?;
+    let found = count(&node);
+    if found == passed {
+        return Ok(node);
+    }
+    Err(format!(
+        "the server's pod sent {} packets to clients and received {}, of which {} and {} were found at its node's interface, as they are or \
+         in VXLAN: the network of the cluster takes another way, or puts something else around them",
+        passed.0, passed.1, found.0, found.1
+    ))
 }
 
 impl Captures {
@@ -167,6 +210,7 @@ impl Captures {
         let place = match place {
             Place::Client => "client",
             Place::ServerNode => "server-node",
+            Place::ServerPod => "server-pod",
         };
         let mut name = self.stem.clone().into_os_string();
         name.push(format!("-{place}.{ending}"));
@@ -194,5 +238,29 @@ impl Captures {
             Some(Err(error)) => Err(io::Error::new(error.kind(), format!("reading the client's key log: {error}"))),
             Some(Ok(_)) | None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tally::{Flow, Flows};
+    use super::*;
+
+    fn seen(sent: u64, received: u64) -> Seen {
+        let flow = |packets| Flow { packets, ..Flow::default() };
+        let outer = Flows { sent: flow(sent), received: flow(received) };
+        Seen { tally: Tally { outer, ..Tally::default() }, mtu: 1500, is_encapsulated: true }
+    }
+
+    #[test]
+    fn at_a_shared_interface_only_what_passed_the_pod_counts_and_only_all_of_it() {
+        assert_eq!(proven(Ok(seen(3, 4)), &Ok(seen(3, 4))), Ok(seen(3, 4)));
+        let why = proven(Ok(seen(3, 3)), &Ok(seen(3, 4))).unwrap_err();
+        assert!(why.contains("sent 3 packets to clients and received 4, of which 3 and 3 were found"), "{why}");
+        assert_eq!(proven(Err("it went down".to_owned()), &Ok(seen(3, 4))), Err("it went down".to_owned()));
+        let why = proven(Ok(seen(3, 4)), &Err("it went down".to_owned())).unwrap_err();
+        assert_eq!(why, "at the interface of the server's pod: it went down");
+        let nothing = proven(Ok(seen(0, 0)), &Ok(seen(0, 0))).unwrap_err();
+        assert!(adds_nothing(&Value::missing(nothing)) && !adds_nothing(&Value::missing("it went down")));
     }
 }

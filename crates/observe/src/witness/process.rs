@@ -129,7 +129,8 @@ impl Eyes {
     fn settle(&mut self) {
         let deadline = Instant::now() + SETTLING;
         loop {
-            let unsettled = self.watches().filter_map(|watch| (!watch.settle()).then_some(())).count();
+            let now = now_ns();
+            let unsettled = self.watches().filter_map(|watch| (!watch.settle(now)).then_some(())).count();
             if unsettled == 0 || Instant::now() > deadline {
                 return;
             }

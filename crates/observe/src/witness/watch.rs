@@ -2,7 +2,7 @@
 //!
 //! Frames count by the kernel's time stamp, so beginning and ending the window takes no more than noting the time, and what is
 //! still in the ring then is not lost. That nothing was missed is checked against the interface's own counters, over the whole
-//! time that it is looked at.
+//! time that it is looked at. At an interface that others use too, whose counters say nothing, who asked has to compare with another one.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use wirelab_model::network::Vantage;
+use wirelab_model::network::{Between, Vantage};
 
 use crate::packets::frame::Frame;
 use crate::packets::pcapng::Writer;
@@ -23,15 +23,19 @@ use crate::witness::ring::{Captured, Ring};
 /// 50 ms; the rest is for a busy machine.
 pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 
+/// How long the kernel may take to hand over a frame where nothing says that all were: several times as long as it does (`ring::RETIRE`).
+const HANDED_OVER_NS: u64 = 250_000_000;
+
 /// How often it is tried to begin at a moment when nothing passes, so that counters and ring begin alike.
 const TRIES: u32 = 100;
 
 /// An interface that is looked at.
 pub(crate) struct Watch {
     ring: Ring,
-    counters: Counters,
-    /// What the interface had counted when the ring began.
-    before: Counts,
+    /// The interface's counters, and what they were when the ring began; absent: the interface is shared.
+    counters: Option<(Counters, Counts)>,
+    /// Whose packets count; absent: everybody's.
+    between: Option<Between>,
     has_tunnels: bool,
     /// Frames read from the ring, and those that found no room there.
     captured: u64,
@@ -53,13 +57,16 @@ impl Watch {
         let attempt =
             |what: &str, error: io::Error| format!("looking at the interface {}: {what}: {error}", vantage.interface);
         let namespace = File::open(&vantage.namespace).map_err(|error| attempt("opening its namespace", error))?;
-        let (ring, counters, before) = within(&namespace, || begin(&vantage.interface, capture.is_some()))
-            .map_err(|error| attempt("capturing there", error))?;
+        let begun = within(&namespace, || match vantage.is_shared() {
+            true => Ok((Ring::open(&vantage.interface, capture.is_some())?, None)),
+            false => begin(&vantage.interface, capture.is_some()),
+        });
+        let (ring, counters) = begun.map_err(|error| attempt("capturing there", error))?;
         let file = capture.map(|path| Writer::create(path, &vantage.interface)).transpose();
         Ok(Self {
             ring,
             counters,
-            before,
+            between: vantage.between.clone(),
             has_tunnels: vantage.is_encapsulated,
             captured: 0,
             dropped: 0,
@@ -87,7 +94,7 @@ impl Watch {
 
     /// Reads what there is.
     pub(crate) fn look(&mut self) {
-        let Self { ring, captured, begin_ns, end_ns, tally, file, trouble, has_tunnels, .. } = self;
+        let Self { ring, captured, begin_ns, end_ns, tally, file, trouble, has_tunnels, between, .. } = self;
         ring.read(|frame| {
             *captured += 1;
             let Captured { at_ns, bytes, length, segment, is_sent } = frame;
@@ -98,7 +105,8 @@ impl Watch {
                 trouble.get_or_insert(format!("writing the capture: {error}"));
                 *file = None;
             }
-            if begin_ns.is_some_and(|begin| begin <= at_ns) && end_ns.is_none_or(|end| at_ns <= end) {
+            let is_in_window = begin_ns.is_some_and(|begin| begin <= at_ns) && end_ns.is_none_or(|end| at_ns <= end);
+            if is_in_window && between.as_ref().is_none_or(|between| frame.is_between(between, *has_tunnels)) {
                 tally.add(&frame, is_sent, *has_tunnels);
             }
         });
@@ -109,11 +117,12 @@ impl Watch {
 
     /// Reads what there is, until that is everything that passed. Packets that pass after that are not looked at: they were sent
     /// after the trial, and could only blur the comparison.
-    pub(crate) fn settle(&mut self) -> bool {
+    pub(crate) fn settle(&mut self, now_ns: u64) -> bool {
         if !self.is_whole {
             self.look();
             self.account();
-            self.is_whole = self.missed().is_ok();
+            let is_handed_over = self.end_ns.is_none_or(|end| now_ns > end + HANDED_OVER_NS);
+            self.is_whole = if self.counters.is_some() { self.missed().is_ok() } else { is_handed_over };
         }
         self.is_whole
     }
@@ -158,10 +167,11 @@ impl Watch {
 
     /// Compares with the interface's counters.
     fn missed(&mut self) -> Result<(), String> {
-        let now = self.counters.read().map_err(|error| format!("reading the interface's counters: {error}"))?;
-        let counted = now.packets.wrapping_sub(self.before.packets);
+        let Some((counters, before)) = &mut self.counters else { return Ok(()) };
+        let now = counters.read().map_err(|error| format!("reading the interface's counters: {error}"))?;
+        let counted = now.packets.wrapping_sub(before.packets);
         // A frame that its interface gave up was captured before that, and counts as sent: the host did send it.
-        let given_up = now.given_up.wrapping_sub(self.before.given_up);
+        let given_up = now.given_up.wrapping_sub(before.given_up);
         let seen = self.captured + self.dropped;
         if (counted..=counted + given_up).contains(&seen) {
             return Ok(());
@@ -188,13 +198,13 @@ fn keep(writer: &mut Writer, frame: &Frame<'_>, has_tunnels: bool, at_ns: u64, i
 }
 
 /// Opens ring and counters in this thread's namespace, so that both begin at the same moment.
-fn begin(interface: &str, whole: bool) -> io::Result<(Ring, Counters, Counts)> {
+fn begin(interface: &str, whole: bool) -> io::Result<(Ring, Option<(Counters, Counts)>)> {
     let mut counters = Counters::open(interface)?;
     for _ in 0..TRIES {
         let before = counters.read()?;
         let ring = Ring::open(interface, whole)?;
         if counters.read()? == before {
-            return Ok((ring, counters, before));
+            return Ok((ring, Some((counters, before))));
         }
     }
     Err(io::Error::other("packets passed all the time before the trial, so there was no moment to begin at"))

@@ -4,6 +4,7 @@ mod axis;
 mod bars;
 mod boxes;
 mod by_size;
+mod bytes;
 mod canvas;
 mod cpu;
 mod ecdf;
@@ -62,6 +63,7 @@ pub(crate) fn main(input: &Input, layout: &Layout) -> Vec<Chart> {
     charts.extend(requests::charts(input));
     charts.extend(boxes::chart(input, layout));
     charts.extend(waterfall::charts(input, layout).into_iter().take(1));
+    charts.extend(bytes::chart(input, layout));
     charts.extend(filmstrip::charts(input, layout).into_iter().take(1));
     charts.extend(by_size::chart(input, layout));
     charts.extend(ecdf::chart(input, layout));

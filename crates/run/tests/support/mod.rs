@@ -1,17 +1,62 @@
 //! Runs of studies in a lab that starts nothing.
+#![allow(dead_code, unused_imports, unused_macros, reason = "each test file uses what it needs")]
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use wirelab_lab::Lab;
 use wirelab_lab::endpoints::Found;
+use wirelab_lab::{Lab, Launch, Role};
 use wirelab_model::endpoint::Endpoint;
-use wirelab_run::{Create, Limits, Run};
+use wirelab_model::plan::Plan;
+use wirelab_model::spec::{ClientSpec, ServerSpec};
+use wirelab_model::study::Study;
+use wirelab_run::{Create, Limits, Run, RunError};
 
-/// A run of a study, with endpoints of these names; it waits for no process to end.
+/// A study on an overlay in which a third server comes after one of three seconds, and the first one is killed after two. `setting` is
+/// one more of its workload; the baseline is the second protocol.
+pub fn coming_and_going(setting: &str, protocols: [&str; 2]) -> String {
+    let [other, baseline] = protocols;
+    format!(
+        r#"
+name = "coming-and-going"
+title = "Coming and going"
+question = "Who is told?"
+lab = "fake"
+observers = []
+[workload]
+network = "overlay"
+placement = "lan"
+servers = "2 far"
+duration = "3 s"
+pause = "10 ms"
+{setting}
+[factors]
+protocol = ["{other}", "{baseline}"]
+[timeline]
+actions = [
+    {{ name = "T2", at = "33 %", servers = "3 far" }},
+    {{ name = "T3", at = "66 %", kill = 0 }},
+]
+[compare]
+factor = "protocol"
+baseline = "{baseline}"
+[blocks]
+min = 1
+max = 1
+"#
+    )
+}
+
+/// A run of a study, with endpoints of these names.
 pub fn created(parent: &Path, study: &str, endpoints: &[&str], lab: &dyn Lab) -> Run {
     let study = wirelab_plan::parse(study, "study.toml").unwrap();
     let (plan, _) = wirelab_plan::plan(&study).unwrap();
+    planned(parent, study, plan, endpoints, lab).unwrap()
+}
+
+/// A run of any plan. It waits for no process to end.
+pub fn planned(parent: &Path, study: Study, plan: Plan, endpoints: &[&str], lab: &dyn Lab) -> Result<Run, RunError> {
     let mut run = Run::create(Create {
         may_load: false,
         parent,
@@ -22,9 +67,16 @@ pub fn created(parent: &Path, study: &str, endpoints: &[&str], lab: &dyn Lab) ->
         warnings: Vec::new(),
         endpoints: endpoints.iter().map(|name| found(name)).collect(),
         lab,
-    })
-    .unwrap();
+    })?;
     run.set_limits(Limits { exit: Duration::ZERO, ..Limits::default() });
+    Ok(run)
+}
+
+/// The same, done to its end.
+pub fn executed(parent: &Path, study: &str, endpoints: &[&str], lab: &mut dyn Lab) -> Run {
+    let mut run = created(parent, study, endpoints, lab);
+    // A run of which nothing succeeds is hopeless, which is no error.
+    run.execute(lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
     run
 }
 
@@ -37,4 +89,46 @@ fn found(name: &str) -> Found {
         installation: None,
     };
     Found { name: name.to_owned(), folder: None, endpoint: Ok(endpoint), installation: None }
+}
+
+/// What a lab of a test does as the one in its field `fake`, whatever it does otherwise.
+macro_rules! as_the_fake_one {
+    () => {
+        fn name(&self) -> &'static str {
+            self.fake.name()
+        }
+
+        fn warnings(&self) -> Vec<wirelab_model::warning::Warning> {
+            Vec::new()
+        }
+
+        fn begin_trial(
+            &mut self,
+            trial: &wirelab_model::plan::Trial,
+            job: &wirelab_model::plan::Job,
+        ) -> Result<(), wirelab_lab::LabError> {
+            self.fake.begin_trial(trial, job)
+        }
+    };
+}
+pub(crate) use as_the_fake_one;
+
+/// The specs with which a lab was asked to start servers and clients.
+#[derive(Default)]
+pub struct Started {
+    pub servers: Vec<ServerSpec>,
+    pub clients: Vec<ClientSpec>,
+}
+
+impl Started {
+    /// Keeps that of a server or client; gives that of anything else.
+    pub fn note(&mut self, launch: &Launch<'_>) -> Option<String> {
+        let text = std::fs::read_to_string(launch.spec).unwrap();
+        match launch.role {
+            Role::Server => self.servers.push(serde_json::from_str(&text).unwrap()),
+            Role::Client => self.clients.push(serde_json::from_str(&text).unwrap()),
+            Role::Sidecar(_) | Role::ControlPlane => return Some(text),
+        }
+        None
+    }
 }

@@ -1,6 +1,10 @@
 //! `wirelab endpoints check`: the contract suite.
 
-use wirelab_lab::endpoints::{Checked, Found};
+use std::path::Path;
+use std::time::Instant;
+
+use wirelab_lab::endpoints::{Checked, Found, describe, digest};
+use wirelab_model::endpoint::Endpoint;
 use wirelab_suite::{CaseResult, Report, Verdict};
 
 use crate::args::Chosen;
@@ -11,38 +15,26 @@ use crate::output::{print, print_json};
 use crate::place::program;
 
 /// Runs the contract suite, or its cases that have the words of `only`, on the chosen endpoints. Of those that are not named, those
-/// that cannot be used are left out.
-pub fn check(wanted: &Chosen, only: Option<&str>, as_json: bool) -> Result {
-    let builtin = wirelab_lab::endpoints::builtin(&program()?);
-    let scratch =
-        tempfile::tempdir().map_err(|error| Failure::failed(format!("cannot make a temporary folder: {error}")))?;
+/// that cannot be used are left out; with `resume` also those that it has found right already.
+pub fn check(wanted: &Chosen, only: Option<&str>, resume: bool, as_json: bool) -> Result {
+    let is_named = !wanted.which.names.is_empty();
+    let judge = Judge::new(as_json, is_named)?;
     let mut reports = Vec::new();
     for found in chosen(wanted)? {
         let endpoint = match &found.endpoint {
             Ok(endpoint) => endpoint,
-            Err(_) if wanted.names.is_empty() => continue,
-            Err(error) => return Err(Failure::input(error)),
-        };
-        if !as_json {
-            print(&format!("{}\n", endpoint.name))?;
-        }
-        let mut progress = |case: &CaseResult| {
-            // Of many endpoints every case would be thousands of lines.
-            if !as_json && (!wanted.names.is_empty() || matches!(case.verdict, Verdict::Failed(_))) {
-                let _ = print(&format!("  {case}\n"));
+            Err(error) if is_named => return Err(Failure::input(error)),
+            Err(error) => {
+                judge.say(&format!("{}\n  left out: {error}\n", found.name))?;
+                continue;
             }
         };
-        let report = match only {
-            Some(words) => wirelab_suite::check_only(endpoint, &builtin, scratch.path(), words, &mut progress),
-            None => wirelab_suite::check(endpoint, &builtin, scratch.path(), &mut progress),
-        };
-        if only.is_none() {
-            keep(&found, &report)?;
+        judge.say(&format!("{}\n", endpoint.name))?;
+        if resume && let Some(checked) = found.checked().filter(|checked| judge.need_not_repeat(endpoint, checked)) {
+            judge.say(&format!("  as before: {}\n", verdict(&checked)))?;
+            continue;
         }
-        if !as_json {
-            print(&format!("  {}\n", verdict(count(&report))))?;
-        }
-        reports.push(report);
+        reports.push(judge.report(&found, endpoint, only)?);
     }
     // The first case is the description, which is always asked for.
     if let Some(words) = only
@@ -55,16 +47,74 @@ pub fn check(wanted: &Chosen, only: Option<&str>, as_json: bool) -> Result {
     if as_json {
         print_json(&reports)?;
     }
-    let failed: usize = reports.iter().map(Report::failed).sum();
-    if failed == 0 { Ok(()) } else { Err(Failure::failed(format!("{failed} cases of the contract suite failed"))) }
+    let sum = |count: fn(&Report) -> usize| reports.iter().map(count).sum::<usize>();
+    match (sum(Report::failed), sum(Report::not_tried)) {
+        (0, 0) => Ok(()),
+        (failed, 0) => Err(Failure::failed(format!("{failed} cases of the contract suite failed"))),
+        (failed, not_tried) => {
+            Err(Failure::failed(format!("{failed} cases of the contract suite failed, {not_tried} were not tried")))
+        }
+    }
 }
 
-/// Keeps what the suite said beside what was installed, for the list.
-fn keep(found: &Found, report: &Report) -> Result {
-    let Some(installation) = &found.installation else { return Ok(()) };
-    installation.check(count(report)).map_err(Failure::failed)
+/// Who runs the suite.
+struct Judge {
+    builtin: Endpoint,
+    /// The digest of wirelab's own file: another program may have another suite.
+    program: String,
+    scratch: tempfile::TempDir,
+    is_silent: bool,
+    /// Whether cases that passed are told, too. Of many endpoints that would be thousands of lines.
+    tells_all: bool,
 }
 
-fn count(report: &Report) -> Checked {
-    Checked { passed: report.passed(), not_applicable: report.not_applicable(), failed: report.failed() }
+impl Judge {
+    fn new(is_silent: bool, tells_all: bool) -> Result<Self> {
+        let builtin = wirelab_lab::endpoints::builtin(&program()?);
+        let program = digest(&builtin).map_err(Failure::failed)?;
+        let scratch =
+            tempfile::tempdir().map_err(|error| Failure::failed(format!("cannot make a temporary folder: {error}")))?;
+        Ok(Self { builtin, program, scratch, is_silent, tells_all })
+    }
+
+    fn say(&self, text: &str) -> Result {
+        if self.is_silent { Ok(()) } else { print(text) }
+    }
+
+    /// Whether the same program has found the same endpoint right. A server of the system changes without its folder.
+    fn need_not_repeat(&self, endpoint: &Endpoint, checked: &Checked) -> bool {
+        checked.is_good()
+            && checked.program == self.program
+            && describe(endpoint).is_ok_and(|now| checked.version.as_deref() == Some(&*now.version))
+    }
+
+    /// What the suite says of one, which is kept for the list unless it was asked for some cases `only`.
+    fn report(&self, found: &Found, endpoint: &Endpoint, only: Option<&str>) -> Result<Report> {
+        let mut progress = |case: &CaseResult| {
+            if self.tells_all || matches!(case.verdict, Verdict::Failed(_)) {
+                let _ = self.say(&format!("  {case}\n"));
+            }
+        };
+        let (begun, scratch): (_, &Path) = (Instant::now(), self.scratch.path());
+        let report = match only {
+            Some(words) => wirelab_suite::check_only(endpoint, &self.builtin, scratch, words, &mut progress),
+            None => wirelab_suite::check(endpoint, &self.builtin, scratch, &mut progress),
+        };
+        let checked = Checked {
+            passed: report.passed(),
+            not_applicable: report.not_applicable(),
+            failed: report.failed(),
+            not_tried: report.not_tried(),
+            seconds: begun.elapsed().as_secs_f64(),
+            at: wirelab_run::journal::timestamp(),
+            version: describe(endpoint).ok().map(|described| described.version),
+            wirelab: env!("CARGO_PKG_VERSION").to_owned(),
+            program: self.program.clone(),
+        };
+        if only.is_none() {
+            found.keep(&checked).map_err(Failure::failed)?;
+        }
+        self.say(&format!("  {}\n", verdict(&checked)))?;
+        Ok(report)
+    }
 }

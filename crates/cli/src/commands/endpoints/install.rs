@@ -24,7 +24,7 @@ pub fn install(wanted: &Chosen, jobs: Option<u32>, as_json: bool) -> Result {
         match (found.installation, found.endpoint) {
             (Some(installation), _) => todo.push_back(installation),
             (None, Err(error)) => return Err(Failure::input(error)),
-            (None, Ok(_)) if wanted.names.is_empty() => {}
+            (None, Ok(_)) if wanted.which.names.is_empty() => {}
             (None, Ok(_)) => return Err(Failure::input(format!("`{}` needs no installation", found.name))),
         }
     }
@@ -59,11 +59,19 @@ pub fn install(wanted: &Chosen, jobs: Option<u32>, as_json: bool) -> Result {
     if as_json {
         print_json(&done)?;
     }
-    let failed = done.iter().filter(|result| result["installed"] == false).count();
-    match (failed, stop.load(Ordering::SeqCst)) {
-        (_, true) => Err(Failure::interrupted("given up; the next `wirelab endpoints install` goes on from there")),
-        (0, false) => Ok(()),
-        (failed, false) => Err(Failure::failed(format!("{failed} of {} could not be installed", done.len()))),
+    let failed: Vec<_> = done
+        .iter()
+        .filter(|result| result["installed"] == false)
+        .filter_map(|result| result["name"].as_str())
+        .collect();
+    if stop.load(Ordering::SeqCst) {
+        return Err(Failure::interrupted("given up; the next `wirelab endpoints install` goes on from there"));
+    }
+    match failed.len() {
+        0 => Ok(()),
+        count => {
+            Err(Failure::failed(format!("{count} of {} could not be installed: {}", done.len(), failed.join(", "))))
+        }
     }
 }
 
@@ -74,7 +82,7 @@ fn one(installation: &Installation, guard: &Arc<Guard>, stop: &AtomicBool, shown
     let bar = shown.add(ProgressBar::new_spinner());
     bar.set_style(ProgressStyle::with_template("{elapsed_precise} {wide_msg}").expect("the template is right"));
     bar.enable_steady_tick(Duration::from_millis(200));
-    let result = installation.install(guard, stop, &mut |doing| {
+    let result = installation.install(guard, stop, wirelab_run::journal::timestamp, &mut |doing| {
         bar.set_message(format!("{name}: step {} of {}: {}: {}", doing.step, doing.steps, doing.command, doing.says));
     });
     bar.finish_and_clear();
@@ -92,6 +100,9 @@ fn line(result: &Value) -> String {
         return format!("{name}  FAILED: {reason}\n");
     }
     let record = &result["record"];
+    if record.is_null() {
+        return format!("{name}  has nothing to build\n");
+    }
     let (seconds, megabytes) = (record["seconds"].as_f64(), record["bytes"].as_f64().map(|bytes| bytes / 1e6));
     let what = format!("{:.0} s, {:.1} MB", seconds.unwrap_or_default(), megabytes.unwrap_or_default());
     let how = if result["was_there"] == true { "is installed already (it took" } else { "installed (" };

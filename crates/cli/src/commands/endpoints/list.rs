@@ -2,19 +2,48 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
 use serde_json::json;
 use wirelab_lab::LabError;
-use wirelab_lab::endpoints::{Checked, Found, describe};
+use wirelab_lab::endpoints::{Checked, Found, Installation, Record, describe};
 use wirelab_model::endpoint::{Description, Role};
 
+use crate::commands::endpoints::page::page;
 use crate::failure::Result;
 use crate::output::{print, print_json};
 use crate::place::program;
 
-/// An endpoint, and what it says of itself.
-struct Row {
-    found: Found,
-    described: std::result::Result<Description, LabError>,
+/// An endpoint, what it says of itself, and what is known of it.
+pub(super) struct Row {
+    pub found: Found,
+    pub described: std::result::Result<Description, LabError>,
+    /// What installing it took.
+    pub record: Option<Record>,
+    /// What the contract suite said.
+    pub checked: Option<Checked>,
+}
+
+impl Row {
+    fn new(found: Found) -> Self {
+        let described = found.endpoint.as_ref().map_err(Clone::clone).and_then(describe);
+        let (record, checked) = (found.installation.as_ref().and_then(Installation::record), found.checked());
+        Self { found, described, record, checked }
+    }
+
+    /// Why it is not known what installing it takes.
+    pub fn why_no_record(&self) -> String {
+        let installation = self.found.installation.as_ref();
+        installation.map_or_else(|| "there is nothing to build".to_owned(), Installation::why_not)
+    }
+
+    /// Why it is not known whether it keeps the contract.
+    pub fn why_unchecked(&self) -> String {
+        match &self.found.endpoint {
+            Ok(_) => "the suite has not been run on it as it is now".to_owned(),
+            Err(_) if self.record.is_none() && self.found.installation.is_some() => self.why_no_record(),
+            Err(error) => error.to_string(),
+        }
+    }
 }
 
 /// Prints every endpoint.
@@ -23,16 +52,12 @@ pub fn list(as_json: bool, as_markdown: bool) -> Result {
     if as_json {
         return print_json(&rows.iter().map(json).collect::<Vec<_>>());
     }
-    let text: String = if as_markdown { markdown(&rows) } else { rows.iter().map(text).collect() };
+    let text: String = if as_markdown { page(&rows) } else { rows.iter().map(text).collect() };
     print(&text)
 }
 
 /// Asks the endpoints what they can do, as many at a time as there are processors: some take a second to start.
 fn described(all: Vec<Found>) -> Vec<Row> {
-    let ask = |found: Found| {
-        let described = found.endpoint.as_ref().map_err(Clone::clone).and_then(describe);
-        Row { found, described }
-    };
     let at_a_time = std::thread::available_parallelism().map_or(1, usize::from);
     let mut rows = Vec::new();
     let mut rest = all.into_iter();
@@ -42,7 +67,7 @@ fn described(all: Vec<Found>) -> Vec<Row> {
             return rows;
         }
         std::thread::scope(|scope| {
-            let asked: Vec<_> = some.into_iter().map(|found| scope.spawn(|| ask(found))).collect();
+            let asked: Vec<_> = some.into_iter().map(|found| scope.spawn(|| Row::new(found))).collect();
             rows.extend(asked.into_iter().map(|thread| thread.join().expect("asking does not panic")));
         });
     }
@@ -53,7 +78,7 @@ fn text(row: &Row) -> String {
     match &row.described {
         Ok(description) => {
             let Description { name, library, version, language, .. } = description;
-            let _ = writeln!(text, "{name}  {library} {version}, {language}{}", state(&row.found));
+            let _ = writeln!(text, "{name}  {library} {version}, {language}{}", state(row));
             for (word, role) in [("server", &description.server), ("client", &description.client)] {
                 let _ = writeln!(text, "  {word}: {}", role.as_ref().map_or_else(|| "no".to_owned(), offers));
             }
@@ -79,24 +104,33 @@ fn planned(found: &Found) -> String {
 }
 
 /// What installing it took, and what the contract suite said.
-fn state(found: &Found) -> String {
-    let Some(installation) = &found.installation else { return String::new() };
-    let record = installation.record().map(|record| format!("; installed in {}", taken(record.seconds, record.bytes)));
-    let checked = installation.checked().map(|checked| format!("; contract suite: {}", verdict(checked)));
-    format!("{}{}", record.unwrap_or_default(), checked.unwrap_or_default())
+fn state(row: &Row) -> String {
+    let mut text = String::new();
+    if let Some(record) = &row.record {
+        let _ = write!(text, "; installed in {}, {}", seconds(record.seconds), megabytes(record.bytes));
+    }
+    if let Some(checked) = &row.checked {
+        let _ = write!(text, "; contract suite: {}", verdict(checked));
+    }
+    text
 }
 
-fn taken(seconds: f64, bytes: u64) -> String {
-    format!("{seconds:.0} s, {} MB", bytes.div_ceil(1_000_000))
+pub(super) fn seconds(seconds: f64) -> String {
+    format!("{seconds:.0} s")
+}
+
+pub(super) fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes.div_ceil(1_000_000))
 }
 
 /// What the contract suite said, in words.
-pub(super) fn verdict(checked: Checked) -> String {
-    let Checked { passed, not_applicable, failed } = checked;
-    format!("{passed} passed, {not_applicable} n.a., {failed} failed")
+pub(super) fn verdict(checked: &Checked) -> String {
+    let Checked { passed, not_applicable, failed, not_tried, .. } = checked;
+    let not_tried = if *not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
+    format!("{passed} passed, {not_applicable} n.a., {failed} failed{not_tried}")
 }
 
-fn protocols(role: &Role) -> String {
+pub(super) fn protocols(role: &Role) -> String {
     role.protocols.iter().map(|protocol| protocol.token()).collect::<Vec<_>>().join(" ")
 }
 
@@ -105,50 +139,29 @@ fn offers(role: &Role) -> String {
     format!("{} ({})", protocols(role), features.join(" "))
 }
 
-fn markdown(rows: &[Row]) -> String {
-    let mut text = "| endpoint | language | library | server | client | set | installed in | contract suite |\n\
-                    |---|---|---|---|---|---|---|---|\n"
-        .to_owned();
-    for row in rows {
-        let installation = row.found.installation.as_ref();
-        let role = |role: &Option<Role>| role.as_ref().map(protocols).unwrap_or_default();
-        let (library, language, server, client) = match (&row.described, installation) {
-            (Ok(it), _) => {
-                (format!("{} {}", it.library, it.version), it.language.clone(), role(&it.server), role(&it.client))
-            }
-            (Err(_), Some(it)) => {
-                (it.install.library.clone(), it.install.language.clone(), "not installed".to_owned(), String::new())
-            }
-            (Err(_), None) => Default::default(),
-        };
-        let set = installation.map(|it| format!("{:?}", it.install.set).to_lowercase()).unwrap_or_default();
-        let taken = installation.and_then(|it| it.record()).map(|it| taken(it.seconds, it.bytes)).unwrap_or_default();
-        let checked = installation.and_then(|it| it.checked()).map(verdict).unwrap_or_default();
-        let name = &row.found.name;
-        let _ =
-            writeln!(text, "| `{name}` | {language} | {library} | {server} | {client} | {set} | {taken} | {checked} |");
-    }
-    text
-}
-
 fn json(row: &Row) -> serde_json::Value {
-    let installation = row.found.installation.as_ref();
-    let mut value = match &row.described {
-        Ok(description) => json!({ "name": row.found.name, "installed": true, "description": description }),
-        Err(error) => json!({ "name": row.found.name, "installed": false, "reason": error.to_string() }),
+    let Row { found, described, record, checked } = row;
+    let mut value = match described {
+        Ok(description) => json!({ "name": found.name, "installed": true, "description": description }),
+        Err(error) => json!({ "name": found.name, "installed": false, "reason": error.to_string() }),
     };
-    if let Some(folder) = &row.found.folder {
+    if let Some(folder) = &found.folder {
         value["folder"] = json!(folder.display().to_string());
     }
-    if let Some(installation) = installation {
+    if let Some(installation) = &found.installation {
         value["install"] = json!({
             "language": installation.install.language,
             "library": installation.install.library,
             "set": installation.install.set,
             "place": installation.place().display().to_string(),
-            "record": installation.record(),
-            "contract_suite": installation.checked(),
+            "record": or_why(record, || row.why_no_record()),
         });
     }
+    value["contract_suite"] = or_why(checked, || row.why_unchecked());
     value
+}
+
+/// A value, or why there is none.
+fn or_why(value: &Option<impl Serialize>, why: impl FnOnce() -> String) -> serde_json::Value {
+    value.as_ref().map_or_else(|| json!({ "not_measured": why() }), |value| json!(value))
 }

@@ -3,6 +3,7 @@
 mod check;
 mod install;
 mod list;
+mod page;
 
 use wirelab_lab::endpoints::Found;
 use wirelab_model::endpoint::Set;
@@ -17,25 +18,29 @@ pub fn endpoints(args: &EndpointsArgs) -> Result {
         None => list::list(args.json, false),
         Some(EndpointsCommand::List { markdown }) => list::list(args.json, *markdown),
         Some(EndpointsCommand::Install { chosen, jobs }) => install::install(chosen, *jobs, args.json),
-        Some(EndpointsCommand::Check { chosen, only }) => check::check(chosen, only.as_deref(), args.json),
+        Some(EndpointsCommand::Check { chosen, only, resume }) => {
+            check::check(chosen, only.as_deref(), *resume, args.json)
+        }
         Some(EndpointsCommand::Remove { chosen }) => install::remove(chosen, args.json),
     }
 }
 
 /// The endpoints that the command line chose, in the order of the list.
-fn chosen(chosen: &Chosen) -> Result<Vec<Found>> {
+fn chosen(Chosen { which, except }: &Chosen) -> Result<Vec<Found>> {
     let program = program()?;
     let mut all = wirelab_lab::endpoints::discover(&program);
-    if !chosen.names.is_empty() {
+    if !which.names.is_empty() {
         all.extend(wirelab_lab::endpoints::templates(&program));
     }
-    if let Some(unknown) = chosen.names.iter().find(|name| all.iter().all(|found| found.name != **name)) {
+    let mut named = which.names.iter().chain(except);
+    if let Some(unknown) = named.find(|name| all.iter().all(|found| found.name != **name)) {
         return Err(Failure::input(wirelab_lab::endpoints::unknown(unknown, &all)));
     }
-    all.retain(|found| match chosen.set {
+    all.retain(|found| match which.set {
         Some(set) => found.installation.as_ref().is_some_and(|installation| is_of(installation.install.set, set)),
-        None => chosen.all || chosen.names.contains(&found.name),
+        None => which.all || which.names.contains(&found.name),
     });
+    all.retain(|found| !except.contains(&found.name));
     Ok(all)
 }
 

@@ -13,6 +13,8 @@ import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
 import java.util.Base64;
+import java.util.Comparator;
+import java.util.stream.Stream;
 import wirelab.Library;
 import wirelab.contract.ClientSpec;
 import wirelab.contract.ErrorKind;
@@ -39,6 +41,14 @@ public final class Training {
     public static void run(Library library) throws Failure, InterruptedException, IOException {
         TlsRehearsal.run();
         Path folder = Files.createTempDirectory("wirelab-training-");
+        try {
+            train(library, folder);
+        } finally {
+            remove(folder);
+        }
+    }
+
+    private static void train(Library library, Path folder) throws InterruptedException, IOException {
         Role role = library.client() == null ? library.server() : library.client();
         for (Protocol protocol : role.protocols()) {
             try {
@@ -52,6 +62,14 @@ public final class Training {
             } catch (Failure | RuntimeException failure) {
                 // The archive is the poorer for it and nothing else: what does not work shows in the contract suite.
                 System.err.println("training " + protocol.token() + ": " + failure);
+            }
+        }
+    }
+
+    private static void remove(Path folder) throws IOException {
+        try (Stream<Path> all = Files.walk(folder)) {
+            for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(path);
             }
         }
     }

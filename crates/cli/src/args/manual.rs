@@ -1,0 +1,29 @@
+//! The manual in other forms.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab completions bash > ~/.local/share/bash-completion/completions/wirelab")]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab man | man -l -
+  wirelab man run | man -l -
+  wirelab man --out /usr/local/share/man/man1")]
+pub struct ManArgs {
+    /// The command; default: wirelab itself
+    pub command: Option<String>,
+    /// Write the pages of all commands into this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub out: Option<PathBuf>,
+}

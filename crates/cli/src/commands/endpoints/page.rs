@@ -1,0 +1,142 @@
+//! The page of the manual on endpoints: what each is, what installing it took here, whether it keeps the contract.
+
+use std::fmt::Write;
+
+use wirelab_lab::endpoints::{Checked, day, shared_bytes};
+use wirelab_model::endpoint::{Description, Set};
+
+use crate::commands::endpoints::list::{Row, megabytes, protocols, seconds, verdict};
+
+const READING: &str = "\
+Not written by hand: `make test-endpoints` installs and checks all of them and writes this page; `wirelab endpoints list --markdown`
+prints it as far as they are installed and checked.
+
+- *core* is what `wirelab endpoints install --set core` installs: what takes well under a minute each where nothing else goes on, and is
+  tested with every change of wirelab. The others are *full*; `--all` is both.
+- *installed in* is the wall time of all steps, attempts that failed included. Steps run at low priority, so that it is much longer where
+  the machine did other work. Downloads are included: of what the package managers of this user did not have yet.
+- *disk* is what is installed, without what compilers and package managers keep for all.
+- *contract suite* is what `wirelab endpoints check` said last: cases that passed, that do not concern the endpoint (n.a.), that failed.
+- *not measured* is followed by the reason. What has nothing to build is a program of the system, or part of wirelab.
+";
+
+/// The page, of this machine and of today.
+pub(super) fn page(rows: &[Row]) -> String {
+    let mut text = format!("# Endpoints\n\n{READING}\n{}\n{}\n", written(), totals(rows));
+    text.push_str(
+        "| endpoint | language | library | server | client | set | installed in | disk | contract suite |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for row in rows {
+        let _ = writeln!(text, "| {} |", cells(row).map(|cell| in_a_cell(&cell)).join(" | "));
+    }
+    text
+}
+
+/// By whom, when and where.
+fn written() -> String {
+    let machine = wirelab_run::environment::read();
+    let known = |fact: String| if fact.is_empty() { "not known".to_owned() } else { fact };
+    format!(
+        "Written on {} by wirelab {}: {} processors ({}), {}, {}.\n",
+        day(&wirelab_run::journal::timestamp()),
+        machine.wirelab,
+        machine.cores,
+        known(machine.cpu),
+        known(machine.system),
+        known(machine.kernel)
+    )
+}
+
+/// What the installations of each set took together, as far as they were measured.
+fn totals(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "| set | endpoints | usable here | keep the contract | installed in, added up | disk |\n|---|---|---|---|---|---|\n",
+    );
+    for (name, set) in [("core", Some(Set::Core)), ("all", None)] {
+        let count = |is: &dyn Fn(&Row) -> bool| of_set(rows, set).filter(|row| is(row)).count();
+        let built = count(&|row| row.found.installation.as_ref().is_some_and(|it| !it.install.steps.is_empty()));
+        let records: Vec<_> = of_set(rows, set).filter_map(|row| row.record.as_ref()).collect();
+        let (took, disk) = if records.is_empty() {
+            ("not measured".to_owned(), "not measured".to_owned())
+        } else {
+            let took = seconds(records.iter().map(|record| record.seconds).sum());
+            let measured = format!("{took} for {} of the {built} that are built", records.len());
+            (measured, megabytes(records.iter().map(|record| record.bytes).sum()))
+        };
+        let _ = writeln!(
+            text,
+            "| {name} | {} | {} | {} | {took} | {disk} |",
+            count(&|_| true),
+            count(&|row| row.found.endpoint.is_ok()),
+            count(&|row| row.checked.as_ref().is_some_and(Checked::is_good)),
+        );
+    }
+    let _ = writeln!(text, "\nWhat compilers keep for all of them in wirelab's cache: {}.", megabytes(shared_bytes()));
+    text
+}
+
+/// The endpoints of a set, or of all, that can be installed.
+fn of_set(rows: &[Row], set: Option<Set>) -> impl Iterator<Item = &Row> {
+    let of = |row: &&Row| row.found.installation.as_ref().map(|it| it.install.set);
+    rows.iter().filter(move |row| of(row).is_some_and(|own| set.is_none_or(|set| set == own)))
+}
+
+fn cells(row: &Row) -> [String; 9] {
+    let installation = row.found.installation.as_ref();
+    let [language, library, server, client] = match (&row.described, installation) {
+        (Ok(it), _) => {
+            [it.language.clone(), format!("{} {}", it.library, it.version), as_server(it), everything_else(it)]
+        }
+        (Err(_), Some(it)) => {
+            let unknown = if row.found.endpoint.is_ok() { "does not say" } else { "not asked" }.to_owned();
+            [it.install.language.clone(), it.install.library.clone(), unknown.clone(), unknown]
+        }
+        (Err(_), None) => Default::default(),
+    };
+    let set = installation.map(|it| format!("{:?}", it.install.set).to_lowercase()).unwrap_or_default();
+    let (took, disk) = match &row.record {
+        Some(record) => {
+            let when = record.at.as_deref().map(|at| format!(" ({})", day(at)));
+            (seconds(record.seconds) + &when.unwrap_or_default(), megabytes(record.bytes))
+        }
+        None => (not_measured(&row.why_no_record()), "not measured".to_owned()),
+    };
+    let suite = match &row.checked {
+        Some(checked) => judged(checked, row),
+        None => not_measured(&row.why_unchecked()),
+    };
+    [format!("`{}`", row.found.name), language, library, server, client, set, took, disk, suite]
+}
+
+fn as_server(description: &Description) -> String {
+    description.server.as_ref().map(protocols).unwrap_or_default()
+}
+
+/// As a client; and what few are.
+fn everything_else(description: &Description) -> String {
+    let Description { client, sidecar, control_plane, .. } = description;
+    let roles = [
+        client.as_ref().map(protocols),
+        sidecar.as_ref().map(|role| format!("sidecar: {}", protocols(role))),
+        control_plane.as_ref().map(|role| format!("control plane: {}", protocols(role))),
+    ];
+    roles.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+fn not_measured(why: &str) -> String {
+    format!("not measured: {why}")
+}
+
+/// What the suite said, how long that took, when, and of which version, if that is another than the one that is there now.
+fn judged(checked: &Checked, row: &Row) -> String {
+    let now = row.described.as_ref().ok().map(|it| &it.version);
+    let version = checked.version.as_ref().filter(|version| now != Some(version));
+    let version = version.map(|version| format!(", of version {version}")).unwrap_or_default();
+    format!("{}, in {} ({}{version})", verdict(checked), seconds(checked.seconds), day(&checked.at))
+}
+
+/// In one line, and without what would end the cell.
+fn in_a_cell(text: &str) -> String {
+    text.replace('\n', " ").replace('|', "\\|")
+}

@@ -1,0 +1,41 @@
+//! Raw requests, each on a stream of its own, as a client's speech on the connections of any QUIC library.
+
+use wirelab_model::spec::ClientSpec;
+
+use crate::client::multiplexed::{Dial, Speech};
+use crate::client::transport::{Answer, Failure, Sink};
+use crate::raw::Header;
+use crate::raw_stream::{self, RawStream};
+use crate::refusal::Refusal;
+
+/// A library whose streams can carry raw requests.
+pub trait RawQuic: Dial {
+    /// A stream.
+    type Stream: RawStream;
+
+    /// Opens a stream; waits where the peer allows no further one now.
+    fn open(link: &Self::Link) -> impl Future<Output = Result<Self::Stream, Failure>>;
+
+    /// What an error of a stream is.
+    fn failure(link: &Self::Link, error: <Self::Stream as RawStream>::Error) -> Failure;
+}
+
+/// Raw requests.
+pub struct Raw;
+
+impl<D: RawQuic> Speech<D> for Raw {
+    type Order = Header;
+
+    fn order(spec: &ClientSpec) -> Result<Header, Refusal> {
+        Ok(Header::of(spec))
+    }
+
+    async fn begin(_: D::Wire, _: &D::Link) -> Result<Self, Failure> {
+        Ok(Self)
+    }
+
+    async fn request(&self, _: &D, link: &D::Link, order: &Header, body: Option<Sink<'_>>) -> Result<Answer, Failure> {
+        let mut stream = D::open(link).await?;
+        raw_stream::exchange(&mut stream, *order, body, |error| D::failure(link, error)).await
+    }
+}

@@ -1,0 +1,154 @@
+//! Where a server is, seen from the client: as studies say it, and as pods really are.
+
+use std::fmt;
+
+use wirelab_model::nearest::did_you_mean;
+use wirelab_model::nodes::Labels;
+
+use crate::INFO;
+
+/// Where a pod is, seen from the client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Distance {
+    /// On the same node.
+    SameNode,
+    /// On another node, of whatever zone.
+    OtherNode,
+    /// On another node of the same zone.
+    SameZone,
+    /// In another zone.
+    OtherZone,
+}
+
+/// The placements by name. All but the first have those of the emulated links that stand for them in the lab `netns`, too.
+const PLACEMENTS: [(&str, Distance); 7] = [
+    ("same-node", Distance::SameNode),
+    ("other-node", Distance::OtherNode),
+    ("lan", Distance::OtherNode),
+    ("same-zone", Distance::SameZone),
+    ("single-az", Distance::SameZone),
+    ("other-zone", Distance::OtherZone),
+    ("multi-az", Distance::OtherZone),
+];
+
+impl Distance {
+    /// That of a placement.
+    ///
+    /// # Errors
+    /// If there is none of this name; the message has those that there are.
+    pub(crate) fn parse(placement: &str) -> Result<Self, String> {
+        if let Some((_, distance)) = PLACEMENTS.iter().find(|(name, _)| *name == placement) {
+            return Ok(*distance);
+        }
+        let names = PLACEMENTS.map(|(name, _)| name);
+        Err(format!(
+            "the lab `{}` has no placement `{placement}`{}; it has {} (the last three as `lan`, `single-az` and `multi-az`, too)",
+            INFO.name,
+            did_you_mean(placement, names),
+            wirelab_model::network::PLACEMENTS.join(", ")
+        ))
+    }
+
+    /// Its placement.
+    pub(crate) fn placement(self) -> &'static str {
+        PLACEMENTS.iter().find(|(_, of)| *of == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether a pod at one spot is at this distance from one at the other.
+    pub(crate) fn holds(self, one: &Spot, other: &Spot) -> bool {
+        let are_known = one.node.is_some() && other.node.is_some();
+        let have_zones = one.zone.is_some() && other.zone.is_some();
+        match self {
+            Self::SameNode => are_known && one.node == other.node,
+            Self::OtherNode => are_known && one.node != other.node,
+            Self::SameZone => are_known && one.node != other.node && have_zones && one.zone == other.zone,
+            Self::OtherZone => have_zones && one.zone != other.zone,
+        }
+    }
+
+    /// What the pods there are called, before their number.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::SameNode => "near",
+            Self::OtherNode => "node",
+            Self::SameZone => "zone",
+            Self::OtherZone => "other",
+        }
+    }
+}
+
+/// Where a pod really is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) node: Option<String>,
+    pub(crate) zone: Option<String>,
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |of: &Option<String>| of.clone().unwrap_or_else(|| "unknown".to_owned());
+        write!(f, "node {}, zone {}", text(&self.node), text(&self.zone))
+    }
+}
+
+/// Where a server is: at which distance from the client, and on a node with which labels.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) distance: Distance,
+    pub(crate) nodes: Option<Labels>,
+}
+
+/// Proves that each server is where its place is, seen from each client.
+///
+/// # Errors
+/// If one is not; says which, and where it is.
+pub(crate) fn proven<'a>(
+    clients: &[String],
+    servers: &[(String, Place)],
+    spot: impl Fn(&str) -> Option<&'a Spot>,
+) -> Result<(), String> {
+    let unknown = Spot::default();
+    let spot = |name: &str| spot(name).unwrap_or(&unknown);
+    for client in clients {
+        for (server, place) in servers {
+            if !place.distance.holds(spot(client), spot(server)) {
+                return Err(format!(
+                    "the pod {server} ({}) is not at the placement `{}`, seen from the pod {client} ({}), though their affinities say so",
+                    spot(server),
+                    place.distance.placement(),
+                    spot(client)
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::network::Address;
+
+    use super::*;
+    use crate::place::servers;
+    use crate::place::tests::{SPREAD, job};
+
+    #[test]
+    fn a_distance_holds_between_the_nodes_and_zones_where_pods_really_are() {
+        let spot = |node: &str, zone: Option<&str>| Spot { node: Some(node.to_owned()), zone: zone.map(str::to_owned) };
+        let [a1, a2, b1, bare] = [spot("a1", Some("a")), spot("a2", Some("a")), spot("b1", Some("b")), spot("c", None)];
+        let all = [Distance::SameNode, Distance::OtherNode, Distance::SameZone, Distance::OtherZone];
+        let which = |other: &Spot| all.map(|distance| distance.holds(&a1, other));
+        assert_eq!(which(&a1), [true, false, false, false]);
+        assert_eq!(which(&a2), [false, true, true, false]);
+        assert_eq!(which(&b1), [false, true, false, true]);
+        assert_eq!(which(&bare), [false, true, false, false], "without a label there is no zone");
+        assert_eq!(which(&Spot::default()), [false; 4], "what is not known does not hold");
+
+        let servers = servers(&job("other-zone", SPREAD, Address::Service)).unwrap();
+        let at = |name: &str| Some(if name.starts_with("other") { &b1 } else { &a1 });
+        assert_eq!(proven(&["client".to_owned()], &servers, at), Ok(()));
+        let moved = |name: &str| if name == "other-1" { Some(&a2) } else { at(name) };
+        let why = proven(&["client".to_owned()], &servers, moved).unwrap_err();
+        assert!(why.contains("other-1 (node a2, zone a)") && why.contains("`other-zone`"), "{why}");
+    }
+}

@@ -1,0 +1,130 @@
+//! What the jobs of a run need of a cluster, all together.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use wirelab_model::network::Address;
+use wirelab_model::nodes::Labels;
+use wirelab_model::plan::Job;
+use wirelab_model::timeline::Course;
+
+use crate::distance::Place;
+use crate::place::{clients, servers};
+use wirelab_lab::endpoints::BUILTIN;
+
+/// What a run needs of a cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// The pods of servers, by name.
+    pub(crate) servers: BTreeMap<String, Place>,
+    /// The labels that clients' nodes have to have.
+    pub(crate) client_nodes: Option<Labels>,
+    /// What clients connect to, in some job.
+    pub(crate) addresses: HashSet<Address>,
+    /// How many pods of clients there are outside of the mesh. The first one is always there: all others are placed by where it is.
+    pub(crate) clients: u32,
+    /// The pods in the mesh, by name: servers, and clients that stand for some of those outside.
+    pub(crate) meshed: BTreeSet<String>,
+    /// How many clients are in one pod at most.
+    pub(crate) clients_in_a_pod: usize,
+    /// Whether endpoints other than the built-in one play.
+    pub(crate) has_others: bool,
+}
+
+impl Layout {
+    /// That of all these jobs together.
+    ///
+    /// # Errors
+    /// As [`servers`].
+    pub(crate) fn of(jobs: &[&Job]) -> Result<Self, String> {
+        let client_nodes = jobs.first().and_then(|job| job.client_nodes.clone());
+        if jobs.iter().any(|job| job.client_nodes != client_nodes) {
+            return Err("`client_nodes` is not the same in all cells, but the client's pod lives as long as the run; set it in `[workload]`, and \
+                        run the study once for each"
+                .to_owned());
+        }
+        let mut layout = Self { client_nodes, ..Self::default() };
+        for job in jobs {
+            let servers = servers(job)?;
+            if job.is_in_linkerd() {
+                layout.meshed.extend(clients(job));
+                layout.meshed.extend(servers.iter().map(|(name, _)| name.clone()));
+            }
+            layout.servers.extend(servers);
+            layout.addresses.insert(job.address);
+            layout.clients = layout.clients.max(job.clients);
+            let in_a_pod = if job.timeline.is_some() { Course::of(job).clients.len() } else { 1 };
+            layout.clients_in_a_pod = layout.clients_in_a_pod.max(in_a_pod);
+            layout.has_others |= players(job).any(|name| name != BUILTIN);
+        }
+        Ok(layout)
+    }
+}
+
+/// The endpoints that play in a job.
+fn players(job: &Job) -> impl Iterator<Item = &String> {
+    [Some(&job.server), Some(&job.client), job.sidecar(), job.control_plane.as_ref()].into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::network::Servers;
+
+    use super::*;
+    use crate::distance::Distance;
+    use crate::names;
+    use crate::place::client;
+    use crate::place::tests::{NEAR, SPREAD, job, labels};
+
+    #[test]
+    fn pods_are_shared_by_jobs() {
+        let jobs = [
+            job("same-node", NEAR, Address::Server),
+            job("multi-az", SPREAD, Address::Service),
+            job("other-zone", SPREAD, Address::Headless),
+            job("same-zone", Servers::ONE, Address::Service),
+        ];
+        let layout = Layout::of(&jobs.iter().collect::<Vec<_>>()).unwrap();
+        let pods: Vec<_> = layout.servers.iter().map(|(name, place)| (name.as_str(), place.distance)).collect();
+        let expected = [
+            ("near-0", Distance::SameNode),
+            ("other-0", Distance::OtherZone),
+            ("other-1", Distance::OtherZone),
+            ("zone-0", Distance::SameZone),
+        ];
+        assert_eq!(pods, expected);
+        assert_eq!(layout.addresses, HashSet::from([Address::Server, Address::Service, Address::Headless]));
+        assert_eq!((layout.clients, layout.clients_in_a_pod, layout.has_others), (1, 1, false));
+        let with_sidecars = Job { mesh: Some("proxy".to_owned()), ..jobs[1].clone() };
+        assert!(Layout::of(&[&jobs[0], &with_sidecars]).unwrap().has_others);
+        let shared = Job { clients: 3, ..jobs[0].clone() };
+        assert_eq!(clients(&shared), ["client", "client-1", "client-2"]);
+        assert_eq!(client(&shared, 2), "client-2");
+        let layout = Layout::of(&[&jobs[0], &shared]).unwrap();
+        assert_eq!((layout.clients, layout.clients_in_a_pod), (3, 1));
+    }
+
+    #[test]
+    fn cells_in_the_mesh_have_pods_of_their_own_beside_those_outside() {
+        let plain = Job { clients: 2, ..job("other-zone", SPREAD, Address::Service) };
+        let meshed = Job { mesh: Some("linkerd".to_owned()), ..plain.clone() };
+        let layout = Layout::of(&[&meshed, &plain]).unwrap();
+        let names = ["meshed-client", "meshed-client-1", "meshed-near-0", "meshed-other-0", "meshed-other-1"];
+        assert_eq!(layout.meshed, names.map(str::to_owned).into());
+        assert_eq!((layout.clients, layout.servers.len(), layout.has_others), (2, 6, false));
+        assert_eq!(layout.servers["meshed-other-1"], layout.servers["other-1"], "at the same places");
+        assert_eq!(
+            (client(&meshed, 1), names::unmeshed("meshed-client-1")),
+            ("meshed-client-1".to_owned(), Some("client-1"))
+        );
+        assert!(Layout::of(&[&plain]).unwrap().meshed.is_empty());
+    }
+
+    #[test]
+    fn all_clients_of_a_run_are_on_nodes_with_the_same_labels() {
+        let plain = job("other-zone", Servers::ONE, Address::Server);
+        let elsewhere = Job { client_nodes: labels("disk=ssd"), ..plain.clone() };
+        let layout = Layout::of(&[&elsewhere, &elsewhere]).unwrap();
+        assert_eq!(layout.client_nodes, labels("disk=ssd"));
+        assert!(Layout::of(&[&plain, &elsewhere]).unwrap_err().contains("set it in `[workload]`"));
+    }
+}

@@ -1,0 +1,129 @@
+//! The same for many, several at a time: for work that is nearly all waiting.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// So many at a time: most of the wait is gone, and an API server that lets a client have a few dozen requests at once is not crowded.
+const AT_ONCE: usize = 16;
+
+/// Does the work for each of these; the results are in their order.
+///
+/// # Errors
+/// That of the first of them that failed. What had not begun by then is not begun, and what had succeeded is dropped.
+pub fn each<T: Send, R: Send, E: Send>(items: Vec<T>, work: impl Fn(T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
+    let done = Mutex::new(Vec::with_capacity(items.len()));
+    spread(items.into_iter().enumerate().collect(), |(number, item)| {
+        let result = work(item);
+        let goes_on = result.is_ok();
+        done.lock().expect("nothing panics with the lock").push((number, result));
+        goes_on
+    });
+    let mut done = done.into_inner().expect("nothing panics with the lock");
+    done.sort_by_key(|(number, _)| *number);
+    let (mut succeeded, mut failed) = (Vec::new(), None);
+    for (_, result) in done {
+        match result {
+            Ok(result) => succeeded.push(result),
+            Err(error) => {
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    match failed {
+        None => Ok(succeeded),
+        Some(error) => {
+            drop_all(succeeded);
+            Err(error)
+        }
+    }
+}
+
+/// Drops each of these, where that takes its time.
+pub fn drop_all<T: Send>(items: Vec<T>) {
+    spread(items, |item| {
+        drop(item);
+        true
+    });
+}
+
+/// Does the work for each of these, until it says that it does not go on.
+fn spread<T: Send>(items: Vec<T>, work: impl Fn(T) -> bool + Sync) {
+    let workers = AT_ONCE.min(items.len());
+    let waiting = Mutex::new(items.into_iter());
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let next = waiting.lock().expect("nothing panics with the lock").next();
+                    let Some(item) = next else { return };
+                    if !work(item) {
+                        is_over.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn the_work_is_done_for_several_at_a_time_and_its_results_are_in_order() {
+        // Nobody gets past it unless so many work at the same time.
+        let together = Barrier::new(AT_ONCE);
+        let doubled = each((0..3 * AT_ONCE).collect(), |number| {
+            together.wait();
+            Ok::<_, ()>(2 * number)
+        });
+        assert_eq!(doubled.unwrap(), (0..3 * AT_ONCE).map(|number| 2 * number).collect::<Vec<_>>());
+        assert_eq!(each(Vec::<u8>::new(), Ok::<_, ()>).unwrap(), Vec::<u8>::new());
+    }
+
+    #[test]
+    fn after_a_failure_nothing_is_begun() {
+        let begun = AtomicUsize::new(0);
+        let outcome = each((0..100 * AT_ONCE).collect(), |number| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            thread::yield_now();
+            if number == 0 { Err("the first") } else { Ok(()) }
+        });
+        assert_eq!(outcome.unwrap_err(), "the first");
+        assert!(begun.into_inner() < 100 * AT_ONCE, "all were begun");
+    }
+
+    /// Is not gone before so many go at the same time.
+    struct Going<'a>(&'a Barrier);
+
+    impl Drop for Going<'_> {
+        fn drop(&mut self) {
+            self.0.wait();
+        }
+    }
+
+    #[test]
+    fn what_takes_its_time_to_be_dropped_goes_several_at_a_time_also_after_a_failure() {
+        let together = Barrier::new(AT_ONCE);
+        drop_all((0..2 * AT_ONCE).map(|_| Going(&together)).collect());
+
+        // The last of them fails only once all others have succeeded.
+        let succeeded = AtomicUsize::new(0);
+        let outcome = each((0..=AT_ONCE).collect(), |number| {
+            if number < AT_ONCE {
+                succeeded.fetch_add(1, Ordering::Relaxed);
+                return Ok(Going(&together));
+            }
+            while succeeded.load(Ordering::Relaxed) < AT_ONCE {
+                thread::yield_now();
+            }
+            Err("the last")
+        });
+        assert_eq!(outcome.err(), Some("the last"));
+    }
+}

@@ -1,0 +1,152 @@
+//! How the bytes of a page arrive: for each version a line that rises from the first request to the last byte.
+
+use wirelab_model::metric::Unit;
+use wirelab_model::page::PageLoad;
+
+use crate::Input;
+use crate::charts::axis::Axis;
+use crate::charts::canvas::{Align, Paint, draw};
+use crate::charts::frame::{WIDTH, tick_count};
+use crate::charts::{Chart, Facet, series_legend};
+use crate::layout::{Group, Layout};
+use crate::numbers::Scale;
+
+const LEFT: f64 = 56.0;
+const RIGHT: f64 = WIDTH - 14.0;
+const TOP: f64 = 8.0;
+const BOTTOM: f64 = 228.0;
+const HEIGHT: f64 = 270.0;
+
+/// Moments in nanoseconds since the first request, and the bytes that had come by then. Between two moments the line is straight.
+type Arrival = Vec<(f64, f64)>;
+
+/// A drawing for each group of cells whose client loads pages; absent if there is none.
+pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
+    let mut missing = Vec::new();
+    let facets: Vec<_> = layout
+        .groups
+        .iter()
+        .filter_map(|group| {
+            let lines = lines(input, layout, group, &mut missing);
+            (!lines.is_empty()).then(|| Facet { title: group.title(), svg: facet(group, &lines) })
+        })
+        .collect();
+    if facets.is_empty() {
+        return None;
+    }
+    let note = match missing.len() {
+        0 => String::new(),
+        _ => format!(
+            " Not measured, because the browser does not say how much came of every response: {}.",
+            missing.join("; ")
+        ),
+    };
+    Some(Chart {
+        id: "bytes".to_owned(),
+        title: "How the bytes of a typical load arrive".to_owned(),
+        caption: format!(
+            "For each time since the first request, the bytes of headers and bodies that had come by then, as they were transferred. A line that rises earlier fills the page sooner; a steep line fills the link; a flat piece is waiting. Browsers say when a response began and ended, so its bytes are drawn as if they came evenly in between (from its request on where the browser does not say when the response began). The loads are those of the waterfalls: they show how a load goes, and prove nothing.{note}"
+        ),
+        legend: series_legend(layout),
+        facets,
+        without_outliers: Vec::new(),
+    })
+}
+
+/// The lines of a group by series. The second half of an A/A pair has none: it would hide the first.
+fn lines(input: &Input, layout: &Layout, group: &Group, missing: &mut Vec<String>) -> Vec<(usize, Arrival)> {
+    let mut lines = Vec::new();
+    for row in group.rows.iter().filter(|row| !row.twin) {
+        let Some(load) = (input.typical_load)(row.cell) else { continue };
+        match arrival(&load) {
+            Some(arrival) => lines.push((row.series, arrival)),
+            None => missing.push(format!("{} at {}", layout.row_title(*row), group.title())),
+        }
+    }
+    lines
+}
+
+/// None if the bytes of a response are not known.
+fn arrival(load: &PageLoad) -> Option<Arrival> {
+    let mut responses = Vec::new();
+    for resource in load.resources.iter().filter(|resource| resource.status.is_some()) {
+        let end = resource.end_ns?;
+        let begin = resource.response_ns.or(resource.request_ns).unwrap_or(resource.start_ns).min(end);
+        responses.push((begin as f64, end as f64, resource.received? as f64));
+    }
+    let mut moments: Vec<f64> = responses.iter().flat_map(|(begin, end, _)| [*begin, *end]).chain([0.0]).collect();
+    moments.sort_by(f64::total_cmp);
+    moments.dedup();
+    let share = |at: f64, begin: f64, end: f64| {
+        if end > begin { ((at - begin) / (end - begin)).clamp(0.0, 1.0) } else { f64::from(at >= end) }
+    };
+    let come = |at: f64| responses.iter().map(|(begin, end, bytes)| share(at, *begin, *end) * bytes).sum();
+    (!responses.is_empty()).then(|| moments.into_iter().map(|at| (at, come(at))).collect())
+}
+
+fn facet(group: &Group, lines: &[(usize, Arrival)]) -> String {
+    let points = || lines.iter().flat_map(|(_, arrival)| arrival);
+    let x = Axis::from_zero(points().map(|(at, _)| *at), LEFT, RIGHT);
+    let y = Axis::from_zero(points().map(|(_, bytes)| *bytes), BOTTOM, TOP);
+    let times = Scale::of(Unit::Nanoseconds, points().map(|(at, _)| *at));
+    let bytes = Scale::of(Unit::Bytes, points().map(|(_, bytes)| *bytes));
+    draw(WIDTH, HEIGHT, &format!("Bytes that have come by a time, at {}", group.title()), |canvas| {
+        for (value, label) in y.ticks(5, bytes) {
+            canvas.line((LEFT, y.at(value)), (RIGHT, y.at(value)), Paint::Grid, 1.0);
+            canvas.text(&label, (LEFT - 6.0, y.at(value)), Align::Right, Paint::Muted);
+        }
+        for (value, label) in x.ticks(tick_count(RIGHT - LEFT, 5), times) {
+            canvas.line((x.at(value), TOP), (x.at(value), BOTTOM), Paint::Grid, 1.0);
+            canvas.text(&label, (x.at(value), BOTTOM + 12.0), Align::Middle, Paint::Muted);
+        }
+        let words = format!("time since the first request ({})", times.name);
+        canvas.text(&words, (f64::midpoint(LEFT, RIGHT), HEIGHT - 10.0), Align::Middle, Paint::Ink);
+        canvas.upright(&format!("received ({})", bytes.name), (10.0, f64::midpoint(TOP, BOTTOM)), Paint::Ink);
+        for (series, arrival) in lines {
+            canvas.path(arrival.iter().map(|(at, bytes)| (x.at(*at), y.at(*bytes))), Paint::Series(*series), 1.5);
+            // The marker is where all has come: lines that end at the same height differ there.
+            if let Some((at, bytes)) = arrival.last() {
+                canvas.marker((x.at(*at), y.at(*bytes)), 3.5, *series);
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use wirelab_model::outcome::Outcome;
+    use wirelab_model::page::PageResource;
+
+    use super::*;
+
+    fn load(responses: &[(u64, u64, Option<u64>)]) -> PageLoad {
+        let resource = |(response_ns, end_ns, received): &(u64, u64, Option<u64>)| PageResource {
+            status: Some(200),
+            response_ns: Some(*response_ns),
+            end_ns: Some(*end_ns),
+            received: *received,
+            ..PageResource::default()
+        };
+        let resources = responses.iter().map(resource).collect();
+        PageLoad { outcome: Outcome::Ok, values: Default::default(), warnings: Vec::new(), resources }
+    }
+
+    #[test]
+    fn responses_at_the_same_time_add_up() {
+        let found = arrival(&load(&[(10, 30, Some(200)), (20, 40, Some(100)), (40, 40, Some(7))])).unwrap();
+        assert_eq!(found, [(0.0, 0.0), (10.0, 0.0), (20.0, 100.0), (30.0, 250.0), (40.0, 307.0)]);
+    }
+
+    #[test]
+    fn bytes_that_are_not_known_are_not_guessed() {
+        assert_eq!(arrival(&load(&[(10, 30, Some(200)), (20, 40, None)])), None);
+        assert_eq!(arrival(&load(&[])), None);
+    }
+
+    #[test]
+    fn what_never_had_a_response_has_no_bytes() {
+        let mut load = load(&[(10, 30, Some(200)), (20, 40, None)]);
+        load.resources[1].status = None;
+        assert_eq!(arrival(&load).unwrap().last(), Some(&(30.0, 200.0)));
+    }
+}

@@ -1,0 +1,472 @@
+//! The processes of a trial, from the first start to the last end: servers, who is beside them, clients; the warm-up, the measured window,
+//! and the ends in the reverse order.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use wirelab_lab::{Addresses, LabError, Launch, Role, Usage};
+use wirelab_model::event::{Command, Configured, Event};
+use wirelab_model::exposition::Exposition;
+use wirelab_model::outcome::{Blame, Outcome};
+use wirelab_model::plan::{Cell, Job, Trial};
+use wirelab_model::study::Artifact;
+use wirelab_model::timeline::{Course, Played};
+use wirelab_model::transport::TransportReport;
+use wirelab_observe::film::ABOUT as FILM;
+use wirelab_observe::prometheus::ABOUT as PROMETHEUS;
+use wirelab_observe::{Captures, Observer, Reaped, Sidecars, Stage, Targets};
+
+use crate::control::ControlPlane;
+use crate::crowd;
+use crate::ends::{self, Clients, End};
+use crate::exposure::Exposure;
+use crate::limits::longest;
+use crate::mesh::{self, Mesh};
+use crate::pace::Pace;
+use crate::play::Play;
+use crate::player::{Cut, Player};
+use crate::preparation::Step;
+use crate::spec;
+use crate::trial::{Bench, Facts, client_log, client_name, server_log, server_name};
+use crate::verify;
+
+const STARTING: &str = "starting";
+
+/// What every step of a trial is given.
+struct Given<'a> {
+    trial: &'a Trial,
+    cell: &'a Cell,
+    job: &'a Job,
+    course: Course,
+    addresses: Addresses,
+    /// Where sidecars are to listen, if there are any.
+    beside: Vec<IpAddr>,
+    /// Where the control plane is to be asked, if there is one.
+    asked_at: Option<IpAddr>,
+    /// Who shows the trial to Prometheus, if anybody does.
+    exposure: Option<Exposure<'a>>,
+    /// Where films of its loads go, if it is filmed.
+    films: Option<PathBuf>,
+}
+
+/// Everybody but the clients. Dropping them kills those that still run.
+struct Serving {
+    /// The servers, then their sidecars and that of the clients, or the control plane.
+    players: Vec<Player>,
+    /// Where the servers listen.
+    ports: Vec<u16>,
+    mesh: Option<Mesh>,
+    control_plane: Option<ControlPlane>,
+}
+
+impl<'b> Bench<'b> {
+    /// Starts, synchronises and ends all processes.
+    pub(super) fn conduct(
+        &mut self,
+        trial: &Trial,
+        cell: &Cell,
+        observers: &mut [Box<dyn Observer>],
+        facts: &mut Facts,
+    ) -> Result<(), Cut> {
+        let given = self.given(trial, cell, observers)?;
+        let mut serving = self.start_servers(&given, facts)?;
+        self.start_beside(&given, &mut serving, facts)?;
+        let mut clients = self.start_clients(&given, &mut serving, facts)?;
+        let names: Vec<_> = observers.iter().map(|observer| observer.about().name).collect();
+        facts.afar = self.lab.observe(&names).map_err(of_lab)?;
+
+        self.prepare(&given, observers);
+        self.keep_distance(given.job)?;
+        self.warm_up(&given, &mut clients, &mut serving, facts)?;
+        self.keep_distance(given.job)?;
+        self.window(&given, &mut clients, &mut serving, observers, facts)?;
+        facts.network = self.lab.end_trial(&cell.label()).map_err(of_lab)?;
+
+        let of_clients = self.end_clients(&mut clients, &mut serving, facts)?;
+        let of_servers = self.end_servers(&mut serving, facts)?;
+        let reaped = Reaped { server: of_servers, client: of_clients };
+        for observer in observers.iter_mut() {
+            observer.reaped(&reaped);
+        }
+        Ok(())
+    }
+
+    fn given<'a>(&mut self, trial: &'a Trial, cell: &'a Cell, observers: &[Box<dyn Observer>]) -> Result<Given<'a>, Cut>
+    where
+        'b: 'a,
+    {
+        let job = &cell.job;
+        self.lab.begin_trial(trial, job).map_err(of_lab)?;
+        let addresses = self.lab.addresses(job).map_err(of_lab)?;
+        let has = |name: &str| observers.iter().any(|observer| observer.about().name == name);
+        let exposure = has(PROMETHEUS.name).then(|| {
+            let of = (self.study, self.folder.path());
+            Exposure::new(self.exporter, of, &self.files.folder, (trial.cell, cell))
+        });
+        let films = has(FILM.name).then(|| self.folder.make_films(trial)).transpose()?;
+        // A study goes on without the cells that a lab cannot have yet, as without those that an endpoint cannot.
+        let beside = match job.sidecar() {
+            Some(_) => self.lab.sidecars(job).map_err(unsupported)?,
+            None => Vec::new(),
+        };
+        let asked_at = job.control_plane.as_ref().map(|_| self.lab.control_plane(job)).transpose();
+        let asked_at = asked_at.map_err(unsupported)?;
+        Ok(Given { trial, cell, job, course: Course::of(job), addresses, beside, asked_at, exposure, films })
+    }
+
+    /// All servers that there ever are.
+    fn start_servers(&mut self, given: &Given<'_>, facts: &mut Facts) -> Result<Serving, Cut> {
+        let (trial, job) = (given.trial, given.job);
+        let begun = Instant::now();
+        let mut players = Vec::new();
+        for (number, address) in (0..).zip(&given.addresses.servers) {
+            let endpoint = self.endpoint(&job.server)?;
+            let path = self.files.folder.join(format!("server{number}.json"));
+            let mut of_server = spec::server(trial, job, number, *address, self.files);
+            of_server.exposition = self.exposition(given, &job.server, Role::Server, number);
+            of_server.qlog_dir = self.qlog_dir(trial, job, &server_name(number))?;
+            spec::write(&path, &of_server)?;
+            let log = self.folder.log(trial, &server_log(number));
+            let launch = Launch { role: Role::Server, number, endpoint: &endpoint, job, spec: &path, log: &log };
+            players.push(Player::start(self.lab, &launch)?);
+        }
+        let mut ports = Vec::new();
+        for server in &mut players {
+            match server.wait(STARTING, self.limits.startup, &mut [], self.stop)? {
+                Event::Ready { port: Some(port), configured } => {
+                    facts.server.extend(configured);
+                    ports.push(port);
+                }
+                Event::Ready { port: None, .. } => {
+                    return Err(Cut::failed(Blame::Server, format!("{server} printed `ready` without its port")));
+                }
+                other => return Err(server.unexpected(&other, STARTING)),
+            }
+            facts.preparation.took(Step::StartServer, begun, server.pid());
+        }
+        Ok(Serving { players, ports, mesh: None, control_plane: None })
+    }
+
+    /// The sidecars, or the control plane.
+    fn start_beside(&mut self, given: &Given<'_>, serving: &mut Serving, facts: &mut Facts) -> Result<(), Cut> {
+        let (of, job) = ((given.trial, given.job), given.job);
+        let Serving { players, ports, mesh, control_plane } = serving;
+        if let Some(name) = job.sidecar() {
+            let endpoint = self.endpoint(name)?;
+            let (started, sidecars) = self.start_mesh(of, &endpoint, &given.beside, ports, players)?;
+            players.extend(sidecars);
+            facts.server.extend(prefixed("sidecar", &started.of_servers));
+            facts.client.extend(prefixed("sidecar", &started.of_clients));
+            *mesh = Some(started);
+        }
+        if let (Some(name), Some(address)) = (&job.control_plane, given.asked_at) {
+            let endpoint = self.endpoint(name)?;
+            let places = given.addresses.servers.iter().zip(&*ports).map(|(host, port)| SocketAddr::new(*host, *port));
+            let (started, player) = self.start_control_plane(of, &endpoint, address, places.collect(), players)?;
+            players.push(player);
+            facts.client.extend(prefixed("control_plane", &started.configured));
+            *control_plane = Some(started);
+        }
+        Ok(())
+    }
+
+    /// All clients that there ever are.
+    fn start_clients(&mut self, given: &Given<'_>, serving: &mut Serving, facts: &mut Facts) -> Result<Clients, Cut> {
+        let (trial, cell, job) = (given.trial, given.cell, given.job);
+        let goal = self.goal(given, serving, facts)?;
+        let addresses = Addresses { connect: goal.ip(), ..given.addresses.clone() };
+        let begun = Instant::now();
+        let mut files = Vec::new();
+        for (number, life) in (0..).zip(&given.course.clients) {
+            let path = self.files.folder.join(format!("{}.json", client_name(number)));
+            let mut of_client = spec::client(trial, cell, &addresses, life, goal.port(), self.files)?;
+            of_client.seed = trial.seed.wrapping_add(number.into());
+            of_client.results = spec::results_of(self.files, number);
+            of_client.exposition = self.exposition(given, &job.client, Role::Client, number);
+            of_client.qlog_dir = self.qlog_dir(trial, job, &client_name(number))?;
+            if let Some(page) = of_client.page.as_mut() {
+                let keeps = |artifact| self.keeps(artifact).then_some(self.folder);
+                page.har = keeps(Artifact::Har).map(|folder| folder.make_har(trial)).transpose()?;
+                page.netlog_dir = keeps(Artifact::Netlog).map(|folder| folder.make_netlog(trial)).transpose()?;
+                page.film.clone_from(&given.films);
+            }
+            spec::write(&path, &of_client)?;
+            files.push((path, self.folder.log(trial, &client_log(number))));
+        }
+        let endpoint = self.endpoint(&job.client)?;
+        let launches: Vec<_> = (0..)
+            .zip(&files)
+            .map(|(number, (spec, log))| Launch { role: Role::Client, number, endpoint: &endpoint, job, spec, log })
+            .collect();
+        let mut clients = Clients::new(Player::start_all(self.lab, &launches)?);
+        let startup = self.limits.startup;
+        // A browser is a dozen processes and a new profile.
+        let startup = if job.page.is_some() { startup.saturating_mul(3) } else { startup };
+        for client in clients.iter_mut() {
+            match client.wait(STARTING, startup, &mut serving.players, self.stop)? {
+                Event::Ready { configured, .. } => facts.client.extend(configured),
+                other => return Err(client.unexpected(&other, STARTING)),
+            }
+        }
+        facts.preparation.took(Step::StartClient, begun, clients[0].pid());
+        Ok(clients)
+    }
+
+    /// Where clients connect.
+    fn goal(&mut self, given: &Given<'_>, serving: &Serving, facts: &mut Facts) -> Result<SocketAddr, Cut> {
+        let connect = given.addresses.connect;
+        Ok(match (&given.job.site, &serving.mesh, &serving.control_plane) {
+            (Some(site), ..) => {
+                let address = SocketAddr::new(connect, site.port);
+                facts.server.insert("address".to_owned(), address.to_string().into());
+                address
+            }
+            (None, Some(mesh), _) => SocketAddr::new(connect, mesh.port),
+            (None, None, Some(control_plane)) => control_plane.place,
+            // Those that come later are not reached yet.
+            (None, None, None) => {
+                let first = &serving.ports[..given.job.servers.count() as usize];
+                SocketAddr::new(connect, self.lab.publish(given.job, first).map_err(of_lab)?)
+            }
+        })
+    }
+
+    fn exposition(&self, given: &Given<'_>, endpoint: &str, role: Role, number: u32) -> Option<Exposition> {
+        given.exposure.as_ref()?.of(self.endpoints.get(endpoint)?, role, number)
+    }
+
+    /// Lets the observers see the network from the first packet on.
+    fn prepare(&self, given: &Given<'_>, observers: &mut [Box<dyn Observer>]) {
+        let job = given.job;
+        let captures = self.files.key_log.as_ref().filter(|_| self.keeps(Artifact::Pcap)).map(|keys| Captures {
+            stem: self.folder.capture(given.trial),
+            keys: job.protocol.is_secure().then(|| keys.clone()),
+        });
+        let vantages = self.lab.vantages(job);
+        let films = given.films.as_deref();
+        let stage = Stage { vantages: &vantages, witness: self.witness, captures: captures.as_ref(), films };
+        observers.iter_mut().for_each(|observer| observer.prepare(&stage));
+    }
+
+    /// Lets a host that is not ours rest before the next request. There is nothing to ask: the pause itself is what is owed.
+    fn keep_distance(&self, job: &Job) -> Result<(), Cut> {
+        if job.site.is_none() {
+            return Ok(());
+        }
+        let mut pace = Pace::new(self.interval);
+        pace.rest();
+        pace.wait(self.stop);
+        if self.stop.load(Ordering::Relaxed) { Err(Cut::Interrupted) } else { Ok(()) }
+    }
+
+    /// Those that come later in a timeline warm up then.
+    fn warm_up(
+        &self,
+        given: &Given<'_>,
+        clients: &mut Clients,
+        serving: &mut Serving,
+        facts: &mut Facts,
+    ) -> Result<(), Cut> {
+        const ATTEMPT: &str = "making the check request and warming up";
+        let job = given.job;
+        let begun = Instant::now();
+        let first = &mut clients[..job.clients as usize];
+        for client in first.iter_mut() {
+            client.send(Command::Go)?;
+        }
+        let request = Duration::from_nanos(job.timeouts.connect_ns.saturating_add(job.timeouts.request_ns));
+        let warm_up = job.warm_up.map_or(Duration::ZERO, |extent| longest(job, extent));
+        let limit = self.limits.slack.saturating_add(request).saturating_add(warm_up);
+        for client in first {
+            match client.wait(ATTEMPT, limit, &mut serving.players, self.stop)? {
+                Event::Warm => {}
+                other => return Err(client.unexpected(&other, ATTEMPT)),
+            }
+        }
+        facts.preparation.took(Step::WarmUp, begun, clients[0].pid());
+        Ok(())
+    }
+
+    /// The measured window, with all who observe it.
+    fn window(
+        &mut self,
+        given: &Given<'_>,
+        clients: &mut Clients,
+        serving: &mut Serving,
+        observers: &mut [Box<dyn Observer>],
+        facts: &mut Facts,
+    ) -> Result<(), Cut> {
+        let targets = targets(clients, serving);
+        facts.has_clock = clients[0].has_clock();
+        for observer in observers.iter_mut() {
+            observer.begin(&targets);
+        }
+        if let Some(afar) = &mut facts.afar {
+            afar.begin();
+        }
+        if let Some(exposure) = &given.exposure {
+            // Strangers' servers are not ours to show.
+            let servers = if given.job.site.is_some() { 0 } else { given.job.servers.count() };
+            exposure.pods(servers as usize, given.job.clients as usize);
+        }
+        let ended = self.let_measure(given, clients, serving, facts);
+        if let Some(exposure) = &given.exposure {
+            exposure.pods(0, 0);
+        }
+        if let Some(afar) = &mut facts.afar {
+            afar.end();
+        }
+        // In reverse, so that the first observer encloses the others.
+        for observer in observers.iter_mut().rev() {
+            observer.end(&targets);
+        }
+        facts.window_ns = ended?;
+        Ok(())
+    }
+
+    /// Lets the clients measure; gives the length of the window.
+    fn let_measure(
+        &mut self,
+        given: &Given<'_>,
+        clients: &mut Clients,
+        serving: &mut Serving,
+        facts: &mut Facts,
+    ) -> Result<u64, Cut> {
+        let (job, limits, stop) = (given.job, self.limits, self.stop);
+        let limit = limits.slack.saturating_add(longest(job, job.extent));
+        if job.timeline.is_some() {
+            let Serving { players, ports, mesh, control_plane } = serving;
+            let of_control_plane = || control_plane.as_ref().map(|control_plane| &control_plane.membership);
+            let played = facts.timeline.insert(Played::default());
+            Play {
+                lab: &mut *self.lab,
+                job,
+                course: &given.course,
+                others: players,
+                clients,
+                ports,
+                membership: mesh.as_ref().map(|mesh| &mesh.membership).or_else(of_control_plane),
+                limits,
+                stop,
+                played: &mut *played,
+                exposure: given.exposure.as_ref(),
+                changing: None,
+            }
+            .perform()?;
+            Ok(played.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
+        } else if job.clients > 1 {
+            facts.portions = crowd::watch(clients, &mut serving.players, limit, stop)?;
+            Ok(facts.portions.iter().map(|one| one.told_ns + one.window_ns).max().unwrap_or_default())
+        } else {
+            self.watch(&mut clients[0], &mut serving.players, limit)
+        }
+    }
+
+    /// Lets the only client measure; gives the length of its window.
+    fn watch(&self, client: &mut Player, servers: &mut [Player], limit: Duration) -> Result<u64, Cut> {
+        const ATTEMPT: &str = "measuring";
+        let begun = Instant::now();
+        client.send(Command::Go)?;
+        match client.wait(ATTEMPT, limit, servers, self.stop)? {
+            Event::End { window_ns } => {
+                if client.has_clock() {
+                    verify::window(window_ns, begun.elapsed()).map_err(Cut::Outcome)?;
+                }
+                Ok(window_ns)
+            }
+            other => Err(client.unexpected(&other, ATTEMPT)),
+        }
+    }
+
+    /// Gives what the clients used, all together.
+    fn end_clients(
+        &self,
+        clients: &mut Clients,
+        serving: &mut Serving,
+        facts: &mut Facts,
+    ) -> Result<Option<Usage>, Cut> {
+        let (mut usages, mut transports) = (Vec::new(), Vec::new());
+        for End { configured, transport, usage } in ends::of(clients, &mut serving.players, self.limits, self.stop)? {
+            facts.client.extend(configured);
+            transports.push(transport);
+            usages.push(usage);
+        }
+        facts.client_transport = transports.into_iter().reduce(all).flatten();
+        Ok(usages.into_iter().reduce(together).flatten())
+    }
+
+    /// Whoever was started last ends first. Gives what the servers used, all together.
+    fn end_servers(&self, serving: &mut Serving, facts: &mut Facts) -> Result<Option<Usage>, Cut> {
+        const ATTEMPT: &str = "stopping";
+        let (limits, stop) = (self.limits, self.stop);
+        let (servers, rest) = serving.players.split_at_mut(serving.ports.len());
+        if serving.mesh.is_some() {
+            facts.carried = Some(mesh::carried(rest, limits, stop)?);
+        }
+        for other in rest.iter_mut().rev().filter(|other| !other.is_gone()) {
+            other.dismiss(limits.exit, stop)?;
+        }
+        let (mut usages, mut transports) = (Vec::new(), Vec::new());
+        for server in servers {
+            // Of one that went away before its end nothing is known.
+            if server.is_gone() {
+                usages.push(None);
+                transports.push(None);
+                continue;
+            }
+            server.send(Command::Stop)?;
+            match server.wait(ATTEMPT, limits.exit, &mut [], stop)? {
+                Event::Done { configured, transport, .. } => {
+                    facts.server.extend(configured);
+                    transports.push(transport);
+                }
+                other => return Err(server.unexpected(&other, ATTEMPT)),
+            }
+            usages.push(server.end("ending after `done`", limits.exit)?.usage);
+        }
+        facts.server_transport = transports.into_iter().reduce(all).flatten();
+        Ok(usages.into_iter().reduce(together).flatten())
+    }
+}
+
+/// Whom observers look at.
+fn targets(clients: &Clients, serving: &Serving) -> Targets {
+    let pids = |players: &[Player]| players.iter().map(Player::pid).collect();
+    let (servers, rest) = serving.players.split_at(serving.ports.len());
+    let (sidecars, asked) = rest.split_at(if serving.mesh.is_some() { rest.len() } else { 0 });
+    Targets {
+        // Of no server at all nothing can be said, which is not 0.
+        servers: if servers.is_empty() { None } else { pids(servers) },
+        clients: pids(clients),
+        sidecars: sidecars.split_last().map(|(of_clients, of_servers)| Sidecars {
+            of_servers: pids(of_servers),
+            of_clients: of_clients.pid().map(|pid| vec![pid]),
+        }),
+        control_plane: asked.first().and_then(Player::pid),
+    }
+}
+
+/// The accounts of two processes as one.
+fn together(sum: Option<Usage>, one: Option<Usage>) -> Option<Usage> {
+    Some(sum?.with(one?))
+}
+
+/// What two endpoints report of their transport as one; what one does not report is not known of all.
+fn all(sum: Option<Box<TransportReport>>, one: Option<Box<TransportReport>>) -> Option<Box<TransportReport>> {
+    Some(Box::new(sum?.and(one.as_ref()?)))
+}
+
+/// What a sidecar or a control plane says is in force, beside what its server or client says.
+fn prefixed(by: &str, configured: &Configured) -> impl Iterator<Item = (String, serde_json::Value)> {
+    configured.iter().map(move |(key, value)| (format!("{by}_{key}"), value.clone()))
+}
+
+fn of_lab(LabError(why): LabError) -> Cut {
+    Cut::failed(Blame::Lab, why)
+}
+
+fn unsupported(LabError(reason): LabError) -> Cut {
+    Cut::Outcome(Outcome::Unsupported { reason })
+}

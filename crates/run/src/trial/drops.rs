@@ -1,0 +1,56 @@
+//! Warnings of what the kernel dropped while a trial was measured.
+
+use wirelab_model::metric::{Value, Values};
+use wirelab_model::plan::Cell;
+use wirelab_model::warning::Warning;
+use wirelab_observe::drops::COUNTERS;
+
+/// Drops that the kernel counted during the window, of the transport that the cell uses.
+pub(super) fn warnings(cell: &Cell, values: &Values) -> Vec<Warning> {
+    let count = |name: &str| values.get(name).and_then(Value::number).unwrap_or(0.0);
+    let mut found = Vec::new();
+    for counter in &COUNTERS {
+        let (heading, name) = counter.kernel;
+        let dropped = match (heading, name) {
+            // A repair, and often of nothing that was dropped; the metric is there for who wants it.
+            ("Tcp", "RetransSegs") => continue,
+            // The kernel counts a full buffer in both.
+            ("Udp", "InErrors") => count(counter.metric.name) - count("udp_receive_buffer_errors"),
+            _ => count(counter.metric.name),
+        };
+        if dropped > 0.0 && (heading == "Udp") == cell.job.protocol.uses_udp() {
+            let (cell, counter) = (cell.label(), format!("{heading} {name}"));
+            found.push(Warning::Drops { cell, counter, count: dropped as u64 });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::cell;
+
+    #[test]
+    fn only_drops_of_the_transport_in_use_are_warned_of_and_none_twice() {
+        let values = [
+            ("udp_receive_buffer_errors", 3.0),
+            ("udp_in_errors", 3.0),
+            ("tcp_listen_drops", 2.0),
+            ("tcp_retransmitted", 9.0),
+        ];
+        let values: Values =
+            values.map(|(name, count)| (name.to_owned(), Value::Measured(count))).into_iter().collect();
+        let of = |protocol| {
+            let mut cell = cell();
+            cell.job.protocol = protocol;
+            let count = |warning| match warning {
+                Warning::Drops { counter, count, .. } => (counter, count),
+                other => panic!("{other:?}"),
+            };
+            warnings(&cell, &values).into_iter().map(count).collect::<Vec<_>>()
+        };
+        assert_eq!(of(wirelab_model::protocol::Protocol::H3), [("Udp RcvbufErrors".to_owned(), 3)]);
+        assert_eq!(of(wirelab_model::protocol::Protocol::H2), [("TcpExt ListenDrops".to_owned(), 2)]);
+    }
+}

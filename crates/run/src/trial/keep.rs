@@ -1,0 +1,73 @@
+//! What of a trial stays in the run folder: its results, and what else is to be kept beside them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use wirelab_model::page::PageLoad;
+use wirelab_model::plan::{Job, Trial};
+use wirelab_model::study::Artifact;
+
+use crate::error::RunError;
+use crate::folder;
+use crate::results::Results;
+use crate::samples;
+use crate::trial::Bench;
+
+impl Bench<'_> {
+    pub(super) fn keeps(&self, artifact: Artifact) -> bool {
+        self.keep.contains(&artifact)
+    }
+
+    /// Where an endpoint is to leave qlog files; nowhere if none are kept, or if its protocol has none.
+    pub(super) fn qlog_dir(&self, trial: &Trial, job: &Job, of: &str) -> Result<Option<PathBuf>, RunError> {
+        if !self.keeps(Artifact::Qlog) || !job.protocol.uses_quic() {
+            return Ok(None);
+        }
+        self.folder.make_qlog(trial, of).map(Some)
+    }
+
+    /// Files the results under the trial's number; gives their path below the run folder.
+    pub(super) fn keep(&self, trial: &Trial, results: &Results) -> Result<String, RunError> {
+        let stem = folder::stem(trial);
+        let name = match results {
+            Results::Samples(_) => format!("{stem}.parquet"),
+            Results::Histograms(_) => format!("{stem}.json"),
+            Results::Loads(_) => format!("{stem}.jsonl"),
+        };
+        let path = self.folder.samples().join(&name);
+        match results {
+            Results::Samples(records) => samples::write(&path, trial, records)?,
+            Results::Histograms(histograms) => {
+                let mut text = serde_json::to_vec(histograms).map_err(|error| RunError::Refused {
+                    why: format!("histograms cannot be written as JSON: {error}"),
+                })?;
+                text.push(b'\n');
+                folder::write_whole(&path, &text)?;
+            }
+            Results::Loads(loads) => folder::write_whole(&path, &lines(loads)?)?,
+        }
+        Ok(format!("samples/{name}"))
+    }
+
+    /// What the client of a failed trial wrote goes to the logs, not to the samples: it explains, and does not count.
+    pub(super) fn keep_results(&self, trial: &Trial) -> Result<(), RunError> {
+        let kept = self.folder.log(trial, "client-results.jsonl");
+        match fs::metadata(&self.files.results) {
+            Ok(about) if about.len() > 0 => {
+                fs::rename(&self.files.results, &kept).map_err(RunError::io("cannot keep the results as", &kept))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Records as JSON lines.
+fn lines(loads: &[PageLoad]) -> Result<Vec<u8>, RunError> {
+    let mut text = Vec::new();
+    for load in loads {
+        let written = serde_json::to_writer(&mut text, load);
+        written.map_err(|error| RunError::Refused { why: format!("a load cannot be written as JSON: {error}") })?;
+        text.push(b'\n');
+    }
+    Ok(text)
+}

@@ -1,0 +1,11 @@
+# Helm on this cluster, for the tests of the chart.
+
+# Built where the cluster's programs are. Of a module of its own, because Helm wants other versions of Kubernetes' libraries; Go knows
+# whether anything is left to do.
+helm() {
+  local program=${XDG_CACHE_HOME:-$HOME/.cache}/wirelab/cluster/helm
+  [ -e "$program" ] || say "building Helm, once, for some minutes"
+  (cd "$here/helm" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$program" helm.sh/helm/v4/cmd/helm) || fail "building Helm failed"
+  HELM_CACHE_HOME=$run/helm HELM_CONFIG_HOME=$run/helm HELM_DATA_HOME=$run/helm KUBECACHEDIR=$run/kubectl \
+    "$program" --kubeconfig "$kubeconfig" "$@"
+}
