@@ -110,7 +110,8 @@ def run(program, home, flags, url, loads):
 
 
 def tell(command, home):
-    ended = subprocess.run(command, env={**os.environ, "HOME": home}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    # Its profiles are then where they are removed, however it ends.
+    ended = subprocess.run(command, env={**os.environ, "HOME": home, "TMPDIR": home}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True, check=False)
     sys.stderr.write(ended.stdout)
     if ended.returncode != 0:
