@@ -39,7 +39,7 @@ unit:
 	@echo "== tests"
 	$(CARGO) test --release --locked --workspace
 
-test-endpoints: build ## unit tests of the endpoints in other languages; install all, check all, and write docs/endpoints.md (EXCEPT=c-lsquic,dotnet)
+test-endpoints: build ## unit tests of the endpoints in other languages; install all, check all, and write docs/endpoints.md (EXCEPT=c-lsquic,c-picoquic,dotnet)
 	@EXCEPT=$(EXCEPT) tests/endpoints.sh
 
 # The flags are those of the last step, linking, so nothing but the program itself is built again.

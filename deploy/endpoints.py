@@ -3,7 +3,7 @@
 
     endpoints/NAME                                the folder of each endpoint, and those that it is built from
     cache/wirelab/endpoints/NAME/VERSION          what was installed
-    usr/bin, usr/lib, ...                         programs that they are started with, and shared libraries
+    usr/bin, usr/lib, ...                         programs that they are started with, what these need, and shared libraries
 
 Programs and libraries are those of this machine's system, at the same paths. An endpoint whose program was installed brings it along;
 one that is started by a program of the system, as Python, needs this one, and whatever else its manifest names. Of interpreters
@@ -114,6 +114,10 @@ class Root:
         shutil.copytree(source, self.place(target), ignore=without, dirs_exist_ok=True)
 
     def add_program(self, name, endpoint):
+        """A program, or what else of the system a manifest names by its path."""
+        if os.path.isdir(name):
+            self.add_folder(name, name, left_out=[])
+            return
         if (path := shutil.which(name, path=SYSTEM)) is None:
             raise ValueError(f"the endpoint `{endpoint}` needs `{name}`, which is not in {SYSTEM}; install the system's package of it")
         self.add_file(path)

@@ -11,10 +11,11 @@ failed=()
 
 try() { # WHAT COMMAND...
   echo "== $1"
-  "${@:2}" && return
-  local status=$?
+  local begun=$SECONDS status=0
+  "${@:2}" || status=$?
+  echo "-- $1: $((SECONDS - begun)) s"
   [ $status -ne 130 ] || exit 130 # interrupted
-  failed+=("$1")
+  [ $status -eq 0 ] || failed+=("$1")
 }
 
 # In a copy, because packages in the folder would change the identity of all endpoints that are built from it.

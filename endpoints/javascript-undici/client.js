@@ -102,6 +102,8 @@ class Connection {
   }
 
   failure(error) {
+    // What the parser refuses has a code (HPE_...) in Node; undici 7.30 means to give it one too, but looks it up in a table of another form.
+    if (error.name === 'HTTPParserError' && !this.watch.ended) error.code ??= 'HPE_INVALID';
     return this.watch.failure(`${this.job.method} ${this.job.path}`, error);
   }
 

@@ -9,6 +9,7 @@ use wirelab_lab::loopback::{self, Loopback};
 use wirelab_lab::netns::{self, Netns};
 use wirelab_lab::{Lab, LabError, LabInfo};
 use wirelab_model::nearest::did_you_mean;
+use wirelab_model::plan::Job;
 
 /// Every lab.
 pub const LABS: &[LabInfo] = &[loopback::INFO, netns::INFO, wirelab_kubernetes::INFO, internet::INFO, fake::INFO];
@@ -33,6 +34,12 @@ pub fn open(name: &str, program: &Path) -> Result<Box<dyn Lab>, LabError> {
         let meant = did_you_mean(name, names.iter().copied());
         Err(LabError(format!("there is no lab `{name}`{meant}; the labs are {}", names.join(", "))))
     }
+}
+
+/// Why a lab cannot be what a job says; absent: it can, or there is no such lab.
+pub fn refusal(name: &str, job: &Job) -> Option<String> {
+    let lab = LABS.iter().find(|lab| lab.name == name)?;
+    (lab.can_be)(job).err().map(|LabError(why)| why)
 }
 
 #[cfg(test)]

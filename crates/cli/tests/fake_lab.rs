@@ -58,6 +58,20 @@ fn a_study_takes_what_is_installed_and_the_report_says_what_is_missing() {
 }
 
 #[test]
+fn a_study_is_without_the_cells_that_the_lab_it_is_moved_to_cannot_be() {
+    let folder = tempdir().unwrap();
+    let plan = run(folder.path(), &["run", "cluster-http3", "--lab", "kubernetes", "--plan"]).with_status(0).out;
+    assert!(plan.contains("  implementation=h1 ") && plan.contains("round_trip=0 ms"), "{plan}");
+    for left_out in ["implementation=h1-no-offloads", "round_trip=2 ms"] {
+        let warned = format!("Left out of the study, because the lab `kubernetes` cannot be it: `{left_out}`.");
+        assert!(plan.contains(&warned) && plan.matches(left_out).count() == 1, "{plan}");
+    }
+    // Nothing would be left.
+    let refused = run(folder.path(), &["run", "cluster-http3", "--lab", "loopback"]).with_status(2).err;
+    assert!(refused.contains("has no place") && refused.contains("`loopback`"), "{refused}");
+}
+
+#[test]
 fn a_study_of_all_pairs_takes_what_is_installed_and_its_run_names_it() {
     let folder = tempdir().unwrap();
     let command = |args: &[&str], status| {

@@ -151,10 +151,15 @@ fn fill(endpoints: &Path, image: &Path) -> Said {
 #[test]
 fn an_endpoint_runs_in_the_image_with_nothing_but_what_is_there() {
     let (endpoints, image) = (tempdir().unwrap(), tempdir().unwrap());
-    let endpoints = endpoint(endpoints.path(), "needs = [{ program = 'python3' }, { program = 'setpriv' }]");
+    let modules = tempdir().unwrap();
+    fs::write(modules.path().join("one.conf"), "").unwrap();
+    let folder = modules.path().to_str().unwrap();
+    let needs = format!("needs = [{{ program = 'python3' }}, {{ program = 'setpriv' }}, {{ program = '{folder}' }}]");
+    let endpoints = endpoint(endpoints.path(), &needs);
     fill(&endpoints, image.path()).with_status(0);
     assert!(image.path().join("endpoints/_shared/words.py").is_file());
     assert!(image.path().join("usr/bin/setpriv").is_file(), "what else its manifest names");
+    assert!(image.path().join(format!("{}/one.conf", folder.trim_start_matches('/'))).is_file(), "a folder, too");
     assert!(!image.path().join("endpoints/mine/.hidden").exists());
     assert!(image.path().join("endpoints/mine/words.py").symlink_metadata().unwrap().is_file());
     let inside = ["--map-root-user", "--root", image.path().to_str().unwrap(), "--wd", "/endpoints/mine"];

@@ -198,6 +198,10 @@ fn what_was_measured_is_listed_and_what_was_not_says_why() {
         core.starts_with("| core | 1 | 1 | 0 | ") && core.ends_with(" s for 1 of the 1 that are built | 1 MB |"),
         "{core}"
     );
+    assert!(
+        page.contains("## What failed\n") && page.contains("\n- `made`: describe prints a valid description "),
+        "{page}"
+    );
     assert!(!page.contains(&*place.path().to_string_lossy()), "a page to be published: {page}");
 }
 

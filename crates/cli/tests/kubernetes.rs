@@ -543,6 +543,26 @@ fn servers_come_and_go_as_a_timeline_says() {
         assert!(last["requests"][1].as_u64().unwrap() > 50, "the one that stayed went on: {trial}");
     }
     nothing_stays(folder.path());
+
+    let folder = tempdir().unwrap();
+    let study = COMING_AND_GOING.replace(r#"servers = "3 far" }"#, "drain = 0 }");
+    fs::write(folder.path().join("study.toml"), study).unwrap();
+    let args = ["run", "study.toml", "--set", "variant=rest,headless", "--quiet"];
+    said(on_cluster(folder.path(), &args).output().unwrap()).with_status(0);
+    for (cell, trial) in all_trials(folder.path()) {
+        if was_busy(&cell, &trial) {
+            continue;
+        }
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+        let drained = |window: &str| trial["values"][format!("server_drained@{window}")].as_f64().unwrap();
+        match cell["levels"]["variant"].as_str().unwrap() {
+            // From the moment on at which the address leads elsewhere.
+            "rest" => assert!(drained("T2-T3") < 0.3 && drained("T3-T4") < 0.05, "{trial}"),
+            _ => assert!(drained("T2-T3") > 0.4 && drained("T3-T4") < 0.05, "{trial}"),
+        }
+        assert_eq!(trial["values"]["failed@T2-T3"], 0.0, "nothing is lost by it: {trial}");
+    }
+    nothing_stays(folder.path());
 }
 
 /// Whether an action was late because other work had the processors, which says nothing of wirelab.

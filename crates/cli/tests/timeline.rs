@@ -128,6 +128,40 @@ fn what_a_killed_server_takes_with_it_is_lost_and_the_others_go_on() {
 }
 
 #[test]
+fn a_drained_server_keeps_the_connections_it_has_and_gets_no_new_ones() {
+    let study =
+        STUDY.replace("name = \"T2\", at = \"30 %\", servers = \"3 far\"", "name = \"T2\", at = \"30 %\", drain = 0");
+    let Some(folder) = folder_with(&study, &["services"]) else { return };
+    run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
+    for (cell, trial) in all_trials(folder.path()) {
+        if was_too_busy(&cell, &trial) {
+            continue;
+        }
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+        let of = |metric: &str| number(&trial, metric);
+        assert_eq!(of("server_drained@T1-T2"), 0.0, "{trial}");
+        match cell["levels"]["variant"].as_str().unwrap() {
+            // A request that is answered while the address changes may still be one of its.
+            "rest" => assert!(of("server_drained@T2-T3") < 0.1 && of("server_drained@T3-T4") < 0.05, "{trial}"),
+            // With whom the one connection is was drawn: all goes on to it, or nothing.
+            "standard" => assert!([0.0, 1.0].contains(&of("server_drained@T2-T3")), "{trial}"),
+            // Half of the six connections are to it, until the client is another one.
+            "headless" => {
+                assert!((0.4..0.6).contains(&of("server_drained@T2-T3")), "{trial}");
+                // One of the old client may be in flight at T3.
+                assert!(of("server_drained@T3-T4") < 0.05, "{trial}");
+            }
+            // Connections of a tenth of a second.
+            "again" => assert!(of("server_drained@T2-T3") < 0.4 && of("server_drained@T3-T4") < 0.05, "{trial}"),
+            other => panic!("{other}"),
+        }
+        if cell["levels"]["variant"] != "again" {
+            assert_eq!(of("failed@T1-T2") + of("failed@T2-T3"), 0.0, "nothing is lost by it: {trial}");
+        }
+    }
+}
+
+#[test]
 fn a_lab_where_nobody_comes_and_goes_refuses_and_the_fake_one_plays() {
     let Some(folder) = folder_with(STUDY, &[]) else { return };
     let said = run(folder.path(), &["run", "study.toml", "--lab", "loopback", "--quiet"]).with_status(2).err;

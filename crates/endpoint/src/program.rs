@@ -62,8 +62,6 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::Feature;
 
 #[cfg(feature = "h3")]
-pub use crate::client::h3_channel;
-#[cfg(feature = "h3")]
 pub use crate::client::h3_speech::{ByH3, Http3};
 pub use crate::client::http::Recipe;
 pub use crate::client::multiplexed::{Dial, Multiplexed, Speech};
@@ -77,7 +75,7 @@ pub use crate::quic_contract::{
     PAYLOADS, SERVER_IDLE, check as check_quic, client_idle, done_code, given_up_code, kind_of_code,
 };
 pub use crate::raw::Header;
-pub use crate::raw_stream::{ATTEMPT, RawStream, answer, exchange};
+pub use crate::raw_stream::{ATTEMPT, RawStream, answer};
 pub use crate::refusal::{Failure, Refusal};
 #[cfg(feature = "h3")]
 pub use crate::server::h3_connection;

@@ -68,6 +68,7 @@ pub const INFO: LabInfo = LabInfo {
     needs: Some(
         "a kubeconfig, the rights that `wirelab labs rbac` prints, and an image of wirelab that the nodes can get",
     ),
+    can_be: |job| servers(job).map(drop).map_err(LabError),
 };
 
 /// The environment variable that names the image of the pods.

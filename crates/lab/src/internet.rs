@@ -19,6 +19,7 @@ pub const INFO: LabInfo = LabInfo {
     name: "internet",
     summary: "The client on this machine, servers that are not started here: the pages that `site` names, by their URLs.",
     needs: None,
+    can_be: |job| site(job).map(drop),
 };
 
 /// The lab.
@@ -67,6 +68,13 @@ fn look_up(site: &Site) -> Result<IpAddr, LabError> {
     addresses.first().copied().ok_or_else(|| LabError(format!("`{host}` has no address; {remedy}")))
 }
 
+fn site(job: &Job) -> Result<&Site, LabError> {
+    no_timeline(INFO.name, job)?;
+    job.site.as_ref().ok_or_else(|| {
+        LabError(format!("the lab `{}` starts no servers; set `site` to a URL, or use another lab", INFO.name))
+    })
+}
+
 impl Lab for Internet {
     fn name(&self) -> &'static str {
         INFO.name
@@ -77,14 +85,7 @@ impl Lab for Internet {
     }
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
-        no_timeline(INFO.name, job)?;
-        let Some(site) = &job.site else {
-            return Err(LabError(format!(
-                "the lab `{}` starts no servers; set `site` to a URL, or use another lab",
-                INFO.name
-            )));
-        };
-        Ok(Addresses { servers: Vec::new(), connect: self.address(site)? })
+        Ok(Addresses { servers: Vec::new(), connect: self.address(site(job)?)? })
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {

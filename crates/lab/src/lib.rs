@@ -48,7 +48,7 @@ pub use process::LocalProcess;
 pub use reap::reap;
 
 /// What there is to say of a lab.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct LabInfo {
     /// Its name in study files and on the command line.
     pub name: &'static str,
@@ -56,6 +56,8 @@ pub struct LabInfo {
     pub summary: &'static str,
     /// The privilege or kernel feature that it needs; absent: none.
     pub needs: Option<&'static str>,
+    /// Whether the lab can be what a job says, on whatever machine or cluster; the error says what to change.
+    pub can_be: fn(&Job) -> Result<(), LabError>,
 }
 
 /// A place in which trials run.

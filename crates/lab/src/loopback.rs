@@ -18,6 +18,7 @@ pub const INFO: LabInfo = LabInfo {
     name: "loopback",
     summary: "Client and server on this machine, joined by its loopback interface (127.0.0.1).",
     needs: None,
+    can_be: |job| addresses(job).map(drop),
 };
 
 /// The only placement.
@@ -51,14 +52,18 @@ impl Lab for Loopback {
     }
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
-        no_timeline(INFO.name, job)?;
-        only_local(INFO.name, job)
+        addresses(job)
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
         let Launch { role, endpoint, spec, log, .. } = *launch;
         Ok(Box::new(LocalProcess::start(endpoint, role, spec, log, Some(Arc::clone(&self.guard)))?))
     }
+}
+
+fn addresses(job: &Job) -> Result<Addresses, LabError> {
+    no_timeline(INFO.name, job)?;
+    only_local(INFO.name, job)
 }
 
 /// Refuses a timeline, in a lab where nobody comes and goes.

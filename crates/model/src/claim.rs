@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::selector::Selector;
 
 /// A statement, published or the author's own, with the tests that decide it: it holds if all of them hold, does not
-/// hold if any is clearly violated, otherwise the study cannot tell.
+/// hold if any is clearly violated, otherwise the study cannot tell. With `each` and `needs` it is about some or most of
+/// several levels ("some implementations").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -17,6 +18,14 @@ pub struct Claim {
     pub id: String,
     /// The statement.
     pub text: String,
+    /// A factor with the levels that the claim speaks of, each a case of its own: `{ implementation = ["quiche", "kwik"] }`. The tests
+    /// are made for each of them; a selector in `of` that does not name the factor has the level of the case. Levels that a run
+    /// does not have are no cases, and are named as not tested. Default: none; the tests name all levels themselves.
+    #[serde(default, skip_serializing_if = "Selector::is_empty")]
+    pub each: Selector,
+    /// For how many of the cases of `each` the tests have to hold: `all`, `most` (more than half) or `some` (one or more). Default: `all`.
+    #[serde(default, skip_serializing_if = "Needs::is_default")]
+    pub needs: Needs,
     /// What decides it. Empty: this study cannot test it, and `untested` says why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<Test>,
@@ -25,16 +34,49 @@ pub struct Claim {
     pub untested: Option<String>,
 }
 
+/// For how many cases the tests of a claim have to hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Needs {
+    /// For every one.
+    #[default]
+    All,
+    /// For more than half of them.
+    Most,
+    /// For one or more.
+    Some,
+}
+
+impl Needs {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The smallest number of `cases`, of which there is at least one, that will do.
+    #[must_use]
+    pub const fn least(self, cases: usize) -> usize {
+        match self {
+            Self::All => cases,
+            Self::Most => cases / 2 + 1,
+            Self::Some => 1,
+        }
+    }
+}
+
 /// One test of a claim: an effect, compared with a bound.
 ///
 /// The effect is a product of cell values to the powers +1 and -1: one selector gives the value itself, two the ratio
-/// a/b, four the ratio of ratios (a/b)/(c/d). Factors that neither `of` nor `where` fixes are gone through one by one,
-/// and each combination gives an effect with an interval of its own.
+/// a/b, four the ratio of ratios (a/b)/(c/d). With `with` it is a rank correlation over the cells of one selector. Factors
+/// that neither `of` nor `where` fixes are gone through one by one, and each combination gives an effect with an interval of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Test {
     /// The metric.
     pub metric: String,
+    /// A second metric: the effect is how the two go together over the cells of the one selector in `of`, which names at least five levels
+    /// in a list, as Spearman's rank correlation of their medians, from -1 to 1. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<String>,
     /// One, two or four selectors: a; a/b; (a/b)/(c/d).
     pub of: Vec<Selector>,
     /// Levels that all of them have.
@@ -42,6 +84,11 @@ pub struct Test {
     pub given: Selector,
     /// The bound that the effect is expected to keep.
     pub expect: Bound,
+}
+
+impl Test {
+    /// The fewest cells of a correlation. Five values have 120 orders, so that one order alone is beyond chance at 2.5 %; four have 24.
+    pub const LEAST_CELLS: usize = 5;
 }
 
 /// A bound on an effect, written `"> 1"`, `"< 0.5"` or `"3 to 12"`.

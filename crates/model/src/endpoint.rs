@@ -111,7 +111,7 @@ pub enum Set {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
-    /// Its name, looked for in `PATH` and where Debian has programs of the administrator; or the path of a file.
+    /// Its name, looked for in `PATH` and where Debian has programs of the administrator; or the path of a file or folder.
     pub program: String,
     /// The Debian package that has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

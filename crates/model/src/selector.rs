@@ -16,6 +16,39 @@ use crate::units::{Frequency, Size, Span};
 pub struct Selector(pub IndexMap<String, serde_json::Value>);
 
 impl Selector {
+    /// Of any of these levels of a factor.
+    #[must_use]
+    pub fn of(factor: &str, levels: &[String]) -> Self {
+        let any = levels.iter().map(|level| serde_json::Value::from(level.as_str()));
+        Self(IndexMap::from([(factor.to_owned(), any.collect())]))
+    }
+
+    /// Whether it names no factor, so that it matches every cell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The levels that it names of a factor, as they are written.
+    #[must_use]
+    pub fn levels(&self, factor: &str) -> Vec<String> {
+        match self.0.get(factor) {
+            Some(serde_json::Value::Array(any)) => any.iter().map(word).collect(),
+            one => one.into_iter().map(word).collect(),
+        }
+    }
+
+    /// The same, of these levels of a factor as well, unless it names that factor.
+    #[must_use]
+    pub fn and(&self, factor: &str, levels: &[String]) -> Self {
+        if self.0.contains_key(factor) {
+            return self.clone();
+        }
+        let mut all = Self::of(factor, levels);
+        all.0.extend(self.0.clone());
+        all
+    }
+
     /// Whether the cell has a level that matches for every factor that is named. Quantities match by size: `1024 B` is `1 KiB`.
     #[must_use]
     pub fn matches(&self, cell: &Cell) -> bool {
@@ -83,5 +116,16 @@ mod tests {
     fn a_selector_is_written_as_a_label_is() {
         let selector: Selector = serde_json::from_value(json!({ "protocol": "h2", "workers": [1, 10] })).unwrap();
         assert_eq!(selector.to_string(), "protocol=h2 workers=1|10");
+    }
+
+    #[test]
+    fn a_selector_takes_a_level_of_a_factor_that_it_does_not_name() {
+        let selector: Selector = serde_json::from_value(json!({ "workers": 1 })).unwrap();
+        assert_eq!(selector.and("protocol", &["h2".to_owned()]).to_string(), "protocol=h2 workers=1");
+        assert_eq!(selector.and("workers", &["10".to_owned()]), selector);
+        assert!(Selector::default().is_empty() && !selector.is_empty());
+        assert_eq!((selector.levels("workers"), selector.levels("protocol")), (vec!["1".to_owned()], Vec::new()));
+        let two = ["h1".to_owned(), "h2".to_owned()];
+        assert_eq!(Selector::of("protocol", &two).levels("protocol"), two);
     }
 }

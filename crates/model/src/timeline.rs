@@ -20,7 +20,7 @@ pub struct Timeline {
     pub windows: IndexMap<String, Part>,
 }
 
-/// One thing that is done: exactly one of `servers`, `clients`, `restart` and `kill` is set.
+/// One thing that is done: exactly one of `servers`, `clients`, `restart`, `kill` and `drain` is set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
@@ -41,6 +41,10 @@ pub struct Action {
     /// The server of this number, from 0, is killed (SIGKILL), and leaves the service's address, or the name, after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kill: Option<u32>,
+    /// The server of this number, from 0, leaves the service's address, or the name, as a pod does that is not ready any more, and goes on to
+    /// answer whatever comes to it over connections that are open. What it answers from then on is `server_drained@`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain: Option<u32>,
 }
 
 /// Who is restarted.
@@ -74,6 +78,8 @@ pub enum Change {
     RestartClients,
     /// A server is killed.
     Kill(u32),
+    /// A server gets no new connections.
+    Drain(u32),
 }
 
 impl Action {
@@ -85,6 +91,7 @@ impl Action {
             self.clients.map(Change::Clients),
             self.restart.map(|Restarted::Clients| Change::RestartClients),
             self.kill.map(Change::Kill),
+            self.drain.map(Change::Drain),
         ];
         let mut set = changes.into_iter().flatten();
         set.next().filter(|_| set.next().is_none())
@@ -162,6 +169,10 @@ impl Course {
                 Some(Change::Kill(number)) => {
                     serving.retain(|one| *one != number);
                     (scene.killed, scene.serving) = (Some(number), Some(serving.clone()));
+                }
+                Some(Change::Drain(number)) => {
+                    serving.retain(|one| *one != number);
+                    scene.serving = Some(serving.clone());
                 }
                 Some(Change::RestartClients) => {
                     scene.beginning = course.begin(going.len(), at_ns, &serving);
@@ -270,8 +281,8 @@ mod tests {
     use crate::protocol::Protocol;
 
     fn action(name: &str, percent: f64) -> Action {
-        let (servers, clients, restart, kill) = Default::default();
-        Action { name: name.to_owned(), at: Share(percent / 100.0), servers, clients, restart, kill }
+        let (servers, clients, restart, kill, drain) = Default::default();
+        Action { name: name.to_owned(), at: Share(percent / 100.0), servers, clients, restart, kill, drain }
     }
 
     fn course(actions: Vec<Action>) -> Course {
@@ -313,6 +324,18 @@ mod tests {
             (course.scenes[2].stopped.as_slice(), course.scenes[2].serving.as_deref()),
             (&[1][..], Some(&[0][..]))
         );
+    }
+
+    #[test]
+    fn a_drained_server_is_left_alone_and_not_found_any_more() {
+        let course = course(vec![
+            Action { drain: Some(0), ..action("T2", 25.0) },
+            Action { restart: Some(Restarted::Clients), ..action("T3", 50.0) },
+        ]);
+        let drained = &course.scenes[0];
+        assert_eq!((drained.serving.as_deref(), drained.killed), (Some(&[1][..]), None));
+        assert!(drained.stopped.is_empty());
+        assert_eq!(course.clients[1].serving, [1]);
     }
 
     #[test]

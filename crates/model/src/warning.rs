@@ -69,6 +69,15 @@ pub enum Warning {
         /// Needed.
         needed: u32,
     },
+    /// Cells were left out because the lab cannot be what they say.
+    NoPlace {
+        /// The lab.
+        lab: String,
+        /// The cells, by their levels: `factor=level`, or all of them where no single one is the reason.
+        cells: Vec<String>,
+        /// Why, with the remedy where it is known.
+        why: String,
+    },
     /// Levels were left out because their endpoint cannot be used.
     EndpointMissing {
         /// The endpoint's name.
@@ -226,6 +235,10 @@ impl Warning {
                     "Only {blocks} complete blocks; a verdict needs {needed}. Everything here is a first impression."
                 )
             }
+            Self::NoPlace { lab, cells, why } => format!(
+                "Left out of the study, because the lab `{lab}` cannot be it: `{}`. Reason: {why}.",
+                cells.join("`, `")
+            ),
             Self::EndpointMissing { endpoint, levels, why } => format!(
                 "Left out of the study, because the endpoint `{endpoint}` cannot be used: `{}`. Reason: {why}.",
                 levels.join("`, `")
@@ -317,6 +330,9 @@ impl Warning {
                 "Look at the error kinds; raise time-outs or buffers only if the failure is not the finding."
             }
             Self::TooFewBlocks { .. } => "Resume the run, or choose a preset with more blocks.",
+            Self::NoPlace { .. } => {
+                "Nothing, if the rest is what is wanted; otherwise use another lab (`wirelab labs` lists them), or change the cells as the reason says."
+            }
             Self::EndpointMissing { .. } => {
                 "Install what the endpoint needs (its folder has a README.md, `wirelab endpoints` says what can be used), and run again."
             }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
+use wirelab_model::claim::{Claim, Needs, Test};
 use wirelab_model::selector::Selector;
 use wirelab_model::study::Study;
 
@@ -25,7 +26,7 @@ pub(crate) fn check(study: &Study) -> Checked {
         exclusions(preset.exclude.as_deref().unwrap_or_default(), &known, &steps!["presets", name])?;
     }
     for (index, adjustment) in study.adjust.iter().enumerate() {
-        if adjustment.cells.0.is_empty() {
+        if adjustment.cells.is_empty() {
             let message = "an adjustment without levels would change every cell; put it into `[workload]`";
             return Err(StudyError::new(message).at(steps!["adjust", index, "cells"]));
         }
@@ -41,7 +42,7 @@ pub(crate) fn check(study: &Study) -> Checked {
 fn exclusions(exclude: &[Selector], known: &Known, prefix: &[Step]) -> Checked {
     for (index, exclude) in exclude.iter().enumerate() {
         let place = [prefix, &steps!["exclude", index]].concat();
-        if exclude.0.is_empty() {
+        if exclude.is_empty() {
             let message = "an exclusion without levels would leave out every cell";
             return Err(StudyError::new(message).at(place));
         }
@@ -96,20 +97,71 @@ fn claims(study: &Study, known: &Known) -> Checked {
             );
             return Err(StudyError::new(message).at_key(steps!["claims", index, "id"]));
         }
+        let each = each(claim, known, &steps!["claims", index])?;
         for (number, test) in claim.tests.iter().enumerate() {
             let place = steps!["claims", index, "tests", number];
-            if !matches!(test.of.len(), 1 | 2 | 4) {
-                let message = format!(
-                    "a test is of one, two or four selectors (a; a/b; (a/b)/(c/d)), and this one of {}",
-                    test.of.len()
-                );
-                return Err(StudyError::new(message).at([&place[..], &steps!["of"]].concat()));
-            }
+            operands(test).map_err(|message| StudyError::new(message).at([&place[..], &steps!["of"]].concat()))?;
             for (operand, of) in test.of.iter().enumerate() {
                 selector(of, known, &[&place[..], &steps!["of", operand]].concat())?;
             }
             selector(&test.given, known, &[&place[..], &steps!["where"]].concat())?;
+            let Some(factor) = each else { continue };
+            let same = format!("the test is the same for each `{factor}` of the claim");
+            if test.given.0.contains_key(factor) {
+                let message = format!("{same}; leave `{factor}` out of `where`");
+                return Err(StudyError::new(message).at_key([&place[..], &steps!["where"]].concat()));
+            }
+            if test.of.iter().all(|of| of.0.contains_key(factor)) {
+                let message = format!("{same}; a selector without `{factor}` has the level of the case");
+                return Err(StudyError::new(message).at([&place[..], &steps!["of"]].concat()));
+            }
         }
+    }
+    Ok(())
+}
+
+/// The factor of which a claim speaks of several levels.
+fn each<'a>(claim: &'a Claim, known: &Known, place: &[Step]) -> Result<Option<&'a String>, StudyError> {
+    let here = [place, &steps!["each"]].concat();
+    if claim.each.is_empty() {
+        if claim.needs != Needs::All {
+            let message = "`needs` says for how many cases of `each` the tests have to hold, and there is no `each`; name a factor and \
+                           its levels: `each = { implementation = [\"a\", \"b\"] }`";
+            return Err(StudyError::new(message).at([place, &steps!["needs"]].concat()));
+        }
+        return Ok(None);
+    }
+    let Some((factor, Value::Array(_))) = claim.each.0.first().filter(|_| claim.each.0.len() == 1) else {
+        let message = "`each` has one factor with a list of its levels: `{ implementation = [\"a\", \"b\"] }`";
+        return Err(StudyError::new(message).at_key(here));
+    };
+    selector(&claim.each, known, &here)?;
+    let mut seen = HashSet::new();
+    if let Some((index, twice)) =
+        claim.each.levels(factor).into_iter().enumerate().find(|(_, level)| !seen.insert(level.clone()))
+    {
+        let message = format!("`{twice}` is there twice, and would count twice");
+        return Err(StudyError::new(message).at([&here[..], &steps![factor, index]].concat()));
+    }
+    Ok(Some(factor))
+}
+
+/// As many selectors as the effect needs.
+fn operands(test: &Test) -> Result<(), String> {
+    let given = test.of.len();
+    if test.with.is_none() {
+        let why = "a test is of one, two or four selectors (a; a/b; (a/b)/(c/d)), and this one of";
+        return if matches!(given, 1 | 2 | 4) { Ok(()) } else { Err(format!("{why} {given}")) };
+    }
+    let [one] = &test.of[..] else {
+        return Err(format!("a correlation (`with`) is over the cells of one selector, and this one has {given}"));
+    };
+    let cells: usize = one.0.keys().map(|factor| one.levels(factor).len()).product();
+    if cells < Test::LEAST_CELLS {
+        let least = Test::LEAST_CELLS;
+        return Err(format!(
+            "a correlation (`with`) is over {least} cells or more, and this selector names {cells}; list more levels"
+        ));
     }
     Ok(())
 }
@@ -174,10 +226,10 @@ pub fn check_names(study: &Study, names: &Names<'_>) -> Result<(), StudyError> {
     let compared =
         study.compare.metrics.iter().enumerate().map(|(i, name)| (name, steps!["compare", "metrics", i].to_vec()));
     let claimed = study.claims.iter().enumerate().flat_map(|(claim, c)| {
-        c.tests
-            .iter()
-            .enumerate()
-            .map(move |(i, t)| (&t.metric, steps!["claims", claim, "tests", i, "metric"].to_vec()))
+        c.tests.iter().enumerate().flat_map(move |(i, t)| {
+            let named = [Some(&t.metric), t.with.as_ref()].into_iter().zip(["metric", "with"]);
+            named.filter_map(move |(name, key)| Some((name?, steps!["claims", claim, "tests", i, key].to_vec())))
+        })
     });
     let published =
         study.published.iter().enumerate().map(|(i, p)| (&p.metric, steps!["published", i, "metric"].to_vec()));

@@ -56,7 +56,7 @@ fn action(action: &Action, before: Option<&Action>, place: &[Step]) -> Checked {
     match action.change() {
         None => {
             let message = format!(
-                "the action `{}` has to set exactly one of `servers`, `clients`, `restart` and `kill`",
+                "the action `{}` has to set exactly one of `servers`, `clients`, `restart`, `kill` and `drain`",
                 action.name
             );
             Err(StudyError::new(message).at(at("name")))
@@ -122,7 +122,7 @@ pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String>
     for action in &timeline.actions {
         let name = &action.name;
         match action.change() {
-            Some(Change::Servers(_) | Change::Kill(_)) if job.address == Address::Server => {
+            Some(Change::Servers(_) | Change::Kill(_) | Change::Drain(_)) if job.address == Address::Server => {
                 return Err(format!(
                     "the action `{name}` needs an address that can stand for other servers; set `network = \"overlay\"` and \
                      `address` to `service` or `headless`"
@@ -142,8 +142,10 @@ pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String>
         job.timeline = Some(Timeline { actions: so_far, windows: Default::default() });
         let course = Course::of(&job);
         let scene = course.scenes.last().ok_or("a timeline without actions")?;
-        if let Some(number) = action.kill.filter(|number| !serving_before(&course, &job).contains(number)) {
-            return Err(format!("the action `{name}` kills the server {number}, which is not there at that time"));
+        for (verb, number) in [("kills", action.kill), ("drains", action.drain)] {
+            if let Some(number) = number.filter(|number| !serving_before(&course, &job).contains(number)) {
+                return Err(format!("the action `{name}` {verb} the server {number}, which is not there at that time"));
+            }
         }
         if scene.serving.as_ref().is_some_and(Vec::is_empty) {
             return Err(format!("the action `{name}` leaves no server; there must be one at any time"));
@@ -249,6 +251,9 @@ baseline = "service"
             ("servers = \"3 far\" }", "kill = 2 }", "kills the server 2, which is not there"),
             ("servers = \"2 far\"\nduration", "servers = \"far\"\nduration", "right"),
             ("servers = \"3 far\" }", "kill = 1 }", "right"),
+            ("servers = \"3 far\" }", "drain = 2 }", "drains the server 2, which is not there"),
+            ("servers = \"3 far\" }", "drain = 1 }", "right"),
+            ("servers = \"3 far\" }", "drain = 1, kill = 0 }", "exactly one of"),
         ] {
             let message = said(old, new);
             assert!(message.contains(words), "{new}: {message}");

@@ -63,6 +63,11 @@ fn a_number_where_a_quantity_belongs_is_told_to_have_a_unit() {
 fn every_mistake_has_its_place_and_the_remedy() {
     let ok = format!("{FACTORS}{COMPARE}");
     let test = "[[claims]]\nid = \"C1\"\ntext = \"x\"\n[[claims.tests]]\nmetric = \"m\"\nexpect = \"> 1\"\n";
+    // A claim with a line of its own, a test of these selectors, and a line more of it.
+    let each = |line: &str, of: &str, more: &str| {
+        let claim = test.replace("text = \"x\"\n", &format!("text = \"x\"\n{line}\n"));
+        format!("{ok}{claim}of = {of}\n{more}")
+    };
     let cases: &[(String, (usize, usize), &[&str])] = &[
         // Keys
         (format!("quesion = 1\n{ok}"), (4, 1), &["unknown key `quesion`", "`question`?"]),
@@ -154,6 +159,23 @@ fn every_mistake_has_its_place_and_the_remedy() {
         (format!("{ok}{test}of = [{{}}, {{}}, {{}}]\n"), (15, 6), &["one, two or four selectors", "this one of 3"]),
         (format!("{ok}{test}of = [{{}}]\nwhere = {{ payload = \"1\" }}\n"), (16, 11), &["no factor `payload`"]),
         (format!("{ok}[[claims]]\nid = \"C1\"\ntext = \"x\"\n"), (10, 1), &["no tests", "`untested`"]),
+        (each("needs = \"some\"", "[{}]", ""), (12, 9), &["there is no `each`"]),
+        (each("needs = \"many\"", "[{}]", ""), (12, 9), &["`many`", "`most`"]),
+        (each("each = { protocol = \"h2\" }", "[{}]", ""), (12, 1), &["a list of its levels"]),
+        (each("each = { protocol = [\"h2c\"] }", "[{}]", ""), (12, 22), &["`h2c` is not a level", "`h2`?"]),
+        (each("each = { protocol = [\"h2\", \"h2\"] }", "[{}]", ""), (12, 28), &["`h2` is there twice"]),
+        (
+            each("each = { protocol = [\"h2\"] }", "[{ protocol = \"h1\" }]", ""),
+            (16, 6),
+            &["the same for each `protocol`", "without `protocol`"],
+        ),
+        (
+            each("each = { protocol = [\"h2\"] }", "[{}]", "where = { protocol = \"h1\" }\n"),
+            (17, 1),
+            &["leave `protocol` out of `where`"],
+        ),
+        (each("", "[{}, {}]", "with = \"n\"\n"), (16, 6), &["the cells of one selector", "has 2"]),
+        (each("", "[{ protocol = [\"h1\", \"h2\"] }]", "with = \"n\"\n"), (16, 6), &["5 cells or more", "names 2"]),
         (
             format!("{ok}[[published]]\ncell = {{ protocol = \"h2c\" }}\nmetric = \"m\"\nvalue = 1\nnote = \"n\"\n"),
             (10, 21),

@@ -3,6 +3,7 @@
 use wirelab_model::network::{Address, Network, Servers};
 use wirelab_model::plan::{Cell, Plan};
 use wirelab_model::protocol::Protocol;
+use wirelab_model::selector::Selector;
 use wirelab_model::settings::Exchange;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
 use wirelab_model::warning::Warning;
@@ -95,7 +96,7 @@ fn cloud_quic_has_the_papers_three_placements_of_which_two_are_links() {
 fn cluster_http3_has_the_papers_scenarios_over_a_wire_and_asks_the_first_one_at_a_distance() {
     let study = find("cluster-http3").unwrap();
     let (plan, _) = planned(study, None);
-    assert_eq!((plan.cells.len(), plan.comparisons.len(), plan.min_blocks), (120, 108, 12));
+    assert_eq!((plan.cells.len(), plan.comparisons.len(), plan.min_blocks), (172, 160, 13));
     for cell in &plan.cells {
         let job = &cell.job;
         assert_eq!((job.network, job.address), (Network::Overlay, Address::Service));
@@ -107,24 +108,41 @@ fn cluster_http3_has_the_papers_scenarios_over_a_wire_and_asks_the_first_one_at_
             other => panic!("{other:?}"),
         };
         assert_eq!((job.servers, job.link.unwrap().is_wire()), (Servers { near, far }, !distance));
-        // nginx and Apache httpd refuse any other.
-        let window = job.protocol.multiplexes().then_some(2_147_483_647);
-        assert_eq!(job.transport.connection_window, window);
+        let window = match cell.levels["implementation"].as_str() {
+            // They refuse any other.
+            "nginx-h2" | "httpd-h2" => Some(2_147_483_647),
+            // They refuse all.
+            "kwik" | "picoquic" | "dotnet" => None,
+            _ => job.protocol.multiplexes().then_some(16 << 20),
+        };
+        assert_eq!(job.transport.connection_window, window, "{:?}", cell.levels);
+        // Client and server are of one library, but for the servers that have no client.
+        assert!(job.client == job.server || job.client == "builtin" && !job.protocol.uses_udp());
     }
+    let of = |selector: serde_json::Value| {
+        let selector: Selector = serde_json::from_value(selector).unwrap();
+        plan.cells.iter().filter(|cell| cell.twin_of.is_none() && selector.matches(cell)).count()
+    };
+    assert_eq!(of(serde_json::json!({ "scenario": "1", "round_trip": "0 ms" })), 22 * 3);
+    assert_eq!(of(serde_json::json!({ "scenario": "1", "round_trip": "2 ms", "payload": "100 KB" })), 22);
 }
 
 #[test]
 fn cluster_http3_as_published_has_ten_trials_of_ten_requests() {
     let study = find("cluster-http3").unwrap();
     let (plan, _) = planned(study, Some("faithful"));
-    assert_eq!((plan.cells.len(), plan.min_blocks, plan.max_blocks), (90, 10, 10));
+    assert_eq!((plan.cells.len(), plan.min_blocks, plan.max_blocks), (162, 10, 10));
     for Cell { job, .. } in &plan.cells {
         assert_eq!(
             (job.extent, job.connections, job.warm_up),
             (Extent::Requests(10), ConnectionPolicy::PerRequest, None)
         );
         assert!(job.link.unwrap().is_wire());
-        let early = if job.server == "apache-httpd" { Resumption::Resume } else { Resumption::ZeroRtt };
+        let early = match job.server.as_str() {
+            "apache-httpd" | "java-kwik" | "c-msquic" => Resumption::Resume,
+            "c-picoquic" | "dotnet" => Resumption::None,
+            _ => Resumption::ZeroRtt,
+        };
         assert_eq!((job.resumption, job.transport.fast_open), (early, (!job.protocol.uses_udp()).then_some(true)));
     }
 }
@@ -135,7 +153,7 @@ fn cluster_http3_takes_what_is_installed() {
     let resolved = resolve(parse(study.text, study.name).unwrap(), None, &[]).unwrap();
     let mut missing = |name: &str| (name != "builtin").then(|| "not there".to_owned());
     let (study, warnings) = only_installed(resolved, &mut missing).unwrap();
-    assert_eq!(warnings.len(), 2);
+    assert_eq!(warnings.len(), 2 + 13);
     let (plan, _) = plan(&study).unwrap();
     assert!(plan.cells.iter().all(|cell| cell.job.server == "builtin"));
     assert_eq!(plan.cells.len(), 6 * 12);
@@ -227,10 +245,20 @@ fn every_selector_of_a_claim_or_a_published_number_means_a_cell_of_the_study() {
         let plans: Vec<Plan> = presets.map(|preset| planned(study, preset).0).collect();
         let originals =
             |plan: &Plan| -> Vec<Cell> { plan.cells.iter().filter(|cell| cell.twin_of.is_none()).cloned().collect() };
-        for test in written.claims.iter().flat_map(|claim| &claim.tests) {
-            for of in &test.of {
-                let mut cells = plans.iter().flat_map(originals);
-                assert!(cells.any(|cell| of.matches(&cell) && test.given.matches(&cell)), "{}: {of}", study.name);
+        for claim in &written.claims {
+            // The levels that selectors of this claim take which do not name their factor.
+            let factor = claim.each.0.keys().next();
+            let each = factor.map_or_else(Vec::new, |factor| claim.each.levels(factor));
+            let with = |of: &Selector| -> Vec<Selector> {
+                let levels = factor.into_iter().flat_map(|factor| each.iter().map(move |level| (factor, level)));
+                let selectors = levels.map(|(factor, level)| of.and(factor, std::slice::from_ref(level)));
+                if each.is_empty() { vec![of.clone()] } else { selectors.collect() }
+            };
+            for test in &claim.tests {
+                for of in test.of.iter().flat_map(with) {
+                    let mut cells = plans.iter().flat_map(originals);
+                    assert!(cells.any(|cell| of.matches(&cell) && test.given.matches(&cell)), "{}: {of}", study.name);
+                }
             }
         }
         for published in &written.published {

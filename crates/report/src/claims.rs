@@ -1,10 +1,12 @@
 //! Claims and what became of them, in the words of a report.
 
+use wirelab_model::claim::Needs;
 use wirelab_model::metric::Unit;
-use wirelab_stats::analysis::{ClaimResult, ClaimVerdict, Effect};
+use wirelab_stats::analysis::{Cases, ClaimResult, ClaimVerdict, Effect};
 
 use crate::Input;
 use crate::numbers::{quantity, significant};
+use crate::words::{self, phrase};
 
 /// An effect in words.
 pub(crate) struct EffectWords {
@@ -22,10 +24,10 @@ pub(crate) struct EffectWords {
 
 /// The effects of a claim.
 pub(crate) fn effects(input: &Input, claim: &ClaimResult) -> Vec<EffectWords> {
-    claim.effects.iter().map(|effect| words(input, effect)).collect()
+    claim.effects.iter().map(|effect| in_words(input, effect)).collect()
 }
 
-fn words(input: &Input, effect: &Effect) -> EffectWords {
+fn in_words(input: &Input, effect: &Effect) -> EffectWords {
     let metric = input.metric(&effect.metric);
     let unit = metric.filter(|_| effect.plain).map_or(Unit::Count, |metric| metric.unit);
     let show = |value: f64| if effect.plain { quantity(value, unit) } else { significant(value) };
@@ -35,7 +37,14 @@ fn words(input: &Input, effect: &Effect) -> EffectWords {
         (None, _) => "not measured: a cell that it needs has no values".to_owned(),
     };
     let title = metric.map_or(effect.metric.as_str(), |metric| metric.title);
-    let of = if effect.of.is_empty() { title.to_owned() } else { format!("{title}, {}", effect.of) };
+    let title = match &effect.with {
+        Some(with) => {
+            let with = input.metric(with).map_or(with.as_str(), |metric| metric.title);
+            format!("Rank correlation of {} with {}", phrase(title), phrase(with))
+        }
+        None => title.to_owned(),
+    };
+    let of = if effect.of.is_empty() { title } else { format!("{title}, {}", effect.of) };
     EffectWords { at: effect.at.clone(), of, size, expect: bound(effect, unit), verdict: effect.verdict }
 }
 
@@ -52,8 +61,34 @@ fn bound(effect: &Effect, unit: Unit) -> String {
     }
 }
 
-/// How many of the effects hold, in words: `3 of 4 effects hold, 1 does not`.
+/// For which levels the claim holds, where it speaks of several, and how many of the effects do, in words: `4 effects: 3 as claimed, 1
+/// against the claim`.
 pub(crate) fn tally(claim: &ClaimResult) -> String {
+    match &claim.cases {
+        Some(cases) if !cases.tested.is_empty() => format!("{}. {}", levels(cases), of_effects(claim)),
+        _ => of_effects(claim),
+    }
+}
+
+/// For which levels a claim holds: `needed for some of 3 levels of implementation: holds for a; does not hold for b; cannot tell for c`.
+fn levels(cases: &Cases) -> String {
+    let needed = match cases.needs {
+        Needs::All => "all",
+        Needs::Most => "most",
+        Needs::Some => "some",
+    };
+    let noun = if cases.tested.len() == 1 { "level" } else { "levels" };
+    let of = |verdict| {
+        let levels = cases.tested.iter().filter(|case| case.verdict == verdict).map(|case| case.level.as_str());
+        let levels: Vec<_> = levels.collect();
+        (!levels.is_empty()).then(|| format!("{} for {}", words::claim(verdict), levels.join(", ")))
+    };
+    let found = [ClaimVerdict::Holds, ClaimVerdict::DoesNotHold, ClaimVerdict::CannotTell].into_iter().filter_map(of);
+    let found: Vec<_> = found.collect();
+    format!("needed for {needed} of {} {noun} of {}: {}", cases.tested.len(), cases.factor, found.join("; "))
+}
+
+fn of_effects(claim: &ClaimResult) -> String {
     if claim.effects.is_empty() {
         return "no effect was looked at".to_owned();
     }

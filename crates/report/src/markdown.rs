@@ -270,9 +270,15 @@ fn claims_table(out: &mut String, input: &Input) {
             .collect();
         // A comment is read in passing; the page has them all.
         const SHOWN: usize = 6;
-        if effects.len() > SHOWN {
-            effects.truncate(SHOWN);
-            effects.push(format!("… {}", claims::tally(claim)));
+        let has_more = effects.len() > SHOWN;
+        effects.truncate(SHOWN);
+        match (&claim.cases, has_more) {
+            (Some(_), _) => {
+                effects.insert(0, claims::tally(claim));
+                effects.extend(has_more.then(|| "…".to_owned()));
+            }
+            (None, true) => effects.push(format!("… {}", claims::tally(claim))),
+            (None, false) => {}
         }
         effects.extend(claim.untested.iter().map(|untested| format!("not tested: {untested}")));
         let verdict = format!("{} {}", words::claim_symbol(claim.verdict), words::claim(claim.verdict));

@@ -1,7 +1,7 @@
 //! What the statistics say of a run: plain data, computed by [`crate::analyse`] and shown by the report.
 
 use serde::{Deserialize, Serialize};
-use wirelab_model::claim::Bound;
+use wirelab_model::claim::{Bound, Needs};
 use wirelab_model::metric::Metric;
 use wirelab_model::warning::Warning;
 
@@ -245,19 +245,50 @@ pub struct ClaimResult {
     pub text: String,
     /// What all tests together say.
     pub verdict: ClaimVerdict,
+    /// The levels that the claim speaks of, where it speaks of some or most or all of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cases: Option<Cases>,
     /// Every effect that was looked at.
     pub effects: Vec<Effect>,
     /// Why the claim or a part of it is not tested.
     pub untested: Option<String>,
 }
 
+/// The levels that a claim speaks of, each judged by all tests of the claim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cases {
+    /// The factor.
+    pub factor: String,
+    /// For how many levels the tests have to hold.
+    pub needs: Needs,
+    /// That many of those that were tested.
+    pub least: u32,
+    /// What became of each that was tested, by the intervals below and not by those of the effects.
+    pub tested: Vec<Case>,
+    /// Levels that this plan does not have.
+    pub absent: Vec<String>,
+    /// The confidence of the intervals by which a case holds: 0.95, or more where one of several cases will do.
+    pub confidence_to_hold: f64,
+    /// The confidence of the intervals by which a case does not hold: 0.95, or more where one of several cases refutes the claim.
+    pub confidence_to_fail: f64,
+}
+
+/// One level that a claim speaks of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Case {
+    /// The level.
+    pub level: String,
+    /// Whether all tests hold for it.
+    pub verdict: ClaimVerdict,
+}
+
 /// Whether a claim holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
-    /// Every effect keeps its bound, with its whole interval.
+    /// Every effect keeps its bound, with its whole interval; of a claim with cases: in so many cases as it needs.
     Holds,
-    /// At least one effect violates its bound with its whole interval.
+    /// At least one effect violates its bound with its whole interval; of a claim with cases: in so many that too few are left.
     DoesNotHold,
     /// Neither.
     CannotTell,
@@ -274,7 +305,10 @@ pub struct Effect {
     pub of: String,
     /// The metric's name.
     pub metric: String,
-    /// Its size: a ratio, or a plain value where the test names one cell.
+    /// The second metric of a correlation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<String>,
+    /// Its size: a ratio, a plain value where the test names one cell, or a correlation.
     pub size: Option<f64>,
     /// Whether the size is a plain value in the metric's unit.
     pub plain: bool,

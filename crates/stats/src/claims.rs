@@ -1,15 +1,19 @@
 //! The claims of a study, tested.
+//!
+//! A claim about several levels ("some implementations ...") has a case for each of them, which holds if all tests do. That at least
+//! u of n cases hold is a partial conjunction: Benjamini and Heller (2008), "Screening for partial conjunction hypotheses". With
+//! Bonferroni's bound for any dependence, it is shown at level alpha by u cases that hold at alpha / (n - u + 1) each: without a correction
+//! where all have to hold, divided by n where one will do. It is refuted by n - u + 1 cases that do not hold, at alpha / u each.
 
-use indexmap::IndexMap;
-use wirelab_model::claim::{Bound, Claim, Test};
-use wirelab_model::plan::{Cell, Plan};
+use wirelab_model::claim::{Claim, Test};
+use wirelab_model::plan::Plan;
 use wirelab_model::selector::Selector;
 use wirelab_model::study::Study;
 
-use crate::analysis::{ClaimResult, ClaimVerdict, Effect, Interval};
+use crate::analysis::{Case, Cases, ClaimResult, ClaimVerdict};
 use crate::bootstrap::Bootstrap;
-use crate::compare::MIN_BLOCKS;
-use crate::quantile;
+use crate::compare::ALPHA;
+use crate::effect::{self, Measured, Resolved, resolve};
 use crate::trials::Trials;
 
 /// The results of every claim, in the study's order.
@@ -19,128 +23,147 @@ pub fn claims(study: &Study, plan: &Plan, trials: &Trials<'_>, bootstrap: &mut B
 
 fn claim(claim: &Claim, plan: &Plan, trials: &Trials<'_>, bootstrap: &mut Bootstrap) -> ClaimResult {
     let mut untested: Vec<String> = claim.untested.iter().cloned().collect();
-    let mut effects = Vec::new();
-    for test in &claim.tests {
-        let resolved = resolve(test, plan);
-        if resolved.is_empty() {
-            let (metric, given) = (&test.metric, with(&test.given));
-            untested.push(format!("This plan has no cells for {} in {metric}{given}.", ratio(&test.of)));
+    let factor = claim.each.0.keys().next();
+    let (tested, absent): (Vec<Tried>, Vec<Tried>) =
+        tried(claim, factor, plan).into_iter().partition(|tried| factor.is_none() || tried.has_cells());
+    let absent: Vec<String> = absent.into_iter().filter_map(|tried| tried.level).collect();
+    untested.extend(factor.and_then(|factor| lacks(factor, &absent)));
+    for (number, test) in claim.tests.iter().enumerate() {
+        let without: Vec<&Tried> = tested.iter().filter(|tried| tried.tests[number].1.is_empty()).collect();
+        if !without.is_empty() {
+            let levels: Vec<String> = without.iter().filter_map(|tried| tried.level.clone()).collect();
+            untested.push(no_cells(&factor.map_or_else(|| test.clone(), |factor| of_levels(test, factor, &levels))));
+        } else if test.with.is_some() {
+            untested.extend(not_correlated(test, plan).filter(|lacks| !untested.contains(lacks)));
         }
-        effects.extend(resolved.into_iter().map(|(at, cells)| effect(test, at, &cells, trials, bootstrap)));
     }
+    let (mut levels, mut measured): (Vec<Option<String>>, Vec<Vec<Measured>>) = (Vec::new(), Vec::new());
+    for Tried { level, tests } in tested {
+        let effects = tests.iter().flat_map(|(test, resolved)| resolved.iter().map(move |one| (test, one)));
+        levels.push(level);
+        measured.push(effects.map(|(test, one)| effect::measure(test, one, plan, trials, bootstrap)).collect());
+    }
+    let judged = Judged::of(claim, &measured);
+    untested.extend(measured.iter().flatten().filter_map(Measured::left_out));
+    let cases = |factor: &String| Cases {
+        factor: factor.clone(),
+        needs: claim.needs,
+        least: judged.least as u32,
+        tested: (levels.into_iter().zip(&judged.cases))
+            .filter_map(|(level, verdict)| Some(Case { level: level?, verdict: *verdict }))
+            .collect(),
+        absent,
+        confidence_to_hold: judged.confidence_to_hold,
+        confidence_to_fail: judged.confidence_to_fail,
+    };
     ClaimResult {
         id: claim.id.clone(),
         text: claim.text.clone(),
-        verdict: together(&effects),
-        effects,
+        verdict: verdict(&judged.cases, judged.least),
+        cases: factor.map(cases),
+        effects: measured.into_iter().flatten().map(|measured| measured.effect).collect(),
         untested: (!untested.is_empty()).then(|| untested.join(" ")),
     }
 }
 
-/// All hold: the claim holds. One does not: nor does the claim.
-fn together(effects: &[Effect]) -> ClaimVerdict {
-    let any = |verdict| effects.iter().any(|effect| effect.verdict == verdict);
+/// The tests for one level of which a claim speaks (or for none), each with the cells of its effects.
+struct Tried {
+    level: Option<String>,
+    tests: Vec<(Test, Vec<Resolved>)>,
+}
+
+impl Tried {
+    fn has_cells(&self) -> bool {
+        self.tests.iter().any(|(_, resolved)| !resolved.is_empty())
+    }
+}
+
+fn tried(claim: &Claim, factor: Option<&String>, plan: &Plan) -> Vec<Tried> {
+    let with_cells = |test: Test| {
+        let resolved = resolve(&test, plan);
+        (test, resolved)
+    };
+    let Some(factor) = factor else {
+        return vec![Tried { level: None, tests: claim.tests.iter().cloned().map(with_cells).collect() }];
+    };
+    let of_level = |level: String| {
+        let tests = claim.tests.iter().map(|test| of_levels(test, factor, std::slice::from_ref(&level)));
+        Tried { tests: tests.map(with_cells).collect(), level: Some(level) }
+    };
+    claim.each.levels(factor).into_iter().map(of_level).collect()
+}
+
+/// The test with levels for every selector that does not name the factor.
+fn of_levels(test: &Test, factor: &str, levels: &[String]) -> Test {
+    Test { of: test.of.iter().map(|selector| selector.and(factor, levels)).collect(), ..test.clone() }
+}
+
+fn no_cells(test: &Test) -> String {
+    let few = test.with.as_ref().map_or_else(String::new, |_| format!("fewer than {} ", Test::LEAST_CELLS));
+    let no = if few.is_empty() { "no " } else { &few };
+    let given = if test.given.is_empty() { String::new() } else { format!(" where {}", test.given) };
+    format!("This plan has {no}cells for {} in {}{given}.", effect::of(&test.of), effect::metrics(test))
+}
+
+/// The levels of the list over which a correlation goes that no cell of the plan has.
+fn not_correlated(test: &Test, plan: &Plan) -> Option<String> {
+    let of = test.of.first()?;
+    let has = |one: &Selector| plan.cells.iter().any(|cell| one.matches(cell) && test.given.matches(cell));
+    let lack = of.0.keys().filter_map(|factor| {
+        let absent =
+            of.levels(factor).into_iter().filter(|level| !has(&Selector::of(factor, std::slice::from_ref(level))));
+        lacks(factor, &absent.collect::<Vec<_>>())
+    });
+    Some(lack.collect::<Vec<_>>().join(" ")).filter(|lack| !lack.is_empty())
+}
+
+fn lacks(factor: &str, absent: &[String]) -> Option<String> {
+    (!absent.is_empty()).then(|| format!("This plan does not have the cells to test {}.", Selector::of(factor, absent)))
+}
+
+/// What became of the cases of a claim; one that speaks of no levels is a single case.
+struct Judged {
+    cases: Vec<ClaimVerdict>,
+    least: usize,
+    confidence_to_hold: f64,
+    confidence_to_fail: f64,
+}
+
+impl Judged {
+    fn of(claim: &Claim, cases: &[Vec<Measured>]) -> Self {
+        let least = if cases.is_empty() { 0 } else { claim.needs.least(cases.len()) };
+        let confidence_to_hold = 1.0 - ALPHA / (cases.len() - least + 1) as f64;
+        let confidence_to_fail = 1.0 - ALPHA / least.max(1) as f64;
+        let cases = cases.iter().map(|effects| case(effects, confidence_to_hold, confidence_to_fail)).collect();
+        Self { cases, least, confidence_to_hold, confidence_to_fail }
+    }
+}
+
+/// Enough cases hold: the claim holds. So many do not that too few are left: nor does the claim.
+fn verdict(cases: &[ClaimVerdict], least: usize) -> ClaimVerdict {
+    let count = |verdict| cases.iter().filter(|case| **case == verdict).count();
+    if cases.iter().all(|case| *case == ClaimVerdict::NotTested) {
+        ClaimVerdict::NotTested
+    } else if count(ClaimVerdict::Holds) >= least {
+        ClaimVerdict::Holds
+    } else if count(ClaimVerdict::DoesNotHold) > cases.len() - least {
+        ClaimVerdict::DoesNotHold
+    } else {
+        ClaimVerdict::CannotTell
+    }
+}
+
+/// All effects hold: the case holds. One does not: nor does the case.
+fn case(effects: &[Measured], confidence_to_hold: f64, confidence_to_fail: f64) -> ClaimVerdict {
     if effects.is_empty() {
         ClaimVerdict::NotTested
-    } else if any(ClaimVerdict::DoesNotHold) {
+    } else if effects.iter().any(|effect| effect.verdict(confidence_to_fail) == ClaimVerdict::DoesNotHold) {
         ClaimVerdict::DoesNotHold
-    } else if any(ClaimVerdict::CannotTell) {
-        ClaimVerdict::CannotTell
-    } else {
+    } else if effects.iter().all(|effect| effect.verdict(confidence_to_hold) == ClaimVerdict::Holds) {
         ClaimVerdict::Holds
+    } else {
+        ClaimVerdict::CannotTell
     }
-}
-
-/// The cells of each effect that a test asks for, and at which levels of the open factors.
-///
-/// A factor is open if neither a selector nor `where` fixes it; a list of several levels in `where` narrows a factor and leaves it
-/// open. A combination of open levels in which a selector has not exactly one cell gives no effect.
-fn resolve(test: &Test, plan: &Plan) -> Vec<(String, Vec<usize>)> {
-    let candidates: Vec<(usize, &Cell)> =
-        plan.cells.iter().enumerate().filter(|(_, cell)| cell.twin_of.is_none() && test.given.matches(cell)).collect();
-    let is_open = |factor: &str| {
-        let narrowed = matches!(test.given.0.get(factor), Some(serde_json::Value::Array(any)) if any.len() > 1);
-        let fixed = test.given.0.contains_key(factor) && !narrowed;
-        !fixed && test.of.iter().all(|selector| !selector.0.contains_key(factor))
-    };
-    let open_levels = |cell: &Cell| -> IndexMap<String, String> {
-        cell.levels.iter().filter(|(factor, _)| is_open(factor)).map(|(f, l)| (f.clone(), l.clone())).collect()
-    };
-    let mut combinations: Vec<IndexMap<String, String>> = Vec::new();
-    for (_, cell) in &candidates {
-        let levels = open_levels(cell);
-        if !combinations.contains(&levels) {
-            combinations.push(levels);
-        }
-    }
-    let only_cell = |selector: &Selector, levels: &IndexMap<String, String>| {
-        let mut matching = candidates.iter().filter(|(_, cell)| selector.matches(cell) && open_levels(cell) == *levels);
-        match (matching.next(), matching.next()) {
-            (Some((cell, _)), None) => Some(*cell),
-            _ => None,
-        }
-    };
-    let resolved = combinations.into_iter().filter_map(|levels| {
-        let cells: Option<Vec<usize>> = test.of.iter().map(|selector| only_cell(selector, &levels)).collect();
-        let at: Vec<_> = levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
-        cells.filter(|cells| !cells.is_empty()).map(|cells| (at.join(" "), cells))
-    });
-    resolved.collect()
-}
-
-fn effect(test: &Test, at: String, cells: &[usize], trials: &Trials<'_>, bootstrap: &mut Bootstrap) -> Effect {
-    let values = trials.paired(cells, &test.metric);
-    let lists: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
-    let medians: Option<Vec<f64>> = lists.iter().map(|list| quantile::median(list)).collect();
-    let size = medians.map(|medians| product(&medians)).filter(|size| size.is_finite());
-    let interval = size.and_then(|_| bootstrap.under(trials.design(), &lists, product)).map(|d| d.interval(0.95));
-    let enough = lists.iter().all(|list| list.len() >= MIN_BLOCKS as usize);
-    Effect {
-        at,
-        of: ratio(&test.of),
-        metric: test.metric.clone(),
-        size,
-        plain: cells.len() == 1,
-        interval,
-        expect: test.expect,
-        verdict: interval.filter(|_| enough).map_or(ClaimVerdict::CannotTell, |interval| keeps(interval, test.expect)),
-    }
-}
-
-/// a; a/b; (a/b)/(c/d): the second and third go below the line.
-fn product(medians: &[f64]) -> f64 {
-    medians
-        .iter()
-        .enumerate()
-        .map(|(place, median)| if matches!(place, 1 | 2) { 1.0 / median } else { *median })
-        .product()
-}
-
-/// Whether an interval keeps a bound as a whole, or violates it as a whole.
-fn keeps(interval: Interval, bound: Bound) -> ClaimVerdict {
-    let Interval { low, high, .. } = interval;
-    let (holds, violated) = match bound {
-        Bound::Above(bound) => (low > bound, high <= bound),
-        Bound::Below(bound) => (high < bound, low >= bound),
-        Bound::Within(from, to) => (low >= from && high <= to, high < from || low > to),
-    };
-    match (holds, violated) {
-        (true, _) => ClaimVerdict::Holds,
-        (_, true) => ClaimVerdict::DoesNotHold,
-        _ => ClaimVerdict::CannotTell,
-    }
-}
-
-/// What is divided by what, in words.
-fn ratio(of: &[Selector]) -> String {
-    match of {
-        [a, b, c, d] => format!("({a} / {b}) / ({c} / {d})"),
-        some => some.iter().map(Selector::to_string).collect::<Vec<_>>().join(" / "),
-    }
-}
-
-fn with(given: &Selector) -> String {
-    if given.0.is_empty() { String::new() } else { format!(" where {given}") }
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ mod claims;
 mod clients;
 pub mod compare;
 pub mod contest;
+pub mod correlation;
+mod effect;
 mod estimate;
 #[cfg(test)]
 mod fixture;
@@ -18,6 +20,7 @@ mod pairs;
 mod parity;
 pub mod quantile;
 pub mod rank_sum;
+pub mod ranks;
 pub mod simulation;
 mod stop;
 mod summary;

@@ -6,6 +6,8 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use crate::ranks;
+
 /// Up to this many values of both groups together the P value is exact; above, a normal approximation.
 pub const EXACT_UP_TO: usize = 50;
 
@@ -24,27 +26,11 @@ pub fn rank_sum(first: &[f64], second: &[f64]) -> Option<RankSum> {
     if first.is_empty() || second.is_empty() {
         return None;
     }
-    let ranks = doubled_ranks(first, second);
-    let sum: usize = ranks.iter().filter(|(_, first)| *first).map(|(rank, _)| rank).sum();
-    let doubled: Vec<usize> = ranks.iter().map(|(rank, _)| *rank).collect();
     let n = first.len();
+    let doubled = ranks::doubled(&[first, second].concat());
+    let sum = doubled[..n].iter().sum();
     let p = if doubled.len() <= EXACT_UP_TO { exact_p(&doubled, n, sum) } else { approximate_p(&doubled, n, sum) };
     Some(RankSum { u: (sum - n * (n + 1)) as f64 / 2.0, p })
-}
-
-/// Twice the rank of each value (so that the mid-rank of a tie is a whole number), and whether it is of the first group.
-fn doubled_ranks(first: &[f64], second: &[f64]) -> Vec<(usize, bool)> {
-    let mut all: Vec<(f64, bool)> =
-        first.iter().map(|v| (*v, true)).chain(second.iter().map(|v| (*v, false))).collect();
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut ranks = Vec::with_capacity(all.len());
-    let mut from = 0;
-    while from < all.len() {
-        let end = from + all[from..].iter().take_while(|(value, _)| *value == all[from].0).count();
-        ranks.extend(all[from..end].iter().map(|(_, is_first)| (from + 1 + end, *is_first)));
-        from = end;
-    }
-    ranks
 }
 
 /// The exact P value given the ranks: every choice of `n` of them is equally likely to be the first group's, and the number of

@@ -4,7 +4,7 @@
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
 use wirelab_model::sample::Sample;
-use wirelab_model::timeline::{Answered, Interval, Part, Played, Timeline};
+use wirelab_model::timeline::{Answered, Interval, Part, Played, ServerRecord, Timeline};
 
 use crate::quantile::nearest_rank;
 
@@ -12,7 +12,7 @@ const SAMPLES: &str = "the clients' own records, on one clock";
 const SERVERS: &str = "the servers' own counts, asked every 100 ms";
 
 /// What every window has: the name without that of the window, the title, the meaning.
-const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 11] = [
+const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 12] = [
     ("requests", "Requests", Unit::Count, Side::Client, Better::Higher, "Requests that were answered in the window."),
     (
         "rate",
@@ -87,6 +87,15 @@ const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 11] = [
         Side::Server,
         Better::Higher,
         "The share of the window's requests that the server answered that came last.",
+    ),
+    (
+        "server_drained",
+        "Share of servers that had left",
+        Unit::Share,
+        Side::Server,
+        Better::Lower,
+        "The share of the requests answered in the window by servers that were not to be reached any more when it began: over connections that \
+         were open before. The other shares are among the servers that could be reached.",
     ),
 ];
 
@@ -197,33 +206,50 @@ fn percentile(sorted: &[u64], q: f64, needed: usize) -> Option<u64> {
 
 /// What each server answered between two moments, as far as it could be reached there; absent: it could not.
 #[must_use]
-pub fn per_server(played: &Played, (from, to): (u64, u64)) -> Vec<Option<u64>> {
+pub fn per_server(played: &Played, bounds: (u64, u64)) -> Vec<Option<u64>> {
+    let answered = answered(played, bounds).into_iter();
+    answered.map(|(server, count)| is_reachable(server, bounds).then_some(count)).collect()
+}
+
+fn is_reachable(server: &ServerRecord, (from, to): (u64, u64)) -> bool {
+    server.from_ns.is_some_and(|began| began < to) && server.until_ns.is_none_or(|ended| ended > from)
+}
+
+/// What each server answered between two moments.
+fn answered(played: &Played, (from, to): (u64, u64)) -> Vec<(&ServerRecord, u64)> {
     // What is asked for at an action is asked after it began.
     let at = |moment: u64| {
         let answered = &played.answered;
         answered.iter().find(|answered| answered.at_ns >= moment).or(answered.last())
     };
     let (begin, end) = (at(from), at(to));
-    let requests = played.servers.iter().enumerate().map(|(number, server)| {
-        let was_there =
-            server.from_ns.is_some_and(|began| began < to) && server.until_ns.is_none_or(|ended| ended > from);
-        let answered = *end?.requests.get(number)? - *begin?.requests.get(number)?;
-        was_there.then_some(answered)
-    });
-    requests.collect()
+    let said = |moment: Option<&Answered>, number: usize| moment?.requests.get(number).copied();
+    let of_server =
+        |(number, server)| (server, said(end, number).zip(said(begin, number)).map_or(0, |(end, begin)| end - begin));
+    played.servers.iter().enumerate().map(of_server).collect()
 }
 
-fn of_servers(played: &Played, bounds: (u64, u64)) -> [Value; 5] {
-    let counts: Vec<f64> = per_server(played, bounds).into_iter().flatten().map(|count| count as f64).collect();
+fn of_servers(played: &Played, bounds: (u64, u64)) -> [Value; 6] {
+    let answered = answered(played, bounds);
+    let reachable = |(server, _): &&(&ServerRecord, u64)| is_reachable(server, bounds);
+    let counts: Vec<f64> = answered.iter().filter(reachable).map(|(_, count)| *count as f64).collect();
+    let everybody: f64 = answered.iter().map(|(_, count)| *count as f64).sum();
     let all: f64 = counts.iter().sum();
+    let drained = match everybody {
+        0.0 => Value::missing("no server answered a request in the window"),
+        _ => Value::Measured((everybody - all) / everybody),
+    };
     if all == 0.0 {
-        return std::array::from_fn(|_| Value::missing("no server answered a request in the window"));
+        let nothing = || Value::missing("no server that could be reached answered a request in the window");
+        return [nothing(), nothing(), nothing(), nothing(), nothing(), drained];
     }
     let mean = all / counts.len() as f64;
     let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / counts.len() as f64;
     let (least, most) = counts.iter().fold((f64::INFINITY, 0.0_f64), |(l, m), count| (l.min(*count), m.max(*count)));
     let newest = counts.last().copied().unwrap_or_default();
-    [variance.sqrt(), jain(&counts), most / all, least / all, newest / all].map(Value::Measured)
+    let [deviation, fairness, largest, smallest, newest] =
+        [variance.sqrt(), jain(&counts), most / all, least / all, newest / all].map(Value::Measured);
+    [deviation, fairness, largest, smallest, newest, drained]
 }
 
 /// Jain's index of fairness; of nothing at all there is none, which is not fair.

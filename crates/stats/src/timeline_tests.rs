@@ -81,6 +81,21 @@ fn servers_are_compared_by_what_they_answered_while_they_were_there() {
 }
 
 #[test]
+fn what_a_drained_server_goes_on_to_answer_is_its_own_share() {
+    let mut played = played(0);
+    // The first of three is not found any more from T2 on, and answers a third of all there.
+    played.servers[0].until_ns = Some(1000 * MS);
+    let values = values(&timeline(), &played, &[], 2000 * MS);
+    assert_eq!(number(&values, "server_drained@before"), Some(0.0));
+    assert!((number(&values, "server_drained@after").unwrap() - 1.0 / 3.0).abs() < 1e-12);
+    // The other shares are those of the two that are left.
+    assert_eq!(
+        (number(&values, "server_largest@after"), number(&values, "server_newest@after")),
+        (Some(0.5), Some(0.5))
+    );
+}
+
+#[test]
 fn requests_belong_to_the_window_in_which_they_ended() {
     let mut samples: Vec<_> = (1..=100).map(|n| sample(1000 + n, n, true)).collect();
     samples.extend([sample(500, 7, true), sample(600, 7, false), sample(2050, 9, true)]);

@@ -66,18 +66,21 @@ impl<'a> Trials<'a> {
     /// what keeps a value from being measured (too few requests for a percentile, no success) is what makes a trial slow, so
     /// that the others would show a better picture than there is.
     pub fn measured(&self, cell: usize, metric: &str) -> Vec<(u32, f64)> {
-        let values = self.ok(cell).map(|record| Some((record.trial.number, number(record, metric)?)));
-        match self.gaps {
-            Gaps::Spoil => values.collect::<Option<Vec<_>>>().unwrap_or_default(),
-            Gaps::LeftOut => values.flatten().collect(),
-        }
+        self.values(cell, metric, |record| record.trial.number)
     }
 
     /// The values of a metric in the blocks in which the cell has a successful trial, each with its block. Nothing if the metric is not
     /// [`measured`](Self::measured).
     pub fn in_blocks(&self, cell: usize, metric: &str) -> Vec<(u32, f64)> {
-        let values = self.ok(cell).map(|record| Some((record.trial.block, number(record, metric)?)));
-        values.collect::<Option<Vec<_>>>().unwrap_or_default()
+        self.values(cell, metric, |record| record.trial.block)
+    }
+
+    fn values(&self, cell: usize, metric: &str, key: impl Fn(&TrialRecord) -> u32) -> Vec<(u32, f64)> {
+        let values = self.ok(cell).map(|record| Some((key(record), number(record, metric)?)));
+        match self.gaps {
+            Gaps::Spoil => values.collect::<Option<Vec<_>>>().unwrap_or_default(),
+            Gaps::LeftOut => values.flatten().collect(),
+        }
     }
 
     /// In how many of the successful trials of a cell a metric was measured, and how many there are.

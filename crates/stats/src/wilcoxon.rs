@@ -6,6 +6,8 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use crate::ranks;
+
 /// Up to this many differences other than zero the P value is exact; above, a normal approximation.
 pub const EXACT_UP_TO: usize = 50;
 
@@ -33,22 +35,11 @@ pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     Some(SignedRank { positive: positive as f64 / 2.0, n: doubled.len(), p })
 }
 
-/// Twice the rank (so that the mid-rank of a tie is a whole number) and the sign of each difference other than zero.
-/// Zeros are ranked with the others, and then dropped (Pratt).
+/// Twice the rank of the size and the sign of each difference other than zero. Zeros are ranked with the others, and then dropped (Pratt).
 fn doubled_ranks(differences: &[f64]) -> Vec<(usize, bool)> {
-    let mut ordered = differences.to_vec();
-    ordered.sort_unstable_by(|a, b| a.abs().total_cmp(&b.abs()));
-    let mut ranked = Vec::with_capacity(ordered.len());
-    let mut first = 0;
-    while first < ordered.len() {
-        let size = ordered[first].abs();
-        let end = first + ordered[first..].iter().take_while(|d| d.abs() == size).count();
-        if size > 0.0 {
-            ranked.extend(ordered[first..end].iter().map(|d| (first + 1 + end, *d > 0.0)));
-        }
-        first = end;
-    }
-    ranked
+    let sizes: Vec<f64> = differences.iter().map(|difference| difference.abs()).collect();
+    let ranked = ranks::doubled(&sizes).into_iter().zip(differences);
+    ranked.filter(|(_, difference)| **difference != 0.0).map(|(rank, difference)| (rank, *difference > 0.0)).collect()
 }
 
 /// The exact P value given the ranks: every pattern of signs is equally likely, and the distribution of the sum is built up rank

@@ -91,6 +91,13 @@ impl Report {
         self.count(|verdict| matches!(verdict, Verdict::Failed(_)))
     }
 
+    /// What the cases that failed demand, each after its role and protocol.
+    #[must_use]
+    pub fn failures(&self) -> Vec<String> {
+        let failed = self.cases.iter().filter(|case| matches!(case.verdict, Verdict::Failed(_)));
+        failed.map(CaseResult::sentence).collect()
+    }
+
     /// How many cases cannot be tried here or do not concern the endpoint.
     #[must_use]
     pub fn not_applicable(&self) -> usize {

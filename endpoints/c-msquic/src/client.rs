@@ -3,26 +3,26 @@
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustls_pki_types::ServerName;
 use serde_json::json;
-use wirelab_endpoint::program::{Account, Accounts, Configured, Failure, Refusal, Servers};
+use wirelab_endpoint::program::{
+    ATTEMPT, Account, Accounts, Configured, Dial, Failure, Http3, RawQuic, Refusal, Servers, Tickets, client_idle,
+    done_code, given_up_code, patience,
+};
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::{ClientSpec, Resumption};
 
 use crate::connection::{Connection, Line, Target, Wishes};
+use crate::failure::Broken;
+use crate::h3_adapter::{Adapter, Opener};
 use crate::key_log::KeyLog;
+use crate::raw::Raw;
 use crate::settings::Settings;
 use crate::sockets;
 use crate::statistics::Gauge;
-
-/// How long a connection may hear nothing from its server: the default that RFC 9308, section 3.2, recommends.
-const SHORTEST_IDLE: Duration = Duration::from_secs(30);
-
-/// Session tickets kept at most.
-const TICKETS_KEPT: usize = 1 << 16;
 
 /// Opens connections to the server of a spec.
 pub struct Dialer {
@@ -35,23 +35,22 @@ pub struct Dialer {
     /// The code that closes a connection without an error.
     done: u64,
     resumes: bool,
-    /// Each is used once, the newest first.
-    tickets: RefCell<Vec<Vec<u8>>>,
+    tickets: Tickets,
     accounts: Accounts,
     configured: RefCell<Configured>,
 }
 
-impl Dialer {
-    /// A dialer by the spec; what cannot be honoured shows here. `done` closes a connection without an error, `abandon`
-    /// gives up a stream.
-    pub fn new(spec: &ClientSpec, done: u64, abandon: u64) -> Result<Self, Refusal> {
+impl Dial for Dialer {
+    type Wire = Line;
+    type Link = Link;
+
+    fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         if spec.resumption == Resumption::ZeroRtt {
             return Err(Refusal::unsupported(
                 "`resumption`: MsQuic does not tell a client whether its server took early data",
             ));
         }
-        let idle = SHORTEST_IDLE.max(2 * Duration::from_nanos(spec.timeouts.request_ns));
-        let settings = Settings::client(spec, idle)?;
+        let settings = Settings::client(spec, client_idle(spec))?;
         let invalid = || Refusal::failed(format!("`{}` is not a name that TLS can send and check", spec.server_name));
         let name = ServerName::try_from(spec.server_name.clone()).map_err(|_| invalid())?;
         let tls = spec.tls.as_ref();
@@ -59,7 +58,7 @@ impl Dialer {
             keys: tls.and_then(|tls| tls.key_log.as_deref()).map(KeyLog::open).transpose()?,
             subject: tls.is_some_and(|tls| tls.verify).then_some(name),
             gives_ticket: false,
-            abandon,
+            abandon: given_up_code(spec.protocol).into(),
         };
         let configured = RefCell::new(settings.report()?);
         Ok(Self {
@@ -69,19 +68,18 @@ impl Dialer {
             alpn: spec.protocol.alpn().unwrap_or_default(),
             settings,
             wishes,
-            done,
+            done: done_code(spec.protocol).into(),
             resumes: spec.resumption != Resumption::None,
-            tickets: RefCell::default(),
+            tickets: Tickets::default(),
             accounts: Accounts::default(),
             configured,
         })
     }
 
-    /// Opens a connection; when its handshake was complete.
-    pub async fn dial(&self) -> Result<(Line, Link, Instant), Failure> {
+    async fn dial(&self) -> Result<(Line, Link, Instant), Failure> {
         let server = self.servers.next();
         let attempt = format!("connecting to {} at {server} by QUIC", self.name);
-        let ticket = self.tickets.borrow_mut().pop();
+        let ticket = self.tickets.take();
         let target = Target { server, name: &self.sent_name, ticket: ticket.as_deref() };
         let line = Connection::open(self.settings.configuration(), &target, self.wishes.clone())
             .map_err(|status| Failure::new(ErrorKind::Other, format!("{attempt}: {status}")))?;
@@ -95,6 +93,62 @@ impl Dialer {
         Ok((line, link, ready))
     }
 
+    fn is_open(link: &Link) -> bool {
+        link.connection.closed().is_none()
+    }
+
+    fn handshake(link: &Link) -> Option<Handshake> {
+        Some(if link.connection.is_resumed() { Handshake::Resumed } else { Handshake::Full })
+    }
+
+    async fn close(&self, link: &Link) {
+        if self.resumes {
+            let patience = patience(link.connection.smoothed_round_trip());
+            let ticket = tokio::time::timeout(patience, link.connection.ticket()).await;
+            self.tickets.keep(ticket.ok().flatten());
+        }
+        link.connection.shut_down(self.done);
+    }
+
+    fn configured(&self) -> Configured {
+        self.configured.borrow().clone()
+    }
+
+    fn tickets(&self) -> usize {
+        self.tickets.len()
+    }
+
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+}
+
+impl Http3 for Dialer {
+    type Adapter = Adapter;
+    type Opener = Opener;
+
+    fn adapt(line: Line) -> Adapter {
+        Adapter::new(line)
+    }
+
+    fn failure_or(link: &Link, attempt: &str, otherwise: Failure) -> Failure {
+        link.connection.closed().map_or(otherwise, |closed| closed.failure(attempt))
+    }
+}
+
+impl RawQuic for Dialer {
+    type Stream = Raw;
+
+    async fn open(link: &Link) -> Result<Raw, Failure> {
+        link.connection.open_both().map(Raw::new).map_err(|broken| broken.failure(ATTEMPT))
+    }
+
+    fn failure(_: &Link, broken: Broken) -> Failure {
+        broken.failure(ATTEMPT)
+    }
+}
+
+impl Dialer {
     /// Notes what was negotiated, once: all connections are of the same settings.
     fn record(&self, link: &Link) {
         let mut configured = self.configured.borrow_mut();
@@ -115,41 +169,11 @@ impl Dialer {
             sockets::report(port, &mut configured);
         }
     }
-
-    /// Closes a connection and keeps its ticket, which is waited for, briefly.
-    pub async fn close(&self, link: &Link) {
-        if self.resumes {
-            let trip = link.connection.smoothed_round_trip();
-            let patience = 3 * trip + Duration::from_millis(100);
-            let ticket = tokio::time::timeout(patience, link.connection.ticket()).await.ok().flatten();
-            let mut tickets = self.tickets.borrow_mut();
-            if let Some(ticket) = ticket.filter(|_| tickets.len() < TICKETS_KEPT) {
-                tickets.push(ticket);
-            }
-        }
-        link.connection.shut_down(self.done);
-    }
-
-    /// What is in force.
-    pub fn configured(&self) -> Configured {
-        self.configured.borrow().clone()
-    }
-
-    /// Session tickets in store.
-    pub fn tickets(&self) -> usize {
-        self.tickets.borrow().len()
-    }
-
-    /// What the connections say of their transport.
-    pub const fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
 }
 
 /// An open connection.
 pub struct Link {
-    /// The connection itself.
-    pub connection: Arc<Connection>,
+    connection: Arc<Connection>,
     done: u64,
     account: Option<Account>,
 }
@@ -159,23 +183,6 @@ impl Drop for Link {
         // What it counted is read before it is closed.
         drop(self.account.take());
         self.connection.shut_down(self.done);
-    }
-}
-
-impl Link {
-    /// Whether it can carry a further request.
-    pub fn is_open(&self) -> bool {
-        self.connection.closed().is_none()
-    }
-
-    /// How it began.
-    pub fn handshake(&self) -> Handshake {
-        if self.connection.is_resumed() { Handshake::Resumed } else { Handshake::Full }
-    }
-
-    /// The failure of the connection if it failed, else `otherwise`.
-    pub fn failure_or(&self, attempt: &str, otherwise: Failure) -> Failure {
-        self.connection.closed().map_or(otherwise, |closed| closed.failure(attempt))
     }
 }
 

@@ -8,11 +8,9 @@ mod client;
 mod connection;
 mod failure;
 mod h3_adapter;
-mod h3_client;
 mod key_log;
 mod library;
 mod listener;
-mod quic_client;
 mod raw;
 mod server;
 mod settings;
@@ -22,8 +20,10 @@ mod stream;
 
 use std::process::ExitCode;
 
-use wirelab_endpoint::program::{Program, version};
+use wirelab_endpoint::program::{ByH3, Multiplexed, Program, Raw, version};
 use wirelab_model::protocol::Protocol;
+
+use crate::client::Dialer;
 
 /// The libraries do not say their versions; the lock file does.
 const LOCK: &str = include_str!("../Cargo.lock");
@@ -34,8 +34,8 @@ fn main() -> ExitCode {
         .language("C")
         .server(Protocol::H3, server::bind_h3)
         .server(Protocol::Quic, server::bind_quic)
-        .client::<h3_client::H3Transport>(Protocol::H3)
-        .client::<quic_client::QuicTransport>(Protocol::Quic)
+        .client::<Multiplexed<Dialer, ByH3<Dialer>>>(Protocol::H3)
+        .client::<Multiplexed<Dialer, Raw>>(Protocol::Quic)
         .main();
     library::close();
     status

@@ -8,7 +8,7 @@ use std::time::Duration;
 use h3::error::Code;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use wirelab_endpoint::program::{Accounts, Bound, Refusal, ServerSpec, Site, Stop, answer, h3_connection};
+use wirelab_endpoint::program::{Accounts, Bound, Refusal, SERVER_IDLE, ServerSpec, Site, Stop, answer, h3_connection};
 
 use crate::connection::{Line, Wishes};
 use crate::h3_adapter::Adapter;
@@ -18,10 +18,6 @@ use crate::raw::{DONE, Raw};
 use crate::settings::Settings;
 use crate::sockets;
 use crate::statistics::Gauge;
-
-/// How long a connection may hear nothing from its client. Clients set a shorter time, and the shorter one counts
-/// (RFC 9000, section 10.1); this one is for those that set none.
-const IDLE: Duration = Duration::from_secs(600);
 
 /// How long a server that stops waits until its clients have said goodbye as well. Those that are gone never do.
 const GOODBYE: Duration = Duration::from_millis(200);
@@ -55,7 +51,7 @@ fn bind<F>(
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let settings = Settings::server(spec, IDLE)?;
+    let settings = Settings::server(spec, SERVER_IDLE)?;
     let mut configured = settings.report()?;
     let tls = spec.tls.as_ref();
     let early = tls.is_some_and(|tls| tls.early_data);

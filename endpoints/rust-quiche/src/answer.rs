@@ -3,6 +3,7 @@
 use bytes::{Buf, Bytes, BytesMut};
 use quiche::h3::{self, Header};
 use wirelab_endpoint::program::piece_slice;
+use wirelab_quiche::response;
 
 use crate::wire::Wire;
 
@@ -27,22 +28,22 @@ enum Body {
 impl Answer {
     /// A response without a body. `more` are further header fields.
     pub fn empty(status: u16, more: &[(&str, &str)]) -> Self {
-        Self { head: Some(head(status, Some(0), more)), ..Self::raw(0) }
+        Self { head: Some(response(status, Some(0), more)), ..Self::raw(0) }
     }
 
     /// A response with a document.
     pub fn document(body: Bytes, more: &[(&str, &str)]) -> Self {
-        Self { head: Some(head(200, Some(body.len() as u64), more)), body: Body::Document(body), sent: 0 }
+        Self { head: Some(response(200, Some(body.len() as u64), more)), body: Body::Document(body), sent: 0 }
     }
 
     /// A response with so many bytes of the pattern.
     pub fn pattern(size: u64) -> Self {
-        Self { head: Some(head(200, Some(size), &[])), body: Body::Pattern(size), sent: 0 }
+        Self { head: Some(response(200, Some(size), &[])), body: Body::Pattern(size), sent: 0 }
     }
 
     /// A response with the request's own body, whose length is known or not.
     pub fn echo(length: Option<u64>) -> Self {
-        Self { head: Some(head(200, length, &[])), body: Body::Echo(BytesMut::new(), false), sent: 0 }
+        Self { head: Some(response(200, length, &[])), body: Body::Echo(BytesMut::new(), false), sent: 0 }
     }
 
     /// A raw answer.
@@ -114,14 +115,6 @@ impl Body {
             Self::Echo(..) => false,
         }
     }
-}
-
-fn head(status: u16, length: Option<u64>, more: &[(&str, &str)]) -> Vec<Header> {
-    let field = |name: &str, value: &str| Header::new(name.as_bytes(), value.as_bytes());
-    let mut fields = vec![field(":status", &status.to_string())];
-    fields.extend(length.map(|length| field("content-length", &length.to_string())));
-    fields.extend(more.iter().map(|(name, value)| field(name, value)));
-    fields
 }
 
 /// Reads what came of a request's body. True: nothing more is there now.

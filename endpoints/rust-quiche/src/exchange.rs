@@ -78,6 +78,9 @@ impl Exchange {
 #[derive(Debug, Default)]
 pub struct Exchanges(HashMap<u64, Exchange>);
 
+/// The answer, and the body where it was kept.
+type Taken = (Answer, Option<Vec<u8>>);
+
 impl Exchanges {
     /// Adds a request.
     pub fn begin(&mut self, stream: u64, exchange: Exchange) {
@@ -89,8 +92,8 @@ impl Exchanges {
         self.0.get_mut(&stream)
     }
 
-    /// Takes a request that is over, with the body where it was kept; waits for it otherwise.
-    pub fn poll(&mut self, stream: u64, cx: &Context<'_>) -> Poll<Result<(Answer, Option<Vec<u8>>), Failure>> {
+    /// Takes a request that is over; waits for it otherwise.
+    pub fn poll(&mut self, stream: u64, cx: &Context<'_>) -> Poll<Result<Taken, Failure>> {
         let Some(exchange) = self.0.get_mut(&stream) else {
             return Poll::Ready(Err(Failure::new(ErrorKind::Other, "the request was given up")));
         };

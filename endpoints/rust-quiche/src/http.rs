@@ -1,12 +1,12 @@
 //! HTTP/3 of a client, by quiche's own module.
 
-use std::str::FromStr;
 use std::time::Instant;
 
-use quiche::h3::{Event, Header, NameValue};
+use quiche::h3::{Event, Header};
 use quiche::{Connection, h3};
-use wirelab_endpoint::program::{Failure, piece_slice};
+use wirelab_endpoint::program::{ClientSpec, Failure, Recipe, Refusal, piece_slice};
 use wirelab_model::outcome::ErrorKind;
+use wirelab_quiche::{number, request};
 
 use crate::exchange::Exchanges;
 use crate::speaker::{PIECE, Speaker};
@@ -17,15 +17,20 @@ pub struct Http(h3::Connection);
 /// A request by HTTP/3.
 pub struct HttpRequest {
     /// Pseudo-header fields first.
-    pub fields: Vec<Header>,
+    fields: Vec<Header>,
     /// Bytes of body.
-    pub body: u64,
+    body: u64,
 }
 
 impl Speaker for Http {
     type Request = HttpRequest;
     const ATTEMPT: &'static str = "sending a request by HTTP/3";
     const DONE: u64 = 0x100;
+
+    fn order(spec: &ClientSpec) -> Result<HttpRequest, Refusal> {
+        let recipe = Recipe::new(spec)?;
+        Ok(HttpRequest { fields: request(&recipe), body: recipe.body_size() })
+    }
 
     fn begin(connection: &mut Connection) -> Result<Self, Failure> {
         let opened = h3::Config::new().and_then(|config| h3::Connection::with_transport(connection, &config));
@@ -104,11 +109,6 @@ impl Speaker for Http {
             }
         }
     }
-}
-
-fn number<T: FromStr>(fields: &[Header], name: &[u8]) -> Option<T> {
-    let field = fields.iter().find(|field| field.name() == name)?;
-    std::str::from_utf8(field.value()).ok()?.parse().ok()
 }
 
 fn of_http(attempt: &str, error: h3::Error) -> Failure {

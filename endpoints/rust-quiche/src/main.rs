@@ -3,13 +3,10 @@
 mod answer;
 mod client;
 mod exchange;
-mod failure;
-mod h3_client;
 mod http;
 mod link;
 mod outbox;
 mod peer;
-mod quic_client;
 mod raw;
 mod server;
 mod settings;
@@ -22,8 +19,12 @@ mod work;
 
 use std::process::ExitCode;
 
-use wirelab_endpoint::program::{Program, version};
+use wirelab_endpoint::program::{Multiplexed, Program, version};
 use wirelab_model::protocol::Protocol;
+
+use crate::client::{Dialer, Requests};
+use crate::http::Http;
+use crate::raw::Raw;
 
 /// The libraries do not say their versions; the lock file does.
 const LOCK: &str = include_str!("../Cargo.lock");
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
     Program::new("rust-quiche", "quiche", versions)
         .server(Protocol::H3, server::bind)
         .server(Protocol::Quic, server::bind)
-        .client::<h3_client::H3Transport>(Protocol::H3)
-        .client::<quic_client::QuicTransport>(Protocol::Quic)
+        .client::<Multiplexed<Dialer<Http>, Requests>>(Protocol::H3)
+        .client::<Multiplexed<Dialer<Raw>, Requests>>(Protocol::Quic)
         .main()
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use quiche::Connection;
-use wirelab_endpoint::program::{ATTEMPT, Failure, piece_slice};
+use wirelab_endpoint::program::{ATTEMPT, Answer, ClientSpec, Failure, Header, Refusal, piece_slice};
 use wirelab_model::outcome::ErrorKind;
 
 use crate::exchange::Exchanges;
@@ -17,9 +17,11 @@ pub struct Raw {
 /// A raw request.
 pub struct RawRequest {
     /// The header of the raw protocol.
-    pub header: [u8; 24],
+    header: [u8; 24],
     /// Bytes of body.
-    pub body: u64,
+    body: u64,
+    /// Bytes of answer that are asked for.
+    wanted: u64,
 }
 
 /// Bytes of that header.
@@ -29,6 +31,11 @@ impl Speaker for Raw {
     type Request = RawRequest;
     const ATTEMPT: &'static str = ATTEMPT;
     const DONE: u64 = 0;
+
+    fn order(spec: &ClientSpec) -> Result<RawRequest, Refusal> {
+        let header = Header::of(spec);
+        Ok(RawRequest { header: header.encode(), body: header.body, wanted: header.wanted })
+    }
 
     fn begin(_: &mut Connection) -> Result<Self, Failure> {
         Ok(Self { next: 0 })
@@ -66,6 +73,17 @@ impl Speaker for Raw {
             Ok(length) => Ok(length),
             Err(quiche::Error::Done | quiche::Error::StreamLimit) => Ok(0),
             Err(error) => Err(of_stream(Self::ATTEMPT, error)),
+        }
+    }
+
+    fn judge(request: &RawRequest, answer: Answer) -> Result<Answer, Failure> {
+        let (is, wanted) = (answer.bytes_in, request.wanted);
+        let fail =
+            |kind, what: &str| Err(Failure::new(kind, format!("the answer has {is} bytes, {what} than {wanted}")));
+        match is.cmp(&wanted) {
+            std::cmp::Ordering::Less => fail(ErrorKind::Truncated, "less"),
+            std::cmp::Ordering::Equal => Ok(answer),
+            std::cmp::Ordering::Greater => fail(ErrorKind::Digest, "more"),
         }
     }
 

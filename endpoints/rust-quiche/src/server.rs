@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use boring::rand::rand_bytes;
 use quiche::{ConnectionId, Type};
 use tokio::task::JoinSet;
-use wirelab_endpoint::program::{Accounts, Bound, Refusal, ServerSpec, Site, Stop, Timer};
+use wirelab_endpoint::program::{Accounts, Bound, Refusal, SERVER_IDLE, ServerSpec, Site, Stop, Timer};
 use wirelab_model::protocol::Protocol;
 
 use crate::outbox::Sent;
@@ -17,10 +17,6 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::socket::Socket;
 use crate::timers::Timers;
-
-/// How long a connection may hear nothing from its client. Clients set a shorter time, and the shorter one counts
-/// (RFC 9000, section 10.1); this one is for those that set none.
-const IDLE: Duration = Duration::from_secs(600);
 
 /// Bytes of the connection IDs that this server gives.
 const ID: usize = 16;
@@ -38,7 +34,7 @@ pub async fn bind(spec: ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Bound
     let mut address = SocketAddr::new(spec.address, spec.port);
     let mut loops = Vec::new();
     for _ in 0..threads {
-        let settings = Settings::server(&spec, IDLE, &ticket_key)?;
+        let settings = Settings::server(&spec, SERVER_IDLE, &ticket_key)?;
         let socket = Socket::open(address, None, threads > 1, &spec.transport)?;
         // The others get the port that the kernel chose for the first.
         address = socket.local();

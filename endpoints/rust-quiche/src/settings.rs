@@ -1,27 +1,24 @@
 //! The settings of a spec, from the spec to quiche: each is honoured, or refused with the reason.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, LineWriter};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use boring::ssl::{SslContextBuilder, SslMethod, SslOptions};
+use boring::ssl::SslContextBuilder;
 use quiche::{Config, Connection};
 use serde_json::json;
 use wirelab_endpoint::program::{ClientSpec, Configured, Failure, Refusal, ServerSpec, check_quic};
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{Congestion, Resumption, Transport};
+use wirelab_quiche::{
+    SMALLEST, STREAMS, STREAMS_OF_ONE_DIRECTION, client_context, no_tls, open_key_log, server_context,
+};
 
 use crate::outbox::LARGEST;
 use crate::socket::Socket;
-
-/// Requests that a peer may have in flight on one connection, the same as of the built-in endpoint.
-const STREAMS: u64 = 256;
-
-/// Streams of one direction that a peer may open: HTTP/3 needs three, and some peers open a further one now and then.
-const STREAMS_OF_ONE_DIRECTION: u64 = 100;
 
 /// Flow control: quiche has no default; these are of the programs that come with it.
 const STREAM_WINDOW: u64 = 1_000_000;
@@ -29,9 +26,6 @@ const CONNECTION_WINDOW: u64 = 10_000_000;
 
 /// Where the search for the size of datagrams ends: an Ethernet frame with IPv6, as of the built-in endpoint.
 const SEARCH_ENDS: u16 = 1452;
-
-/// The size of datagrams until the handshake is done, whatever is set.
-const SMALLEST: u16 = 1200;
 
 /// What a connection is made with.
 pub struct Settings {
@@ -46,17 +40,7 @@ impl Settings {
     /// A client's. `idle` ends a connection that nothing arrives on.
     pub fn client(spec: &ClientSpec, idle: Duration) -> Result<Self, Refusal> {
         let tls = spec.tls.as_ref().ok_or_else(|| no_tls(spec.protocol))?;
-        let mut context = context()?;
-        if let Some(anchor) = &tls.trust_anchor {
-            context.set_ca_file(anchor).map_err(|error| {
-                Refusal::failed(format!("trusting the certificate in {}: {error}", anchor.display()))
-            })?;
-        } else {
-            context
-                .set_default_verify_paths()
-                .map_err(|error| Refusal::failed(format!("trusting the system's authorities: {error}")))?;
-        }
-        let mut settings = Self::new(context, spec.protocol, &spec.transport, idle)?;
+        let mut settings = Self::new(client_context(tls)?, spec.protocol, &spec.transport, idle)?;
         settings.config.verify_peer(tls.verify);
         if spec.resumption == Resumption::ZeroRtt {
             settings.config.enable_early_data();
@@ -68,20 +52,7 @@ impl Settings {
     /// A server's. `ticket_key` is the same for all of its threads.
     pub fn server(spec: &ServerSpec, idle: Duration, ticket_key: &[u8; 48]) -> Result<Self, Refusal> {
         let tls = spec.tls.as_ref().ok_or_else(|| no_tls(spec.protocol))?;
-        let mut context = context()?;
-        if !tls.resumption && !tls.early_data {
-            context.set_options(SslOptions::NO_TICKET);
-        }
-        let mut settings = Self::new(context, spec.protocol, &spec.transport, idle)?;
-        let using = |what: &str, path: &Path, error: quiche::Error| {
-            Refusal::failed(format!("using the {what} {}: {error:?}", path.display()))
-        };
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        settings
-            .config
-            .load_cert_chain_from_pem_file(&text(&tls.certificate))
-            .map_err(|error| using("certificate", &tls.certificate, error))?;
-        settings.config.load_priv_key_from_pem_file(&text(&tls.key)).map_err(|error| using("key", &tls.key, error))?;
+        let mut settings = Self::new(server_context(tls)?, spec.protocol, &spec.transport, idle)?;
         settings.config.verify_peer(false);
         settings.config.set_ticket_key(ticket_key).map_err(|error| failed("the ticket key", error))?;
         if tls.early_data {
@@ -102,8 +73,6 @@ impl Settings {
             .map_err(|error| failed("TLS", error))?;
         let alpn = protocol.alpn().unwrap_or_default().as_bytes();
         config.set_application_protos(&[alpn]).map_err(|error| failed("ALPN", error))?;
-        // The one group of every endpoint of wirelab, so that compared cells do not differ in it.
-        config.set_curves_list("X25519").map_err(|error| failed("the key exchange", error))?;
         config.set_cc_algorithm(match transport.congestion {
             None | Some(Congestion::Cubic) => quiche::CongestionControlAlgorithm::CUBIC,
             Some(Congestion::Reno) => quiche::CongestionControlAlgorithm::Reno,
@@ -144,7 +113,7 @@ impl Settings {
 
     fn log(&mut self, keys: Option<&Path>, qlog: Option<&Path>, role: &'static str) -> Result<(), Refusal> {
         if let Some(path) = keys {
-            open_keys(path).map_err(|error| Refusal::failed(format!("opening {}: {error}", path.display())))?;
+            open_key_log(path).map_err(|error| Refusal::failed(format!("opening {}: {error}", path.display())))?;
             self.config.log_keys();
             self.key_log = Some(path.to_owned());
         }
@@ -157,7 +126,7 @@ impl Settings {
         let failure =
             |what: &str, error: io::Error| Failure::new(ErrorKind::Other, format!("opening a {what} file: {error}"));
         if let Some(path) = &self.key_log {
-            connection.set_keylog(Box::new(open_keys(path).map_err(|error| failure("key log", error))?));
+            connection.set_keylog(Box::new(open_key_log(path).map_err(|error| failure("key log", error))?));
         }
         if let Some((folder, role)) = &self.qlog {
             let (name, file) = new_qlog(folder, role).map_err(|error| failure("qlog", error))?;
@@ -182,20 +151,8 @@ impl Settings {
     }
 }
 
-fn context() -> Result<SslContextBuilder, Refusal> {
-    SslContextBuilder::new(SslMethod::tls()).map_err(|error| Refusal::failed(format!("setting up TLS: {error}")))
-}
-
-fn no_tls(protocol: Protocol) -> Refusal {
-    Refusal::failed(format!("the protocol `{protocol}` needs the section `tls` in the spec"))
-}
-
 fn failed(what: &str, error: quiche::Error) -> Refusal {
     Refusal::failed(format!("setting up {what} in quiche: {error:?}"))
-}
-
-fn open_keys(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
 }
 
 /// A file with a number that no other connection of the folder has.

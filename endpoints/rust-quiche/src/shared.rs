@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use quiche::Connection;
 use wirelab_endpoint::program::{Meter, Reading};
+use wirelab_quiche::reading;
 
 /// A connection. Nothing else wants its lock while requests go on.
 #[derive(Clone)]
@@ -31,20 +31,6 @@ impl fmt::Debug for Shared {
 
 impl Meter for Shared {
     fn read(&self) -> Reading {
-        let connection = self.lock();
-        let path = connection.path_stats().find(|path| path.active);
-        let stats = connection.stats();
-        // quiche has no smallest round trip before the first sample, and then an initial guess as the smoothed one.
-        let sampled = path.as_ref().and_then(|path| path.min_rtt);
-        let nanos = |time: Duration| Some(time.as_nanos() as u64).filter(|ns| *ns > 0);
-        Reading {
-            round_trip_min: sampled.and_then(nanos),
-            round_trip: path.as_ref().filter(|_| sampled.is_some()).and_then(|path| nanos(path.rtt)),
-            sent: Some(stats.sent as u64),
-            lost: Some(stats.lost as u64),
-            bytes_lost: Some(stats.lost_bytes),
-            congestion_events: None,
-            window: path.map(|path| path.cwnd as u64).filter(|window| *window > 0),
-        }
+        reading(&self.lock())
     }
 }

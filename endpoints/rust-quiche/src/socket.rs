@@ -8,8 +8,7 @@ use std::net::SocketAddr;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
-use wirelab_endpoint::program::{Configured, Failure, Refusal, udp_socket};
-use wirelab_model::outcome::ErrorKind;
+use wirelab_endpoint::program::{Configured, Refusal, udp_socket};
 use wirelab_model::spec::Transport;
 
 /// Bytes that one receipt may bring: with receive offload the kernel joins datagrams up to this size.
@@ -44,13 +43,7 @@ impl Socket {
         let socket =
             if shared { udp_socket::open_shared(local, settings)? } else { udp_socket::open(local, settings)? };
         if let Some(server) = server {
-            socket.connect(server).map_err(|error| {
-                let kind = match error.kind() {
-                    io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => ErrorKind::Unreachable,
-                    _ => ErrorKind::Other,
-                };
-                Failure::new(kind, format!("connecting a UDP socket to {server}: {error}"))
-            })?;
+            udp_socket::connect(&socket, server)?;
         }
         let state = UdpSocketState::new((&socket).into()).map_err(failed)?;
         if settings.gro == Some(false) {

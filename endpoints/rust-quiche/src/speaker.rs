@@ -1,7 +1,7 @@
 //! What a client makes of the streams of a connection: HTTP/3 by quiche's own module, or raw requests.
 
 use quiche::{Connection, Shutdown};
-use wirelab_endpoint::program::Failure;
+use wirelab_endpoint::program::{Answer, ClientSpec, Failure, Refusal};
 
 use crate::exchange::Exchanges;
 
@@ -11,13 +11,16 @@ pub const PIECE: usize = 65_536;
 /// One protocol on one connection.
 pub trait Speaker: Sized + 'static {
     /// What a request is made of.
-    type Request;
+    type Request: 'static;
 
     /// What fails, in the words of a failure.
     const ATTEMPT: &'static str;
 
     /// The code that closes a connection without an error.
     const DONE: u64;
+
+    /// The request of the spec.
+    fn order(spec: &ClientSpec) -> Result<Self::Request, Refusal>;
 
     /// Begins to speak on a connection that can send.
     fn begin(connection: &mut Connection) -> Result<Self, Failure>;
@@ -34,6 +37,11 @@ pub trait Speaker: Sized + 'static {
     /// Sends a piece, and the end after the last one; how many bytes were taken.
     fn send(&mut self, connection: &mut Connection, stream: u64, piece: &[u8], is_last: bool)
     -> Result<usize, Failure>;
+
+    /// Whether an answer that came whole is one to this request.
+    fn judge(_: &Self::Request, answer: Answer) -> Result<Answer, Failure> {
+        Ok(answer)
+    }
 
     /// Looks at everything that arrived.
     fn receive(&mut self, connection: &mut Connection, exchanges: &mut Exchanges, scratch: &mut Vec<u8>);

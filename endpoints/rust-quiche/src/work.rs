@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use quiche::h3::{Header, NameValue};
+use quiche::h3::Header;
 use wirelab_endpoint::program::{Header as RawHeader, Reply, Site};
+use wirelab_quiche::{number, text};
 
 use crate::answer::Answer;
 use crate::speaker::give_up;
@@ -40,17 +41,13 @@ impl Work {
     /// What an HTTP request is answered with; and when, if not at once.
     pub fn of_http(site: &Site, fields: &[Header]) -> (Self, Option<Instant>) {
         let arrival = Instant::now();
-        let text = |name: &[u8]| {
-            let field = fields.iter().find(|field| field.name() == name)?;
-            std::str::from_utf8(field.value()).ok()
-        };
-        let path = text(b":path").unwrap_or("/");
+        let path = text(fields, b":path").unwrap_or("/");
         let path = path.split_once('?').map_or(path, |(path, _)| path);
-        let answer = match site.reply(text(b":method").unwrap_or_default(), path) {
+        let answer = match site.reply(text(fields, b":method").unwrap_or_default(), path) {
             Reply::Document(body) => Answer::document(body, &[]),
             Reply::Typed(body, kind) => Answer::document(body, &[("content-type", kind)]),
             Reply::Pattern(size) => Answer::pattern(size),
-            Reply::Echo => Answer::echo(text(b"content-length").and_then(|length| length.parse().ok())),
+            Reply::Echo => Answer::echo(number(fields, b"content-length")),
             Reply::Delay(microseconds) => {
                 let at = arrival + Duration::from_micros(microseconds);
                 return (Self::Delayed(Answer::empty(200, &[])), Some(at));

@@ -5,35 +5,39 @@
 
 use std::cell::RefCell;
 use std::fmt::Display;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use s2n_quic::client::Connect;
 use s2n_quic::connection::Handle;
 use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
 use s2n_quic::provider::tls::rustls::Client as Tls;
+use s2n_quic::stream::Error as StreamError;
 use s2n_quic::{Client, Connection, application};
 use serde_json::json;
+use tachyon_quic::{Connection as Adapter, OpenStreams};
 use wirelab_endpoint::program::tls::client_with;
-use wirelab_endpoint::program::{Account, Accounts, Configured, Failure, Refusal, Servers};
+use wirelab_endpoint::program::{
+    ATTEMPT, Account, Accounts, Configured, Dial, Failure, Http3, RawQuic, Refusal, Servers, client_idle, done_code,
+    udp_socket,
+};
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::{ClientSpec, Congestion, Resumption};
 
 use crate::events::{Gauge, Listener, Platform, Shared};
 use crate::settings::Settings;
-use crate::stream::of_connection;
+use crate::stream::{Stream, of_connection, of_stream};
 use crate::tls::provider;
-
-/// How long a connection may hear nothing from its server: the default that RFC 9308, section 3.2, recommends.
-const SHORTEST_IDLE: Duration = Duration::from_secs(30);
 
 /// Opens connections to the server of a spec.
 pub struct Dialer {
     servers: Servers,
     name: String,
     alpn: &'static str,
+    /// The code that closes a connection without an error.
+    done: application::Error,
     endpoint: Client,
     /// Kept open so that what is in force can be read from it.
     _socket: UdpSocket,
@@ -41,21 +45,18 @@ pub struct Dialer {
     configured: RefCell<Configured>,
 }
 
-impl Dialer {
-    /// A dialer by the spec; what cannot be honoured shows here.
-    pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
+impl Dial for Dialer {
+    type Wire = Connection;
+    type Link = Link;
+
+    fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         if spec.resumption != Resumption::None {
             return Err(Refusal::unsupported(
                 "`resumption`: s2n-quic takes session tickets only by an unstable feature, and has no 0-RTT",
             ));
         }
-        let idle = SHORTEST_IDLE.max(2 * Duration::from_nanos(spec.timeouts.request_ns));
-        let settings = Settings::new(&spec.transport, spec.qlog_dir.as_deref(), idle)?;
-        let any = match spec.address {
-            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        };
-        let (socket, io) = settings.io(SocketAddr::new(any, 0))?;
+        let settings = Settings::new(&spec.transport, spec.qlog_dir.as_deref(), client_idle(spec))?;
+        let (socket, io) = settings.io(udp_socket::any_port(spec.address))?;
         let platform = Arc::new(Platform::default());
         let tls = Tls::from(client_with(spec, provider())?.config);
         let failed = |error: &dyn Display| Refusal::failed(format!("starting s2n-quic: {error}"));
@@ -78,6 +79,7 @@ impl Dialer {
             servers: Servers::new(spec),
             name: spec.server_name.clone(),
             alpn: spec.protocol.alpn().unwrap_or_default(),
+            done: done_code(spec.protocol).into(),
             endpoint,
             _socket: socket,
             accounts: Accounts::default(),
@@ -85,8 +87,7 @@ impl Dialer {
         })
     }
 
-    /// Opens a connection; when its handshake was complete.
-    pub async fn dial(&self) -> Result<(Connection, Link, Instant), Failure> {
+    async fn dial(&self) -> Result<(Connection, Link, Instant), Failure> {
         let server = self.servers.next();
         let attempt = format!("connecting to {} at {server} by QUIC", self.name);
         let connect = Connect::new(server).with_server_name(self.name.as_str());
@@ -106,8 +107,66 @@ impl Dialer {
         Ok((connection, link, ready))
     }
 
+    fn is_open(link: &Link) -> bool {
+        link.shared.facts().closed.is_none()
+    }
+
+    /// Nothing is ever resumed: the TLS configuration keeps no tickets.
+    fn handshake(_: &Link) -> Option<Handshake> {
+        Some(Handshake::Full)
+    }
+
+    async fn close(&self, link: &Link) {
+        self.record(link);
+        link.handle.close(self.done);
+        // The endpoint's task makes the packet, and the task of its socket sends it, each when it gets its turn.
+        for _ in 0..4 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn configured(&self) -> Configured {
+        self.configured.borrow().clone()
+    }
+
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+}
+
+impl Http3 for Dialer {
+    type Adapter = Adapter;
+    type Opener = OpenStreams;
+
+    fn adapt(connection: Connection) -> Adapter {
+        Adapter::new(connection)
+    }
+
+    fn failure_or(link: &Link, attempt: &str, otherwise: Failure) -> Failure {
+        match &link.shared.facts().closed {
+            Some(error) => of_connection(attempt, error),
+            None => otherwise,
+        }
+    }
+}
+
+impl RawQuic for Dialer {
+    type Stream = Stream;
+
+    async fn open(link: &Link) -> Result<Stream, Failure> {
+        let mut handle = link.handle.clone();
+        let stream = handle.open_bidirectional_stream().await.map_err(|error| of_connection(ATTEMPT, &error))?;
+        Ok(Stream(stream))
+    }
+
+    fn failure(_: &Link, error: StreamError) -> Failure {
+        of_stream(ATTEMPT, &error)
+    }
+}
+
+impl Dialer {
     /// Notes what is known of a connection by now.
-    pub fn record(&self, link: &Link) {
+    fn record(&self, link: &Link) {
         let facts = link.shared.facts();
         let mut configured = self.configured.borrow_mut();
         let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);
@@ -125,51 +184,11 @@ impl Dialer {
             say("udp_payload", json!(payload));
         }
     }
-
-    /// What is in force.
-    pub fn configured(&self) -> Configured {
-        self.configured.borrow().clone()
-    }
-
-    /// What the connections say of their transport.
-    pub const fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
 }
 
 /// An open connection.
 pub struct Link {
-    /// s2n-quic's handle.
-    pub handle: Handle,
+    handle: Handle,
     shared: Shared,
     _account: Account,
-}
-
-impl Link {
-    /// Whether it can carry a further request.
-    pub fn is_open(&self) -> bool {
-        self.shared.facts().closed.is_none()
-    }
-
-    /// Nothing is ever resumed: the TLS configuration keeps no tickets.
-    pub const fn handshake(&self) -> Handshake {
-        Handshake::Full
-    }
-
-    /// The failure of the connection if it failed, else `otherwise`.
-    pub fn failure_or(&self, attempt: &str, otherwise: Failure) -> Failure {
-        match &self.shared.facts().closed {
-            Some(error) => of_connection(attempt, error),
-            None => otherwise,
-        }
-    }
-
-    /// Closes the connection with `code`.
-    pub async fn close(&self, code: application::Error) {
-        self.handle.close(code);
-        // The endpoint's task makes the packet, and the task of its socket sends it, each when it gets its turn.
-        for _ in 0..4 {
-            tokio::task::yield_now().await;
-        }
-    }
 }

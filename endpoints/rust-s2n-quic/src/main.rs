@@ -2,8 +2,6 @@
 
 mod client;
 mod events;
-mod h3_client;
-mod quic_client;
 mod server;
 mod settings;
 mod stream;
@@ -11,8 +9,10 @@ mod tls;
 
 use std::process::ExitCode;
 
-use wirelab_endpoint::program::{Program, version};
+use wirelab_endpoint::program::{ByH3, Multiplexed, Program, Raw, version};
 use wirelab_model::protocol::Protocol;
+
+use crate::client::Dialer;
 
 /// The libraries do not say their versions; the lock file does.
 const LOCK: &str = include_str!("../Cargo.lock");
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     Program::new("rust-s2n-quic", "s2n-quic", versions)
         .server(Protocol::H3, server::bind_h3)
         .server(Protocol::Quic, server::bind_quic)
-        .client::<h3_client::H3Transport>(Protocol::H3)
-        .client::<quic_client::QuicTransport>(Protocol::Quic)
+        .client::<Multiplexed<Dialer, ByH3<Dialer>>>(Protocol::H3)
+        .client::<Multiplexed<Dialer, Raw>>(Protocol::Quic)
         .main()
 }

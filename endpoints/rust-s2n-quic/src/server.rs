@@ -11,17 +11,13 @@ use s2n_quic::{Connection, Server, application};
 use tachyon_quic::h3::error::Code;
 use tokio::sync::mpsc;
 use wirelab_endpoint::program::tls::server_with;
-use wirelab_endpoint::program::{Accounts, Bound, Refusal, ServerSpec, Site, Stop, answer, h3_connection};
+use wirelab_endpoint::program::{Accounts, Bound, Refusal, SERVER_IDLE, ServerSpec, Site, Stop, answer, h3_connection};
 use wirelab_model::spec::Congestion;
 
 use crate::events::{Gauge, Listener, Platform, Shared};
 use crate::settings::Settings;
 use crate::stream::{DONE, Stream};
 use crate::tls::provider;
-
-/// How long a connection may hear nothing from its client. Clients set a shorter time, and the shorter one counts
-/// (RFC 9000, section 10.1); this one is for those that set none.
-const IDLE: Duration = Duration::from_secs(600);
 
 /// How long a server that stops waits until the goodbyes to its clients are sent.
 const GOODBYE: Duration = Duration::from_millis(50);
@@ -62,7 +58,7 @@ where
             "`tls`: s2n-quic issues session tickets only by an unstable feature, and has no 0-RTT",
         ));
     }
-    let settings = Settings::new(&spec.transport, spec.qlog_dir.as_deref(), IDLE)?;
+    let settings = Settings::new(&spec.transport, spec.qlog_dir.as_deref(), SERVER_IDLE)?;
     let address = SocketAddr::new(spec.address, spec.port);
     let (socket, io) = settings.io(address)?;
     let platform = Arc::new(Platform::default());

@@ -68,7 +68,9 @@ pub fn run(args: &RunArgs) -> Result {
     let (study, more) =
         wirelab_plan::only_installed(study, &mut |name| unusable(&endpoints, name, is_fake)).map_err(Failure::input)?;
     warnings.extend(more);
-    let (mut plan, more) = wirelab_plan::plan(&study).map_err(Failure::input)?;
+    let name = study.lab.clone();
+    let (study, mut plan, more) =
+        wirelab_plan::placed(study, &|job| crate::labs::refusal(&name, job)).map_err(Failure::input)?;
     warnings.extend(more);
     if !args.i_may_load_these_hosts {
         polite::spare(&mut plan);

@@ -21,6 +21,9 @@ pub struct Checked {
     pub not_applicable: usize,
     /// Cases failed.
     pub failed: usize,
+    /// What the failed cases demand, each after its role and protocol.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
     /// Cases not tried, because it hung in others, or the suite had taken its time.
     pub not_tried: usize,
     /// How long the suite took, in seconds of wall time.

@@ -236,7 +236,7 @@ pub(super) fn remedies(missing: &[&Need]) -> String {
     texts.join("; ")
 }
 
-/// Whether there is a program of that name, or a file of that path.
+/// Whether there is a program of that name, or something at that path.
 fn is_there(program: &str) -> bool {
     if program.contains('/') {
         return Path::new(program).exists();

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, setpriority_process};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpriority_process, kill_process_group, pidfd_open, setpriority_process,
+};
 
 use crate::LabError;
 use crate::deadline::readable;
@@ -164,10 +166,12 @@ impl Installation {
             .stdout(output.try_clone().map_err(attempt("opening the log"))?)
             .stderr(output);
         prepare(&mut command, Some(guard.registration().map_err(|error| error.to_string())?), None);
-        // SAFETY: one system call between fork and exec, which touches no memory; a machine that forbids it is no worse off.
+        // SAFETY: two system calls between fork and exec, which touch no memory; a machine that forbids it is no worse off.
         unsafe {
             command.pre_exec(|| {
-                let _ = setpriority_process(None, NICENESS);
+                // A user who asked for less, with nice(1), gets less.
+                let own = getpriority_process(None).unwrap_or(0);
+                let _ = setpriority_process(None, own.max(NICENESS));
                 Ok(())
             })
         };

@@ -26,6 +26,7 @@ pub const INFO: LabInfo = LabInfo {
     name: "fake",
     summary: "No processes and no network: invented samples with realistic noise, to try a study before it costs time.",
     needs: None,
+    can_be: |job| addresses(job).map(drop),
 };
 
 /// The lab.
@@ -45,6 +46,16 @@ impl Fake {
     }
 }
 
+fn addresses(job: &Job) -> Result<Addresses, LabError> {
+    // There, servers come and go without nodes.
+    if job.timeline.is_some() {
+        let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let servers = vec![localhost; Course::of(job).servers as usize];
+        return Ok(Addresses { servers, connect: localhost });
+    }
+    only_local(INFO.name, job)
+}
+
 impl Lab for Fake {
     fn name(&self) -> &'static str {
         INFO.name
@@ -55,13 +66,7 @@ impl Lab for Fake {
     }
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
-        // There, servers come and go without nodes.
-        if job.timeline.is_some() {
-            let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
-            let servers = vec![localhost; Course::of(job).servers as usize];
-            return Ok(Addresses { servers, connect: localhost });
-        }
-        only_local(INFO.name, job)
+        addresses(job)
     }
 
     fn sidecars(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {

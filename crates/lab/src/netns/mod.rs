@@ -44,6 +44,7 @@ pub const INFO: LabInfo = LabInfo {
     name: "netns",
     summary: "Client and servers in network namespaces of this machine, joined by an emulated link or as pods of a cluster.",
     needs: Some("Linux with network namespaces, and root or user namespaces"),
+    can_be: |job| addresses(job).map(drop),
 };
 
 /// Above this share of one processor the emulator may be what limits a trial.
@@ -130,6 +131,35 @@ fn link(job: &Job) -> Result<&Link, LabError> {
     })
 }
 
+fn addresses(job: &Job) -> Result<Addresses, LabError> {
+    only_inside(INFO.name, job)?;
+    no_labels(INFO.name, job)?;
+    let link = link(job)?;
+    if job.is_in_linkerd() {
+        let remedy =
+            "use the lab `kubernetes`, or name an endpoint that plays sidecars (`wirelab endpoints` lists them)";
+        return Err(LabError(format!("`mesh` is `{LINKERD}`, and in the lab `{}` is no Linkerd; {remedy}", INFO.name)));
+    }
+    if job.mesh.is_some() {
+        // Whoever wants to reach a server has to pass its sidecar.
+        let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        return Ok(Addresses { servers: vec![localhost; Course::of(job).servers as usize], connect: localhost });
+    }
+    let servers: Vec<IpAddr> = match job.network {
+        Joined::Direct => (0..job.servers.count()).map(|number| Way::of(link).server(number).into()).collect(),
+        Joined::Overlay => (0..Course::of(job).servers).map(|number| address(job, number).into()).collect(),
+    };
+    let connect = match job.address {
+        Address::Server | Address::Headless => servers[0],
+        Address::Service => service::ADDRESS.into(),
+        Address::NodePort => {
+            let why = "has no ports of nodes; set `address = \"service\"`, or use the lab `kubernetes`";
+            return Err(LabError(format!("the lab `{}` {why}", INFO.name)));
+        }
+    };
+    Ok(Addresses { servers, connect })
+}
+
 impl Lab for Netns {
     fn name(&self) -> &'static str {
         INFO.name
@@ -140,35 +170,7 @@ impl Lab for Netns {
     }
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
-        only_inside(INFO.name, job)?;
-        no_labels(INFO.name, job)?;
-        let link = link(job)?;
-        if job.is_in_linkerd() {
-            let remedy =
-                "use the lab `kubernetes`, or name an endpoint that plays sidecars (`wirelab endpoints` lists them)";
-            return Err(LabError(format!(
-                "`mesh` is `{LINKERD}`, and in the lab `{}` is no Linkerd; {remedy}",
-                INFO.name
-            )));
-        }
-        if job.mesh.is_some() {
-            // Whoever wants to reach a server has to pass its sidecar.
-            let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
-            return Ok(Addresses { servers: vec![localhost; self.sidecars(job)?.len()], connect: localhost });
-        }
-        let servers: Vec<IpAddr> = match job.network {
-            Joined::Direct => (0..job.servers.count()).map(|number| Way::of(link).server(number).into()).collect(),
-            Joined::Overlay => (0..Course::of(job).servers).map(|number| address(job, number).into()).collect(),
-        };
-        let connect = match job.address {
-            Address::Server | Address::Headless => servers[0],
-            Address::Service => service::ADDRESS.into(),
-            Address::NodePort => {
-                let why = "has no ports of nodes; set `address = \"service\"`, or use the lab `kubernetes`";
-                return Err(LabError(format!("the lab `{}` {why}", INFO.name)));
-            }
-        };
-        Ok(Addresses { servers, connect })
+        addresses(job)
     }
 
     fn sidecars(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {

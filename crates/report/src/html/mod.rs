@@ -157,8 +157,16 @@ struct ClaimRow<'a> {
     symbol: &'static str,
     verdict: &'static str,
     tally: String,
+    has_cases: bool,
     untested: Option<&'a str>,
     effects: Vec<EffectRow>,
+}
+
+impl ClaimRow<'_> {
+    /// Whether its effects are folded away, because they would hide the other claims.
+    fn is_long(&self) -> bool {
+        self.effects.len() > 12
+    }
 }
 
 struct EffectRow {
@@ -179,6 +187,7 @@ fn claim_rows<'a>(input: &Input<'a>) -> Vec<ClaimRow<'a>> {
         symbol: words::claim_symbol(claim.verdict),
         verdict: words::claim(claim.verdict),
         tally: claims::tally(claim),
+        has_cases: claim.cases.is_some(),
         untested: claim.untested.as_deref(),
         effects: claims::effects(input, claim)
             .into_iter()
@@ -197,6 +206,10 @@ fn claim_rows<'a>(input: &Input<'a>) -> Vec<ClaimRow<'a>> {
 }
 
 impl Page<'_> {
+    fn claims_have_cases(&self) -> bool {
+        self.claims.iter().any(|claim| claim.has_cases)
+    }
+
     /// A text as HTML, in which words between backticks are code.
     fn rich(&self, text: &str) -> String {
         let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

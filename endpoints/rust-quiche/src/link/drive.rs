@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use quiche::RecvInfo;
 use wirelab_endpoint::program::Failure;
 use wirelab_model::outcome::ErrorKind;
+use wirelab_quiche::of_connection;
 
-use crate::failure::of_connection;
 use crate::link::{Link, State};
 use crate::outbox::Sent;
 use crate::speaker::Speaker;

@@ -10,11 +10,11 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
-use wirelab_endpoint::program::{Account, Failure};
+use wirelab_endpoint::program::{Account, Failure, patience};
 use wirelab_model::sample::Handshake;
+use wirelab_quiche::of_connection;
 
 use crate::exchange::Exchanges;
-use crate::failure::of_connection;
 use crate::outbox::Outbox;
 use crate::shared::Shared;
 use crate::socket::Socket;
@@ -160,7 +160,7 @@ impl<S: Speaker> Link<S> {
         let patience = {
             let connection = self.connection.lock();
             let trip = connection.path_stats().next().map_or(Duration::ZERO, |path| path.rtt);
-            3 * trip + Duration::from_millis(100)
+            patience(trip)
         };
         let came = async {
             while self.connection.lock().session().is_none() && self.is_open() {

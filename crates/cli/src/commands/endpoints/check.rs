@@ -104,6 +104,7 @@ impl Judge {
             passed: report.passed(),
             not_applicable: report.not_applicable(),
             failed: report.failed(),
+            failures: report.failures(),
             not_tried: report.not_tried(),
             seconds: begun.elapsed().as_secs_f64(),
             at: wirelab_run::journal::timestamp(),

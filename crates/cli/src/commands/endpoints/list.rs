@@ -77,8 +77,8 @@ fn text(row: &Row) -> String {
     let mut text = String::new();
     match &row.described {
         Ok(description) => {
-            let Description { name, library, version, language, .. } = description;
-            let _ = writeln!(text, "{name}  {library} {version}, {language}{}", state(row));
+            let Description { name, language, .. } = description;
+            let _ = writeln!(text, "{name}  {}, {language}{}", library(description), state(row));
             for (word, role) in [("server", &description.server), ("client", &description.client)] {
                 let _ = writeln!(text, "  {word}: {}", role.as_ref().map_or_else(|| "no".to_owned(), offers));
             }
@@ -128,6 +128,16 @@ pub(super) fn verdict(checked: &Checked) -> String {
     let Checked { passed, not_applicable, failed, not_tried, .. } = checked;
     let not_tried = if *not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
     format!("{passed} passed, {not_applicable} n.a., {failed} failed{not_tried}")
+}
+
+/// The libraries and their versions. Where there are several, the version may name each of them already.
+pub(super) fn library(Description { library, version, .. }: &Description) -> String {
+    let said = version.to_lowercase();
+    if library.split(", ").all(|name| said.contains(&name.to_lowercase())) {
+        version.clone()
+    } else {
+        format!("{library} {version}")
+    }
 }
 
 pub(super) fn protocols(role: &Role) -> String {

@@ -5,19 +5,27 @@ use std::fmt::Write;
 use wirelab_lab::endpoints::{Checked, day, shared_bytes};
 use wirelab_model::endpoint::{Description, Set};
 
-use crate::commands::endpoints::list::{Row, megabytes, protocols, seconds, verdict};
+use crate::commands::endpoints::list::{Row, library, megabytes, protocols, seconds, verdict};
 
 const READING: &str = "\
 Not written by hand: `make test-endpoints` installs and checks all of them and writes this page; `wirelab endpoints list --markdown`
 prints it as far as they are installed and checked.
 
+- *server* and *client* are what it speaks in that role: HTTP/1.1, HTTP/2 and HTTP/3 (`h1`, `h2`, `h3`), gRPC (`grpc`), the raw transports
+  (`udp`, `tcp`, `tls`, `quic`). A `c` at the end means clear text; [the contract](../contract/README.md) says what each demands.
 - *core* is what `wirelab endpoints install --set core` installs: what takes well under a minute each where nothing else goes on, and is
   tested with every change of wirelab. The others are *full*; `--all` is both.
 - *installed in* is the wall time of all steps, attempts that failed included. Steps run at low priority, so that it is much longer where
   the machine did other work. Downloads are included: of what the package managers of this user did not have yet.
 - *disk* is what is installed, without what compilers and package managers keep for all.
-- *contract suite* is what `wirelab endpoints check` said last: cases that passed, that do not concern the endpoint (n.a.), that failed.
+- *contract suite* is what `wirelab endpoints check` said last: cases that passed, that do not concern the endpoint (n.a.), that failed,
+  and in how much wall time.
 - *not measured* is followed by the reason. What has nothing to build is a program of the system, or part of wirelab.
+";
+
+const FAILING: &str = "\
+Cases of the contract suite, after role and protocol. Why is in the README of the endpoint where the library is to blame;
+`wirelab endpoints check NAME --only 'WORDS'` repeats those with these words, and says what was expected.
 ";
 
 /// The page, of this machine and of today.
@@ -30,7 +38,19 @@ pub(super) fn page(rows: &[Row]) -> String {
     for row in rows {
         let _ = writeln!(text, "| {} |", cells(row).map(|cell| in_a_cell(&cell)).join(" | "));
     }
+    text.push_str(&failures(rows));
     text
+}
+
+/// The cases of the contract suite that failed, by endpoint; nothing where none did.
+fn failures(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        for case in row.checked.iter().flat_map(|checked| &checked.failures) {
+            let _ = writeln!(text, "- `{}`: {case}", row.found.name);
+        }
+    }
+    if text.is_empty() { text } else { format!("\n## What failed\n\n{FAILING}\n{text}") }
 }
 
 /// By whom, when and where.
@@ -85,16 +105,14 @@ fn of_set(rows: &[Row], set: Option<Set>) -> impl Iterator<Item = &Row> {
 fn cells(row: &Row) -> [String; 9] {
     let installation = row.found.installation.as_ref();
     let [language, library, server, client] = match (&row.described, installation) {
-        (Ok(it), _) => {
-            [it.language.clone(), format!("{} {}", it.library, it.version), as_server(it), everything_else(it)]
-        }
+        (Ok(it), _) => [it.language.clone(), library(it), as_server(it), everything_else(it)],
         (Err(_), Some(it)) => {
             let unknown = if row.found.endpoint.is_ok() { "does not say" } else { "not asked" }.to_owned();
             [it.install.language.clone(), it.install.library.clone(), unknown.clone(), unknown]
         }
         (Err(_), None) => Default::default(),
     };
-    let set = installation.map(|it| format!("{:?}", it.install.set).to_lowercase()).unwrap_or_default();
+    let set = installation.map_or_else(|| "built in".to_owned(), |it| format!("{:?}", it.install.set).to_lowercase());
     let (took, disk) = match &row.record {
         Some(record) => {
             let when = record.at.as_deref().map(|at| format!(" ({})", day(at)));
@@ -110,10 +128,10 @@ fn cells(row: &Row) -> [String; 9] {
 }
 
 fn as_server(description: &Description) -> String {
-    description.server.as_ref().map(protocols).unwrap_or_default()
+    description.server.as_ref().map_or_else(|| "no".to_owned(), protocols)
 }
 
-/// As a client; and what few are.
+/// As a client; and as what few are, a sidecar or a control plane.
 fn everything_else(description: &Description) -> String {
     let Description { client, sidecar, control_plane, .. } = description;
     let roles = [
@@ -121,7 +139,8 @@ fn everything_else(description: &Description) -> String {
         sidecar.as_ref().map(|role| format!("sidecar: {}", protocols(role))),
         control_plane.as_ref().map(|role| format!("control plane: {}", protocols(role))),
     ];
-    roles.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let said: Vec<_> = roles.into_iter().flatten().collect();
+    if said.is_empty() { "no".to_owned() } else { said.join("; ") }
 }
 
 fn not_measured(why: &str) -> String {

@@ -2,6 +2,7 @@ package wirelab.kwik;
 
 import java.io.IOException;
 import java.net.DatagramSocket;
+import java.nio.file.Path;
 import java.security.cert.CertificateEncodingException;
 import java.security.cert.CertificateException;
 import java.security.cert.X509Certificate;
@@ -71,8 +72,9 @@ final class KwikConnection implements Connection {
             .defaultStreamReceiveBufferSize(transport.streamWindow)
             .maxOpenPeerInitiatedUnidirectionalStreams(SERVERS_STREAMS).maxOpenPeerInitiatedBidirectionalStreams(0)
             .customTrustManager(trust()).logger(new ErrorLog()).socketFactory(server -> socket());
-        if (transport.secrets != null) {
-            builder.secrets(transport.secrets);
+        Path secrets = transport.secrets == null ? null : transport.secrets.next();
+        if (secrets != null) {
+            builder.secrets(secrets);
         }
         if (ticket != null) {
             builder.sessionTicket(ticket);
@@ -83,11 +85,17 @@ final class KwikConnection implements Connection {
         if (!transport.spec.verify) {
             tls.setHostnameVerifier((name, certificate) -> true);
         }
-        if (transport.spec.protocol == Protocol.H3) {
-            http = new Http3ClientConnectionImpl(SureStreams.of(made), transport.threads);
-            http.connect();
-        } else {
-            made.connect();
+        try {
+            if (transport.spec.protocol == Protocol.H3) {
+                http = new Http3ClientConnectionImpl(SureStreams.of(made), transport.threads);
+                http.connect();
+            } else {
+                made.connect();
+            }
+        } finally {
+            if (secrets != null) {
+                transport.secrets.take(secrets);
+            }
         }
         long now = System.nanoTime();
         handshake = presented ? Handshake.FULL : Handshake.RESUMED;

@@ -38,7 +38,7 @@ final class KwikTransport implements Transport {
     final UdpSettings udp;
     final long streamWindow;
     /** Where TLS secrets go; null: nowhere. */
-    final Path secrets;
+    final KeyLog secrets;
     /** Null for the raw transport. */
     final HttpRequest request;
     /** kwik's streams wait for what is read and written: a thread for each request, and for connecting. */
@@ -66,7 +66,7 @@ final class KwikTransport implements Transport {
             throw new Unsupported("transport: `stream_window` = " + streamWindow + "; supported: from " + LEAST_WINDOW);
         }
         String path = spec.tls.textOrNull("key_log");
-        secrets = path == null ? null : Path.of(path);
+        secrets = path == null ? null : new KeyLog(Path.of(path));
         configured.put("congestion", "reno");
         configured.put("stream_window", streamWindow);
         configured.put("connection_window", CONNECTION_FACTOR * streamWindow);

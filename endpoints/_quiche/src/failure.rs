@@ -1,11 +1,11 @@
 //! What went wrong on a connection of quiche, in the classes of the contract.
 
-use quiche::{Connection, ConnectionError};
+use quiche::{BufFactory, Connection, ConnectionError};
 use wirelab_endpoint::program::{Failure, kind_of_code};
 use wirelab_model::outcome::ErrorKind;
 
 /// Why a connection cannot carry requests any more; absent while it can.
-pub fn of_connection(attempt: &str, connection: &Connection) -> Option<Failure> {
+pub fn of_connection<F: BufFactory>(attempt: &str, connection: &Connection<F>) -> Option<Failure> {
     let fail = |kind, message: String| Some(Failure::new(kind, format!("{attempt}: {message}")));
     if let Some(error) = connection.peer_error() {
         return fail(kind(error), format!("the peer closed the connection: {}", words(error)));

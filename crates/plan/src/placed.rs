@@ -1,0 +1,150 @@
+//! Studies in a lab that cannot be what some of their cells say: these are left out, so that a study which was written for one lab
+//! runs in another one with what there is in both.
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use wirelab_model::plan::{Cell, Job, Plan};
+use wirelab_model::selector::Selector;
+use wirelab_model::study::Study;
+use wirelab_model::warning::Warning;
+
+use crate::error::StudyError;
+use crate::matrix::plan;
+
+/// The plan of a study in its lab, and the study without the cells that have no place there, with a warning for each reason.
+/// `refuses` says why the lab cannot be what a job says; absent: it can. Where nothing would be left to compare with the baseline, every cell stays:
+/// such a run is to be refused, not made smaller.
+///
+/// # Errors
+/// As [`plan`].
+pub fn placed(
+    mut study: Study,
+    refuses: &dyn Fn(&Job) -> Option<String>,
+) -> Result<(Study, Plan, Vec<Warning>), StudyError> {
+    let (whole, warnings) = plan(&study)?;
+    let refused: Vec<_> = whole.cells.iter().map(|cell| refuses(&cell.job)).collect();
+    let cells = || whole.cells.iter().zip(&refused);
+    if refused.iter().all(Option::is_none) || !compares(&study, cells()) {
+        return Ok((study, whole, warnings));
+    }
+    let mut reasons: IndexMap<&String, Vec<String>> = IndexMap::new();
+    for (selector, why) in without_place(cells()) {
+        reasons.entry(why).or_default().push(selector.to_string());
+        study.exclude.push(selector);
+    }
+    let (smaller, warnings) = plan(&study)?;
+    let lab = &study.lab;
+    let left_out =
+        reasons.into_iter().map(|(why, cells)| Warning::NoPlace { lab: lab.clone(), cells, why: why.clone() });
+    let warnings = left_out.chain(warnings).collect();
+    Ok((study, smaller, warnings))
+}
+
+/// Whether cells with a place are left of the baseline and of another level.
+fn compares<'a>(study: &Study, cells: impl Iterator<Item = (&'a Cell, &'a Option<String>)> + Clone) -> bool {
+    let of_baseline = |cell: &Cell| cell.levels.get(&study.compare.factor) == Some(&study.compare.baseline);
+    let mut left = cells.filter(|(_, why)| why.is_none()).map(|(cell, _)| of_baseline(cell));
+    left.clone().any(|is| is) && left.any(|is| !is)
+}
+
+/// The levels of which no cell has a place, then the cells without one that have none of these levels; each with the reason of its first cell.
+fn without_place<'a>(
+    cells: impl Iterator<Item = (&'a Cell, &'a Option<String>)> + Clone,
+) -> Vec<(Selector, &'a String)> {
+    let mut levels: IndexMap<(&str, &str), Option<&String>> = IndexMap::new();
+    for (cell, why) in cells.clone() {
+        for (factor, level) in &cell.levels {
+            // One cell with a place keeps the level.
+            let kept = levels.entry((factor, level)).or_insert(why.as_ref());
+            *kept = kept.and(why.as_ref()).and(*kept);
+        }
+    }
+    let whole = levels.iter().filter_map(|((factor, level), why)| Some((one(factor, level), (*why)?)));
+    let whole: Vec<_> = whole.collect();
+    let single = cells.filter_map(|(cell, why)| Some((cell, why.as_ref()?)));
+    let single =
+        single.filter(|(cell, _)| cell.twin_of.is_none() && !whole.iter().any(|(level, _)| level.matches(cell)));
+    let single = single.map(|(cell, why)| {
+        let levels = cell.levels.iter().map(|(factor, level)| (factor.clone(), Value::from(level.as_str())));
+        (Selector(levels.collect()), why)
+    });
+    let single: Vec<_> = single.collect();
+    whole.into_iter().chain(single).collect()
+}
+
+fn one(factor: &str, level: &str) -> Selector {
+    Selector([(factor.to_owned(), Value::from(level))].into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STUDY: &str = r#"
+        name = "mine"
+        title = "t"
+        question = "q"
+        lab = "netns"
+        [factors]
+        placement = ["same-node", "lan", "single-az"]
+        protocol = ["h1", "h2", "h3"]
+        [compare]
+        factor = "protocol"
+        baseline = "h1"
+    "#;
+
+    /// The labels of the cells that are left, and what is said of those that are not.
+    fn left(refuses: &dyn Fn(&str) -> Option<&'static str>) -> (Vec<String>, Vec<(Vec<String>, String)>) {
+        let study = crate::parse(STUDY, "mine.toml").unwrap();
+        let words = |job: &Job| format!("{} {}", job.protocol, job.placement);
+        let (study, plan, warnings) = placed(study, &|job| refuses(&words(job)).map(str::to_owned)).unwrap();
+        let said = warnings.into_iter().filter_map(|warning| match warning {
+            Warning::NoPlace { cells, why, lab } => {
+                assert_eq!(lab, study.lab);
+                Some((cells, why))
+            }
+            _ => None,
+        });
+        (plan.cells.iter().map(Cell::label).collect(), said.collect())
+    }
+
+    #[test]
+    fn a_lab_that_can_be_everything_leaves_nothing_out() {
+        let (cells, said) = left(&|_| None);
+        assert_eq!((cells.len(), said.len()), (12, 0));
+    }
+
+    #[test]
+    fn what_has_no_place_is_named_by_its_level_or_else_cell_by_cell_for_each_reason() {
+        let (cells, said) = left(&|words| match words {
+            _ if words.starts_with("h3") => Some("no UDP"),
+            "h2 lan" | "h1 single-az" => Some("too large"),
+            "h2 single-az" => Some("far too large"),
+            _ => None,
+        });
+        assert_eq!(
+            cells,
+            [
+                "placement=same-node protocol=h1",
+                "placement=same-node protocol=h2",
+                "placement=lan protocol=h1",
+                "placement=same-node protocol=h1 (A/A)",
+                "placement=lan protocol=h1 (A/A)"
+            ]
+        );
+        let said: Vec<_> = said.iter().map(|(cells, why)| (cells.join(", "), why.as_str())).collect();
+        let expected = [
+            ("protocol=h3".to_owned(), "no UDP"),
+            ("placement=single-az, placement=lan protocol=h2".to_owned(), "too large"),
+        ];
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_run_without_baseline_or_without_anything_beside_it_is_not_made_smaller() {
+        for only in ["h1", "h2"] {
+            let (cells, said) = left(&|words| (!words.starts_with(only)).then_some("no"));
+            assert_eq!((cells.len(), said.len()), (12, 0), "only {only}");
+        }
+    }
+}

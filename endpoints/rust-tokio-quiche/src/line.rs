@@ -1,0 +1,170 @@
+//! What is known of a connection outside of the task that drives it, which alone can ask quiche.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio_quiche::quic::QuicheConnection;
+use wirelab_endpoint::program::{Configured, Failure, Meter, Reading};
+use wirelab_model::outcome::ErrorKind;
+use wirelab_model::sample::Handshake;
+use wirelab_quiche::{of_connection, reading, record};
+
+/// What fails when nobody asked for anything in particular.
+const ATTEMPT: &str = "keeping a connection";
+
+/// A connection, as its driver and its users share it.
+#[derive(Debug)]
+pub struct Line {
+    expects: Option<Expects>,
+    /// The code that closes it without an error.
+    done: u64,
+    reading: Mutex<Reading>,
+    state: watch::Sender<State>,
+    closing: Notify,
+}
+
+/// What a client wants of its connection.
+#[derive(Debug)]
+pub struct Expects {
+    /// The name of the server.
+    pub server: String,
+    /// The application protocol.
+    pub alpn: &'static str,
+    /// Whether a session ticket is to be kept.
+    pub ticket: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    begun: Option<Begun>,
+    ticket: Option<Vec<u8>>,
+    over: Option<Failure>,
+}
+
+/// How a connection began.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    /// How, proven.
+    pub handshake: Handshake,
+    /// What was negotiated; empty at a server.
+    pub configured: Configured,
+}
+
+impl Line {
+    /// A connection that is about to begin; `expects` is a client's.
+    pub fn new(done: u64, expects: Option<Expects>) -> Self {
+        let (reading, state, closing) = Default::default();
+        Self { expects, done, reading, state, closing }
+    }
+
+    /// Returns when requests can be sent.
+    pub async fn begun(&self) -> Result<Begun, Failure> {
+        let mut state = self.state.subscribe();
+        let state = state.wait_for(|state| state.begun.is_some() || state.over.is_some()).await;
+        match state.map(|state| (state.begun.clone(), state.over.clone())) {
+            Ok((_, Some(failure))) => Err(failure),
+            Ok((Some(begun), None)) => Ok(begun),
+            Ok((None, None)) | Err(_) => Err(closed()),
+        }
+    }
+
+    /// How it began, if it did.
+    pub fn handshake(&self) -> Option<Handshake> {
+        self.state.borrow().begun.as_ref().map(|begun| begun.handshake)
+    }
+
+    /// Whether it can carry a further request.
+    pub fn is_open(&self) -> bool {
+        self.state.borrow().over.is_none()
+    }
+
+    /// The failure of the connection if it is over, else `otherwise`.
+    pub fn failure_or(&self, otherwise: Failure) -> Failure {
+        self.state.borrow().over.clone().unwrap_or(otherwise)
+    }
+
+    /// Returns why it is over when it is.
+    pub async fn over(&self) -> Failure {
+        let mut state = self.state.subscribe();
+        let state = state.wait_for(|state| state.over.is_some()).await;
+        state.ok().and_then(|state| state.over.clone()).unwrap_or_else(closed)
+    }
+
+    /// Returns the session ticket when it came, or nothing when none can come any more.
+    pub async fn ticket(&self) -> Option<Vec<u8>> {
+        let mut state = self.state.subscribe();
+        let state = state.wait_for(|state| state.ticket.is_some() || state.over.is_some()).await;
+        state.ok().and_then(|state| state.ticket.clone())
+    }
+
+    /// How long a packet takes to the peer and back.
+    pub fn round_trip(&self) -> Duration {
+        Duration::from_nanos(self.reading().round_trip.unwrap_or_default())
+    }
+
+    /// Asks its driver to close it.
+    pub fn close(&self) {
+        self.closing.notify_one();
+    }
+
+    /// To its driver: returns when it is to be closed, and with which code.
+    pub async fn is_to_close(&self) -> u64 {
+        self.closing.notified().await;
+        self.done
+    }
+
+    /// To its driver: the handshake is complete, or early data can be read.
+    pub fn begin(&self, connection: &mut QuicheConnection) {
+        let handshake = if connection.is_resumed() { Handshake::Resumed } else { Handshake::Full };
+        let mut configured = Configured::new();
+        let checked = match &self.expects {
+            Some(expects) => record(connection, &expects.server, expects.alpn, &mut configured),
+            None => Ok(()),
+        };
+        self.state.send_modify(|state| {
+            state.begun = Some(Begun { handshake, configured });
+            state.over = checked.err();
+        });
+    }
+
+    /// To its driver: notes what the connection has counted, and what became of it. Called whenever nothing is left to do, so
+    /// that it costs a request little.
+    pub fn look(&self, connection: &QuicheConnection) {
+        *self.reading() = reading(connection);
+        let state = self.state.borrow();
+        let wants_ticket = state.ticket.is_none() && self.expects.as_ref().is_some_and(|expects| expects.ticket);
+        let ticket = if wants_ticket { connection.session().map(<[u8]>::to_vec) } else { None };
+        let over = if state.over.is_none() { of_connection(ATTEMPT, connection) } else { None };
+        drop(state);
+        if ticket.is_some() || over.is_some() {
+            self.state.send_modify(|state| {
+                state.ticket = ticket.or_else(|| state.ticket.take());
+                state.over = state.over.take().or(over);
+            });
+        }
+    }
+
+    /// To its driver: nobody drives it any more.
+    pub fn end(&self) {
+        self.state.send_if_modified(|state| {
+            let is_news = state.over.is_none();
+            state.over.get_or_insert_with(closed);
+            is_news
+        });
+    }
+
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Meter for Line {
+    fn read(&self) -> Reading {
+        *self.reading()
+    }
+}
+
+fn closed() -> Failure {
+    Failure::new(ErrorKind::Reset, "the connection was closed")
+}
