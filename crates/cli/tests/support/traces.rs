@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::support::eventually_within;
 
 /// What is looked at by name: a cluster must not add to it.
 #[derive(Debug, PartialEq)]
@@ -59,14 +62,18 @@ impl Processes {
         self.namespaces.len()
     }
 
-    /// Those that still are, and any others in their namespaces.
-    pub fn left(&self) -> Vec<String> {
-        let processes = entries(Path::new("/proc"));
-        let is_left = |process: &&PathBuf| {
-            let same = start_of(process).is_some_and(|start| self.started.contains(&((*process).clone(), start)));
+    /// Waits until all have ended: the kernel takes a process out of its cgroup, which is what `down` looks at, before it is gone altogether.
+    #[track_caller]
+    pub fn end(&self) {
+        eventually_within(Duration::from_secs(10), "the end of every process", || !self.are_left());
+    }
+
+    /// Whether one still is, or any other in their namespaces.
+    fn are_left(&self) -> bool {
+        entries(Path::new("/proc")).iter().any(|process| {
+            let same = start_of(process).is_some_and(|start| self.started.contains(&(process.clone(), start)));
             same || !namespaces_of(process).is_disjoint(&self.namespaces)
-        };
-        processes.iter().filter(is_left).map(|process| described(process)).collect()
+        })
     }
 }
 
@@ -96,9 +103,4 @@ fn start_of(process: &Path) -> Option<String> {
 
 fn namespaces_of(process: &Path) -> BTreeSet<PathBuf> {
     entries(&process.join("ns")).iter().filter_map(|link| fs::read_link(link).ok()).collect()
-}
-
-fn described(process: &Path) -> String {
-    let command = fs::read_to_string(process.join("cmdline")).unwrap_or_default();
-    format!("{} {}", process.display(), command.replace('\0', " "))
 }
