@@ -11,10 +11,9 @@ from site_spec import ANYTHING, CONTENT_TYPES, HTTP2_WINDOWS, OF_TCP
 
 MODULES = "/usr/lib/apache2/modules"  # of the Debian package
 
-MOST_THREADS = 20_000  # httpd's MAX_THREAD_LIMIT
-
-# httpd sets TCP_NODELAY on every connection. Two pools of threads serve HTTP/2: no one number is true of both.
-HTTP1 = {**OF_TCP, "no_delay": [True], "threads": range(1, MOST_THREADS + 1)}
+# httpd sets TCP_NODELAY on every connection. How many threads it has is left to it: as soon as all are busy for a moment, the MPM event ends
+# connections that are kept for further requests, and so fails these; and two pools of threads serve HTTP/2.
+HTTP1 = {**OF_TCP, "no_delay": [True]}
 HTTP2 = {**OF_TCP, "no_delay": [True], **HTTP2_WINDOWS}
 HONOURS = {"h1c": HTTP1, "h1": {**HTTP1, "key_log": ANYTHING}, "h2c": HTTP2, "h2": {**HTTP2, "key_log": ANYTHING}}
 
@@ -58,7 +57,7 @@ Alias /wirelab-not-there not-there.asis
 
 # As Debian configures it, but for the limits that would end a process or refuse a connection amid a trial.
 AT_START = 50  # threads: the first two lines, multiplied
-DEFAULT_THREADS = """\
+THREADS = """\
 StartServers 2
 ThreadsPerChild 25
 MinSpareThreads 25
@@ -66,15 +65,6 @@ MaxSpareThreads 150
 ThreadLimit 64
 MaxRequestWorkers 150
 AsyncRequestWorkerFactor 100
-"""
-
-SET_THREADS = """\
-StartServers 1
-ServerLimit 1
-ThreadLimit {threads}
-ThreadsPerChild {threads}
-MaxRequestWorkers {threads}
-AsyncRequestWorkerFactor {factor}
 """
 
 TLS = """\
@@ -114,7 +104,7 @@ def run(site, path, folder):
     def find_port(pid):
         """It writes the file after it has bound the port."""
         bound = os.path.exists(os.path.join(folder, "httpd.pid"))
-        return port if bound and workers(pid) >= (site.threads or AT_START) else None
+        return port if bound and workers(pid) >= AT_START else None
 
     def configured(_):
         held.close()
@@ -135,13 +125,10 @@ def configuration(site, port):
     modules = ["mpm_event", "authz_core", "alias", "asis"] + ["ssl"] * site.is_secure + ["http2"] * site.is_http2
     tls = TLS.format(ciphers=":".join(choices.CIPHERS), group=choices.GROUP,
                      tickets="SSLSessionTickets on" if site.resumption else NO_TICKETS)
-    threads = DEFAULT_THREADS
-    if site.threads:
-        threads = SET_THREADS.format(threads=site.threads, factor=max(2, choices.CONNECTIONS // site.threads))
     return CONFIGURATION.format(
         modules="\n".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in modules),
         user="User www-data\nGroup www-data" if os.geteuid() == 0 else "", listen=f"{sockets.host(site)}:{port}",
-        types=TYPES if site.has_pages else "", backlog=choices.BACKLOG, protocol=PROTOCOLS[site.protocol], threads=threads, idle=choices.IDLE_S,
+        types=TYPES if site.has_pages else "", backlog=choices.BACKLOG, protocol=PROTOCOLS[site.protocol], threads=THREADS, idle=choices.IDLE_S,
         tls=tls if site.is_secure else "", http2=http2(site) if site.is_http2 else "")
 
 
