@@ -8,7 +8,7 @@ mod lab;
 mod support;
 
 use installed::{first_trial_without, prepared, run};
-use lab::{all_trials, folder_with, was_too_busy};
+use lab::{all_trials, folder_with, in_time};
 use support::{processes, said};
 
 /// What builds the endpoint, and how to ask whether it is there.
@@ -65,11 +65,7 @@ fn a_new_server_gets_its_share_at_once_and_with_one_that_dies_nothing_is_lost_bu
     said(run(folder.path()).output().unwrap()).with_status(0);
     let trials = all_trials(folder.path());
     assert_eq!(trials.len(), 4, "three cells, and the twin of the baseline");
-    for (cell, trial) in trials {
-        if was_too_busy(&cell, &trial) {
-            continue;
-        }
-        assert_eq!(trial["outcome"], "ok", "{trial}");
+    for (cell, trial) in in_time(trials) {
         let value = |metric: &str| &trial["values"][metric];
         let of = |metric: &str| value(metric).as_f64().unwrap_or_else(|| panic!("{metric}: {}", value(metric)));
         assert!(of("server_smallest@T1-T2") > 0.45, "{trial}");

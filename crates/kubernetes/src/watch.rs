@@ -101,10 +101,12 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Watch<K> {
                     return Ok(true);
                 }
                 let due = self.opened.map_or_else(Instant::now, |opened| opened + BETWEEN);
-                sleep(due.min(deadline).saturating_duration_since(Instant::now()));
+                // A back-off: there is no watch that could say anything, and the next one begins where the last one ended.
                 if due > deadline && self.opened.is_some() {
+                    sleep(deadline.saturating_duration_since(Instant::now()));
                     return Ok(false);
                 }
+                sleep(due.saturating_duration_since(Instant::now()));
                 has_changed = self.open()?;
                 continue;
             };

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use tempfile::tempdir;
 
 use super::cluster::{Cluster, eventually, root};
-use super::lab::all_trials;
+use super::lab::{all_trials, in_time};
 use super::support::{said, wirelab};
-use super::{ended, nothing_stays, on_cluster, was_busy};
+use super::{ended, nothing_stays, on_cluster};
 
 /// Three ways of finding servers of which one comes later, in none of which the network has to change.
 const BESIDE: &str = r#"
@@ -60,11 +60,7 @@ pub fn sidecars_and_control_planes_play_in_pods() {
     }
     let mut command = on_cluster(folder.path(), &["run", "study.toml", "--quiet"]);
     said(command.env("WIRELAB_ENDPOINTS", root().join("endpoints")).output().unwrap()).with_status(0);
-    for (cell, trial) in all_trials(folder.path()) {
-        if was_busy(&cell, &trial) {
-            continue;
-        }
-        assert_eq!(trial["outcome"], "ok", "{trial}");
+    for (cell, trial) in in_time(all_trials(folder.path())) {
         let value = |metric: &str| &trial["values"][metric];
         let of = |metric: &str| value(metric).as_f64().unwrap_or_else(|| panic!("{metric}: {trial}"));
         // What everything takes is known in each variant, and more than clients and servers do where there is more.

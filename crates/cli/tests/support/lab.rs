@@ -33,13 +33,22 @@ pub fn folder_with(study: &str, needs: &[&str]) -> Option<TempDir> {
     Some(folder)
 }
 
-/// Whether an action was late because other work had the processors, which says nothing of wirelab; then it says so on standard error.
-pub fn was_too_busy(cell: &Value, trial: &Value) -> bool {
-    let busy = trial["reason"].as_str().is_some_and(|reason| reason.contains("the machine was too busy"));
-    if busy {
-        eprintln!("NOT tested: {}: {}", cell["levels"], trial["reason"]);
+/// Those of trials with a timeline whose actions were in time; they must have succeeded. Where other work had the processors, which says nothing
+/// of wirelab, it says so on standard error.
+#[track_caller]
+pub fn in_time(trials: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
+    let mut in_time = trials;
+    in_time.retain(|(cell, trial)| {
+        let was_too_busy = trial["reason"].as_str().is_some_and(|reason| reason.contains("the machine was too busy"));
+        if was_too_busy {
+            eprintln!("NOT tested: {}: {}", cell["levels"], trial["reason"]);
+        }
+        !was_too_busy
+    });
+    for (_, trial) in &in_time {
+        assert_eq!(trial["outcome"], "ok", "{trial}");
     }
-    busy
+    in_time
 }
 
 /// The trials of the only run, which must all have succeeded, each with its cell.

@@ -10,8 +10,9 @@ use wirelab_model::protocol::Protocol;
 /// How long one try may take.
 const ANSWERING: Duration = Duration::from_secs(1);
 
-/// How long it takes to the next one after one that failed: nobody says when the node leads to the servers, only a packet shows it.
-const AGAIN: Duration = Duration::from_millis(20);
+/// The pause after a try that failed, so that asking takes no processor from those that are asked. Nobody says when the node leads to the
+/// servers; only a packet shows it.
+const BETWEEN: Duration = Duration::from_millis(20);
 
 /// How servers are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,14 +58,15 @@ pub(crate) fn run(kind: &str, address: &str, times: &str, patience: Duration) ->
     let kind = [Kind::Tcp, Kind::Quic, Kind::Udp].into_iter().find(|known| known.word() == kind).ok_or_else(wrong)?;
     let address: SocketAddr = address.parse().map_err(|_| wrong())?;
     let times: u32 = times.parse().map_err(|_| wrong())?;
-    let deadline = Instant::now() + patience;
+    in_a_row(times, Instant::now() + patience, || ask(kind, address))
+        .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))
+}
+
+fn in_a_row(times: u32, deadline: Instant, mut ask: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     loop {
-        match (0..times).try_for_each(|_| ask(kind, address)) {
-            Ok(()) => return Ok(()),
-            Err(error) if Instant::now() >= deadline => {
-                return Err(io::Error::new(error.kind(), format!("{address}: {error}")));
-            }
-            Err(_) => sleep(AGAIN),
+        match (0..times).try_for_each(|_| ask()) {
+            Err(_) if Instant::now() < deadline => sleep(BETWEEN),
+            answered => return answered,
         }
     }
 }
@@ -144,16 +146,22 @@ mod tests {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = server.local_addr().unwrap();
         drop(server);
-        let late = std::thread::spawn(move || {
-            sleep(5 * AGAIN);
-            let server = UdpSocket::bind(address).unwrap();
-            let mut buffer = [0; 2048];
-            for _ in 0..2 {
-                let (_, client) = server.recv_from(&mut buffer).unwrap();
-                server.send_to(b"x", client).unwrap();
+        let mut late = None;
+        in_a_row(2, Instant::now() + Duration::from_secs(20), || {
+            let asked = ask(Kind::Udp, address);
+            if asked.is_err() && late.is_none() {
+                let server = UdpSocket::bind(address).unwrap();
+                late = Some(std::thread::spawn(move || {
+                    let mut buffer = [0; 2048];
+                    for _ in 0..2 {
+                        let (_, client) = server.recv_from(&mut buffer).unwrap();
+                        server.send_to(b"x", client).unwrap();
+                    }
+                }));
             }
-        });
-        run("udp", &address.to_string(), "2", Duration::from_secs(20)).unwrap();
-        late.join().unwrap();
+            asked
+        })
+        .unwrap();
+        late.expect("asked before it came").join().unwrap();
     }
 }
