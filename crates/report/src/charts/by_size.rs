@@ -103,7 +103,7 @@ fn facet(plot: &Plot, name: &str, lines: &[Line]) -> String {
             let at = x.at(*size as f64);
             canvas.line((at, TOP), (at, BOTTOM), Paint::Grid, 1.0);
             if at - free > 52.0 {
-                canvas.text(&Size(*size).to_string(), (at, BOTTOM + 12.0), Align::Middle, Paint::Muted);
+                canvas.tick(&Size(*size).to_string(), (at, BOTTOM + 12.0));
                 free = at;
             }
         }

@@ -97,7 +97,7 @@ fn facet(group: &Group, lines: &[(usize, Arrival)]) -> String {
         }
         for (value, label) in x.ticks(tick_count(RIGHT - LEFT, 5), times) {
             canvas.line((x.at(value), TOP), (x.at(value), BOTTOM), Paint::Grid, 1.0);
-            canvas.text(&label, (x.at(value), BOTTOM + 12.0), Align::Middle, Paint::Muted);
+            canvas.tick(&label, (x.at(value), BOTTOM + 12.0));
         }
         let words = format!("time since the first request ({})", times.name);
         canvas.text(&words, (f64::midpoint(LEFT, RIGHT), HEIGHT - 10.0), Align::Middle, Paint::Ink);

@@ -88,15 +88,20 @@ pub(crate) enum Align {
 /// A surface to draw on, in units that are pixels at the size that the drawing is made for.
 pub(crate) struct Canvas<'a> {
     backend: SVGBackend<'a>,
+    width: f64,
 }
 
 /// The size of text in a drawing.
 pub(crate) const TEXT: f64 = 12.0;
 
+/// The width of a digit in the widest of the common typefaces.
+const DIGIT: f64 = 0.64 * TEXT;
+
 /// Draws an SVG element. `name` says what it shows, for those who cannot see it.
 pub(crate) fn draw(width: f64, height: f64, name: &str, paint: impl FnOnce(&mut Canvas)) -> String {
     let mut svg = String::new();
-    let mut canvas = Canvas { backend: SVGBackend::with_string(&mut svg, (fine(width) as u32, fine(height) as u32)) };
+    let backend = SVGBackend::with_string(&mut svg, (fine(width) as u32, fine(height) as u32));
+    let mut canvas = Canvas { backend, width };
     paint(&mut canvas);
     canvas.backend.present().expect("drawing into a string cannot fail");
     drop(canvas);
@@ -172,6 +177,12 @@ impl Canvas<'_> {
 
     pub(crate) fn text(&mut self, text: &str, at: (f64, f64), align: Align, paint: Paint) {
         self.sized(text, at, align, paint, TEXT, false);
+    }
+
+    /// The label of a tick of a horizontal axis, below it, or a little beside it where the drawing's edge would cut it off.
+    pub(crate) fn tick(&mut self, label: &str, (x, y): (f64, f64)) {
+        let half = (label.chars().count() as f64 * DIGIT / 2.0).min(self.width / 2.0);
+        self.text(label, (x.clamp(half, self.width - half), y), Align::Middle, Paint::Muted);
     }
 
     /// A text that reads upwards, centred at a point: the title of a vertical axis.
@@ -251,5 +262,18 @@ mod tests {
             "{svg}"
         );
         assert!(!svg.contains("#FEED") && !svg.contains("http"), "{svg}");
+    }
+
+    #[test]
+    fn labels_of_ticks_are_not_cut_off_by_the_edges() {
+        let place = |x: f64| -> f64 {
+            let svg = draw(200.0, 100.0, "ticks", |canvas| canvas.tick("1.4", (x, 50.0)));
+            let (_, place) = svg.split_once("<text x=\"").unwrap();
+            place.split_once('"').unwrap().0.parse::<f64>().unwrap() / FINE
+        };
+        let half = 1.5 * DIGIT;
+        assert_eq!(place(100.0), 100.0);
+        assert!((place(199.0) - (200.0 - half)).abs() <= 0.5, "{}", place(199.0));
+        assert!((place(1.0) - half).abs() <= 0.5, "{}", place(1.0));
     }
 }

@@ -71,7 +71,7 @@ fn facet(group: &Group, curves: &[(usize, Pooled)]) -> String {
         }
         for (value, label) in x.labelled(tick_count(RIGHT - LEFT, 6), Unit::Nanoseconds) {
             canvas.line((x.at(value), TOP), (x.at(value), BOTTOM), Paint::Grid, 1.0);
-            canvas.text(&label, (x.at(value), BOTTOM + 12.0), Align::Middle, Paint::Muted);
+            canvas.tick(&label, (x.at(value), BOTTOM + 12.0));
         }
         canvas.text(
             "response time (log scale)",

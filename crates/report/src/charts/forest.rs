@@ -136,7 +136,7 @@ impl FacetOf<'_> {
             let count = tick_count(WIDTH - 2.0 * SIDE, 4);
             for (value, label) in self.axis.ticks(count, Scale::of(wirelab_model::metric::Unit::Count, [1.0])) {
                 ticks.push(self.axis.at(value));
-                canvas.text(&label, (self.axis.at(value), bottom + 13.0), Align::Middle, Paint::Muted);
+                canvas.tick(&label, (self.axis.at(value), bottom + 13.0));
             }
             let [less, middle, more] = self.axis_title;
             canvas.text(less, (SIDE, bottom + 30.0), Align::Left, Paint::Ink);

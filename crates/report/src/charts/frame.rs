@@ -50,7 +50,7 @@ impl Frame {
         draw(WIDTH, self.bottom + BOTTOM, name, |canvas| {
             for (x, label) in ticks {
                 canvas.line((*x, self.top), (*x, self.bottom), Paint::Grid, 1.0);
-                canvas.text(label, (*x, self.bottom + 11.0), Align::Middle, Paint::Muted);
+                canvas.tick(label, (*x, self.bottom + 11.0));
             }
             marks(canvas);
             canvas.line((self.left, self.bottom), (self.right, self.bottom), Paint::Zero, 1.0);

@@ -165,7 +165,7 @@ fn facet(title: &str, lines: &[Line], actions: &[(String, f64)], window_ns: u64,
             canvas.text(&label, (LEFT - 6.0, y.at(value)), Align::Right, Paint::Muted);
         }
         for (value, label) in x.ticks(tick_count(RIGHT - LEFT, 4), scale) {
-            canvas.text(&label, (x.at(value), BOTTOM + 12.0), Align::Middle, Paint::Muted);
+            canvas.tick(&label, (x.at(value), BOTTOM + 12.0));
         }
         for (name, at) in actions {
             canvas.line((x.at(*at), TOP), (x.at(*at), BOTTOM), Paint::Zero, 1.0);

@@ -102,7 +102,7 @@ fn facet(title: &str, load: &PageLoad, room: &Room, axis: &Axis) -> String {
     draw(WIDTH, bottom + BOTTOM, &name, |canvas| {
         for (value, label) in axis.ticks(tick_count(RIGHT - LEFT, 5), scale) {
             canvas.line((axis.at(value), TOP), (axis.at(value), bottom), Paint::Grid, 1.0);
-            canvas.text(&label, (axis.at(value), bottom + 11.0), Align::Middle, Paint::Muted);
+            canvas.tick(&label, (axis.at(value), bottom + 11.0));
         }
         let (mut rows, mut headings) = (0, 0);
         for host in Host::of(load) {
