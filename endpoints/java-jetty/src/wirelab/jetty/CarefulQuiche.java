@@ -42,6 +42,7 @@ final class CarefulQuiche extends Quiche {
         }
     }
 
+    /** Asked and remembered in one go, since two threads of Jetty's may ask of one stream at once. */
     @Override
     public int drainClearBytesForStream(long stream, ByteBuffer buffer, boolean[] last) throws IOException {
         int id = Math.toIntExact(stream);
@@ -50,14 +51,12 @@ final class CarefulQuiche extends Quiche {
                 last[0] = true;
                 return 0;
             }
-        }
-        int read = own.drainClearBytesForStream(stream, buffer, last);
-        if (last[0]) {
-            synchronized (ended) {
+            int read = own.drainClearBytesForStream(stream, buffer, last);
+            if (last[0]) {
                 ended.set(id);
             }
+            return read;
         }
-        return read;
     }
 
     @Override
