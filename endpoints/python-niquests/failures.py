@@ -17,10 +17,20 @@ WORDS = [  # in messages, where no exception below says more
 ]
 
 
+def meant(error):
+    """What an error was before urllib3-future made a bare reset of it, as it does of every OSError while it reads; else the error itself."""
+    cause = error
+    while cause is not None:
+        if isinstance(cause, ConnectionResetError) and not cause.args and cause.__cause__ is not None:
+            return cause.__cause__
+        cause = cause.__cause__ or cause.__context__
+    return error
+
+
 def classify(error, attempt, connection, otherwise="protocol"):
     words = f"{type(error).__name__}: {error}"
-    trouble = kind_of(connection.trouble) if connection is not None else None
-    kind = trouble or kind_of(error)
+    trouble = kind_of(meant(connection.trouble)) if connection is not None else None
+    kind = trouble or kind_of(meant(error))
     if not isinstance(error, (OSError, ssl.SSLError, RequestException, HTTPError)):
         kind = "other"  # a bug
     elif kind is None:
