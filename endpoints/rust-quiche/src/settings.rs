@@ -24,8 +24,9 @@ use crate::socket::Socket;
 const STREAM_WINDOW: u64 = 1_000_000;
 const CONNECTION_WINDOW: u64 = 10_000_000;
 
-/// Where the search for the size of datagrams ends: an Ethernet frame with IPv6, as of the built-in endpoint.
-const SEARCH_ENDS: u16 = 1452;
+/// The size of datagrams, as of the programs that come with quiche. Its search for what the path carries would begin with the largest
+/// size, and a connection on a path that carries less would wait for each of its losses.
+const UDP_PAYLOAD: u16 = 1350;
 
 /// What a connection is made with.
 pub struct Settings {
@@ -96,18 +97,13 @@ impl Settings {
         // quiche would let them grow.
         config.set_max_stream_window(stream);
         config.set_max_connection_window(connection);
-        match transport.max_udp_payload {
-            Some(size) if usize::from(size) > LARGEST => {
-                return Err(Refusal::Unsupported(format!(
-                    "`max_udp_payload`: quiche makes packets of up to {LARGEST} bytes"
-                )));
-            }
-            Some(size) => config.set_max_send_udp_payload_size(size.into()),
-            None => {
-                config.set_max_send_udp_payload_size(SEARCH_ENDS.into());
-                config.discover_pmtu(true);
-            }
+        let payload = transport.max_udp_payload.unwrap_or(UDP_PAYLOAD);
+        if usize::from(payload) > LARGEST {
+            return Err(Refusal::Unsupported(format!(
+                "`max_udp_payload`: quiche makes packets of up to {LARGEST} bytes"
+            )));
         }
+        config.set_max_send_udp_payload_size(payload.into());
         Ok(Self { config, transport: transport.clone(), key_log: None, qlog: None })
     }
 
@@ -143,7 +139,7 @@ impl Settings {
         say("congestion", json!(self.transport.congestion.unwrap_or(Congestion::Cubic).token()));
         say("stream_window", json!(self.transport.stream_window.unwrap_or(STREAM_WINDOW)));
         say("connection_window", json!(self.transport.connection_window.unwrap_or(CONNECTION_WINDOW)));
-        say("max_udp_payload", json!(self.transport.max_udp_payload.unwrap_or(SEARCH_ENDS)));
+        say("max_udp_payload", json!(self.transport.max_udp_payload.unwrap_or(UDP_PAYLOAD)));
         say("initial_udp_payload", json!(SMALLEST));
         say("pacing", json!(false));
         socket.report(&mut configured);
