@@ -16,7 +16,8 @@ prints it as far as they are installed and checked.
 - *core* is what `wirelab endpoints install --set core` installs: what takes well under a minute each where nothing else goes on, and is
   tested with every change of wirelab. The others are *full*; `--all` is both.
 - *installed in* is the wall time of all steps, attempts that failed included. Steps run at low priority, so that it is much longer where
-  the machine did other work. Downloads are included: of what the package managers of this user did not have yet.
+  the machine did other work. Downloads are included, of what the package managers of this user did not have
+  yet, and compilation, of what compilers had not kept from an installation before: from nothing it may be many times as long.
 - *disk* is what is installed, without what compilers and package managers keep for all.
 - *contract suite* is what `wirelab endpoints check` said last: cases that passed, that do not concern the endpoint (n.a.), that failed,
   and in how much wall time.
