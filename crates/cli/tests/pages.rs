@@ -256,6 +256,7 @@ fn what_is_hinted_at_is_asked_for_while_the_server_thinks() {
     let text = study("loopback", &browsers, "page = 'today'\ndelay = '2 s'", factors);
     fs::write(folder.path().join("study.toml"), text).unwrap();
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
+    let mut heeded = BTreeSet::new();
     for (cell, trial) in all_trials(folder.path()) {
         let job = &cell["job"];
         let is_hinted = job["early_hints"] == true;
@@ -265,7 +266,16 @@ fn what_is_hinted_at_is_asked_for_while_the_server_thinks() {
             assert!(reason.contains("Chromium takes no early hints over HTTP/1.1"), "{reason}");
             continue;
         }
+        // A browser that has no processor may miss the hints, and the trial is rightly none; but not every time.
+        let missed = |reason: &str| reason.contains("the browser asked for nothing because of them");
+        if is_hinted && trial["reason"].as_str().is_some_and(missed) {
+            eprintln!("NOT tested: {}: {}", cell["levels"], trial["reason"]);
+            continue;
+        }
         assert_eq!(trial["outcome"], "ok", "{trial}");
+        if is_hinted {
+            heeded.insert(job["client"].as_str().unwrap().to_owned());
+        }
         assert_eq!(trial["values"]["page_requests"], 55.0, "{trial}");
         if let Some(first) = trial["values"]["page_first_byte"].as_f64() {
             assert!(first >= THINK_NS, "the first byte is that of the final response: {trial}");
@@ -283,6 +293,7 @@ fn what_is_hinted_at_is_asked_for_while_the_server_thinks() {
         }
         assert!(begins(first("/000.jpg"), "request_ns") > document, "it was not hinted at: {cell}");
     }
+    assert_eq!(heeded, browsers.iter().map(ToString::to_string).collect());
 }
 
 #[test]
