@@ -96,7 +96,7 @@ fn cloud_quic_has_the_papers_three_placements_of_which_two_are_links() {
 fn cluster_http3_has_the_papers_scenarios_over_a_wire_and_asks_the_first_one_at_a_distance() {
     let study = find("cluster-http3").unwrap();
     let (plan, _) = planned(study, None);
-    assert_eq!((plan.cells.len(), plan.comparisons.len(), plan.min_blocks), (172, 160, 13));
+    assert_eq!((plan.cells.len(), plan.comparisons.len(), plan.min_blocks), (170, 158, 13));
     for cell in &plan.cells {
         let job = &cell.job;
         assert_eq!((job.network, job.address), (Network::Overlay, Address::Service));
@@ -123,7 +123,8 @@ fn cluster_http3_has_the_papers_scenarios_over_a_wire_and_asks_the_first_one_at_
         let selector: Selector = serde_json::from_value(selector).unwrap();
         plan.cells.iter().filter(|cell| cell.twin_of.is_none() && selector.matches(cell)).count()
     };
-    assert_eq!(of(serde_json::json!({ "scenario": "1", "round_trip": "0 ms" })), 22 * 3);
+    // All but Jetty and kwik at 10 MB.
+    assert_eq!(of(serde_json::json!({ "scenario": "1", "round_trip": "0 ms" })), 22 * 3 - 2);
     assert_eq!(of(serde_json::json!({ "scenario": "1", "round_trip": "2 ms", "payload": "100 KB" })), 22);
 }
 
