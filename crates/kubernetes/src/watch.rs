@@ -102,11 +102,10 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Watch<K> {
                 }
                 let due = self.opened.map_or_else(Instant::now, |opened| opened + BETWEEN);
                 // A back-off: there is no watch that could say anything, and the next one begins where the last one ended.
+                sleep(due.min(deadline).saturating_duration_since(Instant::now()));
                 if due > deadline && self.opened.is_some() {
-                    sleep(deadline.saturating_duration_since(Instant::now()));
                     return Ok(false);
                 }
-                sleep(due.saturating_duration_since(Instant::now()));
                 has_changed = self.open()?;
                 continue;
             };
