@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::Once;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, getpgid, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -41,23 +42,25 @@ pub fn run(folder: &Path) -> Command {
     command
 }
 
-/// Begins the run of the study in a folder, kills the processes that it starts with this spec, and stops it after its first trial, which it
+/// Begins the run of the study in a folder, kills the process that it starts with this spec, and stops it after its first trial, which it
 /// gives.
 #[track_caller]
 pub fn first_trial_without(folder: &Path, spec: &str) -> Value {
     let child = run(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mark = folder.to_string_lossy();
-    let victims = || {
-        let is_ours = |pid: &u32| {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&line).contains(&*mark)
-        };
-        processes(spec).into_iter().filter(is_ours).collect::<Vec<_>>()
+    let is_ours = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&*mark)
     };
-    eventually_within(PATIENCE, &format!("the start of a process with {spec}"), || !victims().is_empty());
-    for pid in victims() {
-        Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
-    }
+    // Whoever leads the group is what wirelab started. A process has no command line for a moment in each `execve`, and an interpreter
+    // may be found by a script, whose short-lived children have the same one: the number stays, whatever was seen of them.
+    let leader = |pid: u32| getpgid(Pid::from_raw(pid.cast_signed())).ok();
+    let mut victim = None;
+    eventually_within(PATIENCE, &format!("the start of a process with {spec}"), || {
+        victim = processes(spec).into_iter().filter(is_ours).find_map(leader);
+        victim.is_some()
+    });
+    kill_process(victim.unwrap(), Signal::KILL).unwrap();
     eventually_within(PATIENCE, "the end of the first trial", || has_ended_a_trial(folder));
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(status.success());
