@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build test test-endpoints setup lint unit image cluster cluster-check cluster-down test-cluster test-pages check-browsertime calibration \
+.PHONY: help quick build test test-endpoints setup lint unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages check-browsertime calibration \
 	bench-peers chart power clean
 
 CARGO ?= cargo
@@ -23,7 +23,7 @@ build:
 	@echo "== building wirelab (the first time this takes some minutes)"
 	$(CARGO) build --release --locked -p wirelab
 
-test: setup lint unit ## everything that has to pass: formatting, lints, unit tests, end-to-end tests
+test: setup lint unit on-cluster ## everything that has to pass: formatting, lints, unit tests, end-to-end tests
 
 setup:
 	@echo "== what the tests need"
@@ -38,6 +38,16 @@ lint:
 unit:
 	@echo "== tests"
 	$(CARGO) test --release --locked --workspace
+
+# Building Kubernetes takes longer than all other tests together, so nobody has to; test-cluster does, and tests more.
+on-cluster:
+	@echo "== a study on a cluster"
+	@if tests/cluster/cluster.sh ready; then \
+		$(MAKE) image && \
+		$(CARGO) test --release --locked --workspace --test kubernetes -- --ignored --exact a_study_runs_in_pods_in_short; \
+	else \
+		echo "NOT tested: a study on a cluster, for the reason above; make test-cluster prepares and tests everything"; \
+	fi
 
 test-endpoints: build ## unit tests of the endpoints in other languages; install all, check all, and write docs/endpoints.md (EXCEPT=c-lsquic,c-picoquic,dotnet)
 	@EXCEPT=$(EXCEPT) tests/endpoints.sh
@@ -63,7 +73,7 @@ cluster-down: ## remove every trace of that cluster
 test-cluster: ## the tests that need such a cluster (root; installs what it needs; builds Kubernetes the first time)
 	@tests/setup.sh cluster
 	$(MAKE) image ENDPOINTS="envoy go-grpc-xds"
-	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked --workspace --test cluster --test kubernetes --test crowd --test helm -- --ignored --nocapture
+	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked --workspace --test cluster --test kubernetes --test crowd --test helm -- --ignored --nocapture --skip in_short
 
 test-pages: setup ## browsers against the physics of a link: first bytes after the round trips of the handshake (a quiet machine, some minutes)
 	$(CARGO) test --release --locked --workspace --test pages -- --ignored --nocapture

@@ -20,6 +20,7 @@ usage: cluster.sh COMMAND
   kubectl ARGUMENTS    kubectl on this cluster
   helm ARGUMENTS       Helm on this cluster
   check                says what this machine lacks for it
+  ready                the same, and whether Kubernetes has been built, so that it is up in seconds
 
 Examples:
   tests/cluster/cluster.sh up --nodes 3 --proxy iptables --image target/image/wirelab.tar
@@ -41,6 +42,7 @@ main() {
     kubectl) with_cluster && kubectl "$@" ;;
     helm) with_cluster && helm "$@" ;;
     check) require ;;
+    ready) require && require_built ;;
     help | --help | -h) usage ;;
     *)
       usage >&2

@@ -17,3 +17,9 @@ require() {
     exit 1
   fi
 }
+
+# What `built` would find.
+require_built() {
+  [ -d "${XDG_CACHE_HOME:-$HOME/.cache}/wirelab/cluster/$(content)" ] ||
+    fail "Kubernetes has not been built on this machine. Remedy: make cluster, once"
+}

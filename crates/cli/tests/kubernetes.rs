@@ -1,7 +1,8 @@
 //! Runs in the lab `kubernetes`, on the test cluster: `make test-cluster`. PROXY is that of `make cluster`; there are three nodes, so
 //! that two are in one zone. A cluster that is up already is used, and stays.
 //!
-//! What needs the cluster is one test, because the cluster is the most expensive step of all.
+//! What needs the cluster is one test, because the cluster is the most expensive step of all; its first step is a test of its own, for
+//! `make test`.
 
 #[path = "support/cluster.rs"]
 mod cluster;
@@ -75,6 +76,14 @@ fn studies_run_in_pods_whatever_becomes_of_these_and_leave_nothing() {
     a_quota_that_is_exceeded_is_named_and_its_end_is_noticed(&cluster);
     an_api_server_that_crashes_costs_the_trial_in_flight(&cluster);
     a_node_that_crashes_costs_its_trials_and_is_used_again(&cluster);
+}
+
+/// What `make test` does where Kubernetes has been built.
+#[test]
+#[ignore = "brings a cluster up, as root: make test, where Kubernetes has been built"]
+fn a_study_runs_in_pods_in_short() {
+    let Some(_cluster) = Cluster::up("3", &proxy(), &image()) else { return };
+    every_protocol_runs_near_and_far_through_a_service_and_by_name();
 }
 
 /// A folder with the study.

@@ -1,9 +1,9 @@
 //! Compared cells that differ in what is in force, though the study does not vary it.
 
 use indexmap::IndexMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use wirelab_model::journal::TrialRecord;
-use wirelab_model::plan::{Cell, Plan};
+use wirelab_model::plan::{Cell, Job, Plan};
 use wirelab_model::study::{Factor, Study};
 use wirelab_model::warning::Warning;
 
@@ -12,28 +12,38 @@ use crate::trials::Trials;
 /// Facts that belong to what the cells are, or to the trial, and say nothing of a missing parity.
 const INTRINSIC: [&str; 2] = ["alpn", "port"];
 
-/// A side's name and its facts in a record.
-type Side = (&'static str, fn(&TrialRecord) -> &IndexMap<String, Value>);
+/// One end of a trial.
+struct Side {
+    name: &'static str,
+    facts: fn(&TrialRecord) -> &IndexMap<String, Value>,
+    endpoint: fn(&Job) -> &str,
+}
+
+const SIDES: [Side; 2] = [
+    Side { name: "server", facts: |record| &record.server, endpoint: |job| &job.server },
+    Side { name: "client", facts: |record| &record.client, endpoint: |job| &job.client },
+];
 
 /// One warning per fact that both compared cells report differently, and that no factor of the study explains.
 pub fn parity(study: &Study, plan: &Plan, trials: &Trials<'_>) -> Vec<Warning> {
-    let explained = explained(study);
-    let sides: [Side; 2] = [("server", |record| &record.server), ("client", |record| &record.client)];
+    let varied = Varied::by(study);
     let mut warnings = Vec::new();
-    for (side, facts_of) in sides {
-        let facts: Vec<_> = (0..plan.cells.len()).map(|cell| facts(trials.ok(cell).map(facts_of))).collect();
+    for side in SIDES {
+        let facts: Vec<_> = (0..plan.cells.len()).map(|cell| facts(trials.ok(cell).map(side.facts))).collect();
         let mut differing: IndexMap<&str, Vec<usize>> = IndexMap::new();
         for comparison in plan.comparisons.iter().filter(|comparison| !comparison.aa) {
+            let cells = [comparison.baseline, comparison.cell];
+            let compared = cells.map(|cell| &plan.cells[cell]);
             for (key, value) in &facts[comparison.cell] {
                 let baseline = facts[comparison.baseline].get(key);
-                let known = INTRINSIC.contains(&key.as_str()) || explained.contains(key);
+                let known = INTRINSIC.contains(&key.as_str()) || varied.explains(key, compared, side.endpoint);
                 if known || baseline.is_none_or(|other| other == value) {
                     continue;
                 }
-                let cells = differing.entry(key).or_default();
-                for cell in [comparison.baseline, comparison.cell] {
-                    if !cells.contains(&cell) {
-                        cells.push(cell);
+                let seen = differing.entry(key).or_default();
+                for cell in cells {
+                    if !seen.contains(&cell) {
+                        seen.push(cell);
                     }
                 }
             }
@@ -43,24 +53,52 @@ pub fn parity(study: &Study, plan: &Plan, trials: &Trials<'_>) -> Vec<Warning> {
                 Some(values) => values.into_iter().collect(),
                 None => by_cell(study, plan, &facts, key, &cells),
             };
-            warnings.push(Warning::Parity { what: format!("{side} {key}"), values });
+            warnings.push(Warning::Parity { what: format!("{} {key}", side.name), values });
         }
     }
     warnings
 }
 
-/// The keys that the study varies: a factor of that name, or a setting that a named level sets.
-fn explained(study: &Study) -> Vec<String> {
-    let mut keys: Vec<String> = study.factors.keys().cloned().collect();
-    for factor in study.factors.values() {
-        let Factor::Levels(levels) = factor else { continue };
-        for settings in levels.values() {
-            if let Ok(Value::Object(set)) = serde_json::to_value(settings) {
-                keys.extend(set.into_iter().map(|(key, _)| key));
+/// What the study varies.
+struct Varied<'a> {
+    factors: Vec<&'a str>,
+    levels: Vec<Level<'a>>,
+}
+
+/// A named level and the settings that it sets.
+struct Level<'a> {
+    factor: &'a str,
+    name: &'a str,
+    settings: Map<String, Value>,
+}
+
+impl<'a> Varied<'a> {
+    fn by(study: &'a Study) -> Self {
+        let mut levels = Vec::new();
+        for (factor, of_factor) in &study.factors {
+            let Factor::Levels(named) = of_factor else { continue };
+            for (name, settings) in named {
+                if let Ok(Value::Object(settings)) = serde_json::to_value(settings) {
+                    levels.push(Level { factor, name, settings });
+                }
             }
         }
+        Self { factors: study.factors.keys().map(String::as_str).collect(), levels }
     }
-    keys
+
+    /// Whether the study is about this difference: a factor has the fact's name, or levels of the cells set it. Where the cells have
+    /// different endpoints both have to, because what one level alone sets there adapts it to what its endpoint can, and is
+    /// not what is compared.
+    fn explains(&self, key: &str, cells: [&Cell; 2], endpoint: fn(&Job) -> &str) -> bool {
+        let [baseline, cell] = cells.map(|cell| self.is_set(key, cell));
+        let same = endpoint(&cells[0].job) == endpoint(&cells[1].job);
+        self.factors.contains(&key) || (baseline && cell) || (same && (baseline || cell))
+    }
+
+    fn is_set(&self, key: &str, cell: &Cell) -> bool {
+        let is_of = |level: &&Level<'_>| cell.levels.get(level.factor).is_some_and(|name| name == level.name);
+        self.levels.iter().filter(is_of).any(|level| level.settings.contains_key(key))
+    }
 }
 
 /// What a cell's trials say of each fact; differing values of several trials are listed.

@@ -64,6 +64,25 @@ fn what_the_study_varies_or_the_cells_are_is_no_lack_of_parity() {
 }
 
 #[test]
+fn what_a_level_sets_for_its_endpoint_alone_is_a_lack_of_parity_unless_the_other_one_sets_it_too() {
+    let warned = |red: Json, blue: Json, endpoints: [&str; 2]| {
+        let study = study(&json!({ "factors": { "colour": { "red": red, "blue": blue } } }));
+        let (mut plan, mut records) = (plan(), records(2, [1.0; 4]));
+        for (cell, endpoint) in plan.cells.iter_mut().zip(endpoints.into_iter().cycle()) {
+            endpoint.clone_into(&mut cell.job.server);
+        }
+        for record in &mut records {
+            record.server.insert("congestion".to_owned(), is_blue(record.trial.cell));
+        }
+        parity(&study, &plan, &Trials::of(&plan, &records)).len()
+    };
+    let reno = || json!({ "congestion": "reno" });
+    assert_eq!(warned(json!({}), reno(), ["a", "b"]), 1);
+    assert_eq!(warned(json!({}), reno(), ["a", "a"]), 0);
+    assert_eq!(warned(json!({ "congestion": "cubic" }), reno(), ["a", "b"]), 0);
+}
+
+#[test]
 fn equal_facts_and_facts_of_one_side_only_are_silent() {
     assert_eq!(warned(&study(&json!({})), "threads", |_| json!("auto")), []);
     let mut records = records(2, [1.0; 4]);
