@@ -77,6 +77,8 @@ impl Play<'_> {
             self.carry_out(scene, &clock)?;
         }
         self.pass(course.window_ns, &mut clock)?;
+        // Clients that began late are not done yet. What they get from here on is part of no window, of servers as of clients.
+        self.count(&clock)?;
         self.changed("the window ended")?;
         self.end_all(&(0..self.clients.len()).collect::<Vec<_>>(), &clock)?;
         self.count(&clock)

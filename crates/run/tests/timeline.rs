@@ -87,6 +87,9 @@ fn a_timeline_is_played_in_one_trial_and_journalled() {
         // The fake servers answer 10, 20 and 30 requests between two questions.
         assert_eq!(record.values["server_largest@from-T2"].number(), Some(0.5));
         assert_eq!(record.values["server_newest@from-T2"].number(), Some(0.5));
+        // Once when the window ended, and once more when the clients had, of which those of T4 began late.
+        let after = played.answered.iter().filter(|answered| answered.at_ns >= 3_000_000_000).count();
+        assert!(after >= 2, "{:?}", played.answered);
     }
     // What is read is what was written.
     assert_eq!(Run::open(run.folder()).unwrap().trials(), run.trials());
