@@ -39,7 +39,7 @@ unit:
 	@echo "== tests"
 	$(CARGO) test --release --locked --workspace
 
-# Building Kubernetes takes longer than all other tests together, so nobody has to; test-cluster does, and tests more.
+# Building Kubernetes takes as long as all other tests together, or longer, so nobody has to; test-cluster does, and tests more.
 on-cluster:
 	@echo "== a study on a cluster"
 	@if tests/cluster/cluster.sh ready; then \

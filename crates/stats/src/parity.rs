@@ -61,7 +61,7 @@ pub fn parity(study: &Study, plan: &Plan, trials: &Trials<'_>) -> Vec<Warning> {
 
 /// What the study varies.
 struct Varied<'a> {
-    factors: Vec<&'a str>,
+    factors: &'a IndexMap<String, Factor>,
     levels: Vec<Level<'a>>,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Varied<'a> {
                 }
             }
         }
-        Self { factors: study.factors.keys().map(String::as_str).collect(), levels }
+        Self { factors: &study.factors, levels }
     }
 
     /// Whether the study is about this difference: a factor has the fact's name, or levels of the cells set it. Where the cells have
@@ -92,7 +92,7 @@ impl<'a> Varied<'a> {
     fn explains(&self, key: &str, cells: [&Cell; 2], endpoint: fn(&Job) -> &str) -> bool {
         let [baseline, cell] = cells.map(|cell| self.is_set(key, cell));
         let same = endpoint(&cells[0].job) == endpoint(&cells[1].job);
-        self.factors.contains(&key) || (baseline && cell) || (same && (baseline || cell))
+        self.factors.contains_key(key) || (baseline && cell) || (same && (baseline || cell))
     }
 
     fn is_set(&self, key: &str, cell: &Cell) -> bool {
