@@ -3,7 +3,8 @@
 	bench-peers chart power clean
 
 CARGO ?= cargo
-WIRELAB := target/release/wirelab
+# Where cargo builds, also where the user's environment says so.
+WIRELAB := $(or $(CARGO_TARGET_DIR),target)/release/wirelab
 IMAGE := target/image/wirelab.tar
 # Of the test cluster (docs/cluster.md).
 NODES ?= 2
@@ -50,7 +51,7 @@ on-cluster:
 	fi
 
 test-endpoints: build ## unit tests of the endpoints in other languages; install all, check all, and write docs/endpoints.md (EXCEPT=c-lsquic,c-picoquic,dotnet)
-	@EXCEPT=$(EXCEPT) tests/endpoints.sh
+	@EXCEPT=$(EXCEPT) WIRELAB=$(WIRELAB) tests/endpoints.sh
 
 # The flags are those of the last step, linking, so nothing but the program itself is built again.
 image: ## the container image, as an archive that container engines load, made without one: target/image/wirelab.tar (ENDPOINTS="envoy go-grpc-xds")

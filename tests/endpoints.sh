@@ -5,7 +5,7 @@
 #   EXCEPT=NAME,...   endpoints to leave out, as those whose library cannot be had here
 set -uo pipefail
 cd "$(dirname "$0")/.."
-wirelab=target/release/wirelab
+wirelab=${WIRELAB:-target/release/wirelab}
 chosen=(--all ${EXCEPT:+--except "$EXCEPT"})
 failed=()
 
