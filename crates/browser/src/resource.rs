@@ -69,7 +69,7 @@ impl Body {
 }
 
 /// When what happened, in milliseconds of the Unix epoch. What did not happen, or is not known, is absent: a request on a
-/// connection that was there before has no `connect`.
+/// connection that was there before has no `connect`. Even the first one may have none: Chromium opens a connection ahead of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {
     /// The page wants it.
