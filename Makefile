@@ -38,7 +38,7 @@ lint:
 # One profile for tests, `make quick` and benchmarks, so that dependencies are built once.
 unit:
 	@echo "== tests"
-	$(CARGO) test --release --locked --workspace
+	$(CARGO) test --release --locked --workspace --no-fail-fast
 
 # Building Kubernetes takes as long as all other tests together, or longer, so nobody has to; test-cluster does, and tests more.
 on-cluster:
