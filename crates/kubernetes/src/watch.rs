@@ -1,4 +1,5 @@
-//! Objects of the cluster as they change: listed once, and from there on the API server says what becomes of them.
+//! Objects of the cluster as they change: listed once, and from there on the API server says what becomes of them. Why this is no library's:
+//! `docs/decisions/0003-libraries.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
