@@ -62,8 +62,8 @@ pub struct Load {
 pub struct HostUse {
     /// Requests.
     pub requests: u32,
-    /// Connections.
-    pub connections: u32,
+    /// Connections that carried them; absent where the browser does not say.
+    pub connections: Option<u32>,
 }
 
 impl Load {

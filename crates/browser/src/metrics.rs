@@ -1,6 +1,6 @@
 //! What is measured of a load.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use indexmap::IndexMap;
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
@@ -76,13 +76,25 @@ const fn count(name: &'static str, title: &'static str, unit: Unit, meaning: &'s
 /// Why Firefox's first bytes are wrong.
 const TICKETS: &str = "Firefox takes the session tickets of TLS 1.3 for the first byte of an HTTP/1.1 response";
 
+/// Why nobody knows how many connections there were.
+const UNNUMBERED: &str = "the browser does not say over which connection a response came";
+
 /// On a new connection over HTTP/1.1, Firefox says that the response begins when the request leaves: it sees the server's
-/// session tickets (measured against a server that thinks for 300 ms). So neither the wait nor the receiving is known.
+/// session tickets (measured against a server that thinks for 300 ms). So neither the wait nor the receiving is known of the first
+/// request on each connection, nor of one whose connection is not known.
 pub fn leave_out_what_is_wrong(setup: &Setup, resources: &mut [Resource]) {
-    if has_wrong_first_bytes(setup) {
-        for resource in resources.iter_mut().filter(|resource| resource.moments.opened()) {
-            resource.moments.response = None;
-        }
+    if !has_wrong_first_bytes(setup) {
+        return;
+    }
+    let left = |resource: &Resource| resource.connection.zip(resource.moments.request);
+    let mut first: HashMap<u64, f64> = HashMap::new();
+    for (connection, request) in resources.iter().filter_map(left) {
+        let first = first.entry(connection).or_insert(request);
+        *first = first.min(request);
+    }
+    let is_later = |(connection, request): (u64, f64)| first[&connection] < request;
+    for resource in resources.iter_mut().filter(|resource| !left(resource).is_some_and(is_later)) {
+        resource.moments.response = None;
     }
 }
 
@@ -129,7 +141,11 @@ pub fn values(setup: &Setup, seen: &Observed) -> Values {
         ("received", sum(resources, |resource| resource.received)),
         ("header_bytes", sum(resources, |resource| resource.header_bytes)),
         ("request_header_bytes", sum(resources, |resource| resource.request_header_bytes)),
-        ("connections", Value::Measured(f64::from(connections(resources.iter())))),
+        (
+            "connections",
+            connections(resources.iter())
+                .map_or_else(|| Value::missing(UNNUMBERED), |count| Value::Measured(f64::from(count))),
+        ),
     ];
     all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -169,15 +185,10 @@ pub fn hosts(resources: &[Resource]) -> IndexMap<String, HostUse> {
     names.into_iter().map(|name| (name.to_owned(), of(name))).collect()
 }
 
-/// By their numbers where the browser numbers them; otherwise as many as were opened, because each is reported with the
-/// request that is first on it.
-fn connections<'a>(resources: impl Iterator<Item = &'a Resource> + Clone) -> u32 {
-    let numbers: BTreeSet<_> = resources.clone().filter_map(|resource| resource.connection).collect();
-    let count = match numbers.len() {
-        0 => resources.filter(|resource| resource.moments.opened()).count(),
-        count => count,
-    };
-    count.try_into().unwrap_or(u32::MAX)
+/// By their numbers; absent where none has a number. The requests for which one was begun are not those that it carried.
+fn connections<'a>(resources: impl Iterator<Item = &'a Resource>) -> Option<u32> {
+    let numbers: BTreeSet<_> = resources.filter_map(|resource| resource.connection).collect();
+    (!numbers.is_empty()).then(|| numbers.len().try_into().unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -229,12 +240,17 @@ mod tests {
         let seen = load(vec![resource("a:1", None, 50.0, 80.0)]);
         assert_eq!(values(&firefox, &seen)["first_byte"], Value::missing(TICKETS));
         assert!(values(&chromium, &seen)["first_byte"].number().is_some());
-        let mut resources = vec![resource("a:1", None, 50.0, 80.0), resource("a:1", None, 50.0, 80.0)];
-        resources[0].moments.response = Some(50.0);
-        resources[1].moments.response = Some(70.0);
-        resources[1].moments.connect = None;
+        // The second is later on the first one's connection, the third first on another, whoever began it; of the fourth nobody knows.
+        let seen = [(Some(1), 50.0), (Some(1), 60.0), (Some(2), 60.0), (None, 60.0)];
+        let answered = |(connection, request)| {
+            let mut resource = resource("a:1", connection, request, 80.0);
+            resource.moments = Moments { connect: None, response: Some(70.0), ..resource.moments };
+            resource
+        };
+        let mut resources = seen.map(answered);
         leave_out_what_is_wrong(&firefox, &mut resources);
-        assert_eq!((resources[0].moments.wait(), resources[1].moments.wait()), (None, Some(20.0)));
+        let waits = resources.each_ref().map(|resource| resource.moments.wait());
+        assert_eq!(waits, [None, Some(10.0), None, None]);
     }
 
     #[test]
@@ -253,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn connections_are_counted_by_number_or_by_their_opening() {
+    fn connections_are_counted_by_number() {
         let (a, b) = (|number| resource("a:1", number, 50.0, 80.0), |number| resource("b:1", number, 50.0, 80.0));
-        let shared = hosts(&[a(Some(1)), a(Some(2)), b(Some(2))]);
-        assert_eq!(shared["a:1"], HostUse { requests: 2, connections: 2 });
-        assert_eq!(shared["b:1"], HostUse { requests: 1, connections: 1 });
-        let mut kept = a(None);
-        kept.moments.connect = None;
-        assert_eq!(hosts(&[a(None), kept])["a:1"], HostUse { requests: 2, connections: 1 });
+        let shared = hosts(&[a(Some(1)), a(Some(2)), b(Some(2)), b(None)]);
+        assert_eq!(shared["a:1"], HostUse { requests: 2, connections: Some(2) });
+        assert_eq!(shared["b:1"], HostUse { requests: 2, connections: Some(1) });
+        assert_eq!(hosts(&[a(None), a(None)])["a:1"], HostUse { requests: 2, connections: None });
+        let values = values(&setup(Browser::Firefox, Protocol::H2), &load(vec![a(None)]));
+        assert_eq!(values["connections"], Value::missing(UNNUMBERED));
     }
 
     #[test]

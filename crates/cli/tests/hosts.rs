@@ -36,13 +36,10 @@ fn by_host(load: &Value) -> BTreeMap<String, Vec<Value>> {
     hosts
 }
 
-/// By their numbers, or as many as were opened where the browser does not number them.
-fn connections(resources: &[Value]) -> usize {
-    let numbers: BTreeSet<_> = resources.iter().filter_map(|resource| resource["connection"].as_u64()).collect();
-    match numbers.len() {
-        0 => resources.iter().filter(|resource| resource["connect_ns"].is_array()).count(),
-        count => count,
-    }
+/// The connections that carried them, by their numbers.
+fn connections(resources: &[Value]) -> BTreeSet<u64> {
+    let number = |resource: &Value| resource["connection"].as_u64().unwrap_or_else(|| panic!("{resource}"));
+    resources.iter().map(number).collect()
 }
 
 #[test]
@@ -71,10 +68,8 @@ fn every_host_of_a_page_speaks_the_forced_version_on_connections_of_its_own() {
                         "{resource}"
                     );
                 }
-                let own = connections(resources);
-                // Of another host than the document's Firefox learns by several connections that HTTP/2 needs one.
-                let learns = cell["job"]["client"] == "firefox" && protocol == Protocol::H2 && host != "wirelab.test";
-                let most = if protocol == Protocol::H1 || learns { 6 } else { 1 };
+                let own = connections(resources).len();
+                let most = if protocol == Protocol::H1 { 6 } else { 1 };
                 assert!((1..=most).contains(&own), "{own} connections to {host}: {cell}");
                 all += own;
             }

@@ -314,16 +314,13 @@ pub struct PageLoad {
 }
 
 impl PageLoad {
-    /// How many connections the requests to a host took: by their numbers where the browser numbers them, otherwise as many as were
-    /// opened.
+    /// How many connections carried the requests to a host; absent where there are requests and the browser numbers none of their
+    /// connections.
     #[must_use]
-    pub fn connections_to(&self, host: &str) -> usize {
-        let own = || self.resources.iter().filter(|resource| resource.host() == host);
-        let numbers: HashSet<u64> = own().filter_map(|resource| resource.connection).collect();
-        match numbers.len() {
-            0 => own().filter(|resource| resource.connect_ns.is_some()).count(),
-            count => count,
-        }
+    pub fn connections_to(&self, host: &str) -> Option<usize> {
+        let own: Vec<_> = self.resources.iter().filter(|resource| resource.host() == host).collect();
+        let numbers: HashSet<u64> = own.iter().filter_map(|resource| resource.connection).collect();
+        (own.is_empty() || !numbers.is_empty()).then_some(numbers.len())
     }
 }
 
@@ -349,7 +346,8 @@ pub struct PageResource {
     pub connection: Option<u64>,
     /// The page wants it.
     pub start_ns: u64,
-    /// From when to when the connection was opened that was opened for it, TLS or QUIC included.
+    /// From when to when the connection was opened that was opened for it, TLS or QUIC included. Firefox may have sent it on another one
+    /// that was ready sooner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_ns: Option<(u64, u64)>,
     /// The request leaves.
@@ -410,26 +408,22 @@ mod tests {
     fn hosts_are_named_and_connections_counted_by_them() {
         assert_eq!(host_names(1), ["wirelab.test"]);
         assert_eq!(host_names(3), ["wirelab.test", "cdn-2.wirelab.test", "cdn-3.wirelab.test"]);
-        let resource = |url: &str, connection, connect_ns| PageResource {
-            url: url.to_owned(),
-            connection,
-            connect_ns,
-            ..Default::default()
-        };
+        let resource = |url: &str, connection| PageResource { url: url.to_owned(), connection, ..Default::default() };
         let load = PageLoad {
             outcome: Outcome::Ok,
             values: Values::new(),
             warnings: Vec::new(),
             resources: vec![
-                resource("https://a.test/", Some(1), Some((1, 2))),
-                resource("https://a.test:8443/x?y=https://b.test/", Some(1), None),
-                resource("https://b.test?x", None, Some((1, 2))),
-                resource("https://b.test/2", None, Some((1, 2))),
-                resource("https://b.test/3", None, None),
+                resource("https://a.test/", Some(1)),
+                resource("https://a.test:8443/x?y=https://b.test/", Some(1)),
+                resource("https://b.test?x", Some(2)),
+                resource("https://b.test/2", Some(3)),
+                resource("https://b.test/3", None),
+                resource("https://c.test/", None),
             ],
         };
-        let counts = ["a.test", "b.test", "c.test"].map(|host| load.connections_to(host));
-        assert_eq!(counts, [1, 2, 0]);
+        let counts = ["a.test", "b.test", "c.test", "d.test"].map(|host| load.connections_to(host));
+        assert_eq!(counts, [Some(1), Some(2), None, Some(0)]);
     }
 
     #[test]

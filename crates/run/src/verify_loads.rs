@@ -101,13 +101,10 @@ fn shared(job: &Job, load: &PageLoad, connections: f64) -> Option<String> {
     let page = job.page.filter(|_| !job.hosts.is_empty())?;
     // What a page of somebody's own asks for without credentials (CORS) has connections of its own.
     let each = if page.is_made() { 1.0 } else { 2.0 };
+    let most = if job.protocol.multiplexes() { each } else { each * PARALLEL };
     let mut sum = 0;
-    for (number, host) in job.hosts.iter().enumerate() {
-        let own = load.connections_to(host);
-        // Over TCP a browser knows of the document's host that one connection is enough when it asks for more; of another one it learns
-        // by the first of several requests at once, for each of which it may have begun to connect.
-        let is_known = job.protocol.uses_quic() || (job.protocol.multiplexes() && number == 0);
-        let most = if is_known { each } else { each * PARALLEL };
+    for host in &job.hosts {
+        let own = load.connections_to(host)?;
         if own as f64 > most {
             return Some(format!(
                 "it took {own} connections to {host}, and browsers open at most {most} for {}",
@@ -115,7 +112,7 @@ fn shared(job: &Job, load: &PageLoad, connections: f64) -> Option<String> {
             ));
         }
         if own == 0 && page.is_made() {
-            return Some(format!("no connection was opened to {host}, which has files of the page"));
+            return Some(format!("nothing was asked of {host}, which has files of the page"));
         }
         sum += own;
     }
@@ -189,9 +186,9 @@ mod tests {
             (Protocol::H1, &[("a.test", 1), ("a.test", 2), ("b.test", 3)], ""),
             (Protocol::H3, &[("a.test", 1), ("a.test", 2), ("b.test", 3)], "2 connections to a.test"),
             (Protocol::H3, &[("a.test", 1), ("b.test", 2), ("b.test", 3)], "2 connections to b.test"),
-            (Protocol::H2, &[("a.test", 1), ("b.test", 2), ("b.test", 3)], ""),
+            (Protocol::H2, &[("a.test", 1), ("b.test", 2), ("b.test", 3)], "2 connections to b.test"),
             (Protocol::H1, &seven, "7 connections to b.test"),
-            (Protocol::H2, &[("a.test", 1)], "no connection was opened to b.test"),
+            (Protocol::H2, &[("a.test", 1)], "nothing was asked of b.test"),
             (Protocol::H2, &[("a.test", 1), ("b.test", 1)], "had 2 connections, and all together only 1"),
         ] {
             let reason = judged(protocol, connections);

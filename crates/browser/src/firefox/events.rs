@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::connections::Connections;
 use crate::resource::{Moments, Resource, text, written};
 
 /// What Firefox calls a request that the page or the browser itself gave up.
@@ -19,7 +20,7 @@ pub fn key(params: &Value) -> String {
 
 /// The resources in the order in which they were asked for, a redirect and what follows it one each. What came from the
 /// browser's cache was never sent and is not among them.
-pub fn resources(events: &[Value]) -> Vec<Resource> {
+pub fn resources(events: &[Value], connections: &mut Connections) -> Vec<Resource> {
     let mut entries: Vec<Entry> = Vec::new();
     for event in events {
         let params = &event["params"];
@@ -27,7 +28,12 @@ pub fn resources(events: &[Value]) -> Vec<Resource> {
         let known = entries.iter_mut().rev().find(|entry| entry.key == key);
         match (event["method"].as_str().unwrap_or_default(), known) {
             ("network.beforeRequestSent", None) => entries.extend(asked(key, params)),
-            ("network.responseStarted", Some(entry)) => entry.answered(params),
+            ("network.responseStarted", Some(entry)) => {
+                entry.answered(params);
+                if !entry.cached {
+                    entry.resource.connection = connections.next(&entry.resource);
+                }
+            }
             ("network.responseCompleted", Some(entry)) => entry.completed(params),
             ("network.fetchError", Some(entry)) => entry.failed(params),
             _ => {}
@@ -144,6 +150,10 @@ mod tests {
         } })
     }
 
+    fn of(events: &[Value]) -> Vec<Resource> {
+        resources(events, &mut Connections::default())
+    }
+
     fn timings() -> Value {
         json!({
             "timeOrigin": 1_700_000_000_000.0_f64, "requestTime": 1.0, "dnsStart": 3.0, "dnsEnd": 4.0, "connectStart": 4.0,
@@ -154,7 +164,7 @@ mod tests {
     #[test]
     fn a_request_on_a_new_connection_has_all_its_phases() {
         let url = "https://localhost:8443/a.png#x";
-        let found = resources(&[
+        let found = of(&[
             event("beforeRequestSent", "1", url, json!({}), json!({})),
             event("responseStarted", "1", url, json!({}), response(200)),
             event("responseCompleted", "1", url, timings(), response(200)),
@@ -176,7 +186,7 @@ mod tests {
             kept[moment] = json!(5.0);
         }
         let url = "https://localhost/a.png";
-        let found = resources(&[
+        let found = of(&[
             event("beforeRequestSent", "1", url, json!({}), json!({})),
             event("responseCompleted", "1", url, kept, response(200)),
         ]);
@@ -189,7 +199,7 @@ mod tests {
         let second = json!({ "redirectCount": 1 });
         let mut answer = response(200);
         answer["redirectCount"] = json!(1);
-        let found = resources(&[
+        let found = of(&[
             event("beforeRequestSent", "1", old, json!({}), json!({})),
             event("responseCompleted", "1", old, timings(), response(302)),
             event("beforeRequestSent", "1", "https://localhost/new", json!({}), second),
@@ -218,7 +228,7 @@ mod tests {
         let mut cached = response(200);
         cached["response"]["fromCache"] = json!(true);
         let url = "https://localhost/twice.png";
-        let found = resources(&[
+        let found = of(&[
             event("beforeRequestSent", "1", url, json!({}), json!({})),
             event("responseCompleted", "1", url, json!({}), cached),
         ]);

@@ -1,5 +1,6 @@
 //! Firefox, driven by WebDriver BiDi.
 
+mod connections;
 pub mod events;
 mod preferences;
 mod warm_up;
@@ -20,12 +21,13 @@ use crate::load::Observed;
 use crate::logs::take_qlog;
 use crate::page::{Page, Setup};
 use crate::quiet::Quiet;
-use crate::running::{Listens, Running};
+use crate::running::{Listens, PATIENCE, Running};
 use crate::session::Trouble;
 use crate::timeline::{PREPARE, READ};
 use crate::trust;
 use crate::wire::WireError;
 
+use self::connections::Numbers;
 use self::warm_up::Elsewhere;
 
 /// What is told of every tab.
@@ -43,6 +45,9 @@ const EVENTS: [&str; 7] = [
 #[derive(Debug)]
 pub struct Firefox {
     running: Running,
+    /// Its window, where Firefox' own code runs; absent where it lets nobody in.
+    own_scope: Option<Value>,
+    numbers: Numbers,
     /// Its version.
     pub version: String,
 }
@@ -59,7 +64,8 @@ impl Firefox {
             trust::install(authority, &profile, guard, stop)?;
         }
         let mut program = Command::new(&setup.program);
-        program.args(["--headless", "--no-remote", "--remote-debugging-port", "0", "--profile"]).arg(&profile);
+        program.args(["--headless", "--no-remote", "--remote-debugging-port", "0", connections::FLAG, "--profile"]);
+        program.arg(&profile);
         program.env("MOZ_CRASHREPORTER_DISABLE", "1");
         // If the process of a page ends, so does Firefox: WebDriver BiDi has no event for it, and the load would be waited for.
         program.env("MOZ_CRASHREPORTER_SHUTDOWN", "1");
@@ -72,7 +78,7 @@ impl Firefox {
         }
         let file = profile.join("WebDriverBiDiServer.json");
         let running = Running::start("Firefox", program, folder, (&file, listens), guard, stop)?;
-        let mut firefox = Self { running, version: String::new() };
+        let mut firefox = Self { running, own_scope: None, numbers: Numbers::default(), version: String::new() };
         let session = firefox.call("session.new", json!({ "capabilities": {} }))?;
         session["capabilities"]["browserVersion"]
             .as_str()
@@ -81,7 +87,26 @@ impl Firefox {
         firefox.call("session.subscribe", json!({ "events": EVENTS }))?;
         firefox.call("script.addPreloadScript", json!({ "functionDeclaration": PREPARE }))?;
         firefox.warm_up()?;
+        firefox.note_connections()?;
         Ok(firefox)
+    }
+
+    /// Has Firefox note over which connection each response comes, if it lets us.
+    fn note_connections(&mut self) -> Result<(), Trouble> {
+        let window = json!({ "maxDepth": 0, "moz:scope": "chrome" });
+        let Some(mut tree) = self.ask("browsingContext.getTree", window)? else { return Ok(()) };
+        let window = tree["contexts"][0]["context"].take();
+        if self.ask("script.evaluate", evaluate(&window, connections::NOTE))?.is_some() {
+            self.own_scope = Some(window);
+        }
+        Ok(())
+    }
+
+    /// What was noted since this was last called; nothing where Firefox does not let us.
+    fn noted(&mut self) -> Result<String, Trouble> {
+        let Some(window) = &self.own_scope else { return Ok(String::new()) };
+        let answer = self.ask("script.evaluate", evaluate(window, connections::TAKE))?.unwrap_or_default();
+        Ok(answer["result"]["value"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Firefox reads its table of alternative services with the first request that it sends, which itself is too early for it:
@@ -97,6 +122,7 @@ impl Firefox {
     /// Loads a page in a user context (container) of its own.
     pub fn load(&mut self, page: &Page) -> Result<Observed, Trouble> {
         self.running.wire.forget();
+        self.noted()?;
         let made = self.call("browser.createUserContext", json!({}))?;
         let context = &made["userContext"];
         let seen = self.load_in(context, page)?;
@@ -147,7 +173,9 @@ impl Firefox {
             true => self.timeline(&tab)?,
             false => None,
         };
-        let resources = events::resources(&watch.events);
+        let noted = self.noted()?;
+        let mut connections = self.numbers.of(&noted);
+        let resources = events::resources(&watch.events, &mut connections);
         Ok(Observed { resources, timeline, refused, loaded, crashed: false, frames: watch.frames })
     }
 
@@ -187,13 +215,21 @@ impl Firefox {
     }
 
     fn timeline(&mut self, tab: &str) -> Result<Option<crate::Timeline>, Trouble> {
-        let read = json!({ "expression": READ, "target": { "context": tab }, "awaitPromise": false });
-        let answer = self.call("script.evaluate", read)?;
+        let answer = self.call("script.evaluate", evaluate(&tab.into(), READ))?;
         Ok(answer["result"]["value"].as_str().and_then(|text| serde_json::from_str(text).ok()))
     }
 
     fn call(&mut self, method: &str, params: Value) -> Result<Value, Trouble> {
         self.running.call(method, command(method, params))
+    }
+
+    /// The same for what this Firefox may refuse to do.
+    fn ask(&mut self, method: &str, params: Value) -> Result<Option<Value>, Trouble> {
+        match self.running.wire.call(command(method, params), Instant::now() + PATIENCE) {
+            Ok(answer) => Ok(Some(answer)),
+            Err(WireError::Refused(_)) => Ok(None),
+            Err(error) => Err(self.running.trouble(method, error)),
+        }
     }
 }
 
@@ -239,6 +275,11 @@ impl Watch {
         }
         self.events.push(event);
     }
+}
+
+/// An expression, to be evaluated in a context.
+fn evaluate(context: &Value, expression: &str) -> Value {
+    json!({ "expression": expression, "target": { "context": context }, "awaitPromise": false })
 }
 
 fn command(method: &str, params: Value) -> Value {

@@ -108,7 +108,10 @@ fn facet(title: &str, load: &PageLoad, room: &Room, axis: &Axis) -> String {
         for host in Host::of(load) {
             let top = |rows: usize, headings: usize| TOP + rows as f64 * row + headings as f64 * HEADING;
             if room.headings > 0 {
-                let words = format!("{}: {}", host.name, count(load.connections_to(host.name), "connection"));
+                let words = match load.connections_to(host.name) {
+                    Some(connections) => format!("{}: {}", host.name, count(connections, "connection")),
+                    None => host.name.to_owned(),
+                };
                 canvas.text(&words, (LEFT, top(rows, headings) + HEADING / 2.0), Align::Left, Paint::Muted);
                 headings += 1;
             }

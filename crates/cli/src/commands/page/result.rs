@@ -42,11 +42,10 @@ pub fn spread(cell: &Cell, metric: &str) -> Result<Spread, String> {
     })
 }
 
-/// The spread of the connections to a host; absent where no sample has any.
+/// The spread of the connections to a host; absent where no sample has it.
 pub fn connections(cell: &Cell, host: &str) -> Option<Spread> {
     let samples = cell.loads.iter().filter(|load| load.outcome == Outcome::Ok);
-    let numbers: Vec<f64> =
-        samples.filter_map(|load| load.hosts.get(host)).map(|used| f64::from(used.connections)).collect();
+    let numbers: Vec<f64> = samples.filter_map(|load| load.hosts.get(host)?.connections).map(f64::from).collect();
     Spread::of(&numbers)
 }
 
