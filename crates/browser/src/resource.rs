@@ -28,7 +28,7 @@ pub struct Resource {
     pub withdrawn: bool,
     /// Where a redirect leads to.
     pub redirect: Option<String>,
-    /// The connection, numbered by the browser.
+    /// The connection that the response came over, as a number.
     pub connection: Option<u64>,
     /// When what happened.
     #[serde(flatten)]
@@ -69,7 +69,8 @@ impl Body {
 }
 
 /// When what happened, in milliseconds of the Unix epoch. What did not happen, or is not known, is absent: a request on a
-/// connection that was there before has no `connect`. Even the first one may have none: Chromium opens a connection ahead of it.
+/// connection that was there before has no `connect`. Even the first one may have none: Chromium opens a connection ahead of it. And one that has
+/// some may have left on another connection that was ready sooner: Firefox says when the one was opened that it began for the request.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {
     /// The page wants it.
@@ -107,12 +108,6 @@ impl Moments {
     #[must_use]
     pub fn receive(&self) -> Option<f64> {
         Some((self.end? - self.response?).max(0.0))
-    }
-
-    /// Whether a connection was opened for this request.
-    #[must_use]
-    pub fn opened(&self) -> bool {
-        self.connect.is_some()
     }
 
     /// The same with another zero.

@@ -341,7 +341,7 @@ pub struct PageResource {
     /// Why there is no complete response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The connection, numbered by the browser.
+    /// The connection that the response came over, as a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<u64>,
     /// The page wants it.

@@ -251,7 +251,7 @@ mod tests {
         let numbers: Vec<_> = exchanges(&events).into_iter().map(|(_, number)| number).collect();
         assert_eq!(numbers, [("S".to_owned(), "1".to_owned()), ("S".to_owned(), "1".to_owned())]);
         assert_eq!((old.status, old.redirect.as_deref()), (Some(302), Some("https://localhost/new")));
-        assert_eq!((new.status, new.redirect.as_deref(), new.moments.opened()), (Some(200), None, false));
+        assert_eq!((new.status, new.redirect.as_deref(), new.moments.connect.is_some()), (Some(200), None, false));
         assert_eq!((new.moments.end, new.received), (None, None), "it is not complete");
     }
 

@@ -190,7 +190,7 @@ mod tests {
             event("beforeRequestSent", "1", url, json!({}), json!({})),
             event("responseCompleted", "1", url, kept, response(200)),
         ]);
-        assert!(!found[0].moments.opened() && found[0].moments.tls.is_none(), "{found:?}");
+        assert!(found[0].moments.connect.is_none() && found[0].moments.tls.is_none(), "{found:?}");
     }
 
     #[test]
