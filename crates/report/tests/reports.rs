@@ -162,6 +162,8 @@ fn load() -> PageLoad {
         resource(50_000_000, Some(80_000_000), Some(95_000_000), Some(120_000_000)),
         resource(50_000_000, None, None, None),
     ];
+    resources[0].connection = Some(7);
+    resources[1].connection = Some(8);
     resources[1].connect_ns = Some((52_000_000, 79_000_000));
     let values = [("onload".to_owned(), Value::Measured(118e6))].into_iter().collect();
     PageLoad { outcome: Outcome::Ok, values, warnings: Vec::new(), resources }
@@ -178,11 +180,14 @@ fn loads_of_pages_are_waterfalls_beside_each_other() {
     assert!(!page.contains("NaN") && !page.contains("wirelab.test"), "of one host there is no heading");
     let mut spread = load();
     spread.resources[1].url = "https://cdn-2.wirelab.test/a.jpg".to_owned();
-    fixture.loads = [(0, load()), (1, spread)].into();
+    fixture.loads = [(0, load()), (1, spread.clone())].into();
     let page = fixture.report(html);
-    for words in ["wirelab.test: 0 connections", "cdn-2.wirelab.test: 1 connection", "grouped by the host"] {
+    for words in [">wirelab.test: 1 connection<", ">cdn-2.wirelab.test: 1 connection<", "grouped by the host"] {
         assert!(page.contains(words), "{words}: {page}");
     }
+    spread.resources[1].connection = None;
+    fixture.loads = [(1, spread)].into();
+    assert!(fixture.report(html).contains(">cdn-2.wirelab.test<"), "what is not known is not counted");
 }
 
 #[test]
