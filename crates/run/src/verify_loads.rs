@@ -104,6 +104,7 @@ fn shared(job: &Job, load: &PageLoad, connections: f64) -> Option<String> {
     let most = if job.protocol.multiplexes() { each } else { each * PARALLEL };
     let mut sum = 0;
     for host in &job.hosts {
+        // Where a browser does not number them, as Chromium what it took early from its cache, nothing can be said.
         let own = load.connections_to(host)?;
         if own as f64 > most {
             return Some(format!(
