@@ -23,7 +23,7 @@ placement = "lan"
 round_trip = "0 ms"
 servers = "2 far"
 pause = "2 ms"
-duration = "3 s"
+duration = "5 s"
 
 [factors.variant]
 rest = { protocol = "h1c", address = "service", connections = "per-request" }
@@ -63,8 +63,15 @@ fn servers_get_what_the_way_of_connecting_gives_them() {
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
     for (cell, trial) in in_time(all_trials(folder.path())) {
         let of = |metric: &str| number(&trial, metric);
+        // Who gets what of a few requests is chance, and a check request counts as much as they do.
+        let fewest =
+            ["T1-T2", "T2-T3", "T3-T4"].map(|window| of(&format!("requests@{window}")) as u64).into_iter().min();
+        if fewest < Some(100) {
+            eprintln!("NOT tested: {}: a window has but {fewest:?} requests", cell["levels"]);
+            continue;
+        }
         match cell["levels"]["variant"].as_str().unwrap() {
-            // Each request is a connection, whose server is drawn; the bounds leave room for a machine that makes but fifty.
+            // Each request is a connection, whose server is drawn.
             "rest" => {
                 assert!(of("server_newest@T2-T3") > 0.05, "{trial}");
                 assert!(of("server_smallest@T1-T2") > 0.15, "{trial}");
@@ -75,7 +82,7 @@ fn servers_get_what_the_way_of_connecting_gives_them() {
                 assert!(of("server_largest@T3-T4") > 0.9, "{trial}");
             }
             "headless" => {
-                // One after the other; on a slow machine a window has but some tens of them, and a check request counts.
+                // One after the other.
                 assert!(of("server_smallest@T1-T2") > 0.4, "{trial}");
                 assert_eq!(of("server_newest@T2-T3"), 0.0, "{trial}");
                 assert!(of("server_smallest@T3-T4") > 0.2, "{trial}");
