@@ -232,7 +232,8 @@ async fn way_to(port: u16, mut gate_is_open: watch::Receiver<bool>) -> u16 {
 }
 
 /// In which order responses end: three large ones that are not urgent, of which one has begun, and a larger one that is. However fast the
-/// server is, what it may send before it hears of the client again is a fraction of any, so all wait in its queue when the gate opens.
+/// server is, what it may send before it hears of the client again is a fraction of any, so all wait in its queue when the gate opens; it
+/// has room for 10 MB.
 fn order(place: &Place, priorities: Priorities) -> Vec<String> {
     let mut spec = spec(place, Protocol::H3, 0, &[]);
     spec.page.as_mut().unwrap().priorities = Some(priorities);
