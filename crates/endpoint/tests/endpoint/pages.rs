@@ -16,8 +16,10 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::task::yield_now;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use wirelab_model::event::Event;
 use wirelab_model::page::{Priorities, ServedPage};
 use wirelab_model::pattern;
 use wirelab_model::protocol::Protocol;
@@ -28,8 +30,8 @@ use crate::support::{Endpoint, Place};
 const MS: u64 = 1_000_000;
 const HOUR: u64 = 3_600_000 * MS;
 const STREAM_WINDOW: u32 = 8 << 20;
-/// More than a server needs to take some requests and to queue their responses.
-const HAS_QUEUED: Duration = Duration::from_secs(1);
+/// After which a server that has not answered is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
 const HINT: &str = "</a/1.css>; rel=preload; as=style";
 
 fn spec(place: &Place, protocol: Protocol, think_ns: u64, hints: &[&str]) -> ServerSpec {
@@ -231,16 +233,32 @@ async fn way_to(port: u16, mut gate_is_open: watch::Receiver<bool>) -> u16 {
     way
 }
 
+/// Waits until a server that counts has answered so many requests: their responses are wholly in the queues of its connections, whoever
+/// has received of them.
+async fn answered(server: &mut Endpoint, requests: u64) {
+    let ask = async {
+        loop {
+            server.say("count");
+            match server.event() {
+                Event::Counted { requests: count } if count >= requests => return,
+                Event::Counted { .. } => yield_now().await,
+                other => panic!("not a count: {other:?}"),
+            }
+        }
+    };
+    timeout(PATIENCE, ask).await.unwrap_or_else(|_| panic!("{requests} responses are not in the queue"));
+}
+
 /// In which order responses end: three large ones that are not urgent, of which one has begun, and a larger one that is. However fast the
 /// server is, what it may send before it hears of the client again is a fraction of any, so all wait in its queue when the gate opens; it
 /// has room for 10 MB.
 fn order(place: &Place, priorities: Priorities) -> Vec<String> {
-    let mut spec = spec(place, Protocol::H3, 0, &[]);
+    let mut spec = ServerSpec { counts: true, ..spec(place, Protocol::H3, 0, &[]) };
     spec.page.as_mut().unwrap().priorities = Some(priorities);
     for (name, size) in [("0.jpg", 2 << 20), ("1.jpg", 2 << 20), ("2.jpg", 2 << 20), ("3.css", 3 << 20)] {
         fs::write(place.path(&format!("documents/a/{name}")), pattern::body(size)).unwrap();
     }
-    let (server, port) = Endpoint::serving(&spec);
+    let (mut server, port) = Endpoint::serving(&spec);
     let ended = Mutex::new(Vec::new());
     block_on(async {
         let (gate, gate_is_open) = watch::channel(true);
@@ -265,9 +283,9 @@ fn order(place: &Place, priorities: Priorities) -> Vec<String> {
         gate.send(false).unwrap();
         let first = begin("0.jpg", "u=5").await;
         let (second, third) = (begin("1.jpg", "u=5, i").await, begin("2.jpg", "u=5, i").await);
-        sleep(HAS_QUEUED).await;
+        answered(&mut server, 3).await;
         let style = begin("3.css", "u=0").await;
-        sleep(HAS_QUEUED).await;
+        answered(&mut server, 4).await;
         gate.send(true).unwrap();
         tokio::join!(receive(first), receive(second), receive(third), receive(style));
     });
