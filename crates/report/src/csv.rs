@@ -187,7 +187,7 @@ pub fn pairs_csv(input: &Input) -> String {
         "reason",
         "median",
         "predicted",
-        "synergy",
+        "interaction",
         "interval_low",
         "interval_high",
         "confidence",
@@ -214,7 +214,7 @@ pub fn pairs_csv(input: &Input) -> String {
                 failure.map_or_else(Default::default, |failure| [failure.blame.clone(), failure.reason.clone()]),
             );
             row.push(number(input.estimate(pair.cell, &table.metric).map(|estimate| estimate.median)));
-            row.extend([number(pair.predicted), number(pair.synergy)]);
+            row.extend([number(pair.predicted), number(pair.interaction)]);
             row.extend(interval_fields(pair.interval.as_ref()));
             row.extend([pair.blocks.to_string(), table.blocks_needed.to_string(), number(pair.p), number(pair.p_holm)]);
             let (verdict, why) = verdict_tokens(&pair.verdict);

@@ -206,7 +206,7 @@ pub struct PairTable {
     pub servers: Vec<String>,
     /// The pairs that the study has, in the order of the plan.
     pub pairs: Vec<Pair>,
-    /// Blocks that a verdict on a pair's synergy needs, where the family is all pairs under all combinations.
+    /// Blocks that a verdict on a pair's interaction needs, where the family is all pairs under all combinations.
     pub blocks_needed: u32,
 }
 
@@ -223,10 +223,10 @@ pub struct Pair {
     /// has no value, or the others predict nothing.
     pub predicted: Option<f64>,
     /// The pair's median divided by the predicted one.
-    pub synergy: Option<f64>,
-    /// Bootstrap interval of the synergy, resampling blocks.
+    pub interaction: Option<f64>,
+    /// Bootstrap interval of the interaction, resampling blocks.
     pub interval: Option<Interval>,
-    /// Blocks in which the synergy can be computed.
+    /// Blocks in which the interaction can be computed.
     pub blocks: u32,
     /// P value of the rank test over blocks, two-sided, uncorrected.
     pub p: Option<f64>,

@@ -14,6 +14,8 @@ mod estimate;
 #[cfg(test)]
 mod fixture;
 pub mod holm;
+mod interaction;
+mod merge;
 pub mod metrics;
 mod pages;
 mod pairs;
@@ -24,9 +26,7 @@ pub mod ranks;
 pub mod simulation;
 mod stop;
 mod summary;
-mod synergy;
 pub mod timeline;
-mod together;
 mod transport;
 pub mod trend;
 mod trials;
@@ -41,11 +41,11 @@ use wirelab_model::table::Design;
 
 pub use analysis::Analysis;
 pub use clients::{CLIENTS_METRICS, clients, uneven};
+pub use merge::merge_histograms;
 pub use metrics::METRICS;
 pub use pages::{PAGE_METRICS, pages};
 pub use stop::{enough, is_precise};
 pub use summary::{response_counts, summarise, summarise_histograms};
-pub use together::together;
 pub use transport::{TRANSPORT_METRICS, transport};
 
 /// Everything that a report says beside the raw values: the same study, plan and records always give the same analysis.
