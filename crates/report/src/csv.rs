@@ -232,6 +232,7 @@ const fn verdict_tokens(verdict: &Verdict) -> (&'static str, &'static str) {
         Verdict::Equivalent => ("equivalent", ""),
         Verdict::CannotTell { why: CannotTell::TooFewBlocks } => ("cannot_tell", "too_few_blocks"),
         Verdict::CannotTell { why: CannotTell::TooNoisy } => ("cannot_tell", "too_noisy"),
+        Verdict::CannotTell { why: CannotTell::UnequalFailures } => ("cannot_tell", "unequal_failures"),
         Verdict::CannotTell { why: CannotTell::NoValues } => ("cannot_tell", "no_values"),
     }
 }

@@ -35,6 +35,9 @@ pub struct CellAnalysis {
     pub failed: u32,
     /// Trials that the endpoint refused as unsupported, and its words.
     pub unsupported: u32,
+    /// Share of failed requests over the trials; a trial that failed through the cell counts as 1. Absent if no trial says.
+    #[serde(default)]
+    pub failure_share: Option<f64>,
     /// The most frequent reason of failure or refusal.
     pub reason: Option<String>,
     /// Estimates by metric name, for every metric with at least one measured value.
@@ -125,6 +128,8 @@ pub enum CannotTell {
     TooNoisy,
     /// One of the two has no values.
     NoValues,
+    /// The one that looks better, or no worse, fails more often than the other.
+    UnequalFailures,
 }
 
 /// The levels of the compared factor against each other, in one metric and under one combination of the other factors.

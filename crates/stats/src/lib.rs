@@ -11,6 +11,7 @@ pub mod contest;
 pub mod correlation;
 mod effect;
 mod estimate;
+pub mod failures;
 #[cfg(test)]
 mod fixture;
 pub mod holm;
@@ -54,12 +55,12 @@ pub use transport::{TRANSPORT_METRICS, transport};
 /// declarations, whose order the estimates take.
 #[must_use]
 pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&Metric]) -> Analysis {
-    let trials = trials::Trials::of(plan, records);
+    let trials = trials::Trials::of(plan, records, metrics);
     let mut bootstrap = bootstrap::Bootstrap::new(study.seed);
     let cells: Vec<_> =
         (0..plan.cells.len()).map(|cell| estimate::cell(cell, &trials, metrics, &mut bootstrap)).collect();
     let comparisons = compare::compare(study, plan, &trials, &mut bootstrap);
-    let contests = contest::contests(study, plan, &trials, metrics, &mut bootstrap);
+    let contests = contest::contests(study, plan, &trials, &mut bootstrap);
     let pairs = pairs::pairs(study, plan, &trials, &mut bootstrap);
     let claims = claims::claims(study, plan, &trials, &mut bootstrap);
     let warnings = warnings::warnings(study, plan, &trials, &cells, &comparisons);
@@ -76,13 +77,13 @@ pub fn analyse_table(
     metrics: &[&Metric],
     design: Design,
 ) -> Analysis {
-    let trials = trials::Trials::of_table(plan, records, design);
+    let trials = trials::Trials::of_table(plan, records, metrics, design);
     let mut bootstrap = bootstrap::Bootstrap::new(study.seed);
     Analysis {
         complete_blocks: trials.complete_blocks(),
         cells: (0..plan.cells.len()).map(|cell| estimate::cell(cell, &trials, metrics, &mut bootstrap)).collect(),
         comparisons: compare::compare(study, plan, &trials, &mut bootstrap),
-        contests: contest::contests(study, plan, &trials, metrics, &mut bootstrap),
+        contests: contest::contests(study, plan, &trials, &mut bootstrap),
         pairs: Vec::new(),
         claims: claims::claims(study, plan, &trials, &mut bootstrap),
         warnings: Vec::new(),

@@ -33,7 +33,7 @@ fn records(plan: &Plan, blocks: u32, mut value: impl FnMut(usize, u32) -> f64) -
 }
 
 fn tables(plan: &Plan, records: &[TrialRecord]) -> Vec<PairTable> {
-    pairs(&fixture::study(&json!({})), plan, &Trials::of(plan, records), &mut Bootstrap::new(1))
+    pairs(&fixture::study(&json!({})), plan, &Trials::of(plan, records, &[]), &mut Bootstrap::new(1))
 }
 
 /// Client 1 takes twice as long as client 0, and so on; servers differ by 30 %.
