@@ -240,6 +240,43 @@ fn a_silent_server_ends_in_a_time_out_and_one_that_hangs_up_in_an_error() {
 }
 
 #[test]
+fn a_correct_server_that_closes_after_each_response_is_measured() {
+    let place = Place::new();
+    for answer in [
+        "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nok",
+        "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 304 Not Modified\r\nconnection: close\r\n\r\n",
+        "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok",
+        "HTTP/1.0 200 OK\r\n\r\nok",
+    ] {
+        let conduct = Conduct::AnswerAndClose(answer.to_owned());
+        let servers = [
+            (Protocol::H1c, Hostile::plain(conduct.clone())),
+            (Protocol::H1, Hostile::secure(&place, "good", conduct)),
+        ];
+        for (protocol, server) in servers {
+            let said = load(&place, protocol, &url(protocol, server.port, "/"), &["-n", "5"]).with_status(0);
+            assert!(said.out.contains("5 succeeded, 0 failed"), "{answer:?}: {}", said.out);
+        }
+    }
+}
+
+#[test]
+fn a_malformed_answer_is_named_in_the_error() {
+    let place = Place::new();
+    for (answer, cause) in [
+        ("HTTP/1.1 ok\r\n\r\n", "invalid HTTP status-code"),
+        ("SSH-2.0-OpenSSH_9.2\r\n\r\n", "invalid HTTP version"),
+        ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "invalid HTTP header"),
+    ] {
+        let server = Hostile::plain(Conduct::AnswerAndClose(answer.to_owned()));
+        let url = url(Protocol::H1c, server.port, "/");
+        load(&place, Protocol::H1c, &url, &["-n", "1"]).with_status(1).complains(&[&url, cause]);
+    }
+}
+
+#[test]
 fn an_invalid_certificate_is_refused_unless_told_otherwise() {
     let place = Place::new();
     place.stranger("stranger");

@@ -18,7 +18,7 @@ use wirelab_model::spec::{ClientSpec, ServerSpec};
 
 use crate::client::transport::Failure;
 use crate::client::{Control, Driver, Ended, Message};
-use crate::exposer::Exposer;
+use crate::exporter::Exporter;
 use crate::file_limit::raise_file_limit;
 use crate::refusal::Refusal;
 use crate::server::{Bound, Site, Stop};
@@ -108,7 +108,7 @@ fn try_serve(
         connections: accounts.as_ref().map(|accounts| accounts.open() as u64),
         ..Exposed::default()
     };
-    let exposer = exposition.map(|exposition| Exposer::start(&exposition, exposed)).transpose()?;
+    let exporter = exposition.map(|exposition| Exporter::start(&exposition, exposed)).transpose()?;
     output.say(&Event::Ready { port: Some(bound.port), configured: configured.clone() })?;
     let (words, inbox) = mpsc::channel();
     read_words(input, move |word, _| words.send(word).is_ok());
@@ -130,7 +130,7 @@ fn try_serve(
     if let Ok(Err(error)) = stopped {
         return Err(Refusal::failed(format!("the server ended by itself: {error}")));
     }
-    drop(exposer);
+    drop(exporter);
     output.say(&Event::Done { requests: Some(site.answered()), errors: Default::default(), configured, transport })
 }
 
@@ -148,7 +148,7 @@ fn try_request(
     std::fs::File::create(&path).map_err(writing)?;
     let (driver, exposition) = (driver(spec.protocol)?, spec.exposition.clone());
     let mut control = Control::start(spec, driver, None)?;
-    let exposer = exposition.map(|exposition| Exposer::start(&exposition, control.counts())).transpose()?;
+    let exporter = exposition.map(|exposition| Exporter::start(&exposition, control.counts())).transpose()?;
     output.say(&Event::Ready { port: None, configured: control.configured().clone() })?;
     let sender = control.sender();
     read_words(input, move |word, at| sender.send(Message::Word(word, at)).is_ok());
@@ -167,7 +167,7 @@ fn try_request(
     let (requests, errors) = outcome.results.counts();
     let (configured, transport) = (outcome.configured, outcome.transport.map(Box::new));
     // Its last words are there before anybody is told that there will be no others.
-    drop(exposer);
+    drop(exporter);
     output.say(&Event::Done { requests: Some(requests), errors, configured, transport })
 }
 

@@ -14,7 +14,7 @@ pub mod client;
 mod contract;
 #[cfg(feature = "builtin")]
 mod describe;
-mod exposer;
+mod exporter;
 mod file_limit;
 #[cfg(feature = "builtin")]
 mod grpc;

@@ -1,5 +1,6 @@
 //! One request whose head is looked at: what `wirelab load` and `wirelab probe` ask before they measure anything.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -83,7 +84,7 @@ async fn head(spec: &ClientSpec) -> Result<Head, Refusal> {
         let (mut sender, connection) = http1::handshake(io).await.map_err(broken)?;
         first(connection, sender.send_request(request)).await
     };
-    Ok(Head::of(&response?.map_err(broken)?))
+    Ok(Head::of(&response.map_err(broken)?))
 }
 
 const CONNECTING: &str = "no connection was ready";
@@ -102,20 +103,23 @@ async fn raised(flag: &AtomicBool) {
     }
 }
 
-/// The response, while the connection's driver moves its bytes.
+/// Drives the connection until the response's head or an error is there.
+///
+/// The driver of a correct server may end in the same poll that delivers the response (`Connection: close`, HTTP/1.0, 204),
+/// so its end decides nothing: the request knows its outcome then.
 async fn first<B>(
     driver: impl Future<Output = hyper::Result<()>>,
     request: impl Future<Output = hyper::Result<Response<B>>>,
-) -> Result<hyper::Result<Response<B>>, Refusal> {
-    tokio::select! {
+) -> hyper::Result<Response<B>> {
+    let mut request = pin!(request);
+    let ended = tokio::select! {
         biased;
-        response = request => Ok(response),
-        ended = driver => match ended {
-            Err(error) => Ok(Err(error)),
-            Ok(()) => Err(Refusal::Failed(Failure {
-                kind: ErrorKind::Truncated,
-                message: "the server closed the connection without a response".to_owned(),
-            })),
-        },
+        response = &mut request => return response,
+        ended = driver => ended,
+    };
+    match (request.await, ended) {
+        // The request was only told that its connection is gone; the driver knows why.
+        (Err(told), Err(cause)) if told.is_canceled() || told.is_closed() => Err(cause),
+        (outcome, _) => outcome,
     }
 }

@@ -57,7 +57,9 @@ use crate::place::{clients, servers};
 use crate::pods::Pods;
 use crate::process::PodProcess;
 use wirelab_lab::guard::Guard;
-use wirelab_lab::{Addresses, Afar, Beside, Lab, LabError, LabInfo, Launch, Preparation, Process, Role, many};
+use wirelab_lab::{
+    Addresses, Beside, Lab, LabError, LabInfo, Launch, Preparation, Process, RemoteObserver, Role, many,
+};
 
 pub use rights::{lacking, rbac};
 
@@ -341,7 +343,7 @@ impl Lab for Kubernetes {
         Ok(is_seen)
     }
 
-    fn observe(&mut self, observers: &[&str]) -> Result<Option<Box<dyn Afar>>, LabError> {
+    fn observe(&mut self, observers: &[&str]) -> Result<Option<Box<dyn RemoteObserver>>, LabError> {
         let image = self.image.clone();
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
         let is_allowed = self.has_node_agents && apart::ON_NODES.iter().any(|name| observers.contains(name));
@@ -356,7 +358,7 @@ impl Lab for Kubernetes {
         let is_in_linkerd = run.is_in_linkerd;
         let scene = Scene { pods: &run.pods, started: &run.started, on_nodes, is_in_linkerd };
         let observing = Observing::start(&scene, observers)?;
-        Ok(observing.map(|observing| Box::new(observing) as Box<dyn Afar>))
+        Ok(observing.map(|observing| Box::new(observing) as Box<dyn RemoteObserver>))
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::slice;
 use std::time::{Duration, Instant};
 
-use wirelab_lab::{Afar, LabError, Role, many};
+use wirelab_lab::{LabError, RemoteObserver, Role, many};
 use wirelab_model::metric::{Side, Values};
 use wirelab_observe::apart;
 use wirelab_observe::packets::{ABOUT as PACKETS, STAYS};
@@ -202,7 +202,7 @@ fn peers(pods: &Pods, server: &str, clients: &[&str]) -> Result<Option<Peers>, L
     Ok((!peers.clients.is_empty()).then_some(peers))
 }
 
-impl Afar for Observing {
+impl RemoteObserver for Observing {
     fn begin(&mut self) {
         self.say("begin");
     }

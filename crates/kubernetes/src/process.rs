@@ -19,7 +19,7 @@ use crate::names::PROGRAM;
 use crate::pods::{Host, post_mortem};
 use wirelab_lab::Lines;
 use wirelab_lab::Log;
-use wirelab_lab::{Exit, ExitStatus, LabError, Launch, Process, Role, Silence};
+use wirelab_lab::{EventError, Exit, ExitStatus, LabError, Launch, Process, Role};
 
 /// How long files may take on their way to or from a pod.
 const SENDING: Duration = Duration::from_secs(120);
@@ -205,7 +205,7 @@ impl PodProcess {
 }
 
 impl Process for PodProcess {
-    fn next_event(&mut self, deadline: Instant) -> Result<Event, Silence> {
+    fn next_event(&mut self, deadline: Instant) -> Result<Event, EventError> {
         loop {
             match self.lines.next_event() {
                 Some(Ok(Event::Ready { port, mut configured })) => {
@@ -214,16 +214,16 @@ impl Process for PodProcess {
                 }
                 Some(Ok(done @ Event::Done { .. })) => match self.fetch() {
                     Ok(()) => return Ok(done),
-                    Err(LabError(why)) => return Err(Silence::Ended(self.bury(Ended::Lost(why)))),
+                    Err(LabError(why)) => return Err(EventError::Ended(self.bury(Ended::Lost(why)))),
                 },
-                Some(line) => return line.map_err(Silence::Nonsense),
+                Some(line) => return line.map_err(EventError::Nonsense),
                 None => {}
             }
             if let Some(exit) = &self.exit {
-                return Err(Silence::Ended(exit.clone()));
+                return Err(EventError::Ended(exit.clone()));
             }
             match self.exec.read(deadline) {
-                Piece::Deadline => return Err(Silence::Deadline),
+                Piece::Deadline => return Err(EventError::Deadline),
                 Piece::Bytes(bytes) => self.lines.push(self.output.said(&bytes)),
                 Piece::Ended(ended) => {
                     self.lines.end();

@@ -171,7 +171,7 @@ pub trait Lab: Send {
     ///
     /// # Errors
     /// If the lab is lost.
-    fn observe(&mut self, _observers: &[&str]) -> Result<Option<Box<dyn Afar>>, LabError> {
+    fn observe(&mut self, _observers: &[&str]) -> Result<Option<Box<dyn RemoteObserver>>, LabError> {
         Ok(None)
     }
 
@@ -287,7 +287,7 @@ impl Role {
 }
 
 /// Observers at work where the processes are, which are not to be seen here.
-pub trait Afar: Send {
+pub trait RemoteObserver: Send {
     /// The measured window is about to begin: all endpoints wait.
     fn begin(&mut self);
 
@@ -303,8 +303,8 @@ pub trait Process: Send {
     /// Waits for the next line of its standard output until the deadline.
     ///
     /// # Errors
-    /// See [`Silence`].
-    fn next_event(&mut self, deadline: Instant) -> Result<Event, Silence>;
+    /// See [`EventError`].
+    fn next_event(&mut self, deadline: Instant) -> Result<Event, EventError>;
 
     /// Writes a word to its standard input.
     ///
@@ -326,7 +326,7 @@ pub trait Process: Send {
 
 /// Why there is no event.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Silence {
+pub enum EventError {
     /// The deadline passed.
     Deadline,
     /// The process ended first.

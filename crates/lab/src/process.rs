@@ -26,7 +26,7 @@ use crate::lines::{Lines, shortened};
 use crate::log::Log;
 use crate::names::Names;
 use crate::reap::reap;
-use crate::{Exit, ExitStatus, LabError, Process, Role, Silence};
+use crate::{EventError, Exit, ExitStatus, LabError, Process, Role};
 
 /// How long a process may take to disappear after SIGKILL; it can only be that long in an uninterruptible system call.
 const DYING: Duration = Duration::from_secs(10);
@@ -164,17 +164,17 @@ impl LocalProcess {
     /// Reads the whole standard output, up to `limit` bytes.
     ///
     /// # Errors
-    /// [`Silence::Deadline`], or [`Silence::Nonsense`] if there is more.
-    pub(crate) fn read_all(&mut self, limit: usize, deadline: Instant) -> Result<Vec<u8>, Silence> {
+    /// [`EventError::Deadline`], or [`EventError::Nonsense`] if there is more.
+    pub(crate) fn read_all(&mut self, limit: usize, deadline: Instant) -> Result<Vec<u8>, EventError> {
         let mut all = Vec::new();
         loop {
             match self.step(deadline) {
-                Step::Deadline => return Err(Silence::Deadline),
+                Step::Deadline => return Err(EventError::Deadline),
                 Step::Read(bytes) => all.extend(bytes),
                 Step::Closed | Step::Ended => return Ok(all),
             }
             if all.len() > limit {
-                return Err(Silence::Nonsense(format!("more than {limit} bytes: {}", shortened(&all))));
+                return Err(EventError::Nonsense(format!("more than {limit} bytes: {}", shortened(&all))));
             }
         }
     }
@@ -252,16 +252,16 @@ enum Step {
 }
 
 impl Process for LocalProcess {
-    fn next_event(&mut self, deadline: Instant) -> Result<Event, Silence> {
+    fn next_event(&mut self, deadline: Instant) -> Result<Event, EventError> {
         loop {
             if let Some(line) = self.lines.next_event() {
-                return line.map_err(Silence::Nonsense);
+                return line.map_err(EventError::Nonsense);
             }
             if let Some(exit) = &self.exit {
-                return Err(Silence::Ended(exit.clone()));
+                return Err(EventError::Ended(exit.clone()));
             }
             match self.step(deadline) {
-                Step::Deadline => return Err(Silence::Deadline),
+                Step::Deadline => return Err(EventError::Deadline),
                 Step::Read(bytes) => self.lines.push(&bytes),
                 Step::Closed => self.lines.end(),
                 Step::Ended => {

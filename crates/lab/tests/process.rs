@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use wirelab_lab::{ExitStatus, LocalProcess, Process, Role, Silence};
+use wirelab_lab::{EventError, ExitStatus, LocalProcess, Process, Role};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 
@@ -70,7 +70,7 @@ fn an_endpoint_gets_role_spec_environment_and_folder_and_its_words_arrive_in_ord
            read word; echo "$word" >&2; echo '{"event":"done"}'"#,
     );
     assert!(matches!(process.next_event(soon()), Ok(Event::Ready { port: Some(7), .. })));
-    assert_eq!(process.next_event(at_once()), Err(Silence::Deadline));
+    assert_eq!(process.next_event(at_once()), Err(EventError::Deadline));
     process.send(Command::Go).unwrap();
     assert_eq!(process.next_event(soon()), Ok(Event::End { window_ns: 5 }));
     process.send(Command::Stop).unwrap();
@@ -87,7 +87,7 @@ fn an_endpoint_gets_role_spec_environment_and_folder_and_its_words_arrive_in_ord
 #[test]
 fn nonsense_is_shown_and_what_follows_is_still_read() {
     let mut process = Scene::new().start(r#"echo 'Listening on port 80'; echo '{"event":"warm"}'"#);
-    let Err(Silence::Nonsense(text)) = process.next_event(soon()) else { panic!("nonsense passed for an event") };
+    let Err(EventError::Nonsense(text)) = process.next_event(soon()) else { panic!("nonsense passed for an event") };
     assert!(text.starts_with("`Listening on port 80`"), "{text}");
     assert_eq!(process.next_event(soon()), Ok(Event::Warm));
 }
@@ -97,7 +97,7 @@ fn a_flood_and_an_endless_line_are_nonsense_and_both_can_be_ended() {
     for script in [r#"while :; do echo '{"event":"warm"}'; done"#, "cat /dev/zero"] {
         let mut process = Scene::new().start(script);
         let nonsense = std::iter::repeat_with(|| process.next_event(soon())).find(Result::is_err);
-        assert!(matches!(nonsense, Some(Err(Silence::Nonsense(text))) if text.contains("more than")));
+        assert!(matches!(nonsense, Some(Err(EventError::Nonsense(text))) if text.contains("more than")));
         assert_eq!(process.end(at_once()).status, ExitStatus::Killed);
     }
 }
@@ -106,7 +106,7 @@ fn a_flood_and_an_endless_line_are_nonsense_and_both_can_be_ended() {
 fn an_early_exit_comes_with_status_and_last_words() {
     let scene = Scene::new();
     let mut process = scene.start("echo 'no such certificate' >&2; exit 3");
-    let Err(Silence::Ended(exit)) = process.next_event(soon()) else { panic!("it has ended") };
+    let Err(EventError::Ended(exit)) = process.next_event(soon()) else { panic!("it has ended") };
     assert_eq!((exit.status, exit.last_words.as_str()), (ExitStatus::Code(3), "no such certificate"));
     assert!(exit.usage.is_some_and(|usage| usage.peak_memory > 0 && usage.minor_faults > 0));
     assert_eq!(process.end(soon()), exit, "an end does not change");
@@ -116,10 +116,10 @@ fn an_early_exit_comes_with_status_and_last_words() {
 #[test]
 fn a_signal_that_is_not_ours_is_told_from_our_own() {
     let mut process = Scene::new().start("kill -KILL $$");
-    let Err(Silence::Ended(exit)) = process.next_event(soon()) else { panic!("it has ended") };
+    let Err(EventError::Ended(exit)) = process.next_event(soon()) else { panic!("it has ended") };
     assert_eq!(exit.status, ExitStatus::Signal(9));
     let mut process = Scene::new().start("trap '' TERM INT; while :; do sleep 1; done");
-    assert_eq!(process.next_event(at_once()), Err(Silence::Deadline));
+    assert_eq!(process.next_event(at_once()), Err(EventError::Deadline));
     assert_eq!(process.end(at_once()).status, ExitStatus::Killed);
 }
 

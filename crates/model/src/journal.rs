@@ -7,7 +7,7 @@ use crate::link::{Link, Reading};
 use crate::metric::Values;
 use crate::outcome::Outcome;
 use crate::plan::Trial;
-use crate::timeline::Played;
+use crate::timeline::TimelineRecord;
 use crate::warning::Warning;
 
 /// One line of `journal.jsonl`.
@@ -133,7 +133,7 @@ pub struct TrialRecord {
     pub client: Configured,
     /// What was done in the window, and when; absent: there is no timeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeline: Option<Played>,
+    pub timeline: Option<TimelineRecord>,
     /// What each client did, where several shared the workload; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<Portion>,

@@ -72,6 +72,11 @@ pub struct Metric {
 pub enum Value {
     /// The number, in the metric's unit. Never NaN and never infinite.
     Measured(f64),
+    /// Beyond every number: the percentile falls among failed requests, which rank as slower than every success.
+    Infinite {
+        /// How much failed, as a phrase for the report.
+        infinite: String,
+    },
     /// Why it is not there.
     NotMeasured {
         /// The reason, as a sentence for the report.
@@ -95,7 +100,16 @@ impl Value {
     pub const fn number(&self) -> Option<f64> {
         match self {
             Self::Measured(number) => Some(*number),
-            Self::NotMeasured { .. } => None,
+            Self::Infinite { .. } | Self::NotMeasured { .. } => None,
+        }
+    }
+
+    /// Why there is no number; `None` if there is one.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Measured(_) => None,
+            Self::Infinite { infinite: reason } | Self::NotMeasured { not_measured: reason } => Some(reason),
         }
     }
 }

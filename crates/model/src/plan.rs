@@ -137,9 +137,9 @@ pub struct Job {
     pub resumption: Resumption,
     /// Time-outs.
     pub timeouts: Timeouts,
-    /// How long requests that time out one after the other are waited for.
-    #[serde(default = "ten_minutes")]
-    pub patience: Span,
+    /// Aborts the trial after consecutive time-outs for this long.
+    #[serde(default = "ten_minutes", alias = "patience")]
+    pub stall_timeout: Span,
     /// What is recorded.
     pub recording: Recording,
     /// Transport settings of both sides. A setting that the protocol does not have is absent.
@@ -211,7 +211,7 @@ impl Job {
             warm_up: None,
             resumption: Resumption::None,
             timeouts: Timeouts { connect_ns: 1_000_000_000, request_ns: 2_000_000_000 },
-            patience: ten_minutes(),
+            stall_timeout: ten_minutes(),
             recording: Recording::Samples,
             transport: Transport::default(),
             max_connection_age: None,

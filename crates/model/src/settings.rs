@@ -249,10 +249,9 @@ pub struct Settings {
     /// The deadline of a request, connecting included. Default: `10 s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_timeout: Option<Span>,
-    /// How long requests that time out one after the other are waited for, before and in the measured window, until the client is
-    /// taken to hang. Default: `10 min`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub patience: Option<Span>,
+    /// Aborts the trial after consecutive time-outs for this long, during the warm-up and in the measured window. Default: `10 min`.
+    #[serde(alias = "patience", skip_serializing_if = "Option::is_none")]
+    pub stall_timeout: Option<Span>,
     /// How long a server keeps a connection before it asks the client, in the protocol's own way, to open another one; requests that are
     /// under way are answered. HTTP over TCP, and gRPC. Default: as long as the client does.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -106,7 +106,7 @@ pub struct Course {
     /// Every client that there ever is.
     pub clients: Vec<Life>,
     /// The actions.
-    pub scenes: Vec<Scene>,
+    pub steps: Vec<TimelineStep>,
     /// The length of the measured window in nanoseconds.
     pub window_ns: u64,
 }
@@ -124,7 +124,7 @@ pub struct Life {
 
 /// An action, and what it means.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Scene {
+pub struct TimelineStep {
     /// Its name.
     pub name: String,
     /// When it is due, in nanoseconds of the measured window.
@@ -142,7 +142,7 @@ pub struct Scene {
 }
 
 impl Course {
-    /// The course of a job. Without a timeline it has no scenes, and clients that are there from begin to end.
+    /// The course of a job. Without a timeline it has no steps, and clients that are there from begin to end.
     #[must_use]
     pub fn of(job: &Job) -> Self {
         let window_ns = match job.extent {
@@ -150,45 +150,45 @@ impl Course {
             Extent::Requests(_) => 0,
         };
         let mut serving: Vec<u32> = (0..job.servers.count()).collect();
-        let mut course = Self { servers: job.servers.count(), clients: Vec::new(), scenes: Vec::new(), window_ns };
+        let mut course = Self { servers: job.servers.count(), clients: Vec::new(), steps: Vec::new(), window_ns };
         let mut going = course.begin(job.clients as usize, 0, &serving);
         for action in job.timeline.iter().flat_map(|timeline| &timeline.actions) {
             let at_ns = (action.at.0 * window_ns as f64).round() as u64;
-            let mut scene = Scene { name: action.name.clone(), at_ns, ..Scene::default() };
+            let mut step = TimelineStep { name: action.name.clone(), at_ns, ..TimelineStep::default() };
             match action.change() {
                 Some(Change::Servers(wanted)) => {
                     while serving.len() > wanted.count() as usize {
-                        scene.stopped.extend(serving.pop());
+                        step.stopped.extend(serving.pop());
                     }
                     while serving.len() < wanted.count() as usize {
                         serving.push(course.servers);
                         course.servers += 1;
                     }
-                    scene.serving = Some(serving.clone());
+                    step.serving = Some(serving.clone());
                 }
                 Some(Change::Kill(number)) => {
                     serving.retain(|one| *one != number);
-                    (scene.killed, scene.serving) = (Some(number), Some(serving.clone()));
+                    (step.killed, step.serving) = (Some(number), Some(serving.clone()));
                 }
                 Some(Change::Drain(number)) => {
                     serving.retain(|one| *one != number);
-                    scene.serving = Some(serving.clone());
+                    step.serving = Some(serving.clone());
                 }
                 Some(Change::RestartClients) => {
-                    scene.beginning = course.begin(going.len(), at_ns, &serving);
-                    scene.ending = std::mem::replace(&mut going, scene.beginning.clone());
+                    step.beginning = course.begin(going.len(), at_ns, &serving);
+                    step.ending = std::mem::replace(&mut going, step.beginning.clone());
                 }
                 Some(Change::Clients(wanted)) => {
-                    scene.ending = going.split_off(going.len().min(wanted as usize));
-                    scene.beginning = course.begin(wanted as usize - going.len(), at_ns, &serving);
-                    going.extend(&scene.beginning);
+                    step.ending = going.split_off(going.len().min(wanted as usize));
+                    step.beginning = course.begin(wanted as usize - going.len(), at_ns, &serving);
+                    going.extend(&step.beginning);
                 }
                 None => {}
             }
-            for client in &scene.ending {
+            for client in &step.ending {
                 course.clients[*client].until_ns = at_ns;
             }
-            course.scenes.push(scene);
+            course.steps.push(step);
         }
         course
     }
@@ -203,7 +203,7 @@ impl Course {
 
 /// What was really done in a trial with a timeline, and what the servers said meanwhile. Times are nanoseconds of the measured window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Played {
+pub struct TimelineRecord {
     /// Each action that was begun.
     pub actions: Vec<ActionRecord>,
     /// Each client that sent requests.
@@ -305,10 +305,10 @@ mod tests {
         let life = |from_ns, until_ns, serving: &[u32]| Life { from_ns, until_ns, serving: serving.to_vec() };
         let late = life(700, 1000, &[0, 1, 2]);
         assert_eq!(course.clients, [life(0, 500, &[0, 1]), life(500, 1000, &[0, 1, 2]), late.clone(), late]);
-        let serving: Vec<_> = course.scenes.iter().map(|scene| scene.serving.clone()).collect();
+        let serving: Vec<_> = course.steps.iter().map(|step| step.serving.clone()).collect();
         assert_eq!(serving, [Some(vec![0, 1, 2]), None, None, Some(vec![1, 2]), Some(vec![1, 2, 3])]);
-        assert_eq!((&course.scenes[1].ending, &course.scenes[1].beginning), (&vec![0], &vec![1]));
-        assert_eq!((&course.scenes[2].ending, &course.scenes[2].beginning), (&vec![], &vec![2, 3]));
+        assert_eq!((&course.steps[1].ending, &course.steps[1].beginning), (&vec![0], &vec![1]));
+        assert_eq!((&course.steps[2].ending, &course.steps[2].beginning), (&vec![], &vec![2, 3]));
     }
 
     #[test]
@@ -318,10 +318,10 @@ mod tests {
             Action { clients: Some(1), ..action("fewer", 40.0) },
             Action { servers: Some(Servers { near: 0, far: 1 }), ..action("smaller", 60.0) },
         ]);
-        assert_eq!(course.scenes[1].ending, [1, 2]);
+        assert_eq!(course.steps[1].ending, [1, 2]);
         assert_eq!(course.clients.iter().map(|life| life.until_ns).collect::<Vec<_>>(), [1000, 400, 400]);
         assert_eq!(
-            (course.scenes[2].stopped.as_slice(), course.scenes[2].serving.as_deref()),
+            (course.steps[2].stopped.as_slice(), course.steps[2].serving.as_deref()),
             (&[1][..], Some(&[0][..]))
         );
     }
@@ -332,7 +332,7 @@ mod tests {
             Action { drain: Some(0), ..action("T2", 25.0) },
             Action { restart: Some(Restarted::Clients), ..action("T3", 50.0) },
         ]);
-        let drained = &course.scenes[0];
+        let drained = &course.steps[0];
         assert_eq!((drained.serving.as_deref(), drained.killed), (Some(&[1][..]), None));
         assert!(drained.stopped.is_empty());
         assert_eq!(course.clients[1].serving, [1]);

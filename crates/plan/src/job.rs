@@ -84,7 +84,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
             connect_ns: settings.connect_timeout.unwrap_or(Span::from_secs(5)).nanos(),
             request_ns: settings.request_timeout.unwrap_or(Span::from_secs(10)).nanos(),
         },
-        patience: settings.patience.unwrap_or(ten_minutes()),
+        stall_timeout: settings.stall_timeout.unwrap_or(ten_minutes()),
         recording: match page {
             Some(_) => Recording::Loads,
             None => settings.recording.unwrap_or_else(|| recording(schedule, extent)),

@@ -55,7 +55,7 @@ pub(crate) fn out_of_range(settings: &Settings) -> Option<(&'static str, String)
         whole("max_udp_payload", s.max_udp_payload.map(u64::from), 1200..=65_527),
         span("connect_timeout", s.connect_timeout, 1..=DAY),
         span("request_timeout", s.request_timeout, 1..=DAY),
-        span("patience", s.patience, SECOND..=DAY),
+        span("stall_timeout", s.stall_timeout, SECOND..=DAY),
         span("max_connection_age", s.max_connection_age, 10_000_000..=DAY),
         whole("server_threads", s.server_threads.map(u64::from), 1..=1024),
         whole("client_threads", s.client_threads.map(u64::from), 1..=1024),

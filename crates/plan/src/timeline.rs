@@ -141,13 +141,13 @@ pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String>
         let so_far = timeline.actions.iter().take_while(|one| one.at <= action.at).cloned().collect();
         job.timeline = Some(Timeline { actions: so_far, windows: Default::default() });
         let course = Course::of(&job);
-        let scene = course.scenes.last().ok_or("a timeline without actions")?;
+        let step = course.steps.last().ok_or("a timeline without actions")?;
         for (verb, number) in [("kills", action.kill), ("drains", action.drain)] {
             if let Some(number) = number.filter(|number| !serving_before(&course, &job).contains(number)) {
                 return Err(format!("the action `{name}` {verb} the server {number}, which is not there at that time"));
             }
         }
-        if scene.serving.as_ref().is_some_and(Vec::is_empty) {
+        if step.serving.as_ref().is_some_and(Vec::is_empty) {
             return Err(format!("the action `{name}` leaves no server; there must be one at any time"));
         }
         if course.servers > Servers::MOST || course.clients.len() > MAX_CLIENTS {
@@ -163,9 +163,9 @@ pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String>
     Ok(Job { timeline: Some(timeline.clone()), ..job })
 }
 
-/// The servers that are reached before the last scene.
+/// The servers that are reached before the last step.
 fn serving_before(course: &Course, job: &Job) -> Vec<u32> {
-    let before = course.scenes.iter().rev().skip(1).find_map(|scene| scene.serving.clone());
+    let before = course.steps.iter().rev().skip(1).find_map(|step| step.serving.clone());
     before.unwrap_or_else(|| (0..job.servers.count()).collect())
 }
 
@@ -215,7 +215,7 @@ baseline = "service"
     fn every_cell_has_the_timeline() {
         let (plan, _) = plan(&parse(STUDY, "mine.toml").unwrap()).unwrap();
         let course = Course::of(&plan.cells[0].job);
-        assert_eq!((course.servers, course.clients.len(), course.scenes.len()), (3, 31, 3));
+        assert_eq!((course.servers, course.clients.len(), course.steps.len()), (3, 31, 3));
         assert!(plan.cells.iter().all(|cell| cell.job.timeline == plan.cells[0].job.timeline));
     }
 

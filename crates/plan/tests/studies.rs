@@ -223,7 +223,8 @@ fn pairs_leaves_libraries_their_defaults_and_waits_for_no_pair_for_long() {
     for Cell { job, .. } in &plan.cells {
         assert_eq!(job.transport, Transport::default());
         let seconds = |ns: u64| ns / 1_000_000_000;
-        let waits = (seconds(job.timeouts.connect_ns), seconds(job.timeouts.request_ns), seconds(job.patience.nanos()));
+        let waits =
+            (seconds(job.timeouts.connect_ns), seconds(job.timeouts.request_ns), seconds(job.stall_timeout.nanos()));
         assert_eq!(waits, (3, 5, 10));
     }
     let (smoke, _) = planned(study, Some("smoke"));

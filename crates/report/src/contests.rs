@@ -103,6 +103,7 @@ impl<'a> Field<'a> {
                 Some(p) => format!("P {} after correction", p_value(p)),
                 None => "the interval is too wide".to_owned(),
             },
+            Verdict::CannotTell { why: CannotTell::UnequalFailures } => "failures differ".to_owned(),
             _ => "their medians and the blocks that they have in common contradict each other".to_owned(),
         };
         let estimate =

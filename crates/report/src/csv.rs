@@ -187,7 +187,7 @@ pub fn pairs_csv(input: &Input) -> String {
         "reason",
         "median",
         "predicted",
-        "synergy",
+        "interaction",
         "interval_low",
         "interval_high",
         "confidence",
@@ -214,7 +214,7 @@ pub fn pairs_csv(input: &Input) -> String {
                 failure.map_or_else(Default::default, |failure| [failure.blame.clone(), failure.reason.clone()]),
             );
             row.push(number(input.estimate(pair.cell, &table.metric).map(|estimate| estimate.median)));
-            row.extend([number(pair.predicted), number(pair.synergy)]);
+            row.extend([number(pair.predicted), number(pair.interaction)]);
             row.extend(interval_fields(pair.interval.as_ref()));
             row.extend([pair.blocks.to_string(), table.blocks_needed.to_string(), number(pair.p), number(pair.p_holm)]);
             let (verdict, why) = verdict_tokens(&pair.verdict);
@@ -232,6 +232,7 @@ const fn verdict_tokens(verdict: &Verdict) -> (&'static str, &'static str) {
         Verdict::Equivalent => ("equivalent", ""),
         Verdict::CannotTell { why: CannotTell::TooFewBlocks } => ("cannot_tell", "too_few_blocks"),
         Verdict::CannotTell { why: CannotTell::TooNoisy } => ("cannot_tell", "too_noisy"),
+        Verdict::CannotTell { why: CannotTell::UnequalFailures } => ("cannot_tell", "unequal_failures"),
         Verdict::CannotTell { why: CannotTell::NoValues } => ("cannot_tell", "no_values"),
     }
 }

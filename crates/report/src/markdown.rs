@@ -137,7 +137,7 @@ fn pairs(out: &mut String, input: &Input) -> bool {
         if view.judges() {
             let _ = writeln!(out, "\n{}\n", escape(&view.rest()));
         }
-        for sentence in view.odd().into_iter().filter_map(|pair| view.synergy(pair)) {
+        for sentence in view.odd().into_iter().filter_map(|pair| view.interaction(pair)) {
             let _ = writeln!(out, "- {}", escape(&sentence));
         }
     }

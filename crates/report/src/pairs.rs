@@ -33,7 +33,7 @@ pub(crate) struct Tile {
     /// The value, or what is there in its place.
     pub shown: String,
     /// Whether it does beyond chance more or less than predicted: a mark and the change.
-    pub synergy: Option<(&'static str, String)>,
+    pub interaction: Option<(&'static str, String)>,
     /// What else has to be known.
     pub note: String,
     pub class: &'static str,
@@ -92,7 +92,7 @@ impl<'a> View<'a> {
         let nothing = |class, shown: &str| Tile {
             mark: "",
             shown: shown.to_owned(),
-            synergy: None,
+            interaction: None,
             note: String::new(),
             class,
             step: None,
@@ -102,7 +102,7 @@ impl<'a> View<'a> {
         let estimate = self.input.estimate(pair.cell, &self.table.metric).filter(|_| fate.works());
         let median = estimate.map(|estimate| estimate.median);
         let instead = || if fate.works() { "not measured" } else { fate.short() }.to_owned();
-        let synergy = match pair.verdict {
+        let interaction = match pair.verdict {
             Verdict::More => Some("▲"),
             Verdict::Less => Some("▼"),
             Verdict::Equivalent | Verdict::CannotTell { .. } => None,
@@ -110,7 +110,7 @@ impl<'a> View<'a> {
         Tile {
             mark: fate.mark(),
             shown: median.map_or_else(instead, |median| self.scale.number(median)),
-            synergy: synergy.and_then(|mark| Some((mark, change(pair.synergy?)))),
+            interaction: interaction.and_then(|mark| Some((mark, change(pair.interaction?)))),
             note: if median.is_some() { fate.note() } else { String::new() },
             class: fate.class(),
             step: median.map(|median| self.step(median)),
@@ -183,8 +183,8 @@ impl<'a> View<'a> {
 impl Tile {
     /// `✓ 0.132 ▲ +25 %`; a star where there is a note.
     pub(crate) fn line(&self) -> String {
-        let synergy = self.synergy.as_ref().map_or_else(String::new, |(mark, size)| format!(" {mark}{size}"));
+        let interaction = self.interaction.as_ref().map_or_else(String::new, |(mark, size)| format!(" {mark}{size}"));
         let note = if self.note.is_empty() { String::new() } else { format!(" ({})", self.note) };
-        format!("{} {}{synergy}{note}", self.mark, self.shown).trim().to_owned()
+        format!("{} {}{interaction}{note}", self.mark, self.shown).trim().to_owned()
     }
 }

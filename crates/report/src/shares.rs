@@ -2,7 +2,7 @@
 
 use wirelab_model::metric::Unit;
 use wirelab_model::outcome::Outcome;
-use wirelab_model::timeline::{Course, Part, Played};
+use wirelab_model::timeline::{Course, Part, TimelineRecord};
 use wirelab_stats::quantile;
 use wirelab_stats::timeline::{bounds, per_server};
 
@@ -56,7 +56,7 @@ fn cells<'a>(input: &Input<'a>) -> impl Iterator<Item = (usize, String)> + use<'
 }
 
 /// What was done in the successful trials of a cell.
-pub(crate) fn played<'a>(input: &Input<'a>, cell: usize) -> Vec<&'a Played> {
+pub(crate) fn played<'a>(input: &Input<'a>, cell: usize) -> Vec<&'a TimelineRecord> {
     let of_cell = input.trials.iter().filter(|record| record.trial.cell == cell && record.outcome == Outcome::Ok);
     of_cell.filter_map(|record| record.timeline.as_ref()).collect()
 }

@@ -74,6 +74,7 @@ pub(crate) fn why(input: &Input, compared: &Compared, why: CannotTell) -> String
             format!("too few {}: {} of {}", input.design().counted(), compared.blocks, input.blocks_needed())
         }
         CannotTell::TooNoisy => "the interval is too wide".to_owned(),
+        CannotTell::UnequalFailures => unequal_failures(input, compared),
         CannotTell::NoValues => {
             let empty = [compared.cell, compared.baseline]
                 .into_iter()
@@ -96,14 +97,28 @@ pub(crate) fn short(input: &Input, compared: &Compared) -> (String, String) {
             format!("cannot tell, too few {}", input.design().counted())
         }
         Verdict::CannotTell { why: CannotTell::TooNoisy } => "cannot tell, too noisy".to_owned(),
+        Verdict::CannotTell { why: CannotTell::UnequalFailures } => "cannot tell, fails more".to_owned(),
     };
     let size = compared.ratio.map_or_else(String::new, |ratio| change_with(ratio, compared.interval.as_ref()));
     (word, size)
 }
 
 /// Why a comparison has no ratio.
-pub(crate) const fn no_ratio(compared: &Compared) -> &'static str {
-    if compared.blocks == 0 { "not measured" } else { "no ratio: the baseline is 0" }
+pub(crate) fn no_ratio(input: &Input, compared: &Compared) -> &'static str {
+    let is_known = |cell: usize| input.estimate(cell, &compared.metric).is_some();
+    match compared.blocks {
+        0 => "not measured",
+        _ if is_known(compared.cell) && is_known(compared.baseline) => "no ratio: the baseline is 0",
+        _ => "no ratio: failures make a median infinite",
+    }
+}
+
+/// Which of the two fails more, with the shares: `h3 fails in 26 % of requests and trials, h1 in 0 %`.
+fn unequal_failures(input: &Input, compared: &Compared) -> String {
+    let [cell, baseline] = [compared.cell, compared.baseline].map(|cell| {
+        input.cell(cell).and_then(|cell| cell.failure_share).map_or_else(|| "an unknown share".to_owned(), share)
+    });
+    format!("failures differ: {cell} against {baseline} of the baseline's, and what fails is not fast")
 }
 
 /// The margin of equivalence: `5 %`.
@@ -155,7 +170,7 @@ pub(crate) fn full(input: &Input, layout: &Layout, compared: &Compared) -> Strin
         (verdict, None) => format!(
             "{at}{title} of {cell}: {} than of {baseline} ({}).",
             if *verdict == Verdict::Less { "less" } else { "more" },
-            no_ratio(compared)
+            no_ratio(input, compared)
         ),
     };
     let caution = if within_noise(compared) {

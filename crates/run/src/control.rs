@@ -11,10 +11,10 @@ use wirelab_model::outcome::Blame;
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::spec::ControlPlaneSpec;
 
+use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::membership::Membership;
-use crate::player::{Cut, Player};
 use crate::spec;
-use crate::trial::Bench;
+use crate::trial::TrialContext;
 
 /// What its log is called.
 pub(crate) const LOG: &str = "control-plane.log";
@@ -30,16 +30,16 @@ pub(crate) struct ControlPlane {
     pub membership: Membership,
 }
 
-impl Bench<'_> {
-    /// Starts the control plane of a trial whose servers listen at `places`; it is to listen at `address`. Gives its player too.
+impl TrialContext<'_> {
+    /// Starts the control plane of a trial whose servers listen at `places`; it is to listen at `address`. Gives its handle too.
     pub(crate) fn start_control_plane(
         &mut self,
         (trial, job): (&Trial, &Job),
         endpoint: &Endpoint,
         address: IpAddr,
         places: Vec<SocketAddr>,
-        servers: &mut [Player],
-    ) -> Result<(ControlPlane, Player), Cut> {
+        servers: &mut [EndpointHandle],
+    ) -> Result<(ControlPlane, EndpointHandle), TrialAbort> {
         let folder = &self.files.folder;
         let membership = Membership::begin(folder.join("members.json"), places, job.servers.count())?;
         let path = folder.join("control-plane.json");
@@ -54,17 +54,17 @@ impl Bench<'_> {
         spec::write(&path, &of_control_plane)?;
         let log = self.folder.log(trial, LOG);
         let launch = Launch { role: Role::ControlPlane, number: 0, endpoint, job, spec: &path, log: &log };
-        let mut player = Player::start(self.lab, &launch)?;
+        let mut handle = EndpointHandle::start(self.lab, &launch)?;
         let attempt = "starting";
-        match player.wait(attempt, self.limits.startup, servers, self.stop)? {
+        match handle.wait(attempt, self.limits.startup, servers, self.stop)? {
             Event::Ready { port: Some(port), configured } => {
                 let place = SocketAddr::new(address, port);
-                Ok((ControlPlane { place, configured, membership }, player))
+                Ok((ControlPlane { place, configured, membership }, handle))
             }
             Event::Ready { port: None, .. } => {
-                Err(Cut::failed(Blame::ControlPlane, format!("{player} printed `ready` without its port")))
+                Err(TrialAbort::failed(Blame::ControlPlane, format!("{handle} printed `ready` without its port")))
             }
-            other => Err(player.unexpected(&other, attempt)),
+            other => Err(handle.unexpected(&other, attempt)),
         }
     }
 }

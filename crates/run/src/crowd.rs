@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
-use wirelab_lab::Silence;
+use wirelab_lab::EventError;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::journal::Portion;
 
-use crate::player::{Cut, Player};
+use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::verify;
 
 /// How often a thread looks up, whether it listens in vain.
@@ -21,7 +21,7 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
 const ATTEMPT: &str = "measuring";
 
 /// What a client says, as it is.
-pub(crate) type Said = Result<Event, Silence>;
+pub(crate) type Said = Result<Event, EventError>;
 
 /// What a thread has to tell of its client.
 struct Told {
@@ -30,7 +30,7 @@ struct Told {
     told: Duration,
     /// When it said this.
     heard: Duration,
-    said: Result<Said, Cut>,
+    said: Result<Said, TrialAbort>,
 }
 
 /// Lets all of them measure; gives what is known of each so far.
@@ -38,12 +38,12 @@ struct Told {
 /// # Errors
 /// If one of them does anything but measure to its end, or a server does anything.
 pub(crate) fn watch(
-    clients: &mut [Player],
-    servers: &mut [Player],
+    clients: &mut [EndpointHandle],
+    servers: &mut [EndpointHandle],
     limit: Duration,
     stop: &AtomicBool,
-) -> Result<Vec<Portion>, Cut> {
-    let has_clock = clients.iter().all(Player::has_clock);
+) -> Result<Vec<Portion>, TrialAbort> {
+    let has_clock = clients.iter().all(EndpointHandle::has_clock);
     let mut portions = vec![None; clients.len()];
     let enough = AtomicBool::new(false);
     let together = Barrier::new(clients.len() + 1);
@@ -77,13 +77,13 @@ pub(crate) fn watch(
 }
 
 /// What it says next, or that it says nothing, also where enough was heard of others meanwhile.
-pub(crate) fn listened(client: &mut Player, limit: Duration, enough: &AtomicBool) -> Said {
+pub(crate) fn listened(client: &mut EndpointHandle, limit: Duration, enough: &AtomicBool) -> Said {
     let deadline = Instant::now() + limit;
     loop {
         let slice = deadline.min(Instant::now() + SLICE);
         match client.listen(slice) {
             // A lab without a clock does not wait: there, the first deadline is the last one.
-            Err(Silence::Deadline)
+            Err(EventError::Deadline)
                 if Instant::now() >= slice && slice < deadline && !enough.load(Ordering::Relaxed) => {}
             said => return said,
         }
@@ -94,16 +94,16 @@ pub(crate) fn listened(client: &mut Player, limit: Duration, enough: &AtomicBool
 fn gather(
     told: &mpsc::Receiver<Told>,
     portions: &mut [Option<Portion>],
-    servers: &mut [Player],
+    servers: &mut [EndpointHandle],
     has_clock: bool,
     stop: &AtomicBool,
-) -> Result<Option<(usize, Said)>, Cut> {
+) -> Result<Option<(usize, Said)>, TrialAbort> {
     while portions.iter().any(Option::is_none) {
         let Told { number, told, heard, said } = match told.recv_timeout(LOOK_EVERY) {
             Ok(told) => told,
             Err(_) => {
                 if stop.load(Ordering::Relaxed) {
-                    return Err(Cut::Interrupted);
+                    return Err(TrialAbort::Interrupted);
                 }
                 for server in servers.iter_mut() {
                     server.stays_silent(ATTEMPT, Duration::ZERO)?;
@@ -114,7 +114,7 @@ fn gather(
         match said? {
             Ok(Event::End { window_ns }) => {
                 if has_clock {
-                    verify::window(window_ns, heard.saturating_sub(told)).map_err(Cut::Outcome)?;
+                    verify::window(window_ns, heard.saturating_sub(told)).map_err(TrialAbort::Outcome)?;
                 }
                 let told_ns = told.as_nanos() as u64;
                 let begun_ns = (heard.as_nanos() as u64).saturating_sub(window_ns).max(told_ns);

@@ -13,30 +13,30 @@ use wirelab_model::event::{Command, Configured, Event};
 use wirelab_model::transport::TransportReport;
 
 use crate::crowd::{LOOK_EVERY, Said, listened};
+use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::limits::Limits;
-use crate::player::{Cut, Player};
 
 const ATTEMPT: &str = "closing its connections and writing its results";
 
 /// The clients of a trial. Dropping them kills those that still run.
-pub(crate) struct Clients(Vec<Player>);
+pub(crate) struct Clients(Vec<EndpointHandle>);
 
 impl Clients {
-    pub(crate) const fn new(players: Vec<Player>) -> Self {
-        Self(players)
+    pub(crate) const fn new(handles: Vec<EndpointHandle>) -> Self {
+        Self(handles)
     }
 }
 
 impl Deref for Clients {
-    type Target = [Player];
+    type Target = [EndpointHandle];
 
-    fn deref(&self) -> &[Player] {
+    fn deref(&self) -> &[EndpointHandle] {
         &self.0
     }
 }
 
 impl DerefMut for Clients {
-    fn deref_mut(&mut self) -> &mut [Player] {
+    fn deref_mut(&mut self) -> &mut [EndpointHandle] {
         &mut self.0
     }
 }
@@ -59,19 +59,19 @@ enum Fault {
     /// It said this, or nothing, instead of `done`. What it means depends on the servers.
     Said(Box<Said>),
     /// It did not end as it should.
-    Ending(Cut),
+    Ending(TrialAbort),
 }
 
 /// Lets all clients write their results and end; gives what each leaves, in their order.
 ///
 /// # Errors
 /// If one of them does anything else, or a server does anything; the blame is that of the first one in time.
-pub(crate) fn of(
-    clients: &mut [Player],
-    others: &mut [Player],
+pub(crate) fn end_all(
+    clients: &mut [EndpointHandle],
+    others: &mut [EndpointHandle],
     limits: Limits,
     stop: &AtomicBool,
-) -> Result<Vec<End>, Cut> {
+) -> Result<Vec<End>, TrialAbort> {
     for client in clients.iter_mut() {
         client.send(Command::Finish)?;
     }
@@ -106,7 +106,7 @@ pub(crate) fn of(
     }
 }
 
-fn end(client: &mut Player, limits: Limits, enough: &AtomicBool) -> Result<End, Fault> {
+fn end(client: &mut EndpointHandle, limits: Limits, enough: &AtomicBool) -> Result<End, Fault> {
     match listened(client, limits.finish, enough) {
         Ok(Event::Done { configured, transport, .. }) => {
             let exit = client.end("ending after `done`", limits.exit).map_err(Fault::Ending)?;
@@ -117,7 +117,7 @@ fn end(client: &mut Player, limits: Limits, enough: &AtomicBool) -> Result<End, 
 }
 
 /// Waits for the ends; meanwhile looks at the servers, and whether the user wants to stop.
-fn watched<T>(ended: &mpsc::Receiver<T>, others: &mut [Player], stop: &AtomicBool) -> Result<T, Cut> {
+fn watched<T>(ended: &mpsc::Receiver<T>, others: &mut [EndpointHandle], stop: &AtomicBool) -> Result<T, TrialAbort> {
     loop {
         match ended.recv_timeout(LOOK_EVERY) {
             Ok(ended) => return Ok(ended),
@@ -125,7 +125,7 @@ fn watched<T>(ended: &mpsc::Receiver<T>, others: &mut [Player], stop: &AtomicBoo
             Err(RecvTimeoutError::Disconnected) => unreachable!("whoever ends the clients tells how that went"),
         }
         if stop.load(Ordering::Relaxed) {
-            return Err(Cut::Interrupted);
+            return Err(TrialAbort::Interrupted);
         }
         for other in others.iter_mut() {
             other.stays_silent(ATTEMPT, Duration::ZERO)?;

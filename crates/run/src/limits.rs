@@ -31,7 +31,7 @@ impl Default for Limits {
 
 /// The longest that an extent can take by right: its schedule, and time-outs of its requests within reason.
 pub(crate) fn longest(job: &Job, extent: Extent) -> Duration {
-    let patience = Duration::from_nanos(job.patience.nanos());
+    let stall_timeout = Duration::from_nanos(job.stall_timeout.nanos());
     let request = Duration::from_nanos(job.timeouts.request_ns.saturating_add(job.timeouts.connect_ns));
     let requests = match extent {
         Extent::DurationNs(ns) => return Duration::from_nanos(ns).saturating_add(request),
@@ -46,13 +46,13 @@ pub(crate) fn longest(job: &Job, extent: Extent) -> Duration {
             });
             let each = times(1, requests.div_ceil(workers.max(1).into()));
             let pauses = longest_pause.saturating_mul(each);
-            pauses.saturating_add(request.saturating_mul(each).min(patience.max(request)))
+            pauses.saturating_add(request.saturating_mul(each).min(stall_timeout.max(request)))
         }
         Schedule::Open { rate_per_s, .. } => {
             // Ten standard deviations of a Poisson process, and room for the first few arrivals.
             let arrivals = requests as f64 + 10.0 * (requests as f64).sqrt() + 20.0;
             let schedule = Duration::try_from_secs_f64(arrivals / rate_per_s).unwrap_or(Duration::MAX);
-            let backlog = request.saturating_mul(times(1, requests)).min(patience.max(request));
+            let backlog = request.saturating_mul(times(1, requests)).min(stall_timeout.max(request));
             schedule.saturating_add(backlog)
         }
     }
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(longest(&closed(4, Pause::None), Extent::Requests(10)), request * 3);
         let ten_minutes = Duration::from_secs(600);
         assert_eq!(longest(&closed(1, Pause::None), Extent::Requests(u64::MAX)), ten_minutes);
-        let impatient = Job { patience: Span::from_secs(7), ..closed(1, Pause::None) };
+        let impatient = Job { stall_timeout: Span::from_secs(7), ..closed(1, Pause::None) };
         assert_eq!(longest(&impatient, Extent::Requests(1000)), Duration::from_secs(7));
         let spaced = closed(1, Pause::Uniform { min_ns: 0, max_ns: 1_000_000_000 });
         assert_eq!(longest(&spaced, Extent::Requests(10_000)), Duration::from_secs(10_000) + ten_minutes);

@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 
 use wirelab_model::event::{Command, Event};
 
+use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::error::RunError;
 use crate::limits::Limits;
-use crate::player::{Cut, Player};
 
 /// What is told to the clients' sidecar, or to the control plane.
 #[derive(Debug)]
@@ -33,11 +33,11 @@ impl Membership {
     /// From now on requests go to these servers.
     pub(crate) fn reach(
         &self,
-        teller: &mut Player,
+        teller: &mut EndpointHandle,
         serving: &[u32],
         limits: Limits,
         stop: &AtomicBool,
-    ) -> Result<(), Cut> {
+    ) -> Result<(), TrialAbort> {
         let places: Vec<_> = serving.iter().map(|number| self.places[*number as usize]).collect();
         name(&self.file, &places)?;
         let attempt = "learning of other servers";

@@ -7,7 +7,7 @@ use wirelab_model::journal::Portion;
 use wirelab_model::metric::{Value, Values};
 use wirelab_model::sample::Sample;
 use wirelab_model::spec::Recording;
-use wirelab_model::timeline::Played;
+use wirelab_model::timeline::TimelineRecord;
 
 use crate::results::{self, Results};
 use crate::spec::{Files, results_of};
@@ -16,7 +16,7 @@ use crate::spec::{Files, results_of};
 ///
 /// # Errors
 /// If one of them wrote nothing usable; says which.
-pub(crate) fn read(files: &Files, played: &mut Played) -> Result<Results, String> {
+pub(crate) fn read(files: &Files, played: &mut TimelineRecord) -> Result<Results, String> {
     let mut all = Samples::default();
     for (number, client) in (0..).zip(&mut played.clients) {
         let Results::Samples(samples) = of_client(files, number, Recording::Samples)? else {
@@ -51,11 +51,11 @@ pub(crate) fn shared(files: &Files, recording: Recording, portions: &mut [Portio
             Results::Loads(_) => return Err(format!("number {number}: it loads pages, which clients do not share")),
         }
     }
-    if recording == Recording::Histograms { together(&histograms) } else { Ok(all.sorted()) }
+    if recording == Recording::Histograms { merge_histograms(&histograms) } else { Ok(all.sorted()) }
 }
 
-fn together(histograms: &[Histograms]) -> Result<Results, String> {
-    wirelab_stats::together(histograms).map(Box::new).map(Results::Histograms)
+fn merge_histograms(histograms: &[Histograms]) -> Result<Results, String> {
+    wirelab_stats::merge_histograms(histograms).map(Box::new).map(Results::Histograms)
 }
 
 fn of_client(files: &Files, number: u32, recording: Recording) -> Result<Results, String> {

@@ -14,11 +14,11 @@ use wirelab_model::plan::{Job, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::SidecarSpec;
 
+use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::limits::Limits;
 use crate::membership::{Membership, name};
-use crate::player::{Cut, Player};
 use crate::spec;
-use crate::trial::{Bench, server_name};
+use crate::trial::{TrialContext, server_name};
 use crate::verify;
 
 /// What the sidecars of a trial have in common.
@@ -52,8 +52,8 @@ struct Order<'a> {
     upstreams: &'a Path,
 }
 
-impl Bench<'_> {
-    /// Starts the sidecars of a trial whose servers listen at these ports; theirs are to listen at `hosts`. Gives the players too:
+impl TrialContext<'_> {
+    /// Starts the sidecars of a trial whose servers listen at these ports; theirs are to listen at `hosts`. Gives the handles too:
     /// those beside the servers in their order, and the one beside the clients as the last one.
     pub(crate) fn start_mesh(
         &mut self,
@@ -61,22 +61,22 @@ impl Bench<'_> {
         endpoint: &Endpoint,
         hosts: &[IpAddr],
         ports: &[u16],
-        servers: &mut [Player],
-    ) -> Result<(Mesh, Vec<Player>), Cut> {
-        let addresses = self.lab.addresses(job).map_err(|LabError(why)| Cut::failed(Blame::Lab, why))?;
+        servers: &mut [EndpointHandle],
+    ) -> Result<(Mesh, Vec<EndpointHandle>), TrialAbort> {
+        let addresses = self.lab.addresses(job).map_err(|LabError(why)| TrialAbort::failed(Blame::Lab, why))?;
         let (limits, stop) = (self.limits, self.stop);
-        let mut players = Vec::new();
+        let mut handles = Vec::new();
         for (number, (host, port)) in (0..).zip(hosts.iter().zip(ports)) {
             let upstreams = self.files.folder.join(format!("upstreams{number}.json"));
             name(&upstreams, &[SocketAddr::new(addresses.servers[number as usize], *port)])?;
             let protocols = [between(job.protocol), job.protocol];
             let (name, upstreams) = (of_server(number), &upstreams);
             let order = Order { beside: Beside::Server, number, name, protocols, address: *host, upstreams };
-            players.push(self.start_sidecar(trial, job, endpoint, &order)?);
+            handles.push(self.start_sidecar(trial, job, endpoint, &order)?);
         }
         let (mut places, mut of_servers) = (Vec::new(), Configured::new());
-        for (player, host) in players.iter_mut().zip(hosts) {
-            let (port, configured) = ready(player, job, limits, servers, stop)?;
+        for (handle, host) in handles.iter_mut().zip(hosts) {
+            let (port, configured) = ready(handle, job, limits, servers, stop)?;
             places.push(SocketAddr::new(*host, port));
             of_servers.extend(configured);
         }
@@ -89,10 +89,10 @@ impl Bench<'_> {
             address: addresses.connect,
             upstreams: membership.file(),
         };
-        let mut player = self.start_sidecar(trial, job, endpoint, &order)?;
-        let (port, of_clients) = ready(&mut player, job, limits, servers, stop)?;
-        players.push(player);
-        Ok((Mesh { port, of_clients, of_servers, membership }, players))
+        let mut handle = self.start_sidecar(trial, job, endpoint, &order)?;
+        let (port, of_clients) = ready(&mut handle, job, limits, servers, stop)?;
+        handles.push(handle);
+        Ok((Mesh { port, of_clients, of_servers, membership }, handles))
     }
 
     fn start_sidecar(
@@ -101,7 +101,7 @@ impl Bench<'_> {
         job: &Job,
         endpoint: &Endpoint,
         order: &Order<'_>,
-    ) -> Result<Player, Cut> {
+    ) -> Result<EndpointHandle, TrialAbort> {
         let Order { beside, number, name, protocols: [protocol, upstream_protocol], address, upstreams } = order;
         let path = self.files.folder.join(format!("{name}.json"));
         let of_sidecar = SidecarSpec {
@@ -117,23 +117,27 @@ impl Bench<'_> {
         spec::write(&path, &of_sidecar)?;
         let log = self.folder.log(trial, &format!("{name}.log"));
         let role = Role::Sidecar(*beside);
-        Player::start(self.lab, &Launch { role, number: *number, endpoint, job, spec: &path, log: &log })
+        EndpointHandle::start(self.lab, &Launch { role, number: *number, endpoint, job, spec: &path, log: &log })
     }
 }
 
 /// Asks the sidecars how many requests they carried.
-pub(crate) fn carried(players: &mut [Player], limits: Limits, stop: &AtomicBool) -> Result<Carried, Cut> {
+pub(crate) fn carried(
+    handles: &mut [EndpointHandle],
+    limits: Limits,
+    stop: &AtomicBool,
+) -> Result<Carried, TrialAbort> {
     let attempt = "saying how many requests it has carried";
     let mut counts = Vec::new();
-    for player in players {
-        if player.is_gone() {
+    for handle in handles {
+        if handle.is_gone() {
             counts.push(None);
             continue;
         }
-        player.send(Command::Count)?;
-        counts.push(match player.wait(attempt, limits.slack, &mut [], stop)? {
+        handle.send(Command::Count)?;
+        counts.push(match handle.wait(attempt, limits.slack, &mut [], stop)? {
             Event::Counted { requests } => Some(requests),
-            other => return Err(player.unexpected(&other, attempt)),
+            other => return Err(handle.unexpected(&other, attempt)),
         });
     }
     let of_clients = counts.pop().flatten().unwrap_or_default();
@@ -165,21 +169,21 @@ const fn between(protocol: Protocol) -> Protocol {
 
 /// Waits until a sidecar is ready. Gives its port and what is in force.
 fn ready(
-    player: &mut Player,
+    handle: &mut EndpointHandle,
     job: &Job,
     limits: Limits,
-    servers: &mut [Player],
+    servers: &mut [EndpointHandle],
     stop: &AtomicBool,
-) -> Result<(u16, Configured), Cut> {
+) -> Result<(u16, Configured), TrialAbort> {
     let attempt = "starting";
-    match player.wait(attempt, limits.startup, servers, stop)? {
+    match handle.wait(attempt, limits.startup, servers, stop)? {
         Event::Ready { port: Some(port), configured } => {
-            verify::in_force(player.role(), &job.transport, &configured).map_err(Cut::Outcome)?;
+            verify::in_force(handle.role(), &job.transport, &configured).map_err(TrialAbort::Outcome)?;
             Ok((port, configured))
         }
         Event::Ready { port: None, .. } => {
-            Err(Cut::failed(Blame::Sidecar, format!("{player} printed `ready` without its port")))
+            Err(TrialAbort::failed(Blame::Sidecar, format!("{handle} printed `ready` without its port")))
         }
-        other => Err(player.unexpected(&other, attempt)),
+        other => Err(handle.unexpected(&other, attempt)),
     }
 }

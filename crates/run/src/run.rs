@@ -33,7 +33,7 @@ use crate::folder::{self, Folder};
 use crate::journal::{self, Contents, timestamp};
 use crate::limits::Limits;
 use crate::trial::observers;
-use crate::{documents, environment, exposure, pages, samples};
+use crate::{documents, environment, exporter, pages, samples};
 
 /// What a run is made of.
 pub struct Create<'a> {
@@ -94,13 +94,13 @@ impl Run {
         if create.study.keep.contains(&Artifact::Pcap) && !observers.iter().any(|name| name == PACKETS.name) {
             observers.push(PACKETS.name.to_owned());
         }
-        let mut exposes = exposure::is_wanted(&observers, &create.plan);
+        let mut exposes = exporter::is_wanted(&observers, &create.plan);
         if create.study.metrics.is_some() && !exposes {
             observers.push(PROMETHEUS.name.to_owned());
             exposes = true;
         }
         if exposes && create.study.metrics.is_none() {
-            return Err(exposure::without_address());
+            return Err(exporter::without_address());
         }
         // What sidecars take is nobody else's, and would be missing in every account.
         let has_sidecars = create.plan.cells.iter().any(|cell| cell.job.mesh.is_some());
@@ -116,7 +116,7 @@ impl Run {
         warnings.extend(create.lab.warnings());
         warnings.extend(environment::warnings(&environment));
         if exposes {
-            warnings.push(Warning::Exposing { without: exposure::silent(&create.plan, &endpoints) });
+            warnings.push(Warning::Exposing { without: exporter::silent(&create.plan, &endpoints) });
         }
         let disturbing = create.study.keep.iter().filter(|artifact| artifact.disturbs());
         warnings.extend(disturbing.map(|artifact| Warning::Keeping { what: artifact.to_string() }));

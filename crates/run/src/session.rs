@@ -15,14 +15,14 @@ use wirelab_plan::polite;
 
 use crate::documents::Documents;
 use crate::error::RunError;
-use crate::exposure;
+use crate::exporter;
 use crate::given_up::given_up;
 use crate::journal::{self, Writer, timestamp};
 use crate::pki::Pki;
 use crate::progress::{Phase, Progress};
 use crate::run::{Run, addresses};
 use crate::spec::Files;
-use crate::trial::{Bench, observers};
+use crate::trial::{TrialContext, observers};
 
 /// How long Prometheus may take to come again: its default is once in a minute.
 const LAST_SCRAPE: Duration = Duration::from_secs(65);
@@ -205,9 +205,9 @@ impl Session<'_> {
         let plan = &self.run.manifest.plan;
         let work = self.run.folder.make_work()?;
         let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).collect();
-        let sockets = exposure::sockets(&work);
+        let sockets = exporter::sockets(&work);
         std::fs::create_dir(&sockets).map_err(RunError::io("cannot make the folder", &sockets))?;
-        let metrics = exposure::port(&self.run.manifest).map(|port| (&*sockets, port));
+        let metrics = exporter::port(&self.run.manifest).map(|port| (&*sockets, port));
         let folder = work.parent().unwrap_or(&work);
         let preparation = Preparation { jobs: &jobs, folder, stop: self.stop, metrics };
         lab.prepare(&preparation).map_err(|LabError(why)| RunError::Refused { why })?;
@@ -276,7 +276,7 @@ impl Session<'_> {
 
     fn trial(&self, lab: &mut dyn Lab, files: &Files, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {
         let run = &*self.run;
-        Bench {
+        TrialContext {
             lab,
             plan: &run.manifest.plan,
             endpoints: &run.manifest.endpoints,

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use wirelab_lab::{Afar, Aftermath, Lab, Role};
+use wirelab_lab::{Aftermath, Lab, RemoteObserver, Role};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::Configured;
 use wirelab_model::journal::{Portion, TrialRecord};
@@ -19,7 +19,7 @@ use wirelab_model::metric::{Side, Value, Values};
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Plan, Trial};
 use wirelab_model::study::Artifact;
-use wirelab_model::timeline::{Course, Played};
+use wirelab_model::timeline::{Course, TimelineRecord};
 use wirelab_model::transport::TransportReport;
 use wirelab_model::warning::Warning;
 use wirelab_observe::{Exporter, Observer, Window, Witness};
@@ -27,19 +27,19 @@ use wirelab_stats::timeline;
 
 use crate::control;
 use crate::distorted;
+use crate::endpoint_handle::TrialAbort;
 use crate::error::RunError;
 use crate::folder::Folder;
 use crate::journal::timestamp;
 use crate::limits::Limits;
 use crate::mesh::{self, Carried};
-use crate::player::Cut;
 use crate::preparation::{PREPARATION_METRICS, Preparation};
 use crate::results::{self, Results};
 use crate::spec::{self, Files};
 use crate::{merge, verify, verify_loads};
 
 /// What the trials of a session share.
-pub(crate) struct Bench<'a> {
+pub(crate) struct TrialContext<'a> {
     pub lab: &'a mut dyn Lab,
     pub plan: &'a Plan,
     pub endpoints: &'a IndexMap<String, EndpointRecord>,
@@ -72,20 +72,20 @@ struct Facts {
     values: Values,
     results: Option<String>,
     /// What was done in the window, where there is a timeline.
-    timeline: Option<Played>,
+    timeline: Option<TimelineRecord>,
     /// What each client did, where several shared the workload.
     portions: Vec<Portion>,
     /// How many requests the sidecars carried, where there are any.
     carried: Option<Carried>,
     network: Aftermath,
     /// Who observes where processes are not to be seen from here.
-    afar: Option<Box<dyn Afar>>,
+    remote_observer: Option<Box<dyn RemoteObserver>>,
     warnings: Vec<Warning>,
     /// Whether time passes for the processes as it does here.
     has_clock: bool,
 }
 
-impl Bench<'_> {
+impl TrialContext<'_> {
     /// Executes a trial; absent if it was interrupted, in which case nothing of it stays.
     pub(crate) fn run(&mut self, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {
         let at = timestamp();
@@ -100,19 +100,19 @@ impl Bench<'_> {
         let logs: Vec<_> = logs.map(|name| self.folder.log(trial, &name)).collect();
         let outcome = match measured {
             Ok(()) => Outcome::Ok,
-            Err(Cut::Outcome(outcome)) => {
+            Err(TrialAbort::Outcome(outcome)) => {
                 self.folder.has_room()?;
                 self.keep_results(trial)?;
                 outcome
             }
-            Err(Cut::Interrupted) => {
+            Err(TrialAbort::Interrupted) => {
                 for log in logs {
                     remove(&log)?;
                 }
                 self.folder.remove_kept(trial)?;
                 return Ok(None);
             }
-            Err(Cut::Run(error)) => return Err(error),
+            Err(TrialAbort::Run(error)) => return Err(error),
         };
         if let Some(keys) = self.files.key_log.as_ref().filter(|_| self.keeps(Artifact::Keys)) {
             self.folder.keep_keys(trial, keys)?;
@@ -139,7 +139,7 @@ impl Bench<'_> {
         }))
     }
 
-    fn measure(&mut self, trial: &Trial, facts: &mut Facts) -> Result<(), Cut> {
+    fn measure(&mut self, trial: &Trial, facts: &mut Facts) -> Result<(), TrialAbort> {
         let cell = cell(self.plan, trial)?;
         let more = cell.job.more_observers.iter().filter(|name| !self.observers.contains(name));
         let names: Vec<_> = self.observers.iter().chain(more).cloned().collect();
@@ -160,27 +160,27 @@ impl Bench<'_> {
             None => results::read(&self.files.results, cell.job.recording),
         };
         let results =
-            read.map_err(|why| Cut::failed(Blame::Client, format!("the client `{}`: {why}", cell.job.client)))?;
+            read.map_err(|why| TrialAbort::failed(Blame::Client, format!("the client `{}`: {why}", cell.job.client)))?;
         // Why a load is no sample says more than what it lacks because of that.
         if let Results::Loads(loads) = &results {
-            verify_loads::loads(cell, loads).map_err(Cut::Outcome)?;
+            verify_loads::loads(cell, loads).map_err(TrialAbort::Outcome)?;
         }
         let checked = verify::negotiated(cell.job.protocol, &facts.client)
             .and_then(|()| verify::in_force(Role::Server, &cell.job.transport, &facts.server))
             .and_then(|()| verify::in_force(Role::Client, &cell.job.transport, &facts.client))
             .and_then(|()| verify::results(cell, facts.window_ns, &results));
-        let tally = checked.map_err(Cut::Outcome)?;
+        let tally = checked.map_err(TrialAbort::Outcome)?;
         if let Some(played) = facts.timeline.as_ref().filter(|_| facts.has_clock) {
-            verify::answered(&cell.job, played, &tally).map_err(Cut::Outcome)?;
+            verify::answered(&cell.job, played, &tally).map_err(TrialAbort::Outcome)?;
         }
         if let Some(carried) = facts.carried.as_ref().filter(|_| facts.has_clock) {
-            verify::carried(&cell.job, carried, facts.timeline.as_ref(), &tally).map_err(Cut::Outcome)?;
+            verify::carried(&cell.job, carried, facts.timeline.as_ref(), &tally).map_err(TrialAbort::Outcome)?;
         }
 
         let mut values = match &results {
             Results::Samples(samples) => wirelab_stats::summarise(samples, facts.window_ns),
             Results::Histograms(histograms) => wirelab_stats::summarise_histograms(histograms, facts.window_ns)
-                .map_err(|why| Cut::failed(Blame::Client, why))?,
+                .map_err(|why| TrialAbort::failed(Blame::Client, why))?,
             Results::Loads(loads) => wirelab_stats::pages(loads),
         };
         if let (Some(played), Some(timeline), Results::Samples(samples)) =
@@ -196,8 +196,8 @@ impl Bench<'_> {
         for observer in &mut observers {
             values.extend(observer.values(&window));
         }
-        if let Some(afar) = &mut facts.afar {
-            values.extend(afar.values(window.ns, window.requests, window.bytes));
+        if let Some(remote_observer) = &mut facts.remote_observer {
+            values.extend(remote_observer.values(window.ns, window.requests, window.bytes));
         }
         values.extend(facts.preparation.values());
         if cell.job.site.is_some() {

@@ -16,7 +16,7 @@ use wirelab_model::sample::{Handshake, Sample};
 use wirelab_model::settings::Exchange;
 use wirelab_model::site::Site;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
-use wirelab_model::timeline::{Course, Played};
+use wirelab_model::timeline::{Course, TimelineRecord};
 use wirelab_model::warning::Warning;
 
 use crate::mesh::Carried;
@@ -157,10 +157,10 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
 }
 
 /// In a trial with a timeline servers and clients agree about how many requests were answered, unless some were lost.
-pub(crate) fn answered(job: &Job, played: &Played, tally: &Tally) -> Checked<()> {
+pub(crate) fn answered(job: &Job, played: &TimelineRecord, tally: &Tally) -> Checked<()> {
     let course = Course::of(job);
     // What a server answers between its last word and its end is not known.
-    let someone_left = course.scenes.iter().any(|scene| scene.killed.is_some() || !scene.stopped.is_empty());
+    let someone_left = course.steps.iter().any(|step| step.killed.is_some() || !step.stopped.is_empty());
     let (Some(first), Some(last)) = (played.answered.first(), played.answered.last()) else { return Ok(()) };
     if someone_left || tally.failed() > 0 {
         return Ok(());
@@ -186,7 +186,7 @@ pub(crate) fn answered(job: &Job, played: &Played, tally: &Tally) -> Checked<()>
 
 /// Every request passed the clients' sidecar and that of the server that answered it, by their own counts. Servers with sidecars listen
 /// on their own hosts only, so nothing can have passed them by; this is what shows that it was so.
-pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&Played>, tally: &Tally) -> Checked<()> {
+pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&TimelineRecord>, tally: &Tally) -> Checked<()> {
     let failed = |reason: String| Err(Outcome::failed(Blame::Sidecar, reason));
     let Carried { of_clients, of_servers } = carried;
     if *of_clients < tally.ok {

@@ -204,7 +204,7 @@ fn sidecars_have_to_have_carried_what_was_sent_and_answered() {
     let answered = |requests: &[u64]| {
         let one = wirelab_model::timeline::Answered { at_ns: 9, requests: requests.to_vec() };
         let clients = vec![Default::default(); 2];
-        Played { answered: vec![one], clients, ..Played::default() }
+        TimelineRecord { answered: vec![one], clients, ..TimelineRecord::default() }
     };
     assert!(carried(&job, &said(106, &[53, 53]), Some(&answered(&[53, 53])), &tally(100, 0)).is_ok());
     let past = carried(&job, &said(106, &[53, 53]), Some(&answered(&[53, 54])), &tally(100, 0)).unwrap_err();

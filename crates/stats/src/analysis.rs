@@ -35,6 +35,9 @@ pub struct CellAnalysis {
     pub failed: u32,
     /// Trials that the endpoint refused as unsupported, and its words.
     pub unsupported: u32,
+    /// Share of failed requests over the trials; a trial that failed through the cell counts as 1. Absent if no trial says.
+    #[serde(default)]
+    pub failure_share: Option<f64>,
     /// The most frequent reason of failure or refusal.
     pub reason: Option<String>,
     /// Estimates by metric name, for every metric with at least one measured value.
@@ -125,6 +128,8 @@ pub enum CannotTell {
     TooNoisy,
     /// One of the two has no values.
     NoValues,
+    /// The one that looks better, or no worse, fails more often than the other.
+    UnequalFailures,
 }
 
 /// The levels of the compared factor against each other, in one metric and under one combination of the other factors.
@@ -206,7 +211,7 @@ pub struct PairTable {
     pub servers: Vec<String>,
     /// The pairs that the study has, in the order of the plan.
     pub pairs: Vec<Pair>,
-    /// Blocks that a verdict on a pair's synergy needs, where the family is all pairs under all combinations.
+    /// Blocks that a verdict on a pair's interaction needs, where the family is all pairs under all combinations.
     pub blocks_needed: u32,
 }
 
@@ -223,10 +228,10 @@ pub struct Pair {
     /// has no value, or the others predict nothing.
     pub predicted: Option<f64>,
     /// The pair's median divided by the predicted one.
-    pub synergy: Option<f64>,
-    /// Bootstrap interval of the synergy, resampling blocks.
+    pub interaction: Option<f64>,
+    /// Bootstrap interval of the interaction, resampling blocks.
     pub interval: Option<Interval>,
-    /// Blocks in which the synergy can be computed.
+    /// Blocks in which the interaction can be computed.
     pub blocks: u32,
     /// P value of the rank test over blocks, two-sided, uncorrected.
     pub p: Option<f64>,

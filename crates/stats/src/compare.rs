@@ -6,6 +6,7 @@ use wirelab_model::table::Design;
 
 use crate::analysis::{CannotTell, Compared, Interval, Verdict};
 use crate::bootstrap::Bootstrap;
+use crate::failures::{is_bounded, is_bounded_interval, withhold};
 use crate::holm::holm;
 use crate::quantile;
 use crate::rank_sum;
@@ -65,7 +66,7 @@ fn compare_in(
         .iter()
         .zip(&effects)
         .filter(|(comparison, _)| comparison.aa)
-        .map(|(comparison, effect)| (comparison.baseline, effect.interval_95))
+        .map(|(comparison, effect)| (comparison.baseline, effect.shown_interval()))
         .collect();
 
     let compared = plan.comparisons.iter().zip(effects).map(|(comparison, effect)| {
@@ -73,6 +74,7 @@ fn compare_in(
         // An A/A pair is no hypothesis of the study; Bonferroni's correction over the pairs keeps their false alarms in bounds.
         let p = if comparison.aa { effect.p.map(|p| (p * aa_pairs as f64).min(1.0)) } else { p_holm };
         let needed = if comparison.aa { MIN_BLOCKS } else { needed };
+        let verdict = effect.verdict(needed, p, study.compare.margin.0);
         let floor = floors.iter().find(|(baseline, _)| *baseline == comparison.baseline && !comparison.aa);
         Compared {
             cell: comparison.cell,
@@ -80,12 +82,12 @@ fn compare_in(
             aa: comparison.aa,
             metric: metric.to_owned(),
             blocks: effect.blocks,
-            ratio: effect.ratio,
-            interval: effect.interval_95,
+            ratio: effect.shown_ratio(),
+            interval: effect.shown_interval(),
             p: effect.p,
             p_holm,
             noise_floor: floor.and_then(|(_, interval)| *interval),
-            verdict: effect.verdict(needed, p, study.compare.margin.0),
+            verdict: withhold(verdict, [comparison.cell, comparison.baseline], metric, trials),
         }
     });
     compared.collect()
@@ -145,6 +147,18 @@ impl PairedEffect {
                 Design::Independent => cell.iter().chain(baseline).all(|value| cell.first() == Some(value)),
             },
         }
+    }
+
+    /// The ratio, unless failures make it infinite.
+    #[must_use]
+    pub fn shown_ratio(&self) -> Option<f64> {
+        self.ratio.filter(|ratio| is_bounded(*ratio))
+    }
+
+    /// The interval, unless failures make an end of it infinite.
+    #[must_use]
+    pub fn shown_interval(&self) -> Option<Interval> {
+        self.interval_95.filter(is_bounded_interval)
     }
 
     /// What follows from it, with a P value after correction, and the margin as a share.

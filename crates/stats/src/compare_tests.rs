@@ -1,8 +1,10 @@
 use serde_json::json;
+use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::Value;
 use wirelab_model::outcome::{Blame, Outcome};
 
 use super::*;
+use crate::analysis::Standing;
 use crate::fixture::{analyse, plan, record, records, study};
 
 const PLAIN: [f64; 4] = [1000.0, 1000.0, 8000.0, 8000.0];
@@ -59,14 +61,79 @@ fn a_large_family_needs_more_blocks() {
 }
 
 #[test]
-fn only_blocks_in_which_both_succeeded_are_compared_and_the_last_record_counts() {
+fn a_trial_that_the_lab_failed_is_left_out_and_the_last_record_counts() {
     let mut all = records(14, [1000.0, 800.0, 8000.0, 8000.0]);
     all.iter_mut().filter(|r| r.trial.cell == 1 && r.trial.block < 2).for_each(|r| {
-        r.outcome = Outcome::failed(Blame::Server, "it crashed");
+        r.outcome = Outcome::failed(Blame::Lab, "the link broke");
     });
     assert_eq!(analyse(&all).comparisons[0].blocks, 12);
     all.push(record(1, 0, &[("response_median", 800.0)]));
     assert_eq!(analyse(&all).comparisons[0].blocks, 13);
+}
+
+/// Cell 1 takes 92 % of its baseline's time, and this share of its requests fails.
+fn faster_but_failing(share: f64) -> Vec<TrialRecord> {
+    let mut all = records(14, [1000.0, 920.0, 8000.0, 8000.0]);
+    for record in &mut all {
+        let share = if record.trial.cell == 1 { share } else { 0.0 };
+        record.values.insert("error_share".to_owned(), Value::Measured(share));
+    }
+    all
+}
+
+#[test]
+fn a_cell_that_fails_more_is_never_called_faster() {
+    assert_eq!(analyse(&faster_but_failing(0.005)).comparisons[0].verdict, Verdict::Less, "within the margin");
+    let failing = analyse(&faster_but_failing(0.26));
+    assert_eq!(failing.comparisons[0].verdict, Verdict::CannotTell { why: CannotTell::UnequalFailures });
+    assert_eq!(failing.cells[1].failure_share, Some(0.26));
+    assert!(
+        failing.contests.iter().flat_map(|contest| &contest.rivals).all(|rival| rival.standing != Standing::Beaten)
+    );
+}
+
+#[test]
+fn a_cell_that_fails_more_may_be_called_slower_and_a_baseline_that_does_makes_nothing_slower() {
+    let mut slower = records(14, [1000.0, 1300.0, 8000.0, 8000.0]);
+    slower.iter_mut().for_each(|r| {
+        let share = if r.trial.cell == 1 { 0.3 } else { 0.0 };
+        r.values.insert("error_share".to_owned(), Value::Measured(share));
+    });
+    assert_eq!(analyse(&slower).comparisons[0].verdict, Verdict::More);
+    slower.iter_mut().filter(|r| r.trial.cell == 0).for_each(|r| {
+        r.values.insert("error_share".to_owned(), Value::Measured(0.6));
+    });
+    let verdict = analyse(&slower).comparisons[0].verdict;
+    assert_eq!(verdict, Verdict::CannotTell { why: CannotTell::UnequalFailures });
+}
+
+#[test]
+fn a_failed_trial_ranks_as_slower_than_every_completed_one() {
+    let mut all = records(14, [1000.0, 800.0, 8000.0, 8000.0]);
+    let fail = |all: &mut [TrialRecord], blocks: u32| {
+        all.iter_mut().filter(|r| r.trial.cell == 1 && r.trial.block < blocks).for_each(|r| {
+            r.outcome = Outcome::failed(Blame::Server, "it crashed");
+        });
+    };
+    fail(&mut all, 5);
+    let few = analyse(&all).comparisons[0].clone();
+    assert_eq!(few.blocks, 14, "no block is dropped");
+    assert!(matches!(few.verdict, Verdict::CannotTell { .. }), "{few:?}");
+    fail(&mut all, 13);
+    let most = analyse(&all).comparisons[0].clone();
+    assert_eq!((most.verdict, most.ratio, most.interval), (Verdict::More, None, None), "its median is infinite");
+}
+
+#[test]
+fn a_percentile_among_failed_requests_ranks_as_the_slowest_and_has_no_estimate() {
+    let mut all = records(14, PLAIN);
+    all.iter_mut().filter(|r| r.trial.cell == 1).for_each(|r| {
+        r.values.insert("response_median".to_owned(), Value::Infinite { infinite: "60 of 100 requests failed".into() });
+    });
+    let analysis = analyse(&all);
+    assert_eq!((analysis.comparisons[0].verdict, analysis.comparisons[0].ratio), (Verdict::More, None));
+    let reason = &analysis.cells[1].not_measured["response_median"];
+    assert_eq!(reason, "infinite in 14 of 14 trials: 60 of 100 requests failed");
 }
 
 #[test]

@@ -6,30 +6,23 @@
 //! all-pairwise form of comparisons with the best (Hsu 1996, "Multiple comparisons: theory and methods", chapters 4 and 5).
 
 use indexmap::IndexMap;
-use wirelab_model::metric::{Better, Metric};
+use wirelab_model::metric::Better;
 use wirelab_model::plan::Plan;
 use wirelab_model::study::Study;
 
-use crate::analysis::{CannotTell, Contest, ContestOutcome, Rival, Standing, Verdict, find};
+use crate::analysis::{CannotTell, Contest, ContestOutcome, Rival, Standing, Verdict};
 use crate::bootstrap::Bootstrap;
 use crate::compare::{PairedEffect, needed, rank_test};
+use crate::failures::withhold;
 use crate::holm::holm;
 use crate::quantile;
 use crate::trials::Trials;
 
 /// The contests of every compared metric, metric by metric, in the order of the study.
-pub fn contests(
-    study: &Study,
-    plan: &Plan,
-    trials: &Trials<'_>,
-    metrics: &[&Metric],
-    bootstrap: &mut Bootstrap,
-) -> Vec<Contest> {
+pub fn contests(study: &Study, plan: &Plan, trials: &Trials<'_>, bootstrap: &mut Bootstrap) -> Vec<Contest> {
     let fields = fields(study, plan);
-    let in_metric = |name: &String| {
-        let better = find(metrics, name).map_or(Better::Lower, |metric| metric.better);
-        contests_in(name, better, study.compare.margin.0, &fields, trials, bootstrap)
-    };
+    let in_metric =
+        |name: &String| contests_in(name, trials.better(name), study.compare.margin.0, &fields, trials, bootstrap);
     study.compare.metrics.iter().flat_map(in_metric).collect()
 }
 
@@ -86,12 +79,12 @@ fn contests_in(
                 let values = trials.paired(&[leader, *cell], metric);
                 let effect = PairedEffect::under(trials.design(), &values[0], &values[1], bootstrap);
                 let (p, p_holm) = p_of(leader, *cell).unzip();
-                let verdict = effect.verdict(needed, p_holm, margin);
+                let verdict = withhold(effect.verdict(needed, p_holm, margin), [leader, *cell], metric, trials);
                 Rival {
                     cell: *cell,
                     blocks: effect.blocks,
-                    ratio: effect.ratio,
-                    interval: effect.interval_95,
+                    ratio: effect.shown_ratio(),
+                    interval: effect.shown_interval(),
                     p,
                     p_holm,
                     verdict,
@@ -132,10 +125,7 @@ fn tests(field: &Field, metric: &str, trials: &Trials<'_>) -> Vec<Test> {
 
 /// The cells with their medians, the best first, those without values last; equals in the order of the plan.
 fn ranking(field: &Field, metric: &str, better: Better, trials: &Trials<'_>) -> Vec<(usize, Option<f64>)> {
-    let median = |cell: usize| {
-        let values: Vec<_> = trials.measured(cell, metric).into_iter().map(|(_, value)| value).collect();
-        quantile::median(&values)
-    };
+    let median = |cell: usize| quantile::median(&trials.ranks(cell, metric).into_values().collect::<Vec<_>>());
     let mut ranking: Vec<_> = field.cells.iter().map(|cell| (*cell, median(*cell))).collect();
     ranking.sort_by(|(_, a), (_, b)| match (a, b) {
         (Some(a), Some(b)) if better == Better::Higher => b.total_cmp(a),

@@ -11,6 +11,7 @@ use crate::analysis::{ClaimVerdict, Effect, Interval};
 use crate::bootstrap::{Bootstrap, Distribution};
 use crate::compare::MIN_BLOCKS;
 use crate::correlation::spearman;
+use crate::failures::{is_bounded, is_bounded_interval};
 use crate::quantile;
 use crate::trials::Trials;
 
@@ -111,14 +112,15 @@ pub fn measure(
         let factors = test.of.iter().flat_map(|selector| selector.0.keys());
         factors.fold(Selector::default(), |all, factor| all.and(factor, &levels(factor)))
     };
-    let interval = found.distribution.as_ref().map(|distribution| distribution.interval(0.95));
+    let interval =
+        found.distribution.as_ref().map(|distribution| distribution.interval(0.95)).filter(is_bounded_interval);
     let mut measured = Measured {
         effect: Effect {
             at: at.clone(),
             of: if test.with.is_some() { named(&found.takes_part).to_string() } else { of(&test.of) },
             metric: test.metric.clone(),
             with: test.with.clone(),
-            size: found.size,
+            size: found.size.filter(|size| is_bounded(*size)),
             plain: test.with.is_none() && cells.len() == 1,
             interval,
             expect: test.expect,

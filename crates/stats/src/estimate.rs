@@ -1,11 +1,13 @@
 //! What is known of a single cell.
 
 use indexmap::IndexMap;
+use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::{Metric, Value};
 use wirelab_model::outcome::Outcome;
 
 use crate::analysis::{CellAnalysis, Estimate};
 use crate::bootstrap::Bootstrap;
+use crate::failures::failure_share;
 use crate::quantile;
 use crate::trials::Trials;
 
@@ -15,6 +17,7 @@ pub fn cell(cell: usize, trials: &Trials<'_>, metrics: &[&Metric], bootstrap: &m
         ok: 0,
         failed: 0,
         unsupported: 0,
+        failure_share: failure_share(trials, cell),
         reason: None,
         estimates: IndexMap::new(),
         not_measured: IndexMap::new(),
@@ -61,11 +64,13 @@ fn names<'a>(cell: usize, trials: &Trials<'a>, metrics: &[&Metric]) -> Vec<&'a s
 }
 
 fn why_not_measured(cell: usize, trials: &Trials<'_>, metric: &str) -> Option<String> {
-    let reasons = trials.ok(cell).filter_map(|record| match record.values.get(metric)? {
-        Value::NotMeasured { not_measured } => Some(not_measured.clone()),
-        Value::Measured(_) => None,
-    });
+    let reasons = trials.ok(cell).filter_map(|record| record.values.get(metric)?.reason().map(str::to_owned));
     let reason = most_frequent(reasons)?;
+    let is_infinite = |record: &&TrialRecord| matches!(record.values.get(metric), Some(Value::Infinite { .. }));
+    let infinite = trials.ok(cell).filter(is_infinite).count();
+    if infinite > 0 {
+        return Some(format!("infinite in {infinite} of {} trials: {reason}", trials.ok(cell).count()));
+    }
     Some(match trials.measured_in(cell, metric) {
         (0, _) => reason,
         (some, all) => {

@@ -11,9 +11,12 @@ pub mod contest;
 pub mod correlation;
 mod effect;
 mod estimate;
+pub mod failures;
 #[cfg(test)]
 mod fixture;
 pub mod holm;
+mod interaction;
+mod merge;
 pub mod metrics;
 mod pages;
 mod pairs;
@@ -24,9 +27,7 @@ pub mod ranks;
 pub mod simulation;
 mod stop;
 mod summary;
-mod synergy;
 pub mod timeline;
-mod together;
 mod transport;
 pub mod trend;
 mod trials;
@@ -41,11 +42,11 @@ use wirelab_model::table::Design;
 
 pub use analysis::Analysis;
 pub use clients::{CLIENTS_METRICS, clients, uneven};
+pub use merge::merge_histograms;
 pub use metrics::METRICS;
 pub use pages::{PAGE_METRICS, pages};
 pub use stop::{enough, is_precise};
 pub use summary::{response_counts, summarise, summarise_histograms};
-pub use together::together;
 pub use transport::{TRANSPORT_METRICS, transport};
 
 /// Everything that a report says beside the raw values: the same study, plan and records always give the same analysis.
@@ -54,12 +55,12 @@ pub use transport::{TRANSPORT_METRICS, transport};
 /// declarations, whose order the estimates take.
 #[must_use]
 pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&Metric]) -> Analysis {
-    let trials = trials::Trials::of(plan, records);
+    let trials = trials::Trials::of(plan, records, metrics);
     let mut bootstrap = bootstrap::Bootstrap::new(study.seed);
     let cells: Vec<_> =
         (0..plan.cells.len()).map(|cell| estimate::cell(cell, &trials, metrics, &mut bootstrap)).collect();
     let comparisons = compare::compare(study, plan, &trials, &mut bootstrap);
-    let contests = contest::contests(study, plan, &trials, metrics, &mut bootstrap);
+    let contests = contest::contests(study, plan, &trials, &mut bootstrap);
     let pairs = pairs::pairs(study, plan, &trials, &mut bootstrap);
     let claims = claims::claims(study, plan, &trials, &mut bootstrap);
     let warnings = warnings::warnings(study, plan, &trials, &cells, &comparisons);
@@ -76,13 +77,13 @@ pub fn analyse_table(
     metrics: &[&Metric],
     design: Design,
 ) -> Analysis {
-    let trials = trials::Trials::of_table(plan, records, design);
+    let trials = trials::Trials::of_table(plan, records, metrics, design);
     let mut bootstrap = bootstrap::Bootstrap::new(study.seed);
     Analysis {
         complete_blocks: trials.complete_blocks(),
         cells: (0..plan.cells.len()).map(|cell| estimate::cell(cell, &trials, metrics, &mut bootstrap)).collect(),
         comparisons: compare::compare(study, plan, &trials, &mut bootstrap),
-        contests: contest::contests(study, plan, &trials, metrics, &mut bootstrap),
+        contests: contest::contests(study, plan, &trials, &mut bootstrap),
         pairs: Vec::new(),
         claims: claims::claims(study, plan, &trials, &mut bootstrap),
         warnings: Vec::new(),

@@ -21,22 +21,22 @@ pub static METRICS: &[Metric] = &[
     time(
         "response_median",
         "Response time, median",
-        "From the intended start of a request to the last byte of its response; successful requests only.",
+        "From the intended start of a request to the last byte of its response; a failed request ranks as slower than every success.",
     ),
     time(
         "response_p90",
         "Response time, P90",
-        "The response time that nine in ten successful requests did not exceed (nearest rank).",
+        "The response time that nine in ten requests did not exceed (nearest rank); a failed request ranks as slower than every success.",
     ),
     time(
         "response_p99",
         "Response time, P99",
-        "The response time that 99 in 100 successful requests did not exceed (nearest rank).",
+        "The response time that 99 in 100 requests did not exceed (nearest rank); a failed request ranks as slower than every success.",
     ),
     time(
         "response_p999",
         "Response time, P99.9",
-        "The response time that 999 in 1000 successful requests did not exceed (nearest rank).",
+        "The response time that 999 in 1000 requests did not exceed (nearest rank); a failed request ranks as slower than every success.",
     ),
     time("response_mean", "Response time, mean", "The arithmetic mean of the response times of successful requests."),
     time("response_min", "Response time, smallest", "The exact smallest response time of a successful request."),
@@ -54,7 +54,7 @@ pub static METRICS: &[Metric] = &[
     time(
         "service_median",
         "Service time, median",
-        "From the actual start of a request to the last byte of its response; successful requests only.",
+        "From the actual start of a request to the last byte of its response; a failed request ranks as slower than every success.",
     ),
     time(
         "lag_p99",

@@ -1,4 +1,4 @@
-//! Clients against servers: what a pair does beyond what its two sides predict, its synergy.
+//! Clients against servers: what a pair does beyond what its two sides predict, its interaction.
 //!
 //! Effects multiply, so the logarithm of a value is taken for an effect of the client plus an effect of the server, and each pair is held
 //! against what the other pairs predict for it ([`crate::additive`]). The size is that of the cells' medians, its interval resamples
@@ -17,7 +17,7 @@ use crate::analysis::{Pair, PairTable};
 use crate::bootstrap::Bootstrap;
 use crate::compare::{ALPHA, PairedEffect, blocks_needed};
 use crate::holm::holm;
-use crate::synergy::Table;
+use crate::interaction::Table;
 use crate::trials::Trials;
 
 /// The factors whose levels are the endpoints of the two sides.
@@ -87,7 +87,7 @@ fn tables(
                 client: field.clients[*client].clone(),
                 server: field.servers[*server].clone(),
                 predicted: effect.ratio.and_then(|size| Some(table.median((*client, *server))? / size)),
-                synergy: effect.ratio,
+                interaction: effect.ratio,
                 interval: effect.interval_95,
                 blocks: effect.blocks,
                 p: effect.p,

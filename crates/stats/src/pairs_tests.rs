@@ -33,7 +33,7 @@ fn records(plan: &Plan, blocks: u32, mut value: impl FnMut(usize, u32) -> f64) -
 }
 
 fn tables(plan: &Plan, records: &[TrialRecord]) -> Vec<PairTable> {
-    pairs(&fixture::study(&json!({})), plan, &Trials::of(plan, records), &mut Bootstrap::new(1))
+    pairs(&fixture::study(&json!({})), plan, &Trials::of(plan, records, &[]), &mut Bootstrap::new(1))
 }
 
 /// Client 1 takes twice as long as client 0, and so on; servers differ by 30 %.
@@ -46,7 +46,7 @@ fn by_name(table: &PairTable) -> IndexMap<String, &Pair> {
 }
 
 #[test]
-fn what_both_sides_explain_is_no_synergy_however_much_they_differ() {
+fn what_both_sides_explain_is_no_interaction_however_much_they_differ() {
     let plan = plan(1, 4, 4);
     let all = records(&plan, 14, |cell, block| sides(cell, 4, 4) * (1.0 + (wobble(cell, block) - 1.0) / 4.0));
     let [table] = &tables(&plan, &all)[..] else { panic!("one table") };
@@ -81,13 +81,13 @@ fn odd_pairs_are_found_in_their_size_and_do_not_make_their_neighbours_look_odd()
         }
         let interval = pair.interval.unwrap();
         assert!(interval.low <= odd(pair.cell) * 1.02 && interval.high >= odd(pair.cell) / 1.02, "{pair:?}");
-        assert!((pair.synergy.unwrap() / odd(pair.cell) - 1.0).abs() < 0.03, "{pair:?}");
+        assert!((pair.interaction.unwrap() / odd(pair.cell) - 1.0).abs() < 0.03, "{pair:?}");
     }
     assert_eq!((tables.len(), tables[0].blocks_needed), (2, 11));
 }
 
 #[test]
-fn a_pair_that_fails_has_no_synergy_and_the_others_still_have() {
+fn a_pair_that_fails_has_no_interaction_and_the_others_still_have() {
     let plan = plan(1, 3, 4);
     let mut all = records(&plan, 12, |cell, block| sides(cell, 4, 3) * wobble(cell, block));
     // One pair never works; one fails in three blocks of twelve; one in seven, more than half of them.
@@ -104,13 +104,13 @@ fn a_pair_that_fails_has_no_synergy_and_the_others_still_have() {
     let pairs = by_name(table);
     for name in ["c0>s3", "c2>s1"] {
         let pair = pairs[name];
-        assert_eq!((pair.predicted, pair.synergy, pair.p), (None, None, None));
+        assert_eq!((pair.predicted, pair.interaction, pair.p), (None, None, None));
         assert_eq!(pair.verdict, Verdict::CannotTell { why: CannotTell::NoValues });
     }
     assert_eq!((pairs["c1>s2"].blocks, pairs["c0>s0"].blocks), (9, 12));
     assert_eq!(pairs["c1>s2"].verdict, Verdict::CannotTell { why: CannotTell::TooFewBlocks });
-    let known = table.pairs.iter().filter_map(|pair| pair.synergy);
-    assert!(known.clone().count() == 10 && known.into_iter().all(|synergy| (synergy - 1.0).abs() < 0.03));
+    let known = table.pairs.iter().filter_map(|pair| pair.interaction);
+    assert!(known.clone().count() == 10 && known.into_iter().all(|interaction| (interaction - 1.0).abs() < 0.03));
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn one_client_or_one_block_predict_nothing_that_could_be_told() {
     let tables_of = |plan: &Plan, blocks| {
         tables(plan, &records(plan, blocks, |cell, block| sides(cell, 4, 4) * wobble(cell, block)))
     };
-    assert!(tables_of(&one, 12)[0].pairs.iter().all(|pair| pair.synergy.is_none() && pair.blocks == 0));
+    assert!(tables_of(&one, 12)[0].pairs.iter().all(|pair| pair.interaction.is_none() && pair.blocks == 0));
     let once = &tables_of(&plan(1, 3, 4), 1)[0];
-    assert!(once.pairs.iter().all(|pair| pair.synergy.is_some() && pair.interval.is_none()));
+    assert!(once.pairs.iter().all(|pair| pair.interaction.is_some() && pair.interval.is_none()));
     assert!(once.pairs.iter().all(|pair| pair.verdict == Verdict::CannotTell { why: CannotTell::TooFewBlocks }));
 }
 
@@ -137,7 +137,7 @@ fn factors_that_are_not_about_endpoints_make_no_table() {
     assert!(tables(&without, &all).is_empty());
 }
 
-/// 100 studies of 16 pairs without synergy but one, trials scattered by 10 %: any false verdict has to be in about 5 of them at most,
+/// 100 studies of 16 pairs without interaction but one, trials scattered by 10 %: any false verdict has to be in about 5 of them at most,
 /// the planted one is nearly always found.
 #[test]
 fn verdicts_on_pairs_are_seldom_wrong() {

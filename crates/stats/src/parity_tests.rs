@@ -9,7 +9,7 @@ fn warned(study: &Study, key: &str, fact: fn(usize) -> Json) -> Vec<Warning> {
     for record in &mut records {
         record.server.insert(key.to_owned(), fact(record.trial.cell));
     }
-    parity(study, &plan(), &Trials::of(&plan(), &records))
+    parity(study, &plan(), &Trials::of(&plan(), &records, &[]))
 }
 
 fn is_blue(cell: usize) -> Json {
@@ -48,7 +48,8 @@ fn where_the_level_and_one_other_factor_decide_only_these_are_named() {
     for record in &mut records {
         record.server.insert("threads".to_owned(), json!(if record.trial.cell == 1 { 2 } else { 1 }));
     }
-    let [Warning::Parity { values, .. }] = &parity(&study(&with_third), &plan, &Trials::of(&plan, &records))[..] else {
+    let [Warning::Parity { values, .. }] = &parity(&study(&with_third), &plan, &Trials::of(&plan, &records, &[]))[..]
+    else {
         panic!()
     };
     assert_eq!(*values, pairs(&[("colour=red size=small", "1"), ("colour=blue size=small", "2")]));
@@ -74,7 +75,7 @@ fn what_a_level_sets_for_its_endpoint_alone_is_a_lack_of_parity_unless_the_other
         for record in &mut records {
             record.server.insert("congestion".to_owned(), is_blue(record.trial.cell));
         }
-        parity(&study, &plan, &Trials::of(&plan, &records)).len()
+        parity(&study, &plan, &Trials::of(&plan, &records, &[])).len()
     };
     let reno = || json!({ "congestion": "reno" });
     assert_eq!(warned(json!({}), reno(), ["a", "b"]), 1);
@@ -89,5 +90,5 @@ fn equal_facts_and_facts_of_one_side_only_are_silent() {
     records.iter_mut().filter(|r| r.trial.cell == 1).for_each(|r| {
         r.client.insert("gso".to_owned(), json!(true));
     });
-    assert_eq!(parity(&study(&json!({})), &plan(), &Trials::of(&plan(), &records)), []);
+    assert_eq!(parity(&study(&json!({})), &plan(), &Trials::of(&plan(), &records, &[])), []);
 }

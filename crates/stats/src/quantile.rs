@@ -10,8 +10,13 @@
 /// `None` without values. `q` is within 0 to 1.
 #[must_use]
 pub fn nearest_rank(sorted: &[u64], q: f64) -> Option<u64> {
-    let rank = (without_slip(q) * sorted.len() as f64).ceil() as usize;
-    sorted.get(rank.max(1) - 1).copied()
+    sorted.get(rank(q, sorted.len() as u64) as usize - 1).copied()
+}
+
+/// The rank of the nearest-rank quantile `q` of `count` values: 1 for the smallest.
+#[must_use]
+pub fn rank(q: f64, count: u64) -> u64 {
+    ((without_slip(q) * count as f64).ceil() as u64).max(1)
 }
 
 /// A quantile a few roundings smaller: otherwise 0.07 * 100 would be 7.000000000000001, and its rank 8.

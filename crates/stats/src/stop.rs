@@ -6,6 +6,7 @@ use wirelab_model::study::Study;
 
 use crate::analysis::Interval;
 use crate::bootstrap::Bootstrap;
+use crate::metrics::METRICS;
 use crate::trials::Trials;
 
 /// Whether the study may end because it is precise enough: the minimum of blocks is complete, and in the first metric the 95 %
@@ -21,7 +22,7 @@ use crate::trials::Trials;
 #[must_use]
 pub fn enough(study: &Study, plan: &Plan, trials: &[TrialRecord]) -> Option<StopReason> {
     let metric = study.compare.metrics.first()?;
-    let trials = Trials::of(plan, trials);
+    let trials = Trials::of(plan, trials, &METRICS.iter().collect::<Vec<_>>());
     if trials.complete_blocks() < plan.min_blocks {
         return None;
     }

@@ -184,10 +184,10 @@ fn value(metric: &str, times: &Times, counts: &Counts) -> Value {
         _ => Value::finite(number, NO_SUCCESS),
     };
     match metric {
-        "response_median" => percentile(&times.response, 0.5, 1, NO_SUCCESS),
-        "response_p90" => percentile(&times.response, 0.9, 10, NO_SUCCESS),
-        "response_p99" => percentile(&times.response, 0.99, 100, NO_SUCCESS),
-        "response_p999" => percentile(&times.response, 0.999, 1000, NO_SUCCESS),
+        "response_median" => joint_percentile(&times.response, 0.5, 1, counts.failed),
+        "response_p90" => joint_percentile(&times.response, 0.9, 10, counts.failed),
+        "response_p99" => joint_percentile(&times.response, 0.99, 100, counts.failed),
+        "response_p999" => joint_percentile(&times.response, 0.999, 1000, counts.failed),
         "response_mean" => some(&times.response, times.response.mean()),
         "response_min" => some(&times.response, smallest(&times.response)),
         "response_max" => some(&times.response, largest(&times.response)),
@@ -200,7 +200,7 @@ fn value(metric: &str, times: &Times, counts: &Counts) -> Value {
             0 => Value::missing(NO_SUCCESS),
             _ => Value::Measured(counts.window_ns as f64),
         },
-        "service_median" => percentile(&times.service, 0.5, 1, NO_SUCCESS),
+        "service_median" => joint_percentile(&times.service, 0.5, 1, counts.failed),
         "lag_p99" => percentile(&times.lag, 0.99, 100, "no request was made"),
         "connected_median" => match &times.connected {
             Ok(connected) if connected.count() == 0 && times.handshake.count() > 0 => Value::missing(NOT_APART),
@@ -226,11 +226,25 @@ const NO_HANDSHAKE: &str = "no TLS or QUIC handshake happened in the measured wi
 fn percentile(recorded: &Recorded, q: f64, needed: u64, none: &str) -> Value {
     match recorded.count() {
         0 => Value::missing(none),
-        count if count < needed => {
-            let requests = if count == 1 { "request" } else { "requests" };
-            Value::missing(format!("only {count} {requests}; a P{} needs {needed}", percent(q)))
-        }
+        count if count < needed => Value::missing(too_few(count, q, needed)),
         _ => Value::finite(recorded.quantile(q), none),
+    }
+}
+
+fn too_few(count: u64, q: f64, needed: u64) -> String {
+    let requests = if count == 1 { "request" } else { "requests" };
+    format!("only {count} {requests}; a P{} needs {needed}", percent(q))
+}
+
+/// A percentile over successful and failed requests, each failed one slower than every success; infinite if it falls among these.
+fn joint_percentile(recorded: &Recorded, q: f64, needed: u64, failed: u64) -> Value {
+    let (succeeded, all) = (recorded.count(), recorded.count() + failed);
+    let rank = quantile::rank(q, all);
+    match all {
+        0 => Value::missing(NO_SUCCESS),
+        count if count < needed => Value::missing(too_few(count, q, needed)),
+        _ if rank > succeeded => Value::Infinite { infinite: format!("{failed} of {all} requests failed") },
+        _ => Value::finite(recorded.quantile(rank as f64 / succeeded as f64), NO_SUCCESS),
     }
 }
 

@@ -82,12 +82,31 @@ fn failed_requests_count_as_failures_and_neither_as_time_nor_as_throughput() {
     check(&values, "error_share", 0.5);
 }
 
+/// 75 successes of 1 to 75 µs (and 1 µs of lag each) and 25 failures.
+fn a_quarter_fails() -> Vec<Sample> {
+    (0..100).map(|i| if i % 4 == 3 { failed(i, 10) } else { request(i, 1000 * (i - i / 4 + 1)) }).collect()
+}
+
+#[test]
+fn a_failed_request_ranks_as_slower_than_every_success() {
+    let samples = a_quarter_fails();
+    let infinite = Value::Infinite { infinite: "25 of 100 requests failed".to_owned() };
+    for values in [summarise(&samples, 1_000_000_000), quantised(&samples)] {
+        // The 50th of 100, not the 38th of 75.
+        let median = values["response_median"].number().unwrap();
+        assert!((median - 51_000.0).abs() <= 51.0, "{median}");
+        assert_eq!((&values["response_p90"], &values["response_p99"]), (&infinite, &infinite));
+    }
+}
+
 #[test]
 fn without_a_success_no_time_and_no_rate_is_zero() {
     let values = summarise(&[failed(0, 1000)], 1_000_000_000);
-    for metric in ["response_median", "response_min", "response_mean", "request_rate", "goodput", "first_byte_median"] {
+    for metric in ["response_min", "response_mean", "request_rate", "goodput", "first_byte_median"] {
         check_missing(&values, metric, "no request succeeded");
     }
+    assert_eq!(values["response_median"], Value::Infinite { infinite: "1 of 1 requests failed".to_owned() });
+    check_missing(&summarise(&[], 1_000_000_000), "response_median", "no request succeeded");
     check(&values, "requests", 0.0);
     check(&values, "error_share", 1.0);
     check_missing(&summarise(&[], 1_000_000_000), "error_share", "no request was made");
@@ -141,6 +160,10 @@ fn histograms(samples: &[Sample]) -> Histograms {
         connections: samples.len() as u64,
         handshakes: [(Handshake::Full, samples.len() as u64)].into(),
     }
+}
+
+fn quantised(samples: &[Sample]) -> Values {
+    summarise_histograms(&histograms(samples), 1_000_000_000).unwrap()
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
 use wirelab_model::sample::Sample;
-use wirelab_model::timeline::{Answered, Interval, Part, Played, ServerRecord, Timeline};
+use wirelab_model::timeline::{Answered, Interval, Part, ServerRecord, Timeline, TimelineRecord};
 
 use crate::quantile::nearest_rank;
 
@@ -153,7 +153,7 @@ fn words(part: &Part) -> String {
 
 /// The values of every metric in [`metrics`], in its order. `window_ns` is the planned length of the measured window.
 #[must_use]
-pub fn values(timeline: &Timeline, played: &Played, samples: &[Sample], window_ns: u64) -> Values {
+pub fn values(timeline: &Timeline, played: &TimelineRecord, samples: &[Sample], window_ns: u64) -> Values {
     let mut values = Values::new();
     for (name, part) in &timeline.windows {
         let bounds = bounds(played, part, window_ns);
@@ -171,7 +171,7 @@ pub fn values(timeline: &Timeline, played: &Played, samples: &[Sample], window_n
 
 /// Where a window began and ended.
 #[must_use]
-pub fn bounds(played: &Played, part: &Part, window_ns: u64) -> (u64, u64) {
+pub fn bounds(played: &TimelineRecord, part: &Part, window_ns: u64) -> (u64, u64) {
     let place = |name: &Option<String>, otherwise| {
         let action = played.actions.iter().find(|action| Some(&action.name) == name.as_ref());
         action.map_or(otherwise, |action| action.began_ns)
@@ -206,7 +206,7 @@ fn percentile(sorted: &[u64], q: f64, needed: usize) -> Option<u64> {
 
 /// What each server answered between two moments, as far as it could be reached there; absent: it could not.
 #[must_use]
-pub fn per_server(played: &Played, bounds: (u64, u64)) -> Vec<Option<u64>> {
+pub fn per_server(played: &TimelineRecord, bounds: (u64, u64)) -> Vec<Option<u64>> {
     let answered = answered(played, bounds).into_iter();
     answered.map(|(server, count)| is_reachable(server, bounds).then_some(count)).collect()
 }
@@ -216,7 +216,7 @@ fn is_reachable(server: &ServerRecord, (from, to): (u64, u64)) -> bool {
 }
 
 /// What each server answered between two moments.
-fn answered(played: &Played, (from, to): (u64, u64)) -> Vec<(&ServerRecord, u64)> {
+fn answered(played: &TimelineRecord, (from, to): (u64, u64)) -> Vec<(&ServerRecord, u64)> {
     // What is asked for at an action is asked after it began.
     let at = |moment: u64| {
         let answered = &played.answered;
@@ -229,7 +229,7 @@ fn answered(played: &Played, (from, to): (u64, u64)) -> Vec<(&ServerRecord, u64)
     played.servers.iter().enumerate().map(of_server).collect()
 }
 
-fn of_servers(played: &Played, bounds: (u64, u64)) -> [Value; 6] {
+fn of_servers(played: &TimelineRecord, bounds: (u64, u64)) -> [Value; 6] {
     let answered = answered(played, bounds);
     let reachable = |(server, _): &&(&ServerRecord, u64)| is_reachable(server, bounds);
     let counts: Vec<f64> = answered.iter().filter(reachable).map(|(_, count)| *count as f64).collect();
@@ -260,7 +260,7 @@ pub fn jain(counts: &[f64]) -> f64 {
 }
 
 /// How long after a moment the servers are balanced, and stay so until another.
-fn balanced(played: &Played, from: u64, to: u64) -> Value {
+fn balanced(played: &TimelineRecord, from: u64, to: u64) -> Value {
     let there = played.servers.iter().map(|server| {
         server.from_ns.is_some_and(|began| began <= from) && server.until_ns.is_none_or(|ended| ended > from)
     });

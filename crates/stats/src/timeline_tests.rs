@@ -18,11 +18,11 @@ fn timeline() -> Timeline {
 
 /// Two servers that answer ten requests in 100 ms each, and a third one from 1 s on, which gets its first requests after `delay`
 /// readings. The window has two seconds, T2 is at 1 s, T3 at 1.8 s.
-fn played(delay: u64) -> Played {
+fn played(delay: u64) -> TimelineRecord {
     let action =
         |name: &str, ms| ActionRecord { name: name.to_owned(), due_ns: ms * MS, began_ns: ms * MS, took_ns: 0 };
     let server = |from| ServerRecord { from_ns: Some(from), until_ns: None };
-    Played {
+    TimelineRecord {
         actions: vec![action("T2", 1000), action("T3", 1800)],
         servers: vec![server(0), server(0), server(1000 * MS)],
         answered: (0..=20)
@@ -31,7 +31,7 @@ fn played(delay: u64) -> Played {
                 requests: vec![n * 10, n * 10, n.saturating_sub(10 + delay) * 10],
             })
             .collect(),
-        ..Played::default()
+        ..TimelineRecord::default()
     }
 }
 

@@ -170,10 +170,7 @@ mod tests {
     }
 
     fn reason(value: &Value) -> &str {
-        match value {
-            Value::NotMeasured { not_measured } => not_measured,
-            Value::Measured(number) => panic!("{number}"),
-        }
+        value.reason().unwrap_or_else(|| panic!("{value:?} has no reason"))
     }
 
     #[test]

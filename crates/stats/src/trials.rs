@@ -1,18 +1,22 @@
 //! The trials that count, by cell and block.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wirelab_model::journal::TrialRecord;
-use wirelab_model::metric::Value;
+use wirelab_model::metric::{Better, Metric, Value};
 use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::Plan;
 use wirelab_model::table::Design;
+
+use crate::failures::{is_failure_of_cell, worst};
 
 /// The last record of every trial: a resumed run repeats a trial that failed or was cut off, and the later record counts.
 pub struct Trials<'a> {
     by_cell: Vec<BTreeMap<u32, &'a TrialRecord>>,
     design: Design,
     gaps: Gaps,
+    /// The metrics in which more is better.
+    higher: BTreeSet<String>,
 }
 
 /// What a missing value does to those that are there.
@@ -25,20 +29,22 @@ enum Gaps {
 }
 
 impl<'a> Trials<'a> {
-    /// Records by cell and block. Records of cells that the plan does not have are left out.
-    pub fn of(plan: &Plan, records: &'a [TrialRecord]) -> Self {
+    /// Records by cell and block. Records of cells that the plan does not have are left out. `metrics` tell which direction is better.
+    pub fn of(plan: &Plan, records: &'a [TrialRecord], metrics: &[&Metric]) -> Self {
         let mut by_cell = vec![BTreeMap::new(); plan.cells.len()];
         for record in records {
             if let Some(blocks) = by_cell.get_mut(record.trial.cell) {
                 blocks.insert(record.trial.block, record);
             }
         }
-        Self { by_cell, design: Design::Blocks, gaps: Gaps::Spoil }
+        let higher =
+            metrics.iter().filter(|metric| metric.better == Better::Higher).map(|metric| metric.name.to_owned());
+        Self { by_cell, design: Design::Blocks, gaps: Gaps::Spoil, higher: higher.collect() }
     }
 
     /// The same for the observations of a table, which may have gaps, and need not have blocks.
-    pub fn of_table(plan: &Plan, records: &'a [TrialRecord], design: Design) -> Self {
-        Self { design, gaps: Gaps::LeftOut, ..Self::of(plan, records) }
+    pub fn of_table(plan: &Plan, records: &'a [TrialRecord], metrics: &[&Metric], design: Design) -> Self {
+        Self { design, gaps: Gaps::LeftOut, ..Self::of(plan, records, metrics) }
     }
 
     /// Which values belong together.
@@ -88,29 +94,48 @@ impl<'a> Trials<'a> {
         (self.ok(cell).filter(|record| number(record, metric).is_some()).count(), self.ok(cell).count())
     }
 
-    /// The values of a metric in the blocks in which all of the cells have a successful trial: a list per cell, in the same order
-    /// of blocks. Empty lists if the metric is not [`measured`](Self::measured) in each of the cells. Without blocks: all that each has.
+    /// The ranks of a metric in the blocks in which all of the cells have one: a list per cell, in the same order of blocks. Without
+    /// blocks: all that each has.
+    ///
+    /// A completed trial has its value. A trial that failed through the cell, or whose percentile falls among failed requests, has
+    /// the [worst rank](crate::failures). Empty lists if a cell has no completed trial, or one without a value.
     pub fn paired(&self, cells: &[usize], metric: &str) -> Vec<Vec<f64>> {
+        let ranks: Vec<_> = cells.iter().map(|cell| self.ranks(*cell, metric)).collect();
         if self.design == Design::Independent {
-            let values = |cell: &usize| self.measured(*cell, metric).into_iter().map(|(_, value)| value).collect();
-            return cells.iter().map(values).collect();
+            return ranks.into_iter().map(|blocks| blocks.into_values().collect()).collect();
         }
-        let in_block = |cell: usize, block: u32| {
-            let record = *self.by_cell.get(cell)?.get(&block)?;
-            (record.outcome == Outcome::Ok).then(|| number(record, metric))?
-        };
         let mut lists = vec![Vec::new(); cells.len()];
-        if cells.iter().any(|cell| self.measured(*cell, metric).is_empty()) {
-            return lists;
-        }
-        let blocks = cells.first().and_then(|cell| self.by_cell.get(*cell)).into_iter().flat_map(BTreeMap::keys);
-        for block in blocks {
-            let values: Option<Vec<f64>> = cells.iter().map(|cell| in_block(*cell, *block)).collect();
-            for (list, value) in lists.iter_mut().zip(values.into_iter().flatten()) {
-                list.push(value);
+        for block in ranks.first().into_iter().flat_map(BTreeMap::keys) {
+            let of_block: Option<Vec<f64>> = ranks.iter().map(|ranks| ranks.get(block).copied()).collect();
+            for (list, rank) in lists.iter_mut().zip(of_block.into_iter().flatten()) {
+                list.push(rank);
             }
         }
         lists
+    }
+
+    /// The ranks of a cell by block; see [`paired`](Self::paired).
+    pub fn ranks(&self, cell: usize, metric: &str) -> BTreeMap<u32, f64> {
+        let worst = worst(self.better(metric));
+        let completed = |record: &TrialRecord| match record.values.get(metric)? {
+            Value::Infinite { .. } => Some(worst),
+            _ => number(record, metric),
+        };
+        let is_whole = self.ok(cell).next().is_some() && self.ok(cell).all(|record| completed(record).is_some());
+        if self.gaps == Gaps::Spoil && !is_whole {
+            return BTreeMap::new();
+        }
+        let rank = |record: &TrialRecord| match record.outcome {
+            Outcome::Ok => completed(record),
+            _ => is_failure_of_cell(record).then_some(worst),
+        };
+        let records = self.by_cell.get(cell).into_iter().flatten();
+        records.filter_map(|(block, record)| Some((*block, rank(record)?))).collect()
+    }
+
+    /// Which direction of a metric is an improvement; lower if nothing is known of the metric.
+    pub fn better(&self, metric: &str) -> Better {
+        if self.higher.contains(metric) { Better::Higher } else { Better::Lower }
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use indexmap::IndexMap;
-use wirelab_lab::{Exit, ExitStatus, Process, Role, Silence};
+use wirelab_lab::{EventError, Exit, ExitStatus, Process, Role};
 use wirelab_model::endpoint::UNSUPPORTED_STATUS;
 use wirelab_model::event::{Command, Configured, Event};
 use wirelab_model::histogram::Histograms;
@@ -75,7 +75,7 @@ impl<'a> Talk<'a> {
     /// here, once for all: `error` goes with status 1, `unsupported` with 127.
     fn next(&mut self, wanted: &str) -> Finding<Answer<Event>> {
         let next = self.process.next_event(self.stage.deadline());
-        if matches!(next, Err(Silence::Deadline | Silence::Nonsense(_))) {
+        if matches!(next, Err(EventError::Deadline | EventError::Nonsense(_))) {
             // Nothing more is wanted of it, but the rest of its log is.
             self.process.end(Instant::now());
         }
@@ -90,13 +90,13 @@ impl<'a> Talk<'a> {
                 Ok(Answer::Unsupported(message))
             }
             Ok(event) => Ok(Answer::Went(event)),
-            Err(Silence::Deadline) => {
+            Err(EventError::Deadline) => {
                 Err(Stop::Hung(format!("{who}: expected {wanted}; it hung: nothing came in time")))
             }
-            Err(Silence::Ended(exit)) => {
+            Err(EventError::Ended(exit)) => {
                 Err(Stop::broken(format!("{who}: expected {wanted}; it ended with {} without an event", status(&exit))))
             }
-            Err(Silence::Nonsense(line)) => {
+            Err(EventError::Nonsense(line)) => {
                 Err(Stop::broken(format!("{who}: expected {wanted}; it printed what is not an event: {line}")))
             }
         }

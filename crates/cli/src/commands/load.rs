@@ -234,6 +234,7 @@ fn text(args: &LoadArgs, target: &Target, protocol: Protocol, result: &LoadResul
         if let (Some(metric), Some(value)) = (metric, values.get(name)) {
             let shown = match value {
                 Value::Measured(number) => Quantity(*number, metric.unit).to_string(),
+                Value::Infinite { infinite } => format!("infinite: {infinite}"),
                 Value::NotMeasured { not_measured } => format!("not measured: {not_measured}"),
             };
             let _ = writeln!(text, "{name:<22} {shown}");

@@ -200,6 +200,8 @@ pub enum Conduct {
     Answer(String),
     /// Sends the first for its first request, and the second for all others.
     AnswerThen(String, String),
+    /// Sends these bytes and closes the connection.
+    AnswerAndClose(String),
     /// Closes the connection.
     Close,
     /// Says nothing.
@@ -307,7 +309,7 @@ impl Heard {
             let now = self.answering.fetch_add(1, Ordering::SeqCst) + 1;
             self.most_at_once.fetch_max(now, Ordering::SeqCst);
             let answer = match conduct {
-                Conduct::Answer(text) => text,
+                Conduct::Answer(text) | Conduct::AnswerAndClose(text) => text,
                 Conduct::AnswerThen(first, _) if number == 1 => first,
                 Conduct::AnswerThen(_, others) => others,
                 Conduct::Close => return,
@@ -316,7 +318,7 @@ impl Heard {
             };
             let sent = stream.write_all(answer.as_bytes()).and_then(|()| stream.flush());
             self.answering.fetch_sub(1, Ordering::SeqCst);
-            if sent.is_err() {
+            if sent.is_err() || matches!(conduct, Conduct::AnswerAndClose(_)) {
                 return;
             }
         }

@@ -5,11 +5,11 @@ use ring::digest::{Context, SHA256};
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::ClientSpec;
 
-use crate::client::bench::Bench;
+use crate::client::thread_state::ThreadState;
 use crate::client::transport::{Connection, Failure, Sink, Transport};
 
 /// Sends the spec's request and compares status, size, digest and negotiated protocol with what the spec expects.
-pub(crate) async fn check<T: Transport>(bench: &Bench<T>, spec: &ClientSpec) -> Result<(), Failure> {
+pub(crate) async fn check<T: Transport>(state: &ThreadState<T>, spec: &ClientSpec) -> Result<(), Failure> {
     let attempt = |failure: Failure| {
         let request = &spec.request;
         let what = format!("{} {} from {}:{}", request.method, request.path, spec.address, spec.port);
@@ -17,7 +17,7 @@ pub(crate) async fn check<T: Transport>(bench: &Bench<T>, spec: &ClientSpec) -> 
         Failure::new(kind, format!("the check request ({what} over {}) failed: {message}", spec.protocol))
     };
     let mut digest = Context::new(&SHA256);
-    once(bench, Some(&mut |bytes| digest.update(bytes))).await.map_err(attempt)?;
+    once(state, Some(&mut |bytes| digest.update(bytes))).await.map_err(attempt)?;
     if let Some(expect) = &spec.request.expect {
         let sha256: String = digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         if !sha256.eq_ignore_ascii_case(&expect.sha256) {
@@ -25,7 +25,7 @@ pub(crate) async fn check<T: Transport>(bench: &Bench<T>, spec: &ClientSpec) -> 
             return Err(attempt(Failure::new(ErrorKind::Digest, message)));
         }
     }
-    let configured = bench.transport.configured();
+    let configured = state.transport.configured();
     let negotiated = configured.get("alpn").and_then(|alpn| alpn.as_str());
     match spec.protocol.alpn() {
         Some(wanted) if negotiated != Some(wanted) => {
@@ -38,11 +38,11 @@ pub(crate) async fn check<T: Transport>(bench: &Bench<T>, spec: &ClientSpec) -> 
 }
 
 /// Sends the request once, on a connection that is opened and closed for it.
-pub(crate) async fn once<T: Transport>(bench: &Bench<T>, sink: Option<Sink<'_>>) -> Result<(), Failure> {
-    let mut connection = bench.connect().await?;
-    match tokio::time::timeout(bench.timeouts.request, connection.request(sink)).await {
-        Ok(answer) => bench.judge(&answer?)?,
-        Err(_) => return Err(bench.request_timeout()),
+pub(crate) async fn once<T: Transport>(state: &ThreadState<T>, sink: Option<Sink<'_>>) -> Result<(), Failure> {
+    let mut connection = state.connect().await?;
+    match tokio::time::timeout(state.timeouts.request, connection.request(sink)).await {
+        Ok(answer) => state.judge(&answer?)?,
+        Err(_) => return Err(state.request_timeout()),
     }
     connection.close().await;
     Ok(())

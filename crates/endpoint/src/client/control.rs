@@ -12,10 +12,10 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy};
 use wirelab_model::transport::TransportReport;
 
-use crate::client::bench::Progress;
 use crate::client::engine::Part;
 use crate::client::record::Results;
 use crate::client::schedule::Share;
+use crate::client::thread_state::Progress;
 use crate::client::threads::{self, Driver, Job, Message, Order, Report};
 use crate::client::transport::Failure;
 use crate::client::validate;

@@ -8,12 +8,12 @@ use std::time::Instant;
 use wirelab_model::event::Configured;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Resumption, Schedule};
 
-use crate::client::bench::{Bench, Clock, Progress};
 use crate::client::check;
 use crate::client::lanes::{self, Period};
 use crate::client::pool::Pool;
 use crate::client::record::Recorder;
 use crate::client::schedule::{Limit, Phase, Share};
+use crate::client::thread_state::{Clock, Progress, ThreadState};
 use crate::client::transport::{Failure, Transport};
 use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;
@@ -26,7 +26,7 @@ const TICKETS_FOR_OPEN_LOOP: usize = 64;
 pub(crate) struct Engine<T: Transport> {
     spec: Arc<ClientSpec>,
     share: Share,
-    bench: Rc<Bench<T>>,
+    state: Rc<ThreadState<T>>,
     pool: Rc<Pool<T::Connection>>,
 }
 
@@ -51,37 +51,37 @@ impl<T: Transport> Engine<T> {
         numbers: Arc<AtomicU32>,
         progress: Arc<Progress>,
     ) -> Result<Self, Refusal> {
-        let bench = Bench::build::<K>(&spec, share, numbers, progress)?;
-        let bench = Rc::new(bench);
+        let state = ThreadState::build::<K>(&spec, share, numbers, progress)?;
+        let state = Rc::new(state);
         // Lanes of persistent connections come with `open`.
         let pool = Rc::new(Pool::unlimited());
-        Ok(Self { spec, share, bench, pool })
+        Ok(Self { spec, share, state, pool })
     }
 
     /// What is in force, as far as it is known.
     pub fn configured(&self) -> Configured {
-        self.bench.transport.configured()
+        self.state.transport.configured()
     }
 
     /// What counts its connections.
     pub fn accounts(&self) -> Option<&Accounts> {
-        self.bench.transport.accounts()
+        self.state.transport.accounts()
     }
 
     /// Sends the check request on a connection of its own.
     pub async fn check(&self) -> Result<(), Failure> {
-        check::check(&self.bench, &self.spec).await
+        check::check(&self.state, &self.spec).await
     }
 
     /// Fills the ticket store, opens persistent connections, warms up.
     pub async fn open<K: Clock>(&mut self) -> Result<(), Failure> {
         self.prime().await?;
-        self.pool = Rc::new(Pool::open(&self.bench, self.spec.connections, self.share).await?);
+        self.pool = Rc::new(Pool::open(&self.state, self.spec.connections, self.share).await?);
         if let Some(extent) = self.spec.warm_up {
             self.send::<K>(Phase::WarmUp, extent, K::now()).await;
         }
         // Now, while nothing goes on: reading connections has no part in the window.
-        if let Some(accounts) = self.bench.transport.accounts() {
+        if let Some(accounts) = self.state.transport.accounts() {
             accounts.begin();
         }
         Ok(())
@@ -89,28 +89,28 @@ impl<T: Transport> Engine<T> {
 
     /// The measured window, from `zero` on. Returns the end of its last request, if there was any.
     pub async fn measure<K: Clock>(&self, zero: Instant) -> Option<Instant> {
-        self.bench.begin_measuring();
+        self.state.begin_measuring();
         self.send::<K>(Phase::Measured, self.spec.extent, zero).await;
-        self.bench.end_measuring()
+        self.state.end_measuring()
     }
 
     /// The end of the last request so far, where the window was cut short.
     pub fn stop(&self) -> Option<Instant> {
-        self.bench.end_measuring()
+        self.state.end_measuring()
     }
 
     /// Closes connections and hands over what was recorded.
     pub async fn finish(self) -> Part {
-        let transport = self.bench.transport.accounts().map(Accounts::totals);
+        let transport = self.state.transport.accounts().map(Accounts::totals);
         self.pool.close().await;
-        let (recorder, first_failure) = self.bench.take();
+        let (recorder, first_failure) = self.state.take();
         Part { recorder, first_failure, configured: self.configured(), transport }
     }
 
     async fn send<K: Clock>(&self, phase: Phase, extent: Extent, start: Instant) {
         let limit = Limit::of(extent, self.share, start);
         let period = Period { phase, start, limit, share: self.share };
-        lanes::send::<T, K>(&self.bench, &self.pool, self.spec.schedule, self.spec.seed, period).await;
+        lanes::send::<T, K>(&self.state, &self.pool, self.spec.schedule, self.spec.seed, period).await;
     }
 
     /// Opens and closes connections until there is a ticket for each that will be open at the same time.
@@ -125,10 +125,10 @@ impl<T: Transport> Engine<T> {
             (ConnectionPolicy::PerRequest, Schedule::Closed { workers, .. }) => self.share.part32(workers) as usize,
             (ConnectionPolicy::PerRequest, Schedule::Open { .. }) => TICKETS_FOR_OPEN_LOOP,
         };
-        let mut before = self.bench.transport.tickets();
+        let mut before = self.state.transport.tickets();
         while before < wanted {
-            check::once(&self.bench, None).await?;
-            let now = self.bench.transport.tickets();
+            check::once(&self.state, None).await?;
+            let now = self.state.transport.tickets();
             if now <= before {
                 break;
             }

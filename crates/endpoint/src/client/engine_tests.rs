@@ -18,10 +18,10 @@ use wirelab_model::spec::{
     Transport as Settings,
 };
 
-use crate::client::bench::Clock;
 use crate::client::engine::Engine;
 use crate::client::record::Results;
 use crate::client::schedule::Share;
+use crate::client::thread_state::Clock;
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::refusal::Refusal;
 

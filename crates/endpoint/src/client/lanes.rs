@@ -10,11 +10,11 @@ use tokio::task::JoinSet;
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::{Pause, Schedule};
 
-use crate::client::bench::{Bench, Clock};
 use crate::client::deadline::Elapsed;
 use crate::client::pool::{Lane, Pool};
 use crate::client::record::Record;
 use crate::client::schedule::{ArrivalTimes, Limit, Phase, Share, pause, random};
+use crate::client::thread_state::{Clock, ThreadState};
 use crate::client::transport::{Answer, Connection, Failure, Transport};
 
 /// A period in which requests are sent: the warm-up or the measured window.
@@ -34,7 +34,7 @@ pub(crate) struct Period {
 ///
 /// Dropping the future abandons what is in flight.
 pub(crate) async fn send<T: Transport, K: Clock>(
-    bench: &Rc<Bench<T>>,
+    state: &Rc<ThreadState<T>>,
     pool: &Rc<Pool<T::Connection>>,
     schedule: Schedule,
     seed: u64,
@@ -45,14 +45,14 @@ pub(crate) async fn send<T: Transport, K: Clock>(
         Schedule::Closed { workers, pause } => {
             let limit = Rc::new(Cell::new(period.limit));
             for user in 0..period.share.part32(workers) {
-                let worker = Worker { bench: Rc::clone(bench), pool: Rc::clone(pool), limit: Rc::clone(&limit) };
+                let worker = Worker { state: Rc::clone(state), pool: Rc::clone(pool), limit: Rc::clone(&limit) };
                 tasks.spawn_local(worker.run::<K>(pause, seed, user, period));
             }
         }
         Schedule::Open { rate_per_s, arrivals } => {
             let random = random(seed, period.share, period.phase, 0);
             if let Some(times) = ArrivalTimes::new(rate_per_s, arrivals, period.share, random) {
-                dispatch::<T, K>(bench, pool, times, period, &mut tasks).await;
+                dispatch::<T, K>(state, pool, times, period, &mut tasks).await;
             }
         }
     }
@@ -67,7 +67,7 @@ pub(crate) async fn send<T: Transport, K: Clock>(
 
 /// One worker of a closed loop.
 struct Worker<T: Transport> {
-    bench: Rc<Bench<T>>,
+    state: Rc<ThreadState<T>>,
     pool: Rc<Pool<T::Connection>>,
     limit: Rc<Cell<Limit>>,
 }
@@ -79,19 +79,19 @@ impl<T: Transport> Worker<T> {
         let mut intended = period.start;
         loop {
             clock.until(intended).await;
-            let mut lane = self.pool.take(&self.bench).await;
+            let mut lane = self.pool.take(&self.state).await;
             let mut limit = self.limit.get();
             // Judged by the moment of starting, which is what "none starts after the end" is about.
-            let goes_on = limit.take(self.bench.now().max(intended));
+            let goes_on = limit.take(self.state.now().max(intended));
             self.limit.set(limit);
             if !goes_on {
                 self.pool.put(lane);
                 return;
             }
-            let end = perform(&mut lane, &self.bench, intended).await;
+            let end = perform(&mut lane, &self.state, intended).await;
             self.pool.put(lane);
             // Without a pause the next request is meant to start when its worker is free for it, which is now.
-            intended = if pauses == Pause::None { self.bench.now() } else { end + pause(pauses, &mut random) };
+            intended = if pauses == Pause::None { self.state.now() } else { end + pause(pauses, &mut random) };
         }
     }
 }
@@ -103,7 +103,7 @@ impl<T: Transport> Worker<T> {
 /// end: to drop it would leave out just the slowest requests. The wait has a limit, the request time-out after the end;
 /// what waits longer fails by time-out.
 async fn dispatch<T: Transport, K: Clock>(
-    bench: &Rc<Bench<T>>,
+    state: &Rc<ThreadState<T>>,
     pool: &Rc<Pool<T::Connection>>,
     mut times: ArrivalTimes,
     period: Period,
@@ -121,15 +121,15 @@ async fn dispatch<T: Transport, K: Clock>(
         if let Some(carrier) = line.idle.borrow_mut().pop_front() {
             carrier.next.set(Some(arrival));
             carrier.wake.notify_one();
-        } else if let Some(lane) = pool.try_take(bench) {
-            let carrier = Carrier { bench: Rc::clone(bench), pool: Rc::clone(pool), line: Rc::clone(&line) };
+        } else if let Some(lane) = pool.try_take(state) {
+            let carrier = Carrier { state: Rc::clone(state), pool: Rc::clone(pool), line: Rc::clone(&line) };
             tasks.spawn_local(carrier.run(lane, arrival));
         } else {
             line.waiting.borrow_mut().push_back(arrival);
         }
         // Tasks that ended by a panic are noticed at the end; carriers end only then.
     }
-    let patience = bench.now().max(period.start) + bench.timeouts.request;
+    let patience = state.now().max(period.start) + state.timeouts.request;
     line.end(patience);
 }
 
@@ -159,7 +159,7 @@ impl Line {
 
 /// Carries arrivals over one lane, one after the other.
 struct Carrier<T: Transport> {
-    bench: Rc<Bench<T>>,
+    state: Rc<ThreadState<T>>,
     pool: Rc<Pool<T::Connection>>,
     line: Rc<Line>,
 }
@@ -169,10 +169,10 @@ impl<T: Transport> Carrier<T> {
         let parked = Rc::new(Parked::default());
         let mut next = Some(first);
         while let Some(intended) = next {
-            if self.line.patience.get().is_some_and(|patience| self.bench.now() > patience) {
+            if self.line.patience.get().is_some_and(|patience| self.state.now() > patience) {
                 self.give_up(intended);
             } else {
-                perform(&mut lane, &self.bench, intended).await;
+                perform(&mut lane, &self.state, intended).await;
             }
             next = self.line.waiting.borrow_mut().pop_front();
             if next.is_none() && self.line.patience.get().is_none() {
@@ -187,29 +187,29 @@ impl<T: Transport> Carrier<T> {
     fn give_up(&self, intended: Instant) {
         let message = "the request waited for a free connection until its time-out after the end of the window";
         let failure = Failure::new(ErrorKind::Timeout, message);
-        self.bench.keep(Record::begin(intended, self.bench.now()), Some(&failure));
+        self.state.keep(Record::begin(intended, self.state.now()), Some(&failure));
     }
 }
 
 /// Sends one request over a lane and records it. Returns when it ended.
 pub(crate) async fn perform<T: Transport>(
     lane: &mut Lane<T::Connection>,
-    bench: &Bench<T>,
+    state: &ThreadState<T>,
     intended: Instant,
 ) -> Instant {
-    let start = bench.now();
+    let start = state.now();
     let mut record = Record::begin(intended.min(start), start);
-    let outcome = attempt(lane, bench, &mut record).await;
+    let outcome = attempt(lane, state, &mut record).await;
     let failure = match outcome {
         Ok(answer) => {
             record.first_byte = Some(answer.first_byte);
             record.end = answer.last_byte;
             record.bytes_in = answer.bytes_in;
             record.status = answer.status;
-            bench.judge(&answer).err()
+            state.judge(&answer).err()
         }
         Err(failure) => {
-            record.end = bench.now();
+            record.end = state.now();
             Some(failure)
         }
     };
@@ -220,8 +220,8 @@ pub(crate) async fn perform<T: Transport>(
         }
     }
     let end = record.end;
-    bench.keep(record, failure.as_ref());
-    if bench.per_request
+    state.keep(record, failure.as_ref());
+    if state.per_request
         && let Some(held) = lane.held.take()
     {
         held.connection.close().await;
@@ -231,11 +231,11 @@ pub(crate) async fn perform<T: Transport>(
 
 async fn attempt<T: Transport>(
     lane: &mut Lane<T::Connection>,
-    bench: &Bench<T>,
+    state: &ThreadState<T>,
     record: &mut Record,
 ) -> Result<Answer, Failure> {
-    let by = record.start + bench.timeouts.request;
-    if let Some(moments) = lane.connect(bench, by.min(record.start + bench.timeouts.connect)).await? {
+    let by = record.start + state.timeouts.request;
+    if let Some(moments) = lane.connect(state, by.min(record.start + state.timeouts.connect)).await? {
         record.opened = true;
         record.connected = moments.connected;
         record.ready = moments.ready;
@@ -243,11 +243,11 @@ async fn attempt<T: Transport>(
     let Some(held) = &mut lane.held else {
         return Err(Failure::new(ErrorKind::Other, "the connection was lost before the request was sent"));
     };
-    record.bytes_out = bench.body_size;
+    record.bytes_out = state.body_size;
     match lane.deadline.guard(by, held.connection.request(None)).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(failure)) => {
-            if !(bench.multiplexes && held.connection.is_open()) {
+            if !(state.multiplexes && held.connection.is_open()) {
                 record.connection = held.number;
                 record.handshake = record.opened.then(|| held.connection.handshake()).flatten();
                 lane.held = None;
@@ -256,12 +256,12 @@ async fn attempt<T: Transport>(
         }
         Err(Elapsed) => {
             // With one request at a time, its late response would be taken for that of the next request.
-            if !bench.multiplexes || bench.per_request {
+            if !state.multiplexes || state.per_request {
                 record.connection = held.number;
                 record.handshake = record.opened.then(|| held.connection.handshake()).flatten();
                 lane.held = None;
             }
-            Err(bench.request_timeout())
+            Err(state.request_timeout())
         }
     }
 }

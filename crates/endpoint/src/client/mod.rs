@@ -1,6 +1,5 @@
 //! The client: what to send comes from the spec, when from a schedule, how from a transport.
 
-mod bench;
 mod check;
 pub(crate) mod control;
 mod deadline;
@@ -45,6 +44,7 @@ pub mod servers;
 mod stream;
 #[cfg(feature = "builtin")]
 pub(crate) mod tcp;
+mod thread_state;
 mod threads;
 pub mod tickets;
 pub mod transport;

@@ -8,9 +8,9 @@ use tokio::sync::{Mutex, Semaphore};
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::ConnectionPolicy;
 
-use crate::client::bench::Bench;
 use crate::client::deadline::{Deadline, Elapsed};
 use crate::client::schedule::Share;
+use crate::client::thread_state::ThreadState;
 use crate::client::transport::{Connection, Failure, Opened, Transport};
 
 /// A persistent connection, shared by the lanes that have a stream of it.
@@ -48,23 +48,23 @@ pub(crate) struct Held<C> {
 }
 
 impl<C: Connection> Lane<C> {
-    fn new<T: Transport<Connection = C>>(bench: &Bench<T>, link: Option<Rc<Link<C>>>) -> Self {
-        Self { deadline: Deadline::new(bench.now() + bench.timeouts.request), link, held: None }
+    fn new<T: Transport<Connection = C>>(state: &ThreadState<T>, link: Option<Rc<Link<C>>>) -> Self {
+        Self { deadline: Deadline::new(state.now() + state.timeouts.request), link, held: None }
     }
 
     /// Makes sure that it has a connection. `Some`: it opened one for that.
     pub async fn connect<T: Transport<Connection = C>>(
         &mut self,
-        bench: &Bench<T>,
+        state: &ThreadState<T>,
         by: std::time::Instant,
     ) -> Result<Option<Moments>, Failure> {
         if self.held.as_ref().is_some_and(|held| held.connection.is_open()) {
             return Ok(None);
         }
         self.held = None;
-        let (held, moments) = match self.deadline.guard(by, obtain(bench, self.link.as_deref())).await {
+        let (held, moments) = match self.deadline.guard(by, obtain(state, self.link.as_deref())).await {
             Ok(result) => result?,
-            Err(Elapsed) => return Err(bench.connect_timeout()),
+            Err(Elapsed) => return Err(state.connect_timeout()),
         };
         self.held = Some(held);
         Ok(moments)
@@ -81,21 +81,21 @@ pub(crate) struct Moments {
 }
 
 async fn obtain<T: Transport>(
-    bench: &Bench<T>,
+    state: &ThreadState<T>,
     link: Option<&Link<T::Connection>>,
 ) -> Result<(Held<T::Connection>, Option<Moments>), Failure> {
     let Some(link) = link else {
-        let Opened { connection, connected, ready } = bench.transport.connect().await?;
-        return Ok((Held { connection, number: bench.next_number() }, Some(Moments { connected, ready })));
+        let Opened { connection, connected, ready } = state.transport.connect().await?;
+        return Ok((Held { connection, number: state.next_number() }, Some(Moments { connected, ready })));
     };
     let mut current = link.current.lock().await;
     if let Some(connection) = current.handle.as_ref().filter(|handle| handle.is_open()).and_then(Connection::another) {
         return Ok((Held { connection, number: current.number }, None));
     }
     current.handle = None;
-    let Opened { connection, connected, ready } = bench.transport.connect().await?;
+    let Opened { connection, connected, ready } = state.transport.connect().await?;
     current.handle = connection.another();
-    current.number = bench.next_number();
+    current.number = state.next_number();
     Ok((Held { connection, number: current.number }, Some(Moments { connected, ready })))
 }
 
@@ -116,7 +116,7 @@ impl<C: Connection> Pool<C> {
     /// A thread's lanes, connected where connections are persistent. Successive lanes belong to different connections, so
     /// that requests are spread over all of them.
     pub async fn open<T: Transport<Connection = C>>(
-        bench: &Bench<T>,
+        state: &ThreadState<T>,
         policy: ConnectionPolicy,
         share: Share,
     ) -> Result<Self, Failure> {
@@ -129,8 +129,8 @@ impl<C: Connection> Pool<C> {
         let mut free = VecDeque::with_capacity(links.len() * streams as usize);
         for _ in 0..streams {
             for link in &links {
-                let mut lane = Lane::new(bench, Some(Rc::clone(link)));
-                lane.connect(bench, bench.now() + bench.timeouts.connect).await?;
+                let mut lane = Lane::new(state, Some(Rc::clone(link)));
+                lane.connect(state, state.now() + state.timeouts.connect).await?;
                 free.push_back(lane);
             }
         }
@@ -142,11 +142,11 @@ impl<C: Connection> Pool<C> {
     }
 
     /// A lane that is free, or none.
-    pub fn try_take<T: Transport<Connection = C>>(&self, bench: &Bench<T>) -> Option<Lane<C>> {
+    pub fn try_take<T: Transport<Connection = C>>(&self, state: &ThreadState<T>) -> Option<Lane<C>> {
         match &self.permits {
             None => {
                 let free = self.free.borrow_mut().pop_front();
-                Some(free.unwrap_or_else(|| Lane::new(bench, None)))
+                Some(free.unwrap_or_else(|| Lane::new(state, None)))
             }
             Some(permits) => {
                 permits.try_acquire().ok()?.forget();
@@ -156,9 +156,9 @@ impl<C: Connection> Pool<C> {
     }
 
     /// A lane, first come, first served.
-    pub async fn take<T: Transport<Connection = C>>(&self, bench: &Bench<T>) -> Lane<C> {
+    pub async fn take<T: Transport<Connection = C>>(&self, state: &ThreadState<T>) -> Lane<C> {
         loop {
-            if let Some(lane) = self.try_take(bench) {
+            if let Some(lane) = self.try_take(state) {
                 return lane;
             }
             if let Some(permits) = &self.permits {

@@ -13,9 +13,9 @@ use tokio::task::LocalSet;
 use wirelab_model::event::{Command, Configured};
 use wirelab_model::spec::ClientSpec;
 
-use crate::client::bench::Progress;
 use crate::client::engine::{Engine, Part};
 use crate::client::schedule::Share;
+use crate::client::thread_state::Progress;
 use crate::client::transport::{Failure, Transport};
 use crate::refusal::Refusal;
 use crate::wait::Timer;

@@ -10,7 +10,7 @@ use crate::endpoints::MANIFEST;
 use crate::guard::Guard;
 use crate::lines::shortened;
 use crate::process::LocalProcess;
-use crate::{Exit, ExitStatus, LabError, Process, Silence};
+use crate::{EventError, Exit, ExitStatus, LabError, Process};
 
 /// How long `describe` may take, an interpreter's start included.
 const DESCRIBING: Duration = Duration::from_secs(20);
@@ -54,8 +54,8 @@ pub(crate) fn output(
     let mut process = LocalProcess::spawn(endpoint, arguments, None, Guard::shared(), None)?;
     let silence = match process.read_all(limit, deadline) {
         Ok(answer) => return Ok((answer, process.end(deadline))),
-        Err(Silence::Nonsense(why)) => format!("it printed {why}"),
-        Err(Silence::Deadline | Silence::Ended(_)) => "it did not end in time".to_owned(),
+        Err(EventError::Nonsense(why)) => format!("it printed {why}"),
+        Err(EventError::Deadline | EventError::Ended(_)) => "it did not end in time".to_owned(),
     };
     let words = process.end(Instant::now()).last_words;
     let command = arguments.first().map_or_else(String::new, |word| word.to_string_lossy().into_owned());

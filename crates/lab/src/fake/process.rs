@@ -12,7 +12,7 @@ use wirelab_model::spec::{ClientSpec, Recording};
 use super::histograms::histograms;
 use super::script::{Misbehaviour, Moment};
 use super::simulation::Run;
-use crate::{Exit, ExitStatus, LabError, Process, Role, Silence};
+use crate::{EventError, Exit, ExitStatus, LabError, Process, Role};
 
 /// The port that the fake server says it has. Nothing listens there.
 const PORT: u16 = 40_000;
@@ -146,11 +146,11 @@ fn write(spec: &ClientSpec, run: &Run) -> Result<(), String> {
 }
 
 impl Process for FakeProcess {
-    fn next_event(&mut self, _deadline: Instant) -> Result<Event, Silence> {
+    fn next_event(&mut self, _deadline: Instant) -> Result<Event, EventError> {
         match (self.said.pop_front(), self.state) {
-            (Some(said), _) => said.map_err(Silence::Nonsense),
-            (None, State::Ended(status)) => Err(Silence::Ended(Self::exit(status))),
-            (None, State::Running | State::Hanging) => Err(Silence::Deadline),
+            (Some(said), _) => said.map_err(EventError::Nonsense),
+            (None, State::Ended(status)) => Err(EventError::Ended(Self::exit(status))),
+            (None, State::Running | State::Hanging) => Err(EventError::Deadline),
         }
     }
 

@@ -11,7 +11,7 @@ use wirelab_model::sample::{Handshake, Sample};
 use wirelab_model::spec::{Arrivals, ClientSpec, Extent, Recording, Request, Schedule, Transport};
 
 use super::{Case, Fake, Misbehaviour, Moment, Noise, Script};
-use crate::{ExitStatus, Lab, Launch, Process, Role, Silence};
+use crate::{EventError, ExitStatus, Lab, Launch, Process, Role};
 
 fn job() -> Job {
     Job { extent: Extent::Requests(200), ..Job::plain(Protocol::H2) }
@@ -72,7 +72,7 @@ fn play(lab: &mut Fake, job: &Job, seed: u64) -> (String, u64) {
     let mut client = start(lab, Role::Client, job, seed, folder.path());
     let now = Instant::now();
     assert!(matches!(client.next_event(now), Ok(Event::Ready { port: None, .. })));
-    assert_eq!(client.next_event(now), Err(Silence::Deadline), "it waits for `go`");
+    assert_eq!(client.next_event(now), Err(EventError::Deadline), "it waits for `go`");
     client.send(Command::Go).unwrap();
     assert_eq!(client.next_event(now), Ok(Event::Warm));
     client.send(Command::Go).unwrap();
@@ -220,10 +220,10 @@ fn everything_can_go_wrong_at_its_moment() {
     let nonsense = || Misbehaviour::Nonsense("hello".to_owned());
     for (moment, before) in [(Moment::Start, 0), (Moment::Check, 1), (Moment::Window, 2), (Moment::Finish, 3)] {
         for (misbehaviour, silence) in [
-            (Misbehaviour::Exits(3), Silence::Ended(exit(ExitStatus::Code(3)))),
-            (Misbehaviour::Dies(11), Silence::Ended(exit(ExitStatus::Signal(11)))),
-            (Misbehaviour::Hangs, Silence::Deadline),
-            (nonsense(), Silence::Nonsense("hello".to_owned())),
+            (Misbehaviour::Exits(3), EventError::Ended(exit(ExitStatus::Code(3)))),
+            (Misbehaviour::Dies(11), EventError::Ended(exit(ExitStatus::Signal(11)))),
+            (Misbehaviour::Hangs, EventError::Deadline),
+            (nonsense(), EventError::Nonsense("hello".to_owned())),
         ] {
             let script = Script::plausible()
                 .with_trouble(move |case| (case.role == Role::Client).then(|| (moment, misbehaviour.clone())));
@@ -245,7 +245,7 @@ fn what_is_unsupported_is_said_and_ends_with_127() {
     let mut server = start(&mut Fake::new(script), Role::Server, &job(), 1, folder.path());
     let now = Instant::now();
     assert_eq!(server.next_event(now), Ok(Event::Unsupported { message: "no h2".to_owned() }));
-    assert_eq!(server.next_event(now), Err(Silence::Ended(exit(ExitStatus::Code(127)))));
+    assert_eq!(server.next_event(now), Err(EventError::Ended(exit(ExitStatus::Code(127)))));
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_server_is_ready_with_a_port_and_stops_when_told_or_dies_after_it() {
     let script = Script::plausible().with_trouble(|_| Some((Moment::Window, Misbehaviour::Dies(9))));
     let mut server = start(&mut Fake::new(script), Role::Server, &job(), 1, folder.path());
     assert!(matches!(server.next_event(now), Ok(Event::Ready { .. })));
-    assert_eq!(server.next_event(now), Err(Silence::Ended(exit(ExitStatus::Signal(9)))));
+    assert_eq!(server.next_event(now), Err(EventError::Ended(exit(ExitStatus::Signal(9)))));
 }
 
 const fn exit(status: ExitStatus) -> crate::Exit {

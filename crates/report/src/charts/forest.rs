@@ -171,7 +171,7 @@ impl FacetOf<'_> {
         let (text, y) = (top + 9.0, top + 26.0);
         canvas.text(&title, (SIDE, text), Align::Left, Paint::Ink);
         let Some(ratio) = compared.ratio else {
-            canvas.text(crate::words::no_ratio(compared), (WIDTH - SIDE, text), Align::Right, Paint::Muted);
+            canvas.text(crate::words::no_ratio(self.input, compared), (WIDTH - SIDE, text), Align::Right, Paint::Muted);
             return;
         };
         let tone = Tone::of(&compared.verdict, self.input.metric(self.metric));

@@ -1,7 +1,7 @@
 //! The course of the measured window of trials with a timeline: who answers how much, and how fast, with the actions marked.
 
 use wirelab_model::metric::Unit;
-use wirelab_model::timeline::{Course, Interval, Played, ServerRecord};
+use wirelab_model::timeline::{Course, Interval, ServerRecord, TimelineRecord};
 use wirelab_stats::quantile;
 
 use crate::Input;
@@ -93,7 +93,7 @@ fn legend(names: Vec<String>) -> Vec<Key> {
 }
 
 /// Each action with the median of when it was carried out.
-fn actions(trials: &[&Played]) -> Vec<(String, f64)> {
+fn actions(trials: &[&TimelineRecord]) -> Vec<(String, f64)> {
     let Some(first) = trials.first() else { return Vec::new() };
     let median = |place: usize| {
         let began = trials.iter().filter_map(|played| Some(played.actions.get(place)?.began_ns as f64));
@@ -104,7 +104,7 @@ fn actions(trials: &[&Played]) -> Vec<(String, f64)> {
 }
 
 /// A line for each server.
-fn rates(played: &Played, window_ns: u64) -> Vec<Line> {
+fn rates(played: &TimelineRecord, window_ns: u64) -> Vec<Line> {
     let step = window_ns as f64 / POINTS as f64;
     let rate = |server: usize, from: Option<u64>, point: u64| {
         let (begin, end) = ((point - 1) as f64 * step, point as f64 * step);
@@ -119,7 +119,7 @@ fn rates(played: &Played, window_ns: u64) -> Vec<Line> {
 }
 
 /// How many requests a server had answered at a moment, linearly interpolated between the times that it was asked.
-fn answered(played: &Played, server: usize, at: f64) -> Option<f64> {
+fn answered(played: &TimelineRecord, server: usize, at: f64) -> Option<f64> {
     let place = played.answered.partition_point(|answered| (answered.at_ns as f64) < at);
     let count = |place: usize| {
         let answered = played.answered.get(place)?;
@@ -133,7 +133,7 @@ fn answered(played: &Played, server: usize, at: f64) -> Option<f64> {
 }
 
 /// A line for each percentile.
-fn percentiles(trials: &[&Played]) -> Vec<Line> {
+fn percentiles(trials: &[&TimelineRecord]) -> Vec<Line> {
     let Some(first) = trials.first() else { return Vec::new() };
     let line = |percentile: usize| -> Line {
         let point = |(place, interval): (usize, &Interval)| {
@@ -200,13 +200,13 @@ mod tests {
 
     use super::*;
 
-    fn played(servers: [Option<u64>; 2]) -> Played {
-        Played {
+    fn played(servers: [Option<u64>; 2]) -> TimelineRecord {
+        TimelineRecord {
             servers: servers.map(|from_ns| ServerRecord { from_ns, until_ns: None }).into(),
             answered: [(0, 0), (600, 60), (1200, 300)]
                 .map(|(at_ns, count)| Answered { at_ns, requests: vec![count, 0] })
                 .into(),
-            ..Played::default()
+            ..TimelineRecord::default()
         }
     }
 

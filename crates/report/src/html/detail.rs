@@ -52,7 +52,7 @@ pub(super) fn comparisons(input: &Input) -> Vec<ComparisonRow> {
             ratio: match (compared.ratio, &compared.interval) {
                 (Some(ratio), Some(interval)) => format!("{} {}", significant(ratio), plain_interval(interval)),
                 (Some(ratio), None) => format!("{}, no interval", significant(ratio)),
-                (None, _) => words::no_ratio(compared).to_owned(),
+                (None, _) => words::no_ratio(input, compared).to_owned(),
             },
             sort: compared.ratio.map_or_else(String::new, |ratio| ratio.to_string()),
             p: p(compared.p, false),

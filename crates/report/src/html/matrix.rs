@@ -53,7 +53,7 @@ fn cell(input: &Input, cell: usize) -> MatrixCell {
     MatrixCell {
         class: Tone::of(&compared.verdict, input.metric(metric)).class(),
         symbol: words::symbol(&compared.verdict),
-        shown: compared.ratio.map_or_else(|| words::no_ratio(compared).to_owned(), change),
+        shown: compared.ratio.map_or_else(|| words::no_ratio(input, compared).to_owned(), change),
         words: words::short(input, compared).0,
     }
 }

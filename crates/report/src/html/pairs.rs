@@ -38,7 +38,7 @@ pub(super) struct TileView {
     pub class: String,
     pub mark: &'static str,
     pub shown: String,
-    pub synergy: String,
+    pub interaction: String,
     pub note: String,
     /// The sentences.
     pub title: String,
@@ -69,20 +69,21 @@ fn matrix(number: usize, view: &View) -> PairMatrix {
         title: crate::words::upper_first(&view.title()),
         servers: table.servers.clone(),
         rows: table.clients.iter().map(row).collect(),
-        odd: view.odd().into_iter().filter_map(|pair| view.synergy(pair)).collect(),
+        odd: view.odd().into_iter().filter_map(|pair| view.interaction(pair)).collect(),
         rest: view.judges().then(|| view.rest()),
-        sentences: table.pairs.iter().filter_map(|pair| view.synergy(pair)).collect(),
+        sentences: table.pairs.iter().filter_map(|pair| view.interaction(pair)).collect(),
     }
 }
 
 fn tile(view: &View, tile: Tile, pair: Option<&Pair>) -> TileView {
     let step = tile.step.map_or_else(String::new, |step| format!(" v{step}"));
-    let sentences = pair.map(|pair| [view.trouble(pair), view.synergy(pair)].into_iter().flatten().collect::<Vec<_>>());
+    let sentences =
+        pair.map(|pair| [view.trouble(pair), view.interaction(pair)].into_iter().flatten().collect::<Vec<_>>());
     TileView {
         class: format!("{}{step}", tile.class),
         mark: tile.mark,
         shown: tile.shown,
-        synergy: tile.synergy.map_or_else(String::new, |(mark, size)| format!("{mark} {size}")),
+        interaction: tile.interaction.map_or_else(String::new, |(mark, size)| format!("{mark} {size}")),
         note: tile.note,
         title: sentences.unwrap_or_default().join(". "),
     }

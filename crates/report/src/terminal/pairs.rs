@@ -35,7 +35,7 @@ impl Page<'_> {
         self.item(out, "·", &views[0].needs());
         for view in views.iter().filter(|view| view.judges()) {
             self.item(out, "·", &view.rest());
-            for sentence in view.odd().into_iter().filter_map(|pair| view.synergy(pair)) {
+            for sentence in view.odd().into_iter().filter_map(|pair| view.interaction(pair)) {
                 self.item(out, " ", &sentence);
             }
         }

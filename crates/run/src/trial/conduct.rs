@@ -12,7 +12,7 @@ use wirelab_model::exposition::Exposition;
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Job, Trial};
 use wirelab_model::study::Artifact;
-use wirelab_model::timeline::{Course, Played};
+use wirelab_model::timeline::{Course, TimelineRecord};
 use wirelab_model::transport::TransportReport;
 use wirelab_observe::film::ABOUT as FILM;
 use wirelab_observe::prometheus::ABOUT as PROMETHEUS;
@@ -20,16 +20,16 @@ use wirelab_observe::{Captures, Observer, Reaped, Sidecars, Stage, Targets};
 
 use crate::control::ControlPlane;
 use crate::crowd;
+use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::ends::{self, Clients, End};
-use crate::exposure::Exposure;
+use crate::exporter::TrialExporter;
 use crate::limits::longest;
 use crate::mesh::{self, Mesh};
 use crate::pace::Pace;
-use crate::play::Play;
-use crate::player::{Cut, Player};
 use crate::preparation::Step;
 use crate::spec;
-use crate::trial::{Bench, Facts, client_log, client_name, server_log, server_name};
+use crate::timeline_run::TimelineRun;
+use crate::trial::{Facts, TrialContext, client_log, client_name, server_log, server_name};
 use crate::verify;
 
 const STARTING: &str = "starting";
@@ -46,7 +46,7 @@ struct Given<'a> {
     /// Where the control plane is to be asked, if there is one.
     asked_at: Option<IpAddr>,
     /// Who shows the trial to Prometheus, if anybody does.
-    exposure: Option<Exposure<'a>>,
+    exporter: Option<TrialExporter<'a>>,
     /// Where films of its loads go, if it is filmed.
     films: Option<PathBuf>,
 }
@@ -54,14 +54,14 @@ struct Given<'a> {
 /// Everybody but the clients. Dropping them kills those that still run.
 struct Serving {
     /// The servers, then their sidecars and that of the clients, or the control plane.
-    players: Vec<Player>,
+    handles: Vec<EndpointHandle>,
     /// Where the servers listen.
     ports: Vec<u16>,
     mesh: Option<Mesh>,
     control_plane: Option<ControlPlane>,
 }
 
-impl<'b> Bench<'b> {
+impl<'b> TrialContext<'b> {
     /// Starts, synchronises and ends all processes.
     pub(super) fn conduct(
         &mut self,
@@ -69,13 +69,13 @@ impl<'b> Bench<'b> {
         cell: &Cell,
         observers: &mut [Box<dyn Observer>],
         facts: &mut Facts,
-    ) -> Result<(), Cut> {
+    ) -> Result<(), TrialAbort> {
         let given = self.given(trial, cell, observers)?;
         let mut serving = self.start_servers(&given, facts)?;
         self.start_beside(&given, &mut serving, facts)?;
         let mut clients = self.start_clients(&given, &mut serving, facts)?;
         let names: Vec<_> = observers.iter().map(|observer| observer.about().name).collect();
-        facts.afar = self.lab.observe(&names).map_err(of_lab)?;
+        facts.remote_observer = self.lab.observe(&names).map_err(of_lab)?;
 
         self.prepare(&given, observers);
         self.keep_distance(given.job)?;
@@ -93,7 +93,12 @@ impl<'b> Bench<'b> {
         Ok(())
     }
 
-    fn given<'a>(&mut self, trial: &'a Trial, cell: &'a Cell, observers: &[Box<dyn Observer>]) -> Result<Given<'a>, Cut>
+    fn given<'a>(
+        &mut self,
+        trial: &'a Trial,
+        cell: &'a Cell,
+        observers: &[Box<dyn Observer>],
+    ) -> Result<Given<'a>, TrialAbort>
     where
         'b: 'a,
     {
@@ -101,9 +106,9 @@ impl<'b> Bench<'b> {
         self.lab.begin_trial(trial, job).map_err(of_lab)?;
         let addresses = self.lab.addresses(job).map_err(of_lab)?;
         let has = |name: &str| observers.iter().any(|observer| observer.about().name == name);
-        let exposure = has(PROMETHEUS.name).then(|| {
+        let exporter = has(PROMETHEUS.name).then(|| {
             let of = (self.study, self.folder.path());
-            Exposure::new(self.exporter, of, &self.files.folder, (trial.cell, cell))
+            TrialExporter::new(self.exporter, of, &self.files.folder, (trial.cell, cell))
         });
         let films = has(FILM.name).then(|| self.folder.make_films(trial)).transpose()?;
         // A study goes on without the cells that a lab cannot have yet, as without those that an endpoint cannot.
@@ -113,14 +118,14 @@ impl<'b> Bench<'b> {
         };
         let asked_at = job.control_plane.as_ref().map(|_| self.lab.control_plane(job)).transpose();
         let asked_at = asked_at.map_err(unsupported)?;
-        Ok(Given { trial, cell, job, course: Course::of(job), addresses, beside, asked_at, exposure, films })
+        Ok(Given { trial, cell, job, course: Course::of(job), addresses, beside, asked_at, exporter, films })
     }
 
     /// All servers that there ever are.
-    fn start_servers(&mut self, given: &Given<'_>, facts: &mut Facts) -> Result<Serving, Cut> {
+    fn start_servers(&mut self, given: &Given<'_>, facts: &mut Facts) -> Result<Serving, TrialAbort> {
         let (trial, job) = (given.trial, given.job);
         let begun = Instant::now();
-        let mut players = Vec::new();
+        let mut handles = Vec::new();
         for (number, address) in (0..).zip(&given.addresses.servers) {
             let endpoint = self.endpoint(&job.server)?;
             let path = self.files.folder.join(format!("server{number}.json"));
@@ -130,33 +135,36 @@ impl<'b> Bench<'b> {
             spec::write(&path, &of_server)?;
             let log = self.folder.log(trial, &server_log(number));
             let launch = Launch { role: Role::Server, number, endpoint: &endpoint, job, spec: &path, log: &log };
-            players.push(Player::start(self.lab, &launch)?);
+            handles.push(EndpointHandle::start(self.lab, &launch)?);
         }
         let mut ports = Vec::new();
-        for server in &mut players {
+        for server in &mut handles {
             match server.wait(STARTING, self.limits.startup, &mut [], self.stop)? {
                 Event::Ready { port: Some(port), configured } => {
                     facts.server.extend(configured);
                     ports.push(port);
                 }
                 Event::Ready { port: None, .. } => {
-                    return Err(Cut::failed(Blame::Server, format!("{server} printed `ready` without its port")));
+                    return Err(TrialAbort::failed(
+                        Blame::Server,
+                        format!("{server} printed `ready` without its port"),
+                    ));
                 }
                 other => return Err(server.unexpected(&other, STARTING)),
             }
             facts.preparation.took(Step::StartServer, begun, server.pid());
         }
-        Ok(Serving { players, ports, mesh: None, control_plane: None })
+        Ok(Serving { handles, ports, mesh: None, control_plane: None })
     }
 
     /// The sidecars, or the control plane.
-    fn start_beside(&mut self, given: &Given<'_>, serving: &mut Serving, facts: &mut Facts) -> Result<(), Cut> {
+    fn start_beside(&mut self, given: &Given<'_>, serving: &mut Serving, facts: &mut Facts) -> Result<(), TrialAbort> {
         let (of, job) = ((given.trial, given.job), given.job);
-        let Serving { players, ports, mesh, control_plane } = serving;
+        let Serving { handles, ports, mesh, control_plane } = serving;
         if let Some(name) = job.sidecar() {
             let endpoint = self.endpoint(name)?;
-            let (started, sidecars) = self.start_mesh(of, &endpoint, &given.beside, ports, players)?;
-            players.extend(sidecars);
+            let (started, sidecars) = self.start_mesh(of, &endpoint, &given.beside, ports, handles)?;
+            handles.extend(sidecars);
             facts.server.extend(prefixed("sidecar", &started.of_servers));
             facts.client.extend(prefixed("sidecar", &started.of_clients));
             *mesh = Some(started);
@@ -164,8 +172,8 @@ impl<'b> Bench<'b> {
         if let (Some(name), Some(address)) = (&job.control_plane, given.asked_at) {
             let endpoint = self.endpoint(name)?;
             let places = given.addresses.servers.iter().zip(&*ports).map(|(host, port)| SocketAddr::new(*host, *port));
-            let (started, player) = self.start_control_plane(of, &endpoint, address, places.collect(), players)?;
-            players.push(player);
+            let (started, handle) = self.start_control_plane(of, &endpoint, address, places.collect(), handles)?;
+            handles.push(handle);
             facts.client.extend(prefixed("control_plane", &started.configured));
             *control_plane = Some(started);
         }
@@ -173,7 +181,12 @@ impl<'b> Bench<'b> {
     }
 
     /// All clients that there ever are.
-    fn start_clients(&mut self, given: &Given<'_>, serving: &mut Serving, facts: &mut Facts) -> Result<Clients, Cut> {
+    fn start_clients(
+        &mut self,
+        given: &Given<'_>,
+        serving: &mut Serving,
+        facts: &mut Facts,
+    ) -> Result<Clients, TrialAbort> {
         let (trial, cell, job) = (given.trial, given.cell, given.job);
         let goal = self.goal(given, serving, facts)?;
         let addresses = Addresses { connect: goal.ip(), ..given.addresses.clone() };
@@ -200,12 +213,12 @@ impl<'b> Bench<'b> {
             .zip(&files)
             .map(|(number, (spec, log))| Launch { role: Role::Client, number, endpoint: &endpoint, job, spec, log })
             .collect();
-        let mut clients = Clients::new(Player::start_all(self.lab, &launches)?);
+        let mut clients = Clients::new(EndpointHandle::start_all(self.lab, &launches)?);
         let startup = self.limits.startup;
         // A browser is a dozen processes and a new profile.
         let startup = if job.page.is_some() { startup.saturating_mul(3) } else { startup };
         for client in clients.iter_mut() {
-            match client.wait(STARTING, startup, &mut serving.players, self.stop)? {
+            match client.wait(STARTING, startup, &mut serving.handles, self.stop)? {
                 Event::Ready { configured, .. } => facts.client.extend(configured),
                 other => return Err(client.unexpected(&other, STARTING)),
             }
@@ -215,7 +228,7 @@ impl<'b> Bench<'b> {
     }
 
     /// Where clients connect.
-    fn goal(&mut self, given: &Given<'_>, serving: &Serving, facts: &mut Facts) -> Result<SocketAddr, Cut> {
+    fn goal(&mut self, given: &Given<'_>, serving: &Serving, facts: &mut Facts) -> Result<SocketAddr, TrialAbort> {
         let connect = given.addresses.connect;
         Ok(match (&given.job.site, &serving.mesh, &serving.control_plane) {
             (Some(site), ..) => {
@@ -234,7 +247,7 @@ impl<'b> Bench<'b> {
     }
 
     fn exposition(&self, given: &Given<'_>, endpoint: &str, role: Role, number: u32) -> Option<Exposition> {
-        given.exposure.as_ref()?.of(self.endpoints.get(endpoint)?, role, number)
+        given.exporter.as_ref()?.of(self.endpoints.get(endpoint)?, role, number)
     }
 
     /// Lets the observers see the network from the first packet on.
@@ -251,14 +264,14 @@ impl<'b> Bench<'b> {
     }
 
     /// Lets a host that is not ours rest before the next request. There is nothing to ask: the pause itself is what is owed.
-    fn keep_distance(&self, job: &Job) -> Result<(), Cut> {
+    fn keep_distance(&self, job: &Job) -> Result<(), TrialAbort> {
         if job.site.is_none() {
             return Ok(());
         }
         let mut pace = Pace::new(self.interval);
         pace.rest();
         pace.wait(self.stop);
-        if self.stop.load(Ordering::Relaxed) { Err(Cut::Interrupted) } else { Ok(()) }
+        if self.stop.load(Ordering::Relaxed) { Err(TrialAbort::Interrupted) } else { Ok(()) }
     }
 
     /// Those that come later in a timeline warm up then.
@@ -268,7 +281,7 @@ impl<'b> Bench<'b> {
         clients: &mut Clients,
         serving: &mut Serving,
         facts: &mut Facts,
-    ) -> Result<(), Cut> {
+    ) -> Result<(), TrialAbort> {
         const ATTEMPT: &str = "making the check request and warming up";
         let job = given.job;
         let begun = Instant::now();
@@ -280,7 +293,7 @@ impl<'b> Bench<'b> {
         let warm_up = job.warm_up.map_or(Duration::ZERO, |extent| longest(job, extent));
         let limit = self.limits.slack.saturating_add(request).saturating_add(warm_up);
         for client in first {
-            match client.wait(ATTEMPT, limit, &mut serving.players, self.stop)? {
+            match client.wait(ATTEMPT, limit, &mut serving.handles, self.stop)? {
                 Event::Warm => {}
                 other => return Err(client.unexpected(&other, ATTEMPT)),
             }
@@ -297,26 +310,26 @@ impl<'b> Bench<'b> {
         serving: &mut Serving,
         observers: &mut [Box<dyn Observer>],
         facts: &mut Facts,
-    ) -> Result<(), Cut> {
+    ) -> Result<(), TrialAbort> {
         let targets = targets(clients, serving);
         facts.has_clock = clients[0].has_clock();
         for observer in observers.iter_mut() {
             observer.begin(&targets);
         }
-        if let Some(afar) = &mut facts.afar {
-            afar.begin();
+        if let Some(remote_observer) = &mut facts.remote_observer {
+            remote_observer.begin();
         }
-        if let Some(exposure) = &given.exposure {
+        if let Some(exporter) = &given.exporter {
             // Strangers' servers are not ours to show.
             let servers = if given.job.site.is_some() { 0 } else { given.job.servers.count() };
-            exposure.pods(servers as usize, given.job.clients as usize);
+            exporter.pods(servers as usize, given.job.clients as usize);
         }
         let ended = self.let_measure(given, clients, serving, facts);
-        if let Some(exposure) = &given.exposure {
-            exposure.pods(0, 0);
+        if let Some(exporter) = &given.exporter {
+            exporter.pods(0, 0);
         }
-        if let Some(afar) = &mut facts.afar {
-            afar.end();
+        if let Some(remote_observer) = &mut facts.remote_observer {
+            remote_observer.end();
         }
         // In reverse, so that the first observer encloses the others.
         for observer in observers.iter_mut().rev() {
@@ -333,46 +346,51 @@ impl<'b> Bench<'b> {
         clients: &mut Clients,
         serving: &mut Serving,
         facts: &mut Facts,
-    ) -> Result<u64, Cut> {
+    ) -> Result<u64, TrialAbort> {
         let (job, limits, stop) = (given.job, self.limits, self.stop);
         let limit = limits.slack.saturating_add(longest(job, job.extent));
         if job.timeline.is_some() {
-            let Serving { players, ports, mesh, control_plane } = serving;
+            let Serving { handles, ports, mesh, control_plane } = serving;
             let of_control_plane = || control_plane.as_ref().map(|control_plane| &control_plane.membership);
-            let played = facts.timeline.insert(Played::default());
-            Play {
+            let played = facts.timeline.insert(TimelineRecord::default());
+            TimelineRun {
                 lab: &mut *self.lab,
                 job,
                 course: &given.course,
-                others: players,
+                others: handles,
                 clients,
                 ports,
                 membership: mesh.as_ref().map(|mesh| &mesh.membership).or_else(of_control_plane),
                 limits,
                 stop,
                 played: &mut *played,
-                exposure: given.exposure.as_ref(),
+                exporter: given.exporter.as_ref(),
                 changing: None,
             }
             .perform()?;
             Ok(played.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
         } else if job.clients > 1 {
-            facts.portions = crowd::watch(clients, &mut serving.players, limit, stop)?;
+            facts.portions = crowd::watch(clients, &mut serving.handles, limit, stop)?;
             Ok(facts.portions.iter().map(|one| one.told_ns + one.window_ns).max().unwrap_or_default())
         } else {
-            self.watch(&mut clients[0], &mut serving.players, limit)
+            self.watch(&mut clients[0], &mut serving.handles, limit)
         }
     }
 
     /// Lets the only client measure; gives the length of its window.
-    fn watch(&self, client: &mut Player, servers: &mut [Player], limit: Duration) -> Result<u64, Cut> {
+    fn watch(
+        &self,
+        client: &mut EndpointHandle,
+        servers: &mut [EndpointHandle],
+        limit: Duration,
+    ) -> Result<u64, TrialAbort> {
         const ATTEMPT: &str = "measuring";
         let begun = Instant::now();
         client.send(Command::Go)?;
         match client.wait(ATTEMPT, limit, servers, self.stop)? {
             Event::End { window_ns } => {
                 if client.has_clock() {
-                    verify::window(window_ns, begun.elapsed()).map_err(Cut::Outcome)?;
+                    verify::window(window_ns, begun.elapsed()).map_err(TrialAbort::Outcome)?;
                 }
                 Ok(window_ns)
             }
@@ -386,22 +404,24 @@ impl<'b> Bench<'b> {
         clients: &mut Clients,
         serving: &mut Serving,
         facts: &mut Facts,
-    ) -> Result<Option<Usage>, Cut> {
+    ) -> Result<Option<Usage>, TrialAbort> {
         let (mut usages, mut transports) = (Vec::new(), Vec::new());
-        for End { configured, transport, usage } in ends::of(clients, &mut serving.players, self.limits, self.stop)? {
+        for End { configured, transport, usage } in
+            ends::end_all(clients, &mut serving.handles, self.limits, self.stop)?
+        {
             facts.client.extend(configured);
             transports.push(transport);
             usages.push(usage);
         }
-        facts.client_transport = transports.into_iter().reduce(all).flatten();
-        Ok(usages.into_iter().reduce(together).flatten())
+        facts.client_transport = transports.into_iter().reduce(merge_transport).flatten();
+        Ok(usages.into_iter().reduce(merge_usage).flatten())
     }
 
     /// Whoever was started last ends first. Gives what the servers used, all together.
-    fn end_servers(&self, serving: &mut Serving, facts: &mut Facts) -> Result<Option<Usage>, Cut> {
+    fn end_servers(&self, serving: &mut Serving, facts: &mut Facts) -> Result<Option<Usage>, TrialAbort> {
         const ATTEMPT: &str = "stopping";
         let (limits, stop) = (self.limits, self.stop);
-        let (servers, rest) = serving.players.split_at_mut(serving.ports.len());
+        let (servers, rest) = serving.handles.split_at_mut(serving.ports.len());
         if serving.mesh.is_some() {
             facts.carried = Some(mesh::carried(rest, limits, stop)?);
         }
@@ -426,15 +446,15 @@ impl<'b> Bench<'b> {
             }
             usages.push(server.end("ending after `done`", limits.exit)?.usage);
         }
-        facts.server_transport = transports.into_iter().reduce(all).flatten();
-        Ok(usages.into_iter().reduce(together).flatten())
+        facts.server_transport = transports.into_iter().reduce(merge_transport).flatten();
+        Ok(usages.into_iter().reduce(merge_usage).flatten())
     }
 }
 
 /// Whom observers look at.
 fn targets(clients: &Clients, serving: &Serving) -> Targets {
-    let pids = |players: &[Player]| players.iter().map(Player::pid).collect();
-    let (servers, rest) = serving.players.split_at(serving.ports.len());
+    let pids = |handles: &[EndpointHandle]| handles.iter().map(EndpointHandle::pid).collect();
+    let (servers, rest) = serving.handles.split_at(serving.ports.len());
     let (sidecars, asked) = rest.split_at(if serving.mesh.is_some() { rest.len() } else { 0 });
     Targets {
         // Of no server at all nothing can be said, which is not 0.
@@ -444,17 +464,20 @@ fn targets(clients: &Clients, serving: &Serving) -> Targets {
             of_servers: pids(of_servers),
             of_clients: of_clients.pid().map(|pid| vec![pid]),
         }),
-        control_plane: asked.first().and_then(Player::pid),
+        control_plane: asked.first().and_then(EndpointHandle::pid),
     }
 }
 
 /// The accounts of two processes as one.
-fn together(sum: Option<Usage>, one: Option<Usage>) -> Option<Usage> {
+fn merge_usage(sum: Option<Usage>, one: Option<Usage>) -> Option<Usage> {
     Some(sum?.with(one?))
 }
 
 /// What two endpoints report of their transport as one; what one does not report is not known of all.
-fn all(sum: Option<Box<TransportReport>>, one: Option<Box<TransportReport>>) -> Option<Box<TransportReport>> {
+fn merge_transport(
+    sum: Option<Box<TransportReport>>,
+    one: Option<Box<TransportReport>>,
+) -> Option<Box<TransportReport>> {
     Some(Box::new(sum?.and(one.as_ref()?)))
 }
 
@@ -463,10 +486,10 @@ fn prefixed(by: &str, configured: &Configured) -> impl Iterator<Item = (String, 
     configured.iter().map(move |(key, value)| (format!("{by}_{key}"), value.clone()))
 }
 
-fn of_lab(LabError(why): LabError) -> Cut {
-    Cut::failed(Blame::Lab, why)
+fn of_lab(LabError(why): LabError) -> TrialAbort {
+    TrialAbort::failed(Blame::Lab, why)
 }
 
-fn unsupported(LabError(reason): LabError) -> Cut {
-    Cut::Outcome(Outcome::Unsupported { reason })
+fn unsupported(LabError(reason): LabError) -> TrialAbort {
+    TrialAbort::Outcome(Outcome::Unsupported { reason })
 }

@@ -11,9 +11,9 @@ use crate::error::RunError;
 use crate::folder;
 use crate::results::Results;
 use crate::samples;
-use crate::trial::Bench;
+use crate::trial::TrialContext;
 
-impl Bench<'_> {
+impl TrialContext<'_> {
     pub(super) fn keeps(&self, artifact: Artifact) -> bool {
         self.keep.contains(&artifact)
     }

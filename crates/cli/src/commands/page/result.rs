@@ -34,11 +34,8 @@ pub fn spread(cell: &Cell, metric: &str) -> Result<Spread, String> {
     let values: Vec<&Value> = samples().filter_map(|load| load.values.get(metric)).collect();
     let numbers: Vec<f64> = values.iter().filter_map(|value| value.number()).collect();
     Spread::of(&numbers).ok_or_else(|| {
-        let reason = values.iter().find_map(|value| match value {
-            Value::NotMeasured { not_measured } => Some(not_measured.clone()),
-            Value::Measured(_) => None,
-        });
-        reason.unwrap_or_else(|| "no load gave a sample".to_owned())
+        let reason = values.iter().find_map(|value| value.reason());
+        reason.map_or_else(|| "no load gave a sample".to_owned(), str::to_owned)
     })
 }
 

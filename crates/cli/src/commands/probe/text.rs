@@ -110,6 +110,7 @@ fn words(compared: &Compared) -> String {
         Verdict::Equivalent => format!("no difference{ratio}"),
         Verdict::CannotTell { why: CannotTell::NoValues } => String::new(),
         Verdict::CannotTell { why: CannotTell::TooFewBlocks } => format!("cannot tell, too few blocks{ratio}"),
+        Verdict::CannotTell { why: CannotTell::UnequalFailures } => format!("cannot tell, failures differ{ratio}"),
         Verdict::CannotTell { why: CannotTell::TooNoisy } => format!("cannot tell{ratio}"),
     }
 }

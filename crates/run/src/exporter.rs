@@ -8,7 +8,7 @@ use wirelab_lab::Role;
 use wirelab_model::exposition::Exposition;
 use wirelab_model::manifest::{EndpointRecord, Manifest};
 use wirelab_model::plan::{Cell, Plan};
-use wirelab_model::timeline::{Played, ServerRecord};
+use wirelab_model::timeline::{ServerRecord, TimelineRecord};
 use wirelab_observe::prometheus::{ABOUT, DEFAULT_PORT, Exporter, Labels};
 
 use crate::error::RunError;
@@ -70,14 +70,14 @@ fn tells(record: &EndpointRecord, role: Role) -> bool {
 }
 
 /// A trial that is shown. Dropped, it takes its pods from the exporter's board: they are there as long as the trial is.
-pub(crate) struct Exposure<'a> {
+pub(crate) struct TrialExporter<'a> {
     exporter: Option<&'a Exporter>,
     /// Where the sockets are, and what their names begin with: what a trial left stays until its cell's turn comes again.
     stem: PathBuf,
     labels: Labels,
 }
 
-impl<'a> Exposure<'a> {
+impl<'a> TrialExporter<'a> {
     /// The trial of a cell, which has this number in the plan, of the run in this folder.
     pub(crate) fn new(
         exporter: Option<&'a Exporter>,
@@ -111,7 +111,7 @@ impl<'a> Exposure<'a> {
     }
 
     /// The same, of a timeline as far as it was played.
-    pub(crate) fn played(&self, played: &Played) {
+    pub(crate) fn played(&self, played: &TimelineRecord) {
         let serving = |server: &&ServerRecord| server.from_ns.is_some() && server.until_ns.is_none();
         let servers = played.servers.iter().filter(serving).count();
         self.pods(servers, played.clients.iter().filter(|client| client.window_ns == 0).count());
@@ -125,7 +125,7 @@ impl<'a> Exposure<'a> {
     }
 }
 
-impl Drop for Exposure<'_> {
+impl Drop for TrialExporter<'_> {
     fn drop(&mut self) {
         self.pods(0, 0);
     }
@@ -178,13 +178,13 @@ mod tests {
         let mut cell = cell();
         cell.levels = [("variant".to_owned(), "rest".to_owned())].into();
         let of = ("balancing", Path::new("/runs/balancing-1"));
-        let exposure = Exposure::new(None, of, Path::new("/runs/balancing-1/made"), (7, &cell));
-        let exposition = exposure.of(&record(true), Role::Server, 2).unwrap();
+        let exporter = TrialExporter::new(None, of, Path::new("/runs/balancing-1/made"), (7, &cell));
+        let exposition = exporter.of(&record(true), Role::Server, 2).unwrap();
         assert_eq!(exposition.socket.to_str(), Some("/runs/balancing-1/made/metrics/7-server2.sock"));
         let labels: Vec<_> = exposition.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(labels, ["study=balancing", "run=balancing-1", "variant=rest", "role=server", "pod=2"]);
-        assert_eq!(exposure.of(&record(true), Role::Client, 0), None);
-        assert_eq!(exposure.of(&record(false), Role::Server, 0), None);
+        assert_eq!(exporter.of(&record(true), Role::Client, 0), None);
+        assert_eq!(exporter.of(&record(false), Role::Server, 0), None);
     }
 
     #[test]

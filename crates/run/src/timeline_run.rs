@@ -11,12 +11,14 @@ use wirelab_model::event::{Command, Event};
 use wirelab_model::network::Address;
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::Job;
-use wirelab_model::timeline::{ActionRecord, Answered, ClientRecord, Course, Played, Scene, ServerRecord};
+use wirelab_model::timeline::{
+    ActionRecord, Answered, ClientRecord, Course, ServerRecord, TimelineRecord, TimelineStep,
+};
 
-use crate::exposure::Exposure;
+use crate::endpoint_handle::{EndpointHandle, TrialAbort};
+use crate::exporter::TrialExporter;
 use crate::limits::Limits;
 use crate::membership::Membership;
-use crate::player::{Cut, Player};
 use crate::verify;
 
 /// How often servers are asked how many requests they have answered.
@@ -29,15 +31,15 @@ const LONGEST: Duration = Duration::from_secs(2);
 const ATTEMPT: &str = "measuring";
 
 /// Everybody who takes part.
-pub(crate) struct Play<'a> {
+pub(crate) struct TimelineRun<'a> {
     pub lab: &'a mut dyn Lab,
     pub job: &'a Job,
     pub course: &'a Course,
     /// All servers that there ever are, and then their sidecars and that of the clients, where there is a mesh, or the control plane,
     /// where there is one; ready.
-    pub others: &'a mut [Player],
+    pub others: &'a mut [EndpointHandle],
     /// All that there ever are: the first one warm, the others ready.
-    pub clients: &'a mut [Player],
+    pub clients: &'a mut [EndpointHandle],
     /// Where the servers listen.
     pub ports: &'a [u16],
     /// What the last of the others has to know of who serves.
@@ -45,9 +47,9 @@ pub(crate) struct Play<'a> {
     pub limits: Limits,
     pub stop: &'a AtomicBool,
     /// What was done so far, also if it then fails.
-    pub played: &'a mut Played,
+    pub played: &'a mut TimelineRecord,
     /// Where it is shown while it goes on.
-    pub exposure: Option<&'a Exposure<'a>>,
+    pub exporter: Option<&'a TrialExporter<'a>>,
     /// The last change of the servers, as long as clients do not find them yet.
     pub changing: Option<Changing>,
 }
@@ -61,9 +63,9 @@ pub(crate) struct Changing {
     stopped: Vec<u32>,
 }
 
-impl Play<'_> {
+impl TimelineRun<'_> {
     /// Plays the whole window, to the end of every client's requests.
-    pub(crate) fn perform(&mut self) -> Result<(), Cut> {
+    pub(crate) fn perform(&mut self) -> Result<(), TrialAbort> {
         let mut clock = Clock { begun: Instant::now(), skipped: Duration::ZERO };
         self.played.servers = vec![ServerRecord::default(); self.ports.len()];
         let first: Vec<_> = (0..self.job.servers.count()).collect();
@@ -72,9 +74,9 @@ impl Play<'_> {
         self.count(&clock)?;
         self.go(0, &clock)?;
         let course = self.course;
-        for scene in &course.scenes {
-            self.pass(scene.at_ns, &mut clock)?;
-            self.carry_out(scene, &clock)?;
+        for step in &course.steps {
+            self.pass(step.at_ns, &mut clock)?;
+            self.carry_out(step, &clock)?;
         }
         self.pass(course.window_ns, &mut clock)?;
         // Clients that began late are not done yet. What they get from here on is part of no window, of servers as of clients.
@@ -85,10 +87,10 @@ impl Play<'_> {
     }
 
     /// Lets time pass, watching everybody.
-    fn pass(&mut self, until_ns: u64, clock: &mut Clock) -> Result<(), Cut> {
+    fn pass(&mut self, until_ns: u64, clock: &mut Clock) -> Result<(), TrialAbort> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
-                return Err(Cut::Interrupted);
+                return Err(TrialAbort::Interrupted);
             }
             let now = clock.now();
             let last = self.played.answered.last().map_or(0, |answered| answered.at_ns);
@@ -116,43 +118,44 @@ impl Play<'_> {
     }
 
     /// Listens to a client, which has nothing to say but that its time is over.
-    fn hear(&mut self, number: usize, patience: Duration, clock: &Clock) -> Result<(), Cut> {
+    fn hear(&mut self, number: usize, patience: Duration, clock: &Clock) -> Result<(), TrialAbort> {
         match self.clients[number].hear(ATTEMPT, patience, self.others)? {
             None => Ok(()),
             Some(event) => self.ended(number, &event, clock),
         }
     }
 
-    fn carry_out(&mut self, scene: &Scene, clock: &Clock) -> Result<(), Cut> {
+    fn carry_out(&mut self, step: &TimelineStep, clock: &Clock) -> Result<(), TrialAbort> {
         let began_ns = clock.now();
-        if let Some(exposure) = self.exposure {
-            exposure.action(&scene.name);
+        if let Some(exporter) = self.exporter {
+            exporter.action(&step.name);
         }
         // What is answered from here on belongs to what follows.
         self.count(clock)?;
-        let mut record = ActionRecord { name: scene.name.clone(), due_ns: scene.at_ns, began_ns, took_ns: 0 };
-        let done = self.change(scene, began_ns, clock);
+        let mut record = ActionRecord { name: step.name.clone(), due_ns: step.at_ns, began_ns, took_ns: 0 };
+        let done = self.change(step, began_ns, clock);
         record.took_ns = clock.now() - began_ns;
-        if let Some(exposure) = self.exposure {
-            exposure.played(self.played);
+        if let Some(exporter) = self.exporter {
+            exporter.played(self.played);
         }
         let late = late(&record);
         self.played.actions.push(record);
         done?;
-        late.map_or(Ok(()), |why| Err(Cut::failed(Blame::Lab, why)))
+        late.map_or(Ok(()), |why| Err(TrialAbort::failed(Blame::Lab, why)))
     }
 
-    fn change(&mut self, scene: &Scene, began_ns: u64, clock: &Clock) -> Result<(), Cut> {
-        let failed = |LabError(why)| Cut::failed(Blame::Lab, format!("the action `{}` failed: {why}", scene.name));
+    fn change(&mut self, step: &TimelineStep, began_ns: u64, clock: &Clock) -> Result<(), TrialAbort> {
+        let failed =
+            |LabError(why)| TrialAbort::failed(Blame::Lab, format!("the action `{}` failed: {why}", step.name));
         // A client that resolves the name but once is told what it finds, which has to be so by now.
-        let is_told = self.job.address == Address::Headless && !self.job.resolves_again && !scene.beginning.is_empty();
-        if scene.serving.is_some() || is_told {
-            self.changed(&format!("`{}` was due", scene.name))?;
+        let is_told = self.job.address == Address::Headless && !self.job.resolves_again && !step.beginning.is_empty();
+        if step.serving.is_some() || is_told {
+            self.changed(&format!("`{}` was due", step.name))?;
         }
-        if let Some(number) = scene.killed {
-            self.pod(number).for_each(Player::kill);
+        if let Some(number) = step.killed {
+            self.pod(number).for_each(EndpointHandle::kill);
         }
-        if let Some(serving) = &scene.serving {
+        if let Some(serving) = &step.serving {
             match (self.membership, self.others.last_mut()) {
                 (Some(membership), Some(teller)) => membership.reach(teller, serving, self.limits, self.stop)?,
                 _ => {
@@ -162,15 +165,15 @@ impl Play<'_> {
                 }
             }
             self.serve(serving, began_ns);
-            let (action, stopped) = (self.played.actions.len(), scene.stopped.clone());
-            self.changing = Some(Changing { action, name: scene.name.clone(), stopped });
+            let (action, stopped) = (self.played.actions.len(), step.stopped.clone());
+            self.changing = Some(Changing { action, name: step.name.clone(), stopped });
             self.change_further(clock)?;
         }
-        self.end_all(&scene.ending, clock)?;
-        for client in &scene.beginning {
+        self.end_all(&step.ending, clock)?;
+        for client in &step.beginning {
             self.clients[*client].send(Command::Go)?;
         }
-        for client in &scene.beginning {
+        for client in &step.beginning {
             let attempt = "making the check request and warming up";
             match self.clients[*client].wait(attempt, self.limits.slack, self.others, self.stop)? {
                 Event::Warm => self.go(*client, clock)?,
@@ -181,16 +184,16 @@ impl Play<'_> {
     }
 
     /// Completes the last change of the servers, once clients find them.
-    fn change_further(&mut self, clock: &Clock) -> Result<(), Cut> {
+    fn change_further(&mut self, clock: &Clock) -> Result<(), TrialAbort> {
         let Some(Changing { name, .. }) = &self.changing else { return Ok(()) };
-        let failed = |LabError(why)| Cut::failed(Blame::Lab, format!("the action `{name}` failed: {why}"));
+        let failed = |LabError(why)| TrialAbort::failed(Blame::Lab, format!("the action `{name}` failed: {why}"));
         if !self.lab.is_reached().map_err(failed)? {
             return Ok(());
         }
         let Some(Changing { action, stopped, .. }) = self.changing.take() else { return Ok(()) };
         let (limits, stop) = (self.limits, self.stop);
         for number in stopped {
-            self.pod(number).try_for_each(|player| player.dismiss(limits.exit, stop))?;
+            self.pod(number).try_for_each(|handle| handle.dismiss(limits.exit, stop))?;
         }
         // One that is still being carried out is not recorded yet.
         if let Some(record) = self.played.actions.get_mut(action) {
@@ -200,24 +203,24 @@ impl Play<'_> {
     }
 
     /// Fails if the last change of the servers is not complete.
-    fn changed(&self, when: &str) -> Result<(), Cut> {
+    fn changed(&self, when: &str) -> Result<(), TrialAbort> {
         let Some(Changing { name, .. }) = &self.changing else { return Ok(()) };
         let reason = format!(
             "when {when}, clients did not yet find the servers of the action `{name}`: networks take a second or two for that, names as \
              long as name servers remember them; use a longer `duration`"
         );
-        Err(Cut::failed(Blame::Lab, reason))
+        Err(TrialAbort::failed(Blame::Lab, reason))
     }
 
     /// A server, and its sidecar where it has one: they come and go together.
-    fn pod(&mut self, number: u32) -> impl Iterator<Item = &mut Player> {
+    fn pod(&mut self, number: u32) -> impl Iterator<Item = &mut EndpointHandle> {
         let (servers, others) = self.others.split_at_mut(self.ports.len());
         let sidecar = others.get_mut(number as usize).filter(|_| self.job.sidecar().is_some());
         servers.get_mut(number as usize).into_iter().chain(sidecar)
     }
 
     /// A client begins to measure.
-    fn go(&mut self, number: usize, clock: &Clock) -> Result<(), Cut> {
+    fn go(&mut self, number: usize, clock: &Clock) -> Result<(), TrialAbort> {
         let from_ns = clock.now();
         self.clients[number].send(Command::Go)?;
         self.played.clients.push(ClientRecord { from_ns, ..ClientRecord::default() });
@@ -226,7 +229,7 @@ impl Play<'_> {
 
     /// Waits until the requests of these clients have ended. Each is heard when it says so, however long another one takes: what passed
     /// here until then is held against the window that it reports.
-    fn end_all(&mut self, numbers: &[usize], clock: &Clock) -> Result<(), Cut> {
+    fn end_all(&mut self, numbers: &[usize], clock: &Clock) -> Result<(), TrialAbort> {
         const SLICE: Duration = Duration::from_millis(20);
         let timeouts = self.job.timeouts;
         let request = Duration::from_nanos(timeouts.connect_ns.saturating_add(timeouts.request_ns));
@@ -237,7 +240,7 @@ impl Play<'_> {
             let open: Vec<_> = numbers.iter().copied().filter(|number| !has_ended(*number)).collect();
             let Some((first, others)) = open.split_first() else { return Ok(()) };
             if self.stop.load(Ordering::Relaxed) {
-                return Err(Cut::Interrupted);
+                return Err(TrialAbort::Interrupted);
             }
             // Where there is no clock nothing takes longer than anything else.
             if begun.elapsed() >= limit || !self.clients[*first].has_clock() {
@@ -255,22 +258,22 @@ impl Play<'_> {
         }
     }
 
-    fn ended(&mut self, number: usize, event: &Event, clock: &Clock) -> Result<(), Cut> {
-        let player = &self.clients[number];
+    fn ended(&mut self, number: usize, event: &Event, clock: &Clock) -> Result<(), TrialAbort> {
+        let handle = &self.clients[number];
         let (Event::End { window_ns }, Some(client)) = (event, self.played.clients.get_mut(number)) else {
-            return Err(player.unexpected(event, ATTEMPT));
+            return Err(handle.unexpected(event, ATTEMPT));
         };
         // In a trial without any request the window has no length; the results say that there was none.
         client.window_ns = (*window_ns).max(1);
-        if player.has_clock() {
+        if handle.has_clock() {
             let passed = Duration::from_nanos(clock.now() - client.from_ns);
-            verify::window(*window_ns, passed).map_err(Cut::Outcome)?;
+            verify::window(*window_ns, passed).map_err(TrialAbort::Outcome)?;
         }
         Ok(())
     }
 
     /// Asks the servers how many requests they have answered.
-    fn count(&mut self, clock: &Clock) -> Result<(), Cut> {
+    fn count(&mut self, clock: &Clock) -> Result<(), TrialAbort> {
         let last = self.played.answered.last().map(|answered| answered.requests.clone());
         let mut requests = last.unwrap_or_else(|| vec![0; self.ports.len()]);
         let servers = &mut self.others[..self.ports.len()];

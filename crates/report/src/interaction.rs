@@ -9,8 +9,8 @@ use crate::words::margin;
 
 impl<'a> View<'a> {
     /// Whether the pair's value is what its two sides predict, in a sentence; absent where nothing is predicted.
-    pub(crate) fn synergy(&self, pair: &Pair) -> Option<String> {
-        let (size, predicted) = pair.synergy.zip(pair.predicted)?;
+    pub(crate) fn interaction(&self, pair: &Pair) -> Option<String> {
+        let (size, predicted) = pair.interaction.zip(pair.predicted)?;
         let estimate = self.input.estimate(pair.cell, &self.table.metric)?;
         let unit = self.metric.map_or(Unit::Count, |metric| metric.unit);
         let size = change_with(size, pair.interval.as_ref());
@@ -41,7 +41,7 @@ impl<'a> View<'a> {
     pub(crate) fn odd(&self) -> Vec<&'a Pair> {
         let odd = |pair: &&Pair| matches!(pair.verdict, Verdict::Less | Verdict::More);
         let mut odd: Vec<_> = self.table.pairs.iter().filter(odd).collect();
-        let size = |pair: &Pair| pair.synergy.map_or(0.0, |size| size.ln().abs());
+        let size = |pair: &Pair| pair.interaction.map_or(0.0, |size| size.ln().abs());
         odd.sort_by(|a, b| size(b).total_cmp(&size(a)));
         odd
     }
@@ -52,10 +52,10 @@ impl<'a> View<'a> {
         let parts = [
             (count_of(|pair| pair.verdict == Verdict::Equivalent), "as predicted within the margin"),
             (
-                count_of(|pair| matches!(pair.verdict, Verdict::CannotTell { .. }) && pair.synergy.is_some()),
+                count_of(|pair| matches!(pair.verdict, Verdict::CannotTell { .. }) && pair.interaction.is_some()),
                 "not told from their predictions",
             ),
-            (count_of(|pair| pair.synergy.is_none()), "without a prediction"),
+            (count_of(|pair| pair.interaction.is_none()), "without a prediction"),
         ];
         let words: Vec<_> =
             parts.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}")).collect();

@@ -17,13 +17,13 @@ use crate::refusal::Refusal;
 type Counts = Arc<dyn Fn() -> Exposed + Send + Sync>;
 
 /// An open socket. Dropped, it leaves its last words.
-pub(crate) struct Exposer {
+pub(crate) struct Exporter {
     exposition: Exposition,
     counts: Counts,
     ends: Arc<AtomicBool>,
 }
 
-impl Exposer {
+impl Exporter {
     /// Listens from now on. `counts` is called for each who asks; the labels are added here.
     pub fn start(
         exposition: &Exposition,
@@ -40,7 +40,7 @@ impl Exposer {
         let labels = exposition.labels.clone();
         let counts: Counts = Arc::new(move || Exposed { labels: labels.clone(), ..counts() });
         let ends = Arc::new(AtomicBool::new(false));
-        let exposer = Self { exposition: exposition.clone(), counts: Arc::clone(&counts), ends: Arc::clone(&ends) };
+        let exporter = Self { exposition: exposition.clone(), counts: Arc::clone(&counts), ends: Arc::clone(&ends) };
         let tell = move || {
             for asking in listener.incoming() {
                 if ends.load(Ordering::Relaxed) {
@@ -50,12 +50,12 @@ impl Exposer {
                 let _ = asking.and_then(|mut stream| stream.write_all(&text(&counts())));
             }
         };
-        std::thread::Builder::new().name("exposer".to_owned()).spawn(tell).map_err(failed)?;
-        Ok(exposer)
+        std::thread::Builder::new().name("exporter".to_owned()).spawn(tell).map_err(failed)?;
+        Ok(exporter)
     }
 }
 
-impl Drop for Exposer {
+impl Drop for Exporter {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         // Wakes the thread, which lets go of the counters.
@@ -118,7 +118,7 @@ mod tests {
                 connections: Some(2),
                 ..Exposed::default()
             };
-            let exposer = Exposer::start(&exposition, counts).unwrap();
+            let exporter = Exporter::start(&exposition, counts).unwrap();
             let ask = || {
                 let mut said = String::new();
                 let mut stream = at(&exposition.socket, |path| UnixStream::connect(path)).unwrap();
@@ -130,7 +130,7 @@ mod tests {
             assert_eq!(told.labels, exposition.labels);
             answered.fetch_add(1, Ordering::Relaxed);
             assert_eq!(ask().requests, told.requests + 1);
-            drop(exposer);
+            drop(exporter);
             assert!(!exposition.socket.exists());
             let last: Exposed = serde_json::from_slice(&fs::read(exposition.last()).unwrap()).unwrap();
             assert_eq!((last.requests, last.connections), (told.requests + 1, Some(0)));
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_socket_that_cannot_be_made_is_named() {
         let exposition = Exposition { socket: "/nowhere/at/all.sock".into(), labels: Default::default() };
-        match Exposer::start(&exposition, Exposed::default) {
+        match Exporter::start(&exposition, Exposed::default) {
             Err(Refusal::Failed(failure)) => assert!(failure.message.contains("/nowhere/at/all.sock"), "{failure:?}"),
             Err(other) => panic!("{other:?}"),
             Ok(_) => panic!("it listens nowhere"),

@@ -1,4 +1,4 @@
-//! The synergy of the pairs of one table, from the values of their trials.
+//! The interaction of the pairs of one table, from the values of their trials.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ type Measured = ((usize, usize), Vec<(u32, f64)>);
 /// What the model says, by the number of the pair.
 struct Found {
     model: Additive,
-    /// The logarithm of the synergy of the medians; NaN where nothing is predicted.
+    /// The logarithm of the interaction of the medians; NaN where nothing is predicted.
     sizes: Vec<f64>,
     /// The same of the trials of each block in which it can be computed.
     by_block: Vec<Vec<f64>>,
@@ -77,7 +77,7 @@ impl Table {
         self.each(|number| signed_rank(&self.found.by_block[number]).map(|test| test.p))
     }
 
-    /// The logarithm of each pair's synergy; 0 without a prediction.
+    /// The logarithm of each pair's interaction; 0 without a prediction.
     pub fn sizes(&self) -> Vec<f64> {
         let size = |number: usize| Some(self.found.sizes[number]).filter(|size| size.is_finite());
         self.each(size).into_iter().map(Option::unwrap_or_default).collect()
@@ -123,7 +123,7 @@ impl Table {
         self.numbers.iter().map(|number| number.and_then(&of)).collect()
     }
 
-    /// The bootstrap distribution of each pair's synergy. Resamples in which a pair has no value at all are left out: few, because
+    /// The bootstrap distribution of each pair's interaction. Resamples in which a pair has no value at all are left out: few, because
     /// every pair has values in at least half of the blocks.
     fn distributions(&self, bootstrap: &mut Bootstrap) -> Vec<Option<Distribution>> {
         let mut all = vec![Vec::with_capacity(RESAMPLES); self.values.len()];

@@ -93,7 +93,7 @@ pub(crate) struct Timeouts {
 
 /// What all lanes of a thread share.
 #[derive(Debug)]
-pub(crate) struct Bench<T> {
+pub(crate) struct ThreadState<T> {
     /// Opens connections.
     pub transport: T,
     /// Time-outs.
@@ -117,8 +117,8 @@ pub(crate) struct Bench<T> {
     first_failure: RefCell<Option<Failure>>,
 }
 
-impl<T: Transport> Bench<T> {
-    /// The bench of one thread, which measures nothing yet.
+impl<T: Transport> ThreadState<T> {
+    /// The state of one thread, which measures nothing yet.
     pub fn build<K: Clock>(
         spec: &ClientSpec,
         share: Share,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use wirelab_lab::{Beside, Exit, ExitStatus, Lab, LabError, Launch, Process, Role, Silence};
+use wirelab_lab::{Beside, EventError, Exit, ExitStatus, Lab, LabError, Launch, Process, Role};
 use wirelab_model::endpoint::UNSUPPORTED_STATUS;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
@@ -12,7 +12,7 @@ use crate::error::RunError;
 
 /// Why a trial does not go on.
 #[derive(Debug)]
-pub(crate) enum Cut {
+pub(crate) enum TrialAbort {
     /// It ended with this outcome.
     Outcome(Outcome),
     /// The user wants to stop; the trial is as if it had never begun.
@@ -21,13 +21,13 @@ pub(crate) enum Cut {
     Run(RunError),
 }
 
-impl From<RunError> for Cut {
+impl From<RunError> for TrialAbort {
     fn from(error: RunError) -> Self {
         Self::Run(error)
     }
 }
 
-impl Cut {
+impl TrialAbort {
     /// The trial failed.
     pub(crate) fn failed(blame: Blame, reason: impl Into<String>) -> Self {
         Self::Outcome(Outcome::failed(blame, reason))
@@ -46,12 +46,12 @@ const ENDING: Duration = Duration::from_secs(5);
 /// How long a server may take to show that it has died, once its client complains.
 const POST_MORTEM: Duration = Duration::from_millis(200);
 
-fn not_started(LabError(why): LabError) -> Cut {
-    Cut::failed(Blame::Lab, why)
+fn not_started(LabError(why): LabError) -> TrialAbort {
+    TrialAbort::failed(Blame::Lab, why)
 }
 
 /// A running endpoint. Dropping it kills it.
-pub(crate) struct Player {
+pub(crate) struct EndpointHandle {
     process: Box<dyn Process>,
     role: Role,
     name: String,
@@ -65,14 +65,14 @@ pub(crate) struct Player {
     is_gone: bool,
 }
 
-impl Player {
-    pub(crate) fn start(lab: &mut dyn Lab, launch: &Launch<'_>) -> Result<Self, Cut> {
+impl EndpointHandle {
+    pub(crate) fn start(lab: &mut dyn Lab, launch: &Launch<'_>) -> Result<Self, TrialAbort> {
         let process = lab.start(launch).map_err(not_started)?;
         Ok(Self::of(process, launch))
     }
 
     /// Starts several; they are in the order of their launches.
-    pub(crate) fn start_all(lab: &mut dyn Lab, launches: &[Launch<'_>]) -> Result<Vec<Self>, Cut> {
+    pub(crate) fn start_all(lab: &mut dyn Lab, launches: &[Launch<'_>]) -> Result<Vec<Self>, TrialAbort> {
         let processes = lab.start_all(launches).map_err(not_started)?;
         Ok(processes.into_iter().zip(launches).map(|(process, launch)| Self::of(process, launch)).collect())
     }
@@ -97,7 +97,7 @@ impl Player {
     }
 
     /// Says a word to it.
-    pub(crate) fn send(&mut self, command: Command) -> Result<(), Cut> {
+    pub(crate) fn send(&mut self, command: Command) -> Result<(), TrialAbort> {
         let LabError(why) = match self.process.send(command) {
             Ok(()) => return Ok(()),
             Err(error) => error,
@@ -114,11 +114,11 @@ impl Player {
         limit: Duration,
         others: &mut [Self],
         stop: &AtomicBool,
-    ) -> Result<Event, Cut> {
+    ) -> Result<Event, TrialAbort> {
         let deadline = Instant::now() + limit.min(LONGEST_WAIT);
         loop {
             if stop.load(Ordering::Relaxed) {
-                return Err(Cut::Interrupted);
+                return Err(TrialAbort::Interrupted);
             }
             let slice = deadline.min(Instant::now() + SLICE);
             let silence = match self.process.next_event(slice) {
@@ -131,13 +131,13 @@ impl Player {
             };
             match silence {
                 // A lab without a clock does not wait: there, the first deadline is the last one.
-                Silence::Deadline if Instant::now() >= slice && slice < deadline => {}
-                Silence::Deadline => return Err(self.mute(attempt, limit)),
-                Silence::Ended(exit) => return Err(self.ended(&exit, attempt)),
-                Silence::Nonsense(line) => {
+                EventError::Deadline if Instant::now() >= slice && slice < deadline => {}
+                EventError::Deadline => return Err(self.mute(attempt, limit)),
+                EventError::Ended(exit) => return Err(self.ended(&exit, attempt)),
+                EventError::Nonsense(line) => {
                     let words = last_words(&self.process.end(Instant::now()));
                     let reason = format!("{self} printed what is no event while {attempt}: {line}{words}");
-                    return Err(Cut::failed(self.role.blame(), reason));
+                    return Err(TrialAbort::failed(self.role.blame(), reason));
                 }
             }
             for other in others.iter_mut() {
@@ -147,7 +147,7 @@ impl Player {
     }
 
     /// Fails if it says or does anything.
-    pub(crate) fn stays_silent(&mut self, attempt: &str, patience: Duration) -> Result<(), Cut> {
+    pub(crate) fn stays_silent(&mut self, attempt: &str, patience: Duration) -> Result<(), TrialAbort> {
         if self.is_gone {
             return Ok(());
         }
@@ -163,29 +163,29 @@ impl Player {
         attempt: &str,
         patience: Duration,
         others: &mut [Self],
-    ) -> Result<Option<Event>, Cut> {
+    ) -> Result<Option<Event>, TrialAbort> {
         let said = self.listen(Instant::now() + patience);
         self.take(said, attempt, others)
     }
 
     /// What it says until the deadline, as it is: for who listens in a thread of its own.
-    pub(crate) fn listen(&mut self, deadline: Instant) -> Result<Event, Silence> {
+    pub(crate) fn listen(&mut self, deadline: Instant) -> Result<Event, EventError> {
         self.process.next_event(deadline)
     }
 
     /// What that means.
     pub(crate) fn take(
         &mut self,
-        said: Result<Event, Silence>,
+        said: Result<Event, EventError>,
         attempt: &str,
         others: &mut [Self],
-    ) -> Result<Option<Event>, Cut> {
+    ) -> Result<Option<Event>, TrialAbort> {
         match said {
-            Err(Silence::Deadline) => Ok(None),
-            Err(Silence::Ended(exit)) => Err(self.ended(&exit, attempt)),
-            Err(Silence::Nonsense(line)) => {
+            Err(EventError::Deadline) => Ok(None),
+            Err(EventError::Ended(exit)) => Err(self.ended(&exit, attempt)),
+            Err(EventError::Nonsense(line)) => {
                 let reason = format!("{self} printed what is no event while {attempt}: {line}");
-                Err(Cut::failed(self.role.blame(), reason))
+                Err(TrialAbort::failed(self.role.blame(), reason))
             }
             Ok(Event::Error { kind, message }) => Err(self.reported(kind, &message, attempt, others)),
             Ok(event) => Ok(Some(event)),
@@ -195,11 +195,11 @@ impl Player {
     /// What is to be said of one that said this, or nothing within the limit, where it was to say something else.
     pub(crate) fn fault(
         &mut self,
-        said: Result<Event, Silence>,
+        said: Result<Event, EventError>,
         attempt: &str,
         limit: Duration,
         others: &mut [Self],
-    ) -> Cut {
+    ) -> TrialAbort {
         if let Ok(Event::Unsupported { message }) = &said {
             return self.refused(message);
         }
@@ -211,10 +211,10 @@ impl Player {
     }
 
     /// It said nothing within the limit.
-    fn mute(&mut self, attempt: &str, limit: Duration) -> Cut {
+    fn mute(&mut self, attempt: &str, limit: Duration) -> TrialAbort {
         let words = last_words(&self.process.end(Instant::now()));
         let reason = format!("{self} said nothing for {:.1} s while {attempt}{words}", limit.as_secs_f64());
-        Cut::failed(self.role.blame(), reason)
+        TrialAbort::failed(self.role.blame(), reason)
     }
 
     /// Kills it, because that is what is to be looked at.
@@ -224,7 +224,7 @@ impl Player {
     }
 
     /// Stops it before the trial is over.
-    pub(crate) fn dismiss(&mut self, limit: Duration, stop: &AtomicBool) -> Result<(), Cut> {
+    pub(crate) fn dismiss(&mut self, limit: Duration, stop: &AtomicBool) -> Result<(), TrialAbort> {
         let attempt = "stopping";
         self.send(Command::Stop)?;
         match self.wait(attempt, limit, &mut [], stop)? {
@@ -241,23 +241,23 @@ impl Player {
     }
 
     /// Its event was not the one that its role has to print now.
-    pub(crate) fn unexpected(&self, event: &Event, attempt: &str) -> Cut {
+    pub(crate) fn unexpected(&self, event: &Event, attempt: &str) -> TrialAbort {
         let event = serde_json::to_string(event).unwrap_or_else(|_| format!("{event:?}"));
-        Cut::failed(self.role.blame(), format!("{self} printed `{event}` out of turn while {attempt}"))
+        TrialAbort::failed(self.role.blame(), format!("{self} printed `{event}` out of turn while {attempt}"))
     }
 
     /// Closes its input and waits for its end, which must be a clean one.
-    pub(crate) fn end(&mut self, attempt: &str, limit: Duration) -> Result<Exit, Cut> {
+    pub(crate) fn end(&mut self, attempt: &str, limit: Duration) -> Result<Exit, TrialAbort> {
         let exit = self.process.end(Instant::now() + limit);
         if exit.status == ExitStatus::Code(0) { Ok(exit) } else { Err(self.ended(&exit, attempt)) }
     }
 
     /// What an end of the process that nobody asked for, or with a status that is not 0, makes of the trial.
-    fn ended(&self, exit: &Exit, attempt: &str) -> Cut {
+    fn ended(&self, exit: &Exit, attempt: &str) -> TrialAbort {
         let how = match exit.status {
             ExitStatus::Code(UNSUPPORTED_STATUS) => {
                 let words = if exit.last_words.is_empty() { "it gave no reason" } else { &exit.last_words };
-                return Cut::Outcome(Outcome::Unsupported { reason: format!("{self}: {words}") });
+                return TrialAbort::Outcome(Outcome::Unsupported { reason: format!("{self}: {words}") });
             }
             ExitStatus::Code(0) => "ended too early (exit status 0)".to_owned(),
             ExitStatus::Code(code) => format!("failed with exit status {code}"),
@@ -265,28 +265,28 @@ impl Player {
             ExitStatus::Killed => "did not end in time and was killed".to_owned(),
             ExitStatus::Lost => {
                 let reason = format!("{self} was lost while {attempt}{}", last_words(exit));
-                return Cut::failed(Blame::Lab, reason);
+                return TrialAbort::failed(Blame::Lab, reason);
             }
         };
-        Cut::failed(self.role.blame(), format!("{self} {how} while {attempt}{}", last_words(exit)))
+        TrialAbort::failed(self.role.blame(), format!("{self} {how} while {attempt}{}", last_words(exit)))
     }
 
     /// It says that it cannot do what the spec asks for. Its exit status has to say the same.
-    fn refused(&mut self, message: &str) -> Cut {
+    fn refused(&mut self, message: &str) -> TrialAbort {
         let exit = self.process.end(Instant::now() + ENDING);
         if exit.status == ExitStatus::Code(UNSUPPORTED_STATUS) {
-            Cut::Outcome(Outcome::Unsupported { reason: format!("{self}: {message}") })
+            TrialAbort::Outcome(Outcome::Unsupported { reason: format!("{self}: {message}") })
         } else {
             let reason = format!(
                 "{self} printed `unsupported` ({message}) and then ended with {:?}, not with exit status 127",
                 exit.status
             );
-            Cut::failed(self.role.blame(), reason)
+            TrialAbort::failed(self.role.blame(), reason)
         }
     }
 
     /// It reports an error. A client's error is the server's fault if a server has died or answered wrongly.
-    fn reported(&mut self, kind: ErrorKind, message: &str, attempt: &str, others: &mut [Self]) -> Cut {
+    fn reported(&mut self, kind: ErrorKind, message: &str, attempt: &str, others: &mut [Self]) -> TrialAbort {
         // All of them had the time that the first one got.
         for (number, other) in others.iter_mut().enumerate() {
             let patience = if number == 0 { POST_MORTEM } else { Duration::ZERO };
@@ -325,11 +325,11 @@ impl Player {
             (Role::Client, ErrorKind::Unreachable) => Blame::Lab,
             (role, _) => role.blame(),
         };
-        Cut::failed(blame, format!("{self} reported `{kind}` while {attempt}: {message}{status}{words}"))
+        TrialAbort::failed(blame, format!("{self} reported `{kind}` while {attempt}: {message}{status}{words}"))
     }
 }
 
-impl std::fmt::Display for Player {
+impl std::fmt::Display for EndpointHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let name = &self.name;
         match self.role {

@@ -12,7 +12,7 @@ use crate::summary::{Recorded, decode};
 ///
 /// # Errors
 /// A histogram that cannot be decoded: the results of its client are then unusable.
-pub fn together(all: &[Histograms]) -> Result<Histograms, String> {
+pub fn merge_histograms(all: &[Histograms]) -> Result<Histograms, String> {
     let sum = |name, of: fn(&Histograms) -> &Histogram| added(name, all.iter().map(of));
     let count = |of: fn(&Histograms) -> u64| all.iter().map(of).sum();
     let mut sums = Histograms {
@@ -104,7 +104,7 @@ mod tests {
     fn percentiles_are_those_of_all_requests_and_not_an_average_of_percentiles() {
         // The median of the many is 1 ms and that of the few 100 ms: of all it is 1 ms, not something between.
         let (many, few) = (client(&[1_000_000; 99]), client(&[100_000_000; 10]));
-        let both = together(&[many, few]).unwrap();
+        let both = merge_histograms(&[many, few]).unwrap();
         let values = summarise_histograms(&both, 1_000_000_000).unwrap();
         let number = |name: &str| values[name].number().unwrap();
         assert!((number("response_median") - 1e6).abs() < 1e4, "{}", number("response_median"));
@@ -119,9 +119,9 @@ mod tests {
     #[test]
     fn one_client_alone_stays_what_it_is_and_a_broken_one_is_an_error() {
         let one = client(&[5, 7_000_000, 9_000_000_000]);
-        let alone = together(std::slice::from_ref(&one)).unwrap();
+        let alone = merge_histograms(std::slice::from_ref(&one)).unwrap();
         assert_eq!(response_counts(&alone), response_counts(&one));
         let broken = Histograms { service: Histogram { v2: "?".to_owned(), ..one.service.clone() }, ..one.clone() };
-        assert!(together(&[one, broken]).unwrap_err().contains("`service` is unusable"));
+        assert!(merge_histograms(&[one, broken]).unwrap_err().contains("`service` is unusable"));
     }
 }
