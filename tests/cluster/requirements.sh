@@ -1,9 +1,9 @@
-# What the machine has to have, and the remedy for each thing that it lacks.
+# The requirements of the cluster, with a remedy for each.
 
-# All that is lacking, at once.
+# Lists all missing requirements at once.
 require() {
   local lacks=() missing room
-  [ "$(id -u)" -eq 0 ] || lacks+=("root: namespaces, mounts and cgroups are made. Remedy: sudo")
+  [ "$(id -u)" -eq 0 ] || lacks+=("root, which namespaces, mounts and cgroups need. Remedy: sudo")
   missing=$("$here/missing-packages.sh")
   [ -z "$missing" ] || lacks+=("programs. Remedy: sudo apt-get install --no-install-recommends $(echo $missing); or tests/setup.sh cluster")
   command -v go >/dev/null || lacks+=("Go 1.26 or newer, which builds Kubernetes. Remedy: https://go.dev/dl/")
@@ -18,7 +18,7 @@ require() {
   fi
 }
 
-# What `built` would find.
+# Fails if `built` would have to build.
 require_built() {
   [ -d "${XDG_CACHE_HOME:-$HOME/.cache}/wirelab/cluster/$(content)" ] ||
     fail "Kubernetes has not been built on this machine. Remedy: make cluster, once"
