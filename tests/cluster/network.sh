@@ -24,7 +24,7 @@ COMMANDS
 # A network namespace, held by a file.
 make_namespace() { # NAME
   touch "$run/netns/$1"
-  unshare --net="$run/netns/$1" true || fail "making a network namespace failed. Remedy: run on a machine of its own, not in a container"
+  unshare --net="$run/netns/$1" true || fail "making a network namespace failed. Remedy: run on a dedicated machine, not in a container"
   within "$1" sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0
 }
 
