@@ -9,6 +9,8 @@
 //! crates of these names need.
 
 #[cfg(feature = "builtin")]
+mod allocator;
+#[cfg(feature = "builtin")]
 mod builtin;
 pub mod client;
 mod contract;

@@ -2,6 +2,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 use wirelab_model::journal::TrialRecord;
+use wirelab_model::metric::Metric;
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Plan};
 

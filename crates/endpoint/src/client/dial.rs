@@ -18,6 +18,7 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Resumption};
 
+use crate::allocator::keep_large_blocks_fresh;
 use crate::client::multiplexed::Dial;
 use crate::client::servers::Servers;
 use crate::client::tickets;
@@ -85,6 +86,9 @@ impl Dial for Dialer {
             accounts: Accounts::default(),
             configured: RefCell::default(),
         };
+        if dialer.fresh {
+            keep_large_blocks_fresh();
+        }
         // Opened once now, so that a setting that cannot be honoured is known before anything is measured.
         let socket = dialer.settings.socket(dialer.local(), Some(dialer.servers.first()))?;
         dialer.configured.replace(dialer.settings.report(&socket));
