@@ -242,23 +242,23 @@ fn a_silent_server_ends_in_a_time_out_and_one_that_hangs_up_in_an_error() {
 #[test]
 fn a_correct_server_that_closes_after_each_response_is_measured() {
     let place = Place::new();
+    let measured = |answer: &str, protocol: Protocol, server: &Hostile| {
+        let said = load(&place, protocol, &url(protocol, server.port, "/"), &["-n", "5"]).with_status(0);
+        assert!(said.out.contains("5 succeeded, 0 failed"), "{protocol} {answer:?}: {}", said.out);
+    };
     for answer in [
         "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nok",
         "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n",
         "HTTP/1.1 304 Not Modified\r\nconnection: close\r\n\r\n",
         "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok",
-        "HTTP/1.0 200 OK\r\n\r\nok",
     ] {
         let conduct = Conduct::AnswerAndClose(answer.to_owned());
-        let servers = [
-            (Protocol::H1c, Hostile::plain(conduct.clone())),
-            (Protocol::H1, Hostile::secure(&place, "good", conduct)),
-        ];
-        for (protocol, server) in servers {
-            let said = load(&place, protocol, &url(protocol, server.port, "/"), &["-n", "5"]).with_status(0);
-            assert!(said.out.contains("5 succeeded, 0 failed"), "{answer:?}: {}", said.out);
-        }
+        measured(answer, Protocol::H1c, &Hostile::plain(conduct.clone()));
+        measured(answer, Protocol::H1, &Hostile::secure(&place, "good", conduct));
+    }
+    // Bodies that end with the connection. Within TLS that takes a `close_notify`, which this server does not send.
+    for answer in ["HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nok", "HTTP/1.0 200 OK\r\n\r\nok"] {
+        measured(answer, Protocol::H1c, &Hostile::plain(Conduct::AnswerAndClose(answer.to_owned())));
     }
 }
 
