@@ -72,7 +72,7 @@ pub use crate::client::transport::{Answer, Connection, Opened, Sink, Transport};
 pub use crate::lock_file::version;
 pub use crate::payload::{piece, piece_slice};
 pub use crate::quic_contract::{
-    PAYLOADS, SERVER_IDLE, check as check_quic, client_idle, done_code, given_up_code, kind_of_code,
+    SERVER_IDLE, check as check_quic, client_idle, done_code, given_up_code, kind_of_code,
 };
 pub use crate::raw::Header;
 pub use crate::raw_stream::{ATTEMPT, RawStream, answer};
@@ -82,7 +82,7 @@ pub use crate::server::h3_connection;
 pub use crate::server::{Bound, Reply, Site, Stop};
 #[cfg(feature = "rustls")]
 pub use crate::tls;
-pub use crate::transport_accounts::{Account, Accounts, Meter, Metered};
+pub use crate::transport_accounts::{Account, Accounts, Meter};
 pub use crate::transport_reading::Reading;
 pub use crate::udp_socket;
 pub use crate::wait::{Timer, until};

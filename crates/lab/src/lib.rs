@@ -20,7 +20,7 @@ pub mod process;
 mod reap;
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -370,7 +370,3 @@ impl std::fmt::Display for LabError {
 }
 
 impl std::error::Error for LabError {}
-
-/// Where a lab may write.
-#[derive(Debug, Clone)]
-pub struct Scratch(pub PathBuf);
