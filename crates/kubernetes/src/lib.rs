@@ -42,7 +42,7 @@ use kube::api::PostParams;
 use wirelab_model::network::{Address, CLUSTER_LAB};
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::warning::Warning;
-use wirelab_observe::apart;
+use wirelab_observe::places;
 
 use crate::agent::Kind;
 use crate::change::{Change, Way};
@@ -346,7 +346,7 @@ impl Lab for Kubernetes {
     fn observe(&mut self, observers: &[&str]) -> Result<Option<Box<dyn RemoteObserver>>, LabError> {
         let image = self.image.clone();
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
-        let is_allowed = self.has_node_agents && apart::ON_NODES.iter().any(|name| observers.contains(name));
+        let is_allowed = self.has_node_agents && places::NODE_OBSERVERS.iter().any(|name| observers.contains(name));
         let there = if is_allowed {
             let common = common(&run.namespace, &image, &run.folder, &run.layout, run.metrics.as_ref());
             let nodes = run.started.iter().filter_map(|one| run.pods.node_of(&one.pod)).collect();

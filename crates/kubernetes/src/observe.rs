@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use wirelab_lab::{LabError, RemoteObserver, Role, many};
 use wirelab_model::metric::{Side, Values};
-use wirelab_observe::apart;
-use wirelab_observe::packets::{ABOUT as PACKETS, STAYS};
+use wirelab_observe::packets::{ABOUT as PACKETS, ON_CLIENT_NODE};
+use wirelab_observe::places;
 use wirelab_observe::sidecars::ABOUT as SIDECARS;
 
 use crate::agent::{NOBODY, Peers, SUBCOMMAND, part};
@@ -87,7 +87,8 @@ impl Observing {
         let of = |known: &[&str]| -> Vec<String> {
             known.iter().filter(|name| wanted.contains(name)).map(|name| (*name).to_owned()).collect()
         };
-        let mut observing = Self { beside: of(&apart::BESIDE), on_nodes: of(&apart::ON_NODES), ..Self::default() };
+        let mut observing =
+            Self { beside: of(&places::PROCESS_OBSERVERS), on_nodes: of(&places::NODE_OBSERVERS), ..Self::default() };
         let places = places(scene.started);
         let names = observing.beside.join(",");
         if !names.is_empty() {
@@ -222,13 +223,13 @@ impl RemoteObserver for Observing {
                 let here = here.filter(|(agent, _)| agent.is_on_node == is_on_node && agent.sides.contains(&side));
                 let places: Result<Vec<_>, _> = here.map(|(_, read)| read.clone()).collect();
                 all.extend(match places {
-                    Ok(places) => apart::together(side, names, &places),
-                    Err(LabError(why)) => apart::nowhere(side, names, &why),
+                    Ok(places) => places::merge(side, names, &places),
+                    Err(LabError(why)) => places::all_missing(side, names, &why),
                 });
             }
         }
         for (name, sides, why) in &self.undone {
-            all.extend(sides.iter().flat_map(|side| apart::nowhere(*side, slice::from_ref(name), why)));
+            all.extend(sides.iter().flat_map(|side| places::all_missing(*side, slice::from_ref(name), why)));
         }
         all
     }
@@ -262,7 +263,7 @@ impl Agent {
         let mut values: Values = serde_json::from_str(&text)
             .map_err(|error| LabError(format!("the agent in the pod {} is not understood: {error}", self.pod)))?;
         if self.is_beside_clients {
-            values.extend(apart::nowhere(Side::Server, &[PACKETS.name.to_owned()], STAYS));
+            values.extend(places::all_missing(Side::Server, &[PACKETS.name.to_owned()], ON_CLIENT_NODE));
         }
         Ok(values)
     }

@@ -9,7 +9,7 @@ use wirelab_lab::{Beside, Role};
 use wirelab_model::metric::{Side, Values};
 use wirelab_model::network::{Between, Place, Vantage};
 use wirelab_observe::packets::ABOUT as PACKETS;
-use wirelab_observe::{Observer, Sidecars, Stage, Targets, Window, Witness, apart, create};
+use wirelab_observe::{Observer, Sidecars, Stage, Targets, Window, Witness, create, places};
 
 use super::{Peers, SUBCOMMAND, say};
 
@@ -53,7 +53,9 @@ pub(crate) fn on_node(pod: &str, peers: &str, names: &str, played: &[&str]) -> i
             match of_server(&targets, &peers.parse()?) {
                 Ok(more) => vantages.extend(more),
                 // What else is observed here has nothing to do with it.
-                Err(error) => unseen = apart::nowhere(Side::Server, &[PACKETS.name.to_owned()], &error.to_string()),
+                Err(error) => {
+                    unseen = places::all_missing(Side::Server, &[PACKETS.name.to_owned()], &error.to_string())
+                }
             }
         }
         let witness = Witness::default();
