@@ -378,7 +378,7 @@ fn strace_that_may_not_trace_is_a_reason() {
     second.begin(&worker.targets());
     second.end(&worker.targets());
     let refusal = format!("{:?}", second.values(&Window { ns: 1, requests: 1, bytes: 1 })["strace_server_per_request"]);
-    assert!(refusal.contains("strace ended when it was to attach") && refusal.contains("Remedy"), "{refusal}");
+    assert!(refusal.contains("strace ended before it was attached") && refusal.contains("Remedy"), "{refusal}");
     first.end(&worker.targets());
     let values = first.values(&Window { ns: 1, requests: 1, bytes: 1 });
     assert!(values["strace_server_per_request"].number().is_some(), "{values:?}");
