@@ -248,7 +248,7 @@ fn lost_frames_make_the_values_void() {
     let Value::NotMeasured { not_measured } = &values["packets_client_sent_per_request"] else {
         panic!("{values:?}");
     };
-    assert!(not_measured.contains("came faster than they could be read"), "{not_measured}");
+    assert!(not_measured.contains("arrived faster than they could be read"), "{not_measured}");
 }
 
 fn captures_are_whole() {
