@@ -50,7 +50,8 @@ fn measure(arguments: &[&str]) {
         }
     }
     println!(
-        "{rounds} rounds of {EXCHANGES} exchanges; ns per exchange; ratio to none: of the minima, and per round (median, quartiles)"
+        "{rounds} rounds of {EXCHANGES} exchanges; ns per exchange; ratio to none: of the minima, and per round \
+         (median, quartiles)"
     );
     println!("observer              least quartile   median quartile    least   median     quartiles");
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -59,7 +60,8 @@ fn measure(arguments: &[&str]) {
         let ([low, mid, high], [low_ratio, ratio, high_ratio]) = (quartiles(own.clone()), quartiles(ratios));
         let (fastest, of_least) = (least(own), least(own) / least(&times[0]));
         println!(
-            "{name:18} {fastest:8.0} {low:8.0} {mid:8.0} {high:8.0}   {of_least:6.3}   {ratio:6.3} {low_ratio:6.3} {high_ratio:6.3}"
+            "{name:18} {fastest:8.0} {low:8.0} {mid:8.0} {high:8.0}   {of_least:6.3}   {ratio:6.3} {low_ratio:6.3} \
+             {high_ratio:6.3}"
         );
     }
 }

@@ -54,8 +54,8 @@ const fn share_metric(name: &'static str, title: &'static str, side: Side) -> Me
 
 const fn system_metric(name: &'static str, title: &'static str, side: Side) -> Metric {
     let meaning = "The share of the process's CPU time in the measured window that the kernel spent on its behalf. The \
-                   kernel splits the time by sampling at its ticks, so windows with less than 50 ticks of CPU time give \
-                   no value.";
+                   kernel splits the time by sampling at its ticks, so windows with less than 50 ticks of CPU time \
+                   give no value.";
     Metric { name, title, unit: Unit::Share, side, vantage: TICKS, better: Better::Lower, meaning }
 }
 
@@ -144,7 +144,8 @@ fn spent(begin: &Times, end: &Times) -> Reading {
     } else {
         let percent = TICK_ERROR * 100.0;
         Err(format!(
-            "child processes ended in the window, and the kernel's ticks do not give their CPU time to within {percent} % of the total"
+            "child processes ended in the window, and the kernel's ticks do not give their CPU time to within \
+             {percent} % of the total"
         ))
     }
 }

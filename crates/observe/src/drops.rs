@@ -78,7 +78,8 @@ pub const COUNTERS: [Counter; 7] = [
         None,
         "tcp_listen_drops",
         "TCP connections dropped by listeners",
-        "Connection attempts that listening sockets dropped in the measured window, mostly because their queue was full.",
+        "Connection attempts that listening sockets dropped in the measured window, mostly because their queue was \
+         full.",
     ),
     counter(
         ("TcpExt", "TCPBacklogDrop"),

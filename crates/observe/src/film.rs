@@ -15,7 +15,8 @@ use crate::{About, Observer, Stage, Targets, Window};
 pub const ABOUT: About = About {
     name: "film",
     summary: "Pictures of a browser's window during page loads, and the Speed Index. Its trials give no other value.",
-    cost: "Browsers take, encode and deliver up to sixty pictures of the window a second, so loads take longer, by tens of percent and more.",
+    cost: "Browsers take, encode and deliver up to sixty pictures of the window a second, so loads take longer, by \
+           tens of percent and more.",
     needs: None,
     by_default: false,
     metrics: &[Metric {
@@ -25,8 +26,8 @@ pub const ABOUT: About = About {
         side: Side::Client,
         vantage: "pictures of the window that the browser takes, median of the trial's loads",
         better: Better::Lower,
-        meaning: "The mean time until the window shows its final content, by histograms of colours (WebPageTest's method). \
-                  Filmed loads take longer than others.",
+        meaning: "The mean time until the window shows its final content, by histograms of colours (WebPageTest's \
+                  method). Filmed loads take longer than others.",
     }],
 };
 

@@ -27,14 +27,15 @@ pub const ABOUT: About = About {
 const VANTAGE: &str = "the kernel's account of the process and its children (VmHWM)";
 
 const fn window_metric(name: &'static str, title: &'static str, side: Side) -> Metric {
-    let meaning = "Largest resident set of the process in the measured window, shared pages and memory from before the window \
-                   included. Peaks of child processes are added, though they need not have been at the same moment.";
+    let meaning = "Largest resident set of the process in the measured window, shared pages and memory from before the \
+                   window included. Peaks of child processes are added, though they need not have been at the same \
+                   moment.";
     Metric { name, title, unit: Unit::Bytes, side, vantage: VANTAGE, better: Better::Lower, meaning }
 }
 
 const fn life_metric(name: &'static str, title: &'static str, side: Side) -> Metric {
-    let meaning = "Largest resident set of the process from its start to the end of the measured window. Peaks of child \
-                   processes are added, though they need not have been at the same moment.";
+    let meaning = "Largest resident set of the process from its start to the end of the measured window. Peaks of \
+                   child processes are added, though they need not have been at the same moment.";
     Metric { name, title, unit: Unit::Bytes, side, vantage: VANTAGE, better: Better::Lower, meaning }
 }
 

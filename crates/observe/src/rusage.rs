@@ -29,8 +29,8 @@ pub const ABOUT: About = About {
 };
 
 const fn life(name: &'static str, title: &'static str, unit: Unit, side: Side) -> Metric {
-    let meaning = "From the start of the process to its end, with children that it waited for; the resident set is that of \
-                   the largest of these processes.";
+    let meaning = "From the start of the process to its end, with children that it waited for; the resident set is \
+                   that of the largest of these processes.";
     let vantage = "the kernel's account of the reaped process (wait4(2))";
     Metric { name, title, unit, side, vantage, better: Better::Lower, meaning }
 }

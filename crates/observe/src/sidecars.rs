@@ -30,7 +30,8 @@ pub const ABOUT: About = About {
             "cpu_all_per_request",
             "CPU time per request, everything",
             Side::Link,
-            "As `cpu_client_per_request`, for clients, servers, sidecars and control plane together; also in trials without sidecars.",
+            "As `cpu_client_per_request`, for clients, servers, sidecars and control plane together; also in trials \
+             without sidecars.",
         ),
         memory(
             "memory_client_sidecar_peak",

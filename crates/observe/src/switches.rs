@@ -27,16 +27,16 @@ pub const ABOUT: About = About {
 const VANTAGE: &str = "the kernel's account of each thread of the process and its children";
 
 const fn all(name: &'static str, title: &'static str, side: Side) -> Metric {
-    let meaning = "Context switches, voluntary and involuntary, of the threads that lived through the measured window or \
-                   began in it, divided by the requests that succeeded in it. Threads that both began and ended in it are \
-                   not seen.";
+    let meaning = "Context switches, voluntary and involuntary, of the threads that lived through the measured window \
+                   or began in it, divided by the requests that succeeded in it. Threads that both began and ended in \
+                   it are not seen.";
     Metric { name, title, unit: Unit::Count, side, vantage: VANTAGE, better: Better::Lower, meaning }
 }
 
 const fn involuntary(name: &'static str, title: &'static str, side: Side) -> Metric {
-    let meaning = "Involuntary context switches (the kernel gave the processor to another thread) of the threads that lived \
-                   through the measured window or began in it, divided by the requests that succeeded in it. Threads that \
-                   both began and ended in it are not seen.";
+    let meaning = "Involuntary context switches (the kernel gave the processor to another thread) of the threads that \
+                   lived through the measured window or began in it, divided by the requests that succeeded in it. \
+                   Threads that both began and ended in it are not seen.";
     Metric { name, title, unit: Unit::Count, side, vantage: VANTAGE, better: Better::Lower, meaning }
 }
 

@@ -1,5 +1,7 @@
-//! The observer of packets, compared with packets whose number and size are known: a host in a network namespace of its own
-//! sends datagrams to itself, and its loopback interface both sends and receives each. This program plays test, host and
+//! The observer of packets, compared with packets whose number and size are known: a host in a network namespace of its
+//! own
+//! sends datagrams to itself, and its loopback interface both sends and receives each. This program plays test, host
+//! and
 //! witness in turn, so it has a `main` of its own. Where namespaces cannot be made it says so and tests nothing.
 
 use std::fs;

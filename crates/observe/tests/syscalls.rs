@@ -1,7 +1,9 @@
-//! The counters of system calls, compared with `strace -f -c`: this program plays worker and test in turn, so it has a `main`
+//! The counters of system calls, compared with `strace -f -c`: this program plays worker and test in turn, so it has a
+//! `main`
 //! of its own.
 //!
-//! strace counts whole lives and stops its processes, so it gets workers of its own: one that works twice and one that works
+//! strace counts whole lives and stops its processes, so it gets workers of its own: one that works twice and one that
+//! works
 //! three times. What the one has more than the other is the third piece of work, and that is what the observer sees.
 
 use std::collections::BTreeMap;

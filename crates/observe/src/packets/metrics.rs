@@ -11,10 +11,11 @@ use crate::{About, Window};
 pub const ABOUT: About = About {
     name: "packets",
     summary: "Packets and bytes at the client's interface and at that of the server's node, as the wire carries them.",
-    cost: "The kernel copies the headers of each packet twice, once at each interface, and another process counts them. \
-           Captures (`keep = [\"pcap\"]`) copy whole packets to the disk.",
+    cost: "The kernel copies the headers of each packet twice, once at each interface, and another process counts \
+           them. Captures (`keep = [\"pcap\"]`) copy whole packets to the disk.",
     needs: Some(
-        "a lab with interfaces of its own (netns), or agents on the nodes of client and servers (kubernetes, docs/labs.md)",
+        "a lab with interfaces of its own (netns), or agents on the nodes of client and servers (kubernetes, \
+         docs/labs.md)",
     ),
     by_default: false,
     metrics: &METRICS,
@@ -100,21 +101,22 @@ const METRICS: [Metric; COUNT] = [
         "packets_overhead",
         "Bytes on the wire per byte of payload",
         Unit::Count,
-        "Bytes of the frames of both directions at the client, divided by the payload bytes of the requests that succeeded.",
+        "Bytes of the frames of both directions at the client, divided by the payload bytes of the requests that \
+         succeeded.",
     ),
 ];
 
 /// Metrics whose value over several nodes is the maximum; the others add up.
 pub(crate) const LARGEST_OF_NODE: [&str; 2] = ["packets_server_node_largest", "packets_server_node_mtu_share"];
 
-const SENT: &str = "Packets that went out in the measured window, per request that succeeded; a super-packet of segmentation \
-     offload counts as the packets that it becomes.";
+const SENT: &str = "Packets that went out in the measured window, per request that succeeded; a super-packet of \
+                    segmentation offload counts as the packets that it becomes.";
 const RECEIVED: &str = "Packets that came in in the measured window, per request that succeeded; a super-packet of \
      segmentation offload counts as the packets that it becomes.";
-const BYTES_SENT: &str = "Bytes of the Ethernet frames that went out in the measured window, headers included, checksum and \
-     preamble not, per request that succeeded.";
-const BYTES_RECEIVED: &str = "Bytes of the Ethernet frames that came in in the measured window, headers included, checksum and \
-     preamble not, per request that succeeded.";
+const BYTES_SENT: &str = "Bytes of the Ethernet frames that went out in the measured window, headers included, \
+                          checksum and preamble not, per request that succeeded.";
+const BYTES_RECEIVED: &str = "Bytes of the Ethernet frames that came in in the measured window, headers included, \
+                              checksum and preamble not, per request that succeeded.";
 const LARGEST: &str = "The largest IP packet of either direction in the measured window, headers included.";
 const MTU_SHARE: &str =
     "The largest IP packet of either direction in the measured window, divided by the interface's MTU.";

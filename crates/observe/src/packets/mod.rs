@@ -74,8 +74,8 @@ const NO_VANTAGE: &str = "the lab shares its network interfaces with other progr
     separated from theirs; use the lab netns";
 
 /// The counts at a server's node are missing because the server's pod exchanged no packet with clients.
-const NOTHING_PASSED: &str = "the servers' pods exchanged no packet with the clients; check whether the network translates addresses on \
-    the way, as NodePort services do";
+const NOTHING_PASSED: &str = "the servers' pods exchanged no packet with the clients; check whether the network \
+                              translates addresses on the way, as NodePort services do";
 
 /// The counts at a server's node are missing because client and server share that node.
 pub const ON_CLIENT_NODE: &str = "client and server share a node, so their packets pass no other node's interface";
@@ -83,7 +83,8 @@ pub const ON_CLIENT_NODE: &str = "client and server share a node, so their packe
 /// Whether a value is missing because the server's node carried no packets of the trial, which does not void the other
 /// nodes' counts.
 pub(crate) fn adds_nothing(value: &Value) -> bool {
-    matches!(value, Value::NotMeasured { not_measured } if not_measured == NOTHING_PASSED || not_measured == ON_CLIENT_NODE)
+    let reasons = [NOTHING_PASSED, ON_CLIENT_NODE];
+    matches!(value, Value::NotMeasured { not_measured } if reasons.contains(&not_measured.as_str()))
 }
 
 impl Observer for Packets {
@@ -198,8 +199,8 @@ fn matching_pod(node: Result<Seen, String>, pod: &Result<Seen, String>) -> Resul
         return Ok(node);
     }
     Err(format!(
-        "the server's pod sent {} packets to clients and received {}, but its node's interface carried {} and {} of them, plain or in \
-        VXLAN: the cluster's network takes another way or uses another encapsulation",
+        "the server's pod sent {} packets to clients and received {}, but its node's interface carried {} and {} of \
+         them, plain or in VXLAN: the cluster's network takes another way or uses another encapsulation",
         passed.0, passed.1, found.0, found.1
     ))
 }

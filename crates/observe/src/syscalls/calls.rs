@@ -30,8 +30,8 @@ const VANTAGE: &str = "a counter of the kernel's tracepoint, in the threads of t
 pub const TOTAL: About = About {
     name: "syscalls",
     summary: "System calls of client and server in the measured window.",
-    cost: "A UDP ping-pong, the worst case, took 1.00 times as long with it as without (quartiles 0.95 to 1.05; twice without it: 0.93 to \
-           1.03); 1.1 to 1.3 times where the kernel takes no eBPF program of this user.",
+    cost: "A UDP ping-pong, the worst case, took 1.00 times as long with it as without (quartiles 0.95 to 1.05; twice \
+           without it: 0.93 to 1.03); 1.1 to 1.3 times where the kernel takes no eBPF program of this user.",
     needs: Some(NEEDS),
     by_default: false,
     metrics: &[
@@ -43,18 +43,18 @@ pub const TOTAL: About = About {
 const NEEDS: &str =
     "root, or CAP_PERFMON and a readable tracing file system; it is mounted at /sys/kernel/tracing if it is not";
 
-const ALL: &str = "System calls that all threads of the process and its children entered in the measured window, divided by \
-                   the requests that succeeded in it. A call that was waiting in the kernel when the window began does not \
-                   count; a call that waits when the window ends does.";
+const ALL: &str = "System calls that all threads of the process and its children entered in the measured window, \
+                   divided by the requests that succeeded in it. A call that was waiting in the kernel when the window \
+                   began does not count; a call that waits when the window ends does.";
 
 const ONE: &str = "Calls of the function in the title (section 2 of the manual), counted like the total.";
 
 const OTHER: &str = "System calls of the total that are not counted by name, and all system calls of 32-bit programs.";
 
-const TRACED: &str = "System calls that strace counted, of all threads of the process and its children, divided by the requests \
-                      that succeeded in the measured window. strace attaches before the window and detaches after it. Only \
-                      calls that returned count. Attaching interrupts each waiting call, which adds one call for each such \
-                      thread.";
+const TRACED: &str = "System calls that strace counted, of all threads of the process and its children, divided by the \
+                      requests that succeeded in the measured window. strace attaches before the window and detaches \
+                      after it. Only calls that returned count. Attaching interrupts each waiting call, which adds one \
+                      call for each such thread.";
 
 const TRACED_ONE: &str = "Calls of the function in the title (section 2 of the manual), counted like strace's total.";
 
@@ -71,17 +71,18 @@ const fn traced(name: &'static str, title: &'static str, side: Side, meaning: &'
 /// Declares [`CALLS`], [`BY_NAME`] and [`STRACE`] from the calls' names, and the tracepoints' names if they differ.
 macro_rules! calls {
     ($($call:literal $(as $tracepoint:literal)?),* $(,)?) => {
-        /// The calls that are counted by name, each with its tracepoint: the calls that network programs use most and wait in.
-        /// Every further name costs a thread about 0.2 µs each time it waits (see [`TOTAL`]), so rare calls are left out.
+        /// The calls that are counted by name, each with its tracepoint: the calls that network programs use most and
+        /// wait in. Every further name costs a thread about 0.2 µs each time it waits (see [`TOTAL`]), so rare calls
+        /// are left out.
         pub const CALLS: &[(&str, &str)] = &[$(($call, calls!(@tracepoint $call $(as $tracepoint)?))),*];
 
         /// The declaration of the observer `syscalls_by_name`; [`TOTAL`] has the measurement of its cost.
         pub const BY_NAME: About = About {
             name: "syscalls_by_name",
             summary: "System calls of client and server in the measured window, by name.",
-            cost: "As `syscalls`, because one program counts both. Where the kernel refuses an eBPF program of this user: a UDP ping-pong, \
-                   the worst case, took 2.1 times as long with it as without, so times of its trials compare with each other only, and \
-                   the run ends a second later.",
+            cost: "As `syscalls`, because one program counts both. Where the kernel refuses an eBPF program of this \
+                   user: a UDP ping-pong, the worst case, took 2.1 times as long with it as without, so times of its \
+                   trials compare with each other only, and the run ends a second later.",
             needs: Some(NEEDS),
             by_default: false,
             metrics: &[
@@ -99,16 +100,26 @@ macro_rules! calls {
                         ONE,
                     ),
                 )*
-                per_request("syscalls_client_other_per_request", "Other system calls per request, client", Side::Client, OTHER),
-                per_request("syscalls_server_other_per_request", "Other system calls per request, server", Side::Server, OTHER),
+                per_request(
+                    "syscalls_client_other_per_request",
+                    "Other system calls per request, client",
+                    Side::Client,
+                    OTHER,
+                ),
+                per_request(
+                    "syscalls_server_other_per_request",
+                    "Other system calls per request, server",
+                    Side::Server,
+                    OTHER,
+                ),
             ],
         };
 
         /// The declaration of the observer `strace`.
         pub const STRACE: About = About {
             name: "strace",
-            summary: "System calls of client and server by strace, for kernels without usable counters. Its trials give no other \
-                      value, because strace slows the processes down.",
+            summary: "System calls of client and server by strace, for kernels without usable counters. Its trials \
+                      give no other value, because strace slows the processes down.",
             cost: "Trials take many times as long, so they give no other metric.",
             needs: Some("strace, and the right to trace: root, CAP_SYS_PTRACE, or kernel.yama.ptrace_scope = 0"),
             by_default: false,
@@ -129,8 +140,18 @@ macro_rules! calls {
                         TRACED_ONE,
                     ),
                 )*
-                traced("strace_client_other_per_request", "Other system calls per request by strace, client", Side::Client, TRACED_OTHER),
-                traced("strace_server_other_per_request", "Other system calls per request by strace, server", Side::Server, TRACED_OTHER),
+                traced(
+                    "strace_client_other_per_request",
+                    "Other system calls per request by strace, client",
+                    Side::Client,
+                    TRACED_OTHER,
+                ),
+                traced(
+                    "strace_server_other_per_request",
+                    "Other system calls per request by strace, server",
+                    Side::Server,
+                    TRACED_OTHER,
+                ),
             ],
         };
     };

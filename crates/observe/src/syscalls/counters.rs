@@ -109,15 +109,15 @@ fn refused(error: &io::Error, threads: usize, tracepoints: usize) -> String {
         Some(libc::EACCES | libc::EPERM) => {
             let setting = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
             format!(
-                "the kernel does not let wirelab count system calls ({error}; kernel.perf_event_paranoid is {}). Remedy: run \
-                 wirelab as root or with CAP_PERFMON; in a container, allow perf_event_open. Or use the observer `strace`, \
-                 whose trials give no other metric",
+                "the kernel does not let wirelab count system calls ({error}; kernel.perf_event_paranoid is {}). \
+                 Remedy: run wirelab as root or with CAP_PERFMON; in a container, allow perf_event_open. Or use the \
+                 observer `strace`, whose trials give no other metric",
                 setting.trim()
             )
         }
         Some(libc::EMFILE | libc::ENFILE) => format!(
-            "counting {tracepoints} kinds of system calls in {threads} threads takes {} open files: {error}. Remedy: raise the \
-             limit (ulimit -Hn)",
+            "counting {tracepoints} kinds of system calls in {threads} threads takes {} open files: {error}. Remedy: \
+             raise the limit (ulimit -Hn)",
             threads * tracepoints
         ),
         Some(libc::ENOSYS) => "this kernel has no perf_event_open (CONFIG_PERF_EVENTS)".to_owned(),

@@ -107,8 +107,8 @@ impl Tracer {
         while !tracer.traces_all(roots)? {
             if tracer.0.try_wait().map_err(|error| format!("waiting for strace failed: {error}"))?.is_some() {
                 return Err(format!(
-                    "strace ended before it was attached: {}. Remedy: run wirelab as root, with CAP_SYS_PTRACE, or with \
-                     kernel.yama.ptrace_scope = 0",
+                    "strace ended before it was attached: {}. Remedy: run wirelab as root, with CAP_SYS_PTRACE, or \
+                     with kernel.yama.ptrace_scope = 0",
                     tracer.output().trim_end()
                 ));
             }

@@ -10,8 +10,8 @@ use crate::{About, Window};
 pub const ABOUT: About = About {
     name: "tcp",
     summary: "Round trips, segments, retransmissions and congestion windows of TCP, from the kernel, for any endpoint.",
-    cost: "Two requests to the kernel per network namespace, outside the window. In the window, the kernel reports each \
-           connection that ends to another process, and nothing else.",
+    cost: "Two requests to the kernel per network namespace, outside the window. In the window, the kernel reports \
+           each connection that ends to another process, and nothing else.",
     needs: None,
     by_default: false,
     metrics: &METRICS,
@@ -37,16 +37,16 @@ const METRICS: [Metric; COUNT] = [
 ];
 
 const CONNECTIONS: &str = "Connections that were open at any moment of the measured window.";
-const SMALLEST: &str = "The smallest round trip of all connections that the kernel remembers (`tcpi_min_rtt`), possibly from \
-     before the window.";
-const SMOOTHED: &str = "The smoothed round trip (RFC 6298, section 2; `tcpi_rtt`) at the end of each connection, or at the end of the \
-     window for open ones; the mean over connections.";
-const SEGMENTS: &str = "Segments sent in the measured window, acknowledgements and retransmissions included, divided by requests \
-     that succeeded.";
+const SMALLEST: &str = "The smallest round trip of all connections that the kernel remembers (`tcpi_min_rtt`), \
+                        possibly from before the window.";
+const SMOOTHED: &str = "The smoothed round trip (RFC 6298, section 2; `tcpi_rtt`) at the end of each connection, or at \
+                        the end of the window for open ones; the mean over connections.";
+const SEGMENTS: &str = "Segments sent in the measured window, acknowledgements and retransmissions included, divided \
+                        by requests that succeeded.";
 const RETRANSMITTED: &str = "Segments retransmitted in the measured window (`tcpi_total_retrans`), late ones included.";
 const BYTES: &str = "Payload of the segments retransmitted in the measured window (`tcpi_bytes_retrans`).";
-const WINDOW: &str = "The largest congestion window of all connections, each read at the connection's end or at the end of the \
-     window. The kernel does not remember larger earlier values.";
+const WINDOW: &str = "The largest congestion window of all connections, each read at the connection's end or at the \
+                      end of the window. The kernel does not remember larger earlier values.";
 
 const VANTAGE: &str = "the kernel's account of each TCP connection, read from outside the endpoint (sock_diag(7))";
 

@@ -141,8 +141,8 @@ impl Watch {
         }
         if self.dropped_in_window > 0 {
             return Err(format!(
-                "{} frames arrived faster than they could be read, so the counts are incomplete; lower the load, or use a machine \
-                 with more processors",
+                "{} frames arrived faster than they could be read, so the counts are incomplete; lower the load, or \
+                 use a machine with more processors",
                 self.dropped_in_window
             ));
         }
@@ -178,8 +178,8 @@ impl Watch {
             return Ok(());
         }
         Err(format!(
-            "{seen} frames were captured but the interface counted {counted}, so the capture is not what passed (does the \
-             interface merge what it receives, GRO?)"
+            "{seen} frames were captured but the interface counted {counted}, so the capture is not what passed (does \
+             the interface merge what it receives, GRO?)"
         ))
     }
 }
@@ -269,7 +269,8 @@ mod tests {
 
     #[test]
     fn the_counters_of_an_interface_are_found_by_its_whole_name() {
-        let text = "Inter-|   Receive   |  Transmit\n face |bytes packets\n  eth0: 900 9 0 0 0 0 0 0 500 5 0 1 0 0 0 0\n\
+        let text = "Inter-|   Receive   |  Transmit\n face |bytes packets\n  eth0: 900 9 0 0 0 0 0 0 500 5 0 1 0 0 0 \
+                    0\n\
                     veth0:1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
         assert_eq!(counts(text, "eth0"), Some(Counts { packets: 14, given_up: 1 }));
         assert_eq!(counts(text, "veth0"), Some(Counts { packets: 12, given_up: 12 }));
