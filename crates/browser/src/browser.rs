@@ -1,11 +1,11 @@
-//! The browsers that there are, and where they are installed.
+//! The supported browsers, and where they are installed.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// A browser that pages can be loaded in.
+/// A browser that loads pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Browser {
@@ -15,7 +15,7 @@ pub enum Browser {
     Firefox,
 }
 
-/// A browser is not there.
+/// The error that a browser is not installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotInstalled {
     what: &'static str,
@@ -37,10 +37,10 @@ impl fmt::Display for NotInstalled {
 impl std::error::Error for NotInstalled {}
 
 impl Browser {
-    /// Both, in the order of reports.
+    /// All browsers, in the order of reports.
     pub const ALL: [Self; 2] = [Self::Chromium, Self::Firefox];
 
-    /// The word on the command line.
+    /// The name on the command line.
     #[must_use]
     pub const fn token(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl Browser {
         }
     }
 
-    /// The environment variable that names another program.
+    /// The environment variable with the path of another program.
     const fn variable(self) -> &'static str {
         match self {
             Self::Chromium => "WIRELAB_CHROMIUM",
@@ -66,7 +66,7 @@ impl Browser {
         }
     }
 
-    /// The package of Debian.
+    /// The Debian package.
     const fn package(self) -> &'static str {
         match self {
             Self::Chromium => "chromium",
@@ -74,8 +74,8 @@ impl Browser {
         }
     }
 
-    /// Programs, the preferred one first. A path with slashes is that file; a word is sought in `$PATH`. Debian's `chromium` is a
-    /// script that adds flags of its own, so the program itself comes before it.
+    /// The programs, the preferred one first: paths, or names to search in `$PATH`. Debian's `chromium` is a script
+    /// that adds flags, so the program itself comes first.
     const fn programs(self) -> &'static [&'static str] {
         match self {
             Self::Chromium => {
@@ -85,7 +85,7 @@ impl Browser {
         }
     }
 
-    /// The program of this browser.
+    /// The path of the browser's program.
     ///
     /// # Errors
     /// If it is not installed; the message has the remedy.

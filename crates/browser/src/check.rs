@@ -1,4 +1,4 @@
-//! Whether a load is a sample: over the forced protocol to the last resource, complete, and in time.
+//! Checks whether a load is a sample: complete, in time, and every resource over the forced protocol.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use crate::load::Observed;
 use crate::page::{Page, Setup};
 use crate::resource::Resource;
 
-/// Addresses that a message names before the rest is only counted.
+/// The maximum number of addresses in a message; the rest is counted.
 const NAMED: usize = 3;
 
-/// Notes what the page's own timeline says of each resource's protocol.
+/// Adds the protocols from the page's own timeline to the resources.
 pub fn second_opinion(seen: &mut Observed) {
     let Some(timeline) = &seen.timeline else { return };
     let protocols = timeline.protocols();
@@ -22,7 +22,7 @@ pub fn second_opinion(seen: &mut Observed) {
     }
 }
 
-/// The outcome of a load. What is checked first explains most.
+/// The outcome of a load. The first failed check decides, because it explains the later ones.
 pub fn judge(setup: &Setup, page: &Page, seen: &Observed) -> Outcome {
     let failure = crashed(setup, seen)
         .or_else(|| redirected(page, seen))
@@ -37,7 +37,7 @@ pub fn judge(setup: &Setup, page: &Page, seen: &Observed) -> Outcome {
 
 type Failure = Option<(Blame, String)>;
 
-/// What else is missing is missing because of it.
+/// A crash explains everything else that is missing.
 fn crashed(setup: &Setup, seen: &Observed) -> Failure {
     let browser = setup.browser.title();
     seen.crashed.then(|| (Blame::Client, format!("{browser}'s process of the page ended while it loaded")))
@@ -46,7 +46,7 @@ fn crashed(setup: &Setup, seen: &Observed) -> Failure {
 fn no_page(setup: &Setup, page: &Page, seen: &Observed) -> Failure {
     let words = seen.refused.as_ref()?;
     if words.contains("HTTP_RESPONSE_CODE_FAILURE") {
-        // Chromium has no page to show for an error without a body, and does not say which error it was.
+        // For an error without a body, Chromium has no page to show and does not report the status.
         let reason = format!("{} answers with an error status and no body ({words}). Is the path right?", page.url);
         return Some((Blame::Server, reason));
     }
@@ -54,7 +54,7 @@ fn no_page(setup: &Setup, page: &Page, seen: &Observed) -> Failure {
     Some((Blame::Server, format!("no answer from {} over {title}: {words}{}", page.url, remedy(setup, page, words))))
 }
 
-/// What to do about a browser's error.
+/// The remedy for a browser's error.
 fn remedy(setup: &Setup, page: &Page, words: &str) -> String {
     let port = page.url.port_or_known_default().unwrap_or_default();
     let carrier = if setup.protocol.uses_udp() { "UDP" } else { "TCP" };
@@ -70,7 +70,7 @@ fn remedy(setup: &Setup, page: &Page, words: &str) -> String {
     }
 }
 
-/// The first thing that browsers do silently, and therefore the first thing to be sure of.
+/// Checks the protocol first, because browsers fall back silently.
 fn wrong_protocol(setup: &Setup, seen: &Observed) -> Failure {
     let right = alpn(setup.protocol);
     let is_wrong = |resource: &&Resource| {
@@ -93,7 +93,7 @@ fn wrong_protocol(setup: &Setup, seen: &Observed) -> Failure {
     }
     let count = format!("{} of {} resources came over {}", wrong.len(), seen.resources.len(), over.join(" and "));
     let reason = format!("{count} where {title} was forced ({})", named(wrong.iter().copied()));
-    // Nobody but the browser can choose a newer version than the one it was left with.
+    // Only a browser's error can lead to a newer version than the forced one.
     if over.iter().any(|said| matches!(*said, "h2" | "h3")) && setup.protocol == Protocol::H1 {
         return Some((Blame::Client, reason));
     }
@@ -101,14 +101,14 @@ fn wrong_protocol(setup: &Setup, seen: &Observed) -> Failure {
     Some((Blame::Server, format!("{reason}. Do their hosts speak {title} on the same {carrier} port?")))
 }
 
-/// A redirect may lead to another server, whose protocol nobody forced.
+/// A redirect may lead to another server, whose protocol is not forced.
 fn redirected(page: &Page, seen: &Observed) -> Failure {
     let place = seen.resources.first()?.redirect.as_ref()?;
     let reason = format!("{} sends browsers to {place}. A redirect is not followed: give that URL instead", page.url);
     Some((Blame::Server, reason))
 }
 
-/// Before anything that follows from it: of an answer without a body Chromium says that there is no page.
+/// Checked before its consequences: for a response without a body, Chromium reports that there is no page.
 fn not_found(page: &Page, seen: &Observed) -> Failure {
     let status = seen.resources.first()?.status.filter(|status| *status >= 400)?;
     Some((Blame::Server, format!("{} answers {status}. Is the path right?", page.url)))
@@ -135,7 +135,7 @@ fn incomplete(page: &Page, seen: &Observed) -> Failure {
     Some((Blame::Server, format!("{} resources failed, the first by {first} ({})", failed.len(), named(failed))))
 }
 
-/// What cannot be told of the protocol is no proof of it.
+/// Fails a load whose protocols are not proven.
 fn unsure(setup: &Setup, seen: &Observed) -> Failure {
     let mute = |resource: &&Resource| resource.is_answered() && resource.protocol.is_none();
     let browser = setup.browser.title();
@@ -151,7 +151,7 @@ fn unsure(setup: &Setup, seen: &Observed) -> Failure {
         Some(protocols) if protocols.is_empty() => {
             Some((Blame::Client, format!("{browser}'s timeline of the page has no protocol in it")))
         }
-        // What only the timeline knows of was perhaps asked for by a part of the page that nobody watched.
+        // The timeline may contain requests from parts of the page that wirelab did not watch.
         Some(protocols) => protocols.iter().find_map(|(url, said)| {
             let right = alpn(setup.protocol);
             let wrong = said.iter().find(|said| **said != right)?;
@@ -168,7 +168,7 @@ fn unexpected(page: &Page, seen: &Observed) -> Failure {
     (usize::try_from(expected) != Ok(count)).then(|| (Blame::Server, reason()))
 }
 
-/// What has to be said of a load that is a sample all the same.
+/// Warnings about a load that is a sample nevertheless.
 pub fn warnings(resources: &[Resource]) -> Vec<String> {
     let mut warnings = Vec::new();
     for resource in resources {
@@ -189,12 +189,12 @@ fn is_unfinished(resource: &Resource) -> bool {
     resource.error.is_none() && resource.moments.end.is_none()
 }
 
-/// The identifier that browsers use, which is that of ALPN.
+/// The ALPN identifier, which browsers report as protocol.
 fn alpn(protocol: Protocol) -> &'static str {
     protocol.alpn().unwrap_or("http/1.1")
 }
 
-/// The addresses of some resources.
+/// The addresses of the first resources, and the number of others.
 fn named<'a>(resources: impl IntoIterator<Item = &'a Resource>) -> String {
     let urls: Vec<_> = resources.into_iter().map(|resource| resource.url.as_str()).collect();
     let more = urls.len().saturating_sub(NAMED);

@@ -88,7 +88,7 @@ fn one_resource_over_another_version_spoils_the_load() {
         &["1 of 3", "over h2", "HTTP/3 was forced", "late.png", "UDP"],
     );
     fails(Protocol::H1, &page(), seen(vec![resource("", "http/1.0")]), Blame::Server, &["over http/1.0"]);
-    // Nobody but the browser can speak HTTP/2 where it was told not to.
+    // Only a browser's error can lead to HTTP/2 where it was disabled.
     fails(Protocol::H1, &page(), seen(vec![resource("", "h2")]), Blame::Client, &["HTTP/1.1 was forced"]);
 }
 

@@ -1,4 +1,4 @@
-//! Loads as an HTTP Archive 1.2, the format of every browser's developer tools and of most waterfall viewers.
+//! Loads as an HTTP Archive 1.2, the format of browsers' developer tools and most waterfall viewers.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use wirelab_model::outcome::Outcome;
 use crate::load::Load;
 use crate::resource::{Resource, length};
 
-/// A load, and what to call it in the archive.
+/// A load and its title in the archive.
 #[derive(Debug, Clone, Copy)]
 pub struct Titled<'a> {
     /// For example `chromium h3 load 1: https://localhost/`.
@@ -17,7 +17,7 @@ pub struct Titled<'a> {
     pub load: &'a Load,
 }
 
-/// The archive: a page for each load, in their order. What is not known is -1, as the format has it, or left out.
+/// The archive, with one page per load. Unknown values are -1, as the format defines, or left out.
 #[must_use]
 pub fn har(version: &str, loads: &[Titled<'_>]) -> Value {
     let begun = || loads.iter().filter(|titled| !titled.load.resources.is_empty());
@@ -95,7 +95,7 @@ fn entry(page: &str, zero: f64, resource: &Resource) -> Value {
     entry
 }
 
-/// The body: its size as it was transferred, unless it is there itself.
+/// The body, if it was kept; otherwise its size as transferred.
 fn content(resource: &Resource, transferred: Option<u64>) -> Value {
     let mut content =
         json!({ "size": number(transferred), "mimeType": resource.mime.as_deref().unwrap_or("x-unknown") });
@@ -109,8 +109,8 @@ fn content(resource: &Resource, transferred: Option<u64>) -> Value {
     content
 }
 
-/// The phases. They add up to the whole, TLS within connecting; what is not known more exactly counts as blocked before the
-/// request leaves, and as receiving after it.
+/// The phases of a request. They add up to the total; TLS is part of connecting. Time before the request without a
+/// known phase counts as blocked, time after it as receiving.
 fn timings(resource: &Resource, total: f64) -> Value {
     let moments = &resource.moments;
     let (dns, connect) = (length(moments.dns), length(moments.connect));
@@ -132,7 +132,7 @@ fn timings(resource: &Resource, total: f64) -> Value {
     timings
 }
 
-/// The name that developer tools use.
+/// The name of the HTTP version in developer tools.
 fn version(protocol: Option<&str>) -> &str {
     match protocol {
         Some("http/1.1") => "HTTP/1.1",

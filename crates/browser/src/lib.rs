@@ -1,12 +1,12 @@
-//! Page loads in real browsers: which version of HTTP shows a page sooner, as people see it.
+//! Page loads in real browsers, to measure which version of HTTP shows a page sooner.
 //!
-//! A browser is a program of its own that is driven from outside, over a WebSocket: Chromium by the Chrome DevTools Protocol,
-//! Firefox by WebDriver BiDi. The protocol of every resource is forced and then checked, twice: by what the browser's network
-//! reports, and by what the page's own timeline says. Browsers fall back to older versions silently, so a load with one
-//! resource over another version is no sample.
+//! Browsers are separate programs, driven over a WebSocket: Chromium by the Chrome DevTools Protocol, Firefox by
+//! WebDriver BiDi. The protocol of every resource is forced and then checked twice: against the browser's network
+//! events and against the page's own timeline. Browsers fall back to older versions silently, so a load with a resource
+//! over another version is no sample.
 //!
-//! What a browser reports becomes [`Resource`]s in pure functions (`chromium/events.rs`, `firefox/events.rs`); checks, metrics
-//! and HAR know no browser.
+//! Pure functions (`chromium/events.rs`, `firefox/events.rs`) convert browser events to [`Resource`]s. Checks, metrics
+//! and HAR are the same for all browsers.
 
 mod browser;
 mod check;

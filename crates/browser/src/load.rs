@@ -1,4 +1,4 @@
-//! One load of one page: what came of it, and everything that was seen.
+//! A page load: its outcome and everything that the browser reported.
 
 use indexmap::IndexMap;
 use jiff::Timestamp;
@@ -13,61 +13,61 @@ use crate::page::{Page, Setup};
 use crate::resource::Resource;
 use crate::timeline::Timeline;
 
-/// What a browser showed of a load.
+/// The browser's report of a load.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Observed {
-    /// The requests, in the order in which they were asked for.
+    /// The resources in the order of their requests.
     pub resources: Vec<Resource>,
-    /// The page's own timeline; absent where the page did not load or does not answer.
+    /// The page's own timeline; `None` if the page did not load or does not respond.
     pub timeline: Option<Timeline>,
-    /// Why there is no page at all, in the browser's words.
+    /// The browser's reason if it shows no page at all.
     pub refused: Option<String>,
     /// Whether `load` fired before the deadline.
     pub loaded: bool,
-    /// Whether the page's own process ended meanwhile.
+    /// Whether the page's process ended during the load.
     pub crashed: bool,
-    /// Pictures of the window, where the load was filmed.
+    /// Pictures of the window, if the load was filmed.
     pub frames: Vec<Frame>,
 }
 
 /// One load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Load {
-    /// When it began.
+    /// When the load began.
     pub at: String,
-    /// Whether it is a sample.
+    /// Whether the load is a sample.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// The values of [`crate::METRICS`]; none where it is no sample.
+    /// The values of [`crate::METRICS`]; empty if the load is no sample.
     pub values: Values,
-    /// What is to be said of a sample: resources that were not found, and the like.
+    /// Warnings about a sample, such as resources that were not found.
     pub warnings: Vec<String>,
     /// Requests and connections by host and port.
     pub hosts: IndexMap<String, HostUse>,
-    /// The requests, in the order in which they were asked for; times count from the first.
+    /// The resources in the order of their requests; times are relative to the first request.
     pub resources: Vec<Resource>,
-    /// Milliseconds of the Unix epoch at that first request.
+    /// The first request in milliseconds of the Unix epoch.
     #[serde(skip)]
     pub zero: f64,
     /// The page's own timeline.
     #[serde(skip)]
     pub timeline: Option<Timeline>,
-    /// Pictures of the window, where the load was filmed; times count from the start of the navigation.
+    /// Pictures of the window, if the load was filmed; times are relative to the start of the navigation.
     #[serde(skip)]
     pub frames: Vec<Frame>,
 }
 
-/// What a page uses of a host.
+/// A page's use of a host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct HostUse {
-    /// Requests.
+    /// Number of requests.
     pub requests: u32,
-    /// Connections that carried them; absent where the browser does not say.
+    /// Number of connections that carried requests; `None` if the browser does not report connections.
     pub connections: Option<u32>,
 }
 
 impl Load {
-    /// Judges and measures what was seen.
+    /// Checks and measures a load.
     pub(crate) fn of(setup: &Setup, page: &Page, mut seen: Observed) -> Self {
         check::second_opinion(&mut seen);
         metrics::leave_out_what_is_wrong(setup, &mut seen.resources);

@@ -1,4 +1,4 @@
-//! What a browser writes of its connections beside the page: for looking into a load, with tools of others.
+//! Logs that a browser writes of its connections, for inspection with other tools.
 
 use std::fs;
 use std::io;
@@ -6,25 +6,25 @@ use std::path::{Path, PathBuf};
 
 use crate::Browser;
 
-/// What to write, and where. All of it takes the browser's time while pages load.
+/// The logs to write. All of them cost the browser time during page loads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Logs {
-    /// The secrets of TLS and QUIC, added to this file: a key log, by which Wireshark decrypts packets.
+    /// The key log of TLS and QUIC secrets, with which Wireshark decrypts packets; the browser appends to this file.
     pub keys: Option<PathBuf>,
-    /// What Chromium's network stack does: a file for each start of the browser, in this folder.
+    /// The folder for Chromium's netlogs: one file per start of the browser.
     pub netlog: Option<PathBuf>,
-    /// What Firefox' QUIC does: a qlog file for each connection, in this folder.
+    /// The folder for Firefox' qlogs: one file per QUIC connection.
     pub qlog: Option<PathBuf>,
 }
 
 impl Logs {
-    /// Whether something is complete only once the browser has ended by itself.
+    /// Whether a log is complete only after the browser has ended by itself.
     #[must_use]
     pub const fn need_an_end(&self) -> bool {
         self.keys.is_some() || self.netlog.is_some() || self.qlog.is_some()
     }
 
-    /// What of it a browser does not write, by the key of the endpoint contract, and why.
+    /// The first of these logs that a browser cannot write: its key in the endpoint contract, and the reason.
     #[must_use]
     pub const fn refused_by(&self, browser: Browser) -> Option<&'static str> {
         match browser {
@@ -38,7 +38,7 @@ impl Logs {
         }
     }
 
-    /// That of it which a browser writes.
+    /// Those of these logs that a browser can write.
     #[must_use]
     pub fn of(&self, browser: Browser) -> Self {
         match browser {
@@ -48,13 +48,13 @@ impl Logs {
     }
 }
 
-/// A file that is not there yet: `chromium-h2-0.json`, `chromium-h2-1.json`, and so on.
+/// The first unused file name: `chromium-h2-0.json`, `chromium-h2-1.json`, and so on.
 pub(crate) fn unused(folder: &Path, stem: &str, ending: &str) -> PathBuf {
     let file = |number: u32| folder.join(format!("{stem}-{number}.{ending}"));
     (0..u32::MAX).map(file).find(|path| !path.exists()).unwrap_or_else(|| file(u32::MAX))
 }
 
-/// Copies the qlog files that Firefox left below its temporary folder, `qlog_PID/NAME.sqlog`.
+/// Copies the qlog files from Firefox' temporary folder, `qlog_PID/NAME.sqlog`.
 pub(crate) fn take_qlog(temporary: &Path, folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(temporary)? {
         let left = entry?.path();

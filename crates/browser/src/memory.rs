@@ -1,26 +1,26 @@
-//! Whether the kernel ended something for lack of memory, which is why a browser then fails, whatever it says itself.
+//! Detects whether the kernel killed processes for lack of memory, which makes a browser fail with a misleading error.
 //!
-//! The kernel counts such kills of the whole machine, those at the limit of a control group among them (`oom_kill` in /proc/vmstat; since
-//! Linux 4.13). Which process it took is in its log only, which not everybody may read.
+//! The kernel counts such kills of the whole machine, those at a control group's limit included (`oom_kill` in
+//! /proc/vmstat; since Linux 4.13). Which process it killed is only in its log, which needs privileges to read.
 
 use std::fs;
 
 use wirelab_model::outcome::Blame;
 
-/// Notices kills since it was made.
+/// Detects kills since its creation.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
-    /// Kills before; absent: this kernel does not count them.
+    /// The number of kills at the start; `None` if this kernel does not count them.
     before: Option<u64>,
 }
 
 impl Memory {
-    /// From now on.
+    /// Starts detecting.
     pub fn watch() -> Self {
         Self { before: kills() }
     }
 
-    /// A failure, put down to the machine if the kernel killed something meanwhile.
+    /// Blames a failure on the machine if the kernel killed a process meanwhile.
     pub fn blame(self, blame: Blame, reason: String) -> (Blame, String) {
         explained(self.before, kills(), blame, reason)
     }

@@ -1,4 +1,4 @@
-//! What is measured of a load.
+//! The metrics of a page load.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,7 +14,7 @@ use crate::resource::Resource;
 const TIMELINE: &str = "the page's own timeline";
 const EVENTS: &str = "the browser's network events";
 
-/// Every metric of a load, in the order of reports.
+/// All metrics of a load, in the order of reports.
 pub static METRICS: &[Metric] = &[
     time("onload", "Load event", TIMELINE, "From the start of the navigation to the load event."),
     time(
@@ -73,15 +73,15 @@ const fn count(name: &'static str, title: &'static str, unit: Unit, meaning: &'s
     Metric { name, title, unit, side: Side::Client, vantage: EVENTS, better: Better::Lower, meaning }
 }
 
-/// Why Firefox's first bytes are wrong.
+/// Firefox' first byte over HTTP/1.1 is wrong.
 const TICKETS: &str = "Firefox takes the session tickets of TLS 1.3 for the first byte of an HTTP/1.1 response";
 
-/// Why nobody knows how many connections there were.
+/// The browser does not number connections.
 const UNNUMBERED: &str = "the browser does not say over which connection a response came";
 
-/// On a new connection over HTTP/1.1, Firefox says that the response begins when the request leaves: it sees the server's
-/// session tickets (measured against a server that thinks for 300 ms). So neither the wait nor the receiving is known of the first
-/// request on each connection, nor of one whose connection is not known.
+/// Removes Firefox' wrong response starts. On a new connection over HTTP/1.1 it reports the server's session tickets as
+/// the start of the response (measured against a server that delays responses by 300 ms). This affects the first
+/// request on each connection, and requests whose connection is unknown.
 pub fn leave_out_what_is_wrong(setup: &Setup, resources: &mut [Resource]) {
     if !has_wrong_first_bytes(setup) {
         return;
@@ -98,8 +98,8 @@ pub fn leave_out_what_is_wrong(setup: &Setup, resources: &mut [Resource]) {
     }
 }
 
-/// After early hints Firefox' network events say when the interim response to the request for the document began, and only the page's
-/// timeline knows of the final one.
+/// Sets the document's response start to that of its final response. After early hints Firefox' network events report
+/// the interim response; only the page's timeline has the final one.
 pub fn skip_the_interim_response(seen: &mut Observed) {
     let Observed { resources, timeline: Some(timeline), .. } = seen else { return };
     let Some(response) = resources.first_mut().and_then(|document| document.moments.response.as_mut()) else { return };
@@ -124,7 +124,7 @@ pub fn values(setup: &Setup, seen: &Observed) -> Values {
     let paints = "nothing was painted that counts";
     let first_byte = match has_wrong_first_bytes(setup) {
         true => Value::missing(TICKETS),
-        // Browsers without the moment of the final response have no early hints either.
+        // Browsers that do not report the final response do not support early hints, either.
         false => of_page(
             Some(if page.final_response > 0.0 { page.final_response } else { page.response }),
             "the browser does not say",
@@ -154,7 +154,7 @@ fn nanoseconds(milliseconds: f64) -> f64 {
     (milliseconds * 1e6).round()
 }
 
-/// From the first request's leaving to the end of the last response.
+/// From the departure of the first request to the end of the last response.
 fn net(resources: &[Resource]) -> Value {
     let first = resources.iter().filter_map(|resource| resource.moments.request).reduce(f64::min);
     let last = resources.iter().filter_map(|resource| resource.moments.end).reduce(f64::max);
@@ -164,7 +164,8 @@ fn net(resources: &[Resource]) -> Value {
     }
 }
 
-/// A sum over all; one that does not say spoils it. What failed or still goes on has no number, and is not waited for.
+/// The sum over all complete resources; missing if one of them lacks the value. Failed and unfinished resources are
+/// left out.
 fn sum(resources: &[Resource], of: impl Fn(&Resource) -> Option<u64>) -> Value {
     let complete = resources.iter().filter(|resource| resource.error.is_none() && resource.moments.end.is_some());
     let total: Option<u64> = complete.map(of).sum();
@@ -185,7 +186,8 @@ pub fn hosts(resources: &[Resource]) -> IndexMap<String, HostUse> {
     names.into_iter().map(|name| (name.to_owned(), of(name))).collect()
 }
 
-/// By their numbers; absent where none has a number. The requests for which one was begun are not those that it carried.
+/// The number of different connections; `None` if no resource has a connection. Counts connections that carried
+/// requests, not those that were opened for requests.
 fn connections<'a>(resources: impl Iterator<Item = &'a Resource>) -> Option<u32> {
     let numbers: BTreeSet<_> = resources.filter_map(|resource| resource.connection).collect();
     (!numbers.is_empty()).then(|| numbers.len().try_into().unwrap_or(u32::MAX))
@@ -240,7 +242,8 @@ mod tests {
         let seen = load(vec![resource("a:1", None, 50.0, 80.0)]);
         assert_eq!(values(&firefox, &seen)["first_byte"], Value::missing(TICKETS));
         assert!(values(&chromium, &seen)["first_byte"].number().is_some());
-        // The second is later on the first one's connection, the third first on another, whoever began it; of the fourth nobody knows.
+        // The second request follows the first on its connection; the third is the first on another; the fourth has no
+        // known connection.
         let seen = [(Some(1), 50.0), (Some(1), 60.0), (Some(2), 60.0), (None, 60.0)];
         let answered = |(connection, request)| {
             let mut resource = resource("a:1", connection, request, 80.0);

@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Every one of `cells` cells once, in an order drawn from the seed and the block's number alone.
+/// Each of the `cells` once, in an order that depends on seed and block number only.
 #[must_use]
 pub fn block(seed: u64, number: u32, cells: usize) -> Vec<usize> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

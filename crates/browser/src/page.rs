@@ -1,4 +1,4 @@
-//! What is loaded, and how.
+//! A page to load, and the configuration of the browser.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -9,51 +9,51 @@ use wirelab_model::protocol::Protocol;
 
 use crate::{Browser, Logs};
 
-/// A page, and when its load counts.
+/// A page and the conditions for its load to be a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
-    /// Its address, https.
+    /// The page's https address.
     pub url: Url,
-    /// The requests that it makes; absent: nobody knows. A load with another number is no sample.
+    /// The expected number of requests; `None`: unknown. A load with another number is no sample.
     pub requests: Option<u32>,
-    /// How large the window is. It decides which images are loaded, and which is the largest.
+    /// The size of the window, which decides which images are loaded and which element is the largest.
     pub viewport: Viewport,
-    /// The deadline of the load.
+    /// The time-out of the load.
     pub timeout: Duration,
-    /// Whether pictures of the window are taken meanwhile. It takes the browser's time, so such a load says nothing of its length.
+    /// Whether pictures of the window are taken. They cost the browser time, so the load's times are not valid.
     pub film: bool,
-    /// Whether the bodies of its responses are asked for when it is over. Chromium's alone; Firefox has none.
+    /// Whether the bodies of responses are kept. Chromium only; Firefox does not deliver them.
     pub bodies: bool,
 }
 
 /// The size of a window's content, in CSS pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
-    /// Across.
+    /// Width.
     pub width: u32,
-    /// Down.
+    /// Height.
     pub height: u32,
 }
 
 impl Viewport {
-    /// The same in every browser, whose own defaults differ.
+    /// The size for all browsers, whose own defaults differ.
     pub const DEFAULT: Self = Self { width: 1280, height: 800 };
 }
 
-/// How a browser is started: what has to be the same for all its loads.
+/// The configuration of a browser, fixed for all its loads.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Which browser.
+    /// The browser.
     pub browser: Browser,
-    /// Its program.
+    /// The path of its program.
     pub program: PathBuf,
     /// The version of HTTP to force.
     pub protocol: Protocol,
-    /// The hosts of the pages. HTTP/3 is forced on these alone: browsers have to be told each.
+    /// The hosts of the pages. HTTP/3 is forced on these only, because browsers need each host's name.
     pub origins: Vec<Origin>,
-    /// A certificate authority to trust beside the system's, PEM.
+    /// A certificate authority to trust in addition to the system's, as PEM.
     pub authority: Option<PathBuf>,
-    /// What it writes of its connections.
+    /// The logs to write.
     pub logs: Logs,
 }
 
@@ -64,12 +64,12 @@ pub struct Origin {
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Its address, which decides whether it is on this machine.
+    /// The address, which decides whether the host is on this machine.
     pub address: IpAddr,
 }
 
 impl Origin {
-    /// Whether it is on this machine.
+    /// Whether the host is on this machine.
     #[must_use]
     pub const fn is_local(&self) -> bool {
         match self.address {
@@ -78,7 +78,7 @@ impl Origin {
         }
     }
 
-    /// Whether the host is an address and no name.
+    /// Whether the host is an address, not a name.
     #[must_use]
     pub fn is_literal(&self) -> bool {
         self.host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
@@ -86,7 +86,7 @@ impl Origin {
 }
 
 impl Setup {
-    /// Whether nothing but this machine has to be reached.
+    /// Whether all hosts are on this machine.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.origins.iter().all(Origin::is_local)

@@ -1,12 +1,13 @@
-//! When a load is over: the page has fired `load`, every request is answered, and the network has been quiet for a while.
+//! Decides when a load is over: the page has fired `load`, every request has a response, and the network is quiet for a
+//! while.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// How long the network has to be quiet. Pages load things after `load`, and the largest element may be painted after it.
+/// The length of the quiet period. Pages load resources after `load`, and may paint the largest element after it.
 pub const QUIET: Duration = Duration::from_millis(500);
 
-/// What of a load is still going on.
+/// The progress of a load.
 #[derive(Debug)]
 pub struct Quiet {
     /// Whether the page has fired `load`.
@@ -17,18 +18,18 @@ pub struct Quiet {
 }
 
 impl Quiet {
-    /// Nothing has happened yet.
+    /// The progress at the start.
     pub fn new(deadline: Instant) -> Self {
         Self { loaded: false, open: HashSet::new(), last: Instant::now(), deadline }
     }
 
-    /// A request began.
+    /// A request was sent.
     pub fn asked(&mut self, request: &str) {
         self.open.insert(request.to_owned());
         self.stirred();
     }
 
-    /// A request has its response's header, or has failed. Bodies may go on: a stream of events never ends.
+    /// A request has its response's header, or has failed. Bodies do not count: a stream of events never ends.
     pub fn answered(&mut self, request: &str) {
         self.open.remove(request);
         self.stirred();
@@ -39,17 +40,17 @@ impl Quiet {
         self.last = Instant::now();
     }
 
-    /// When waiting ends whatever happens.
+    /// The end of the load in any case.
     pub const fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Whether the load is over, once every event that came is taken in.
+    /// Whether the load is over, provided that all events have been read.
     pub fn is_over(&self) -> bool {
         Instant::now() >= self.until()
     }
 
-    /// Until when to wait for another event; if none comes, the load is over.
+    /// How long to wait for another event; if none comes, the load is over.
     pub fn until(&self) -> Instant {
         if self.loaded && self.open.is_empty() { (self.last + QUIET).min(self.deadline) } else { self.deadline }
     }

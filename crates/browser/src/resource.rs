@@ -1,9 +1,9 @@
-//! One request of a page and its response, as a browser reports it.
+//! A request of a page and its response, as a browser reports them.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// One request and its response. What a browser does not say is absent.
+/// A request and its response. Values that the browser does not report are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Resource {
     /// The address, without the fragment.
@@ -12,32 +12,32 @@ pub struct Resource {
     pub host: String,
     /// GET, POST, ...
     pub method: String,
-    /// What the page wants it for, in the browser's word: document, script, image, ...
+    /// The purpose of the request in the browser's words: document, script, image, ...
     pub kind: String,
     /// The status of the response.
     pub status: Option<u16>,
-    /// The type of the content.
+    /// The content type.
     pub mime: Option<String>,
-    /// The protocol by the browser's network events, as an ALPN identifier.
+    /// The protocol from the browser's network events, as an ALPN identifier.
     pub protocol: Option<String>,
-    /// The protocol by the page's own timeline; absent where it has no entry, or another host hides it.
+    /// The protocol from the page's own timeline; `None` if it has no entry, or another host hides it.
     pub page_protocol: Option<String>,
-    /// Why there is no complete response.
+    /// Why the response is incomplete.
     pub error: Option<String>,
-    /// Whether the browser itself gave the request up or kept it back, so that no server is to blame.
+    /// Whether the browser itself cancelled or blocked the request, so that no server is to blame.
     pub withdrawn: bool,
-    /// Where a redirect leads to.
+    /// The target of a redirect.
     pub redirect: Option<String>,
-    /// The connection that the response came over, as a number.
+    /// The number of the connection that carried the response.
     pub connection: Option<u64>,
-    /// When what happened.
+    /// The times of the request's phases.
     #[serde(flatten)]
     pub moments: Moments,
-    /// Bytes received, header and body, as they were transferred.
+    /// Bytes received, header and body, as transferred.
     pub received: Option<u64>,
-    /// Bytes of these that are the response's header.
+    /// The part of these bytes that is the response's header.
     pub header_bytes: Option<u64>,
-    /// Bytes of the request's line and header as HTTP/1.1 writes them: before HTTP/2 and HTTP/3 compress them.
+    /// Bytes of the request line and header in the form of HTTP/1.1, before the compression of HTTP/2 and HTTP/3.
     pub request_header_bytes: Option<u64>,
     /// The request's header fields.
     #[serde(skip)]
@@ -45,43 +45,44 @@ pub struct Resource {
     /// The response's header fields.
     #[serde(skip)]
     pub response_headers: Vec<(String, String)>,
-    /// The response's body, where it was asked for.
+    /// The response's body, if it was kept.
     #[serde(skip)]
     pub body: Option<Body>,
 }
 
-/// A response's body, without compression.
+/// A response's body, decompressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
-    /// As text, or in base64.
+    /// The body as text or in base64.
     pub text: String,
-    /// Whether it is in base64.
+    /// Whether the text is in base64.
     pub is_base64: bool,
 }
 
 impl Body {
-    /// Its length in bytes.
+    /// The length in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        // Four characters are three bytes, and what fills up the last four is none.
+        // Four characters encode three bytes; padding encodes none.
         if self.is_base64 { self.text.trim_end_matches('=').len() * 3 / 4 } else { self.text.len() }
     }
 }
 
-/// When what happened, in milliseconds of the Unix epoch. What did not happen, or is not known, is absent: a request on a
-/// connection that was there before has no `connect`. Even the first one may have none: Chromium opens a connection ahead of it. And one that has
-/// some may have left on another connection that was ready sooner: Firefox says when the one was opened that it began for the request.
+/// The times of a request's phases, in milliseconds of the Unix epoch. A phase that did not happen or is unknown is
+/// absent: a request on an existing connection has no `connect`. The first request may have none, either, because
+/// Chromium opens a connection ahead of it. In Firefox, a `connect` phase is that of the connection opened for the
+/// request, even if the request then left on another one.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {
-    /// The page wants it.
+    /// The page asks for the resource.
     pub start: f64,
-    /// Looking up the name.
+    /// The name lookup.
     pub dns: Option<(f64, f64)>,
     /// Connecting, TLS included.
     pub connect: Option<(f64, f64)>,
-    /// TLS, or QUIC's handshake, within that.
+    /// The handshake of TLS or QUIC, within `connect`.
     pub tls: Option<(f64, f64)>,
-    /// The request leaves.
+    /// The request leaves the browser.
     pub request: Option<f64>,
     /// The response begins.
     pub response: Option<f64>,
@@ -90,27 +91,27 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// How long the request waited for a connection of the browser, in milliseconds: what is before it and is not more
-    /// exactly known.
+    /// The time in milliseconds that the request waited in the browser: everything before its departure except lookup
+    /// and connecting.
     #[must_use]
     pub fn queue(&self) -> Option<f64> {
         let known = length(self.dns).unwrap_or(0.0) + length(self.connect).unwrap_or(0.0);
         self.request.map(|request| (request - self.start - known).max(0.0))
     }
 
-    /// From the request's leaving to the response's begin.
+    /// From the request's departure to the response's start, in milliseconds.
     #[must_use]
     pub fn wait(&self) -> Option<f64> {
         Some((self.response? - self.request?).max(0.0))
     }
 
-    /// From the response's begin to its end.
+    /// From the response's start to its end, in milliseconds.
     #[must_use]
     pub fn receive(&self) -> Option<f64> {
         Some((self.end? - self.response?).max(0.0))
     }
 
-    /// The same with another zero.
+    /// The moments relative to `zero`.
     #[must_use]
     pub fn since(&self, zero: f64) -> Self {
         let both = |span: Option<(f64, f64)>| span.map(|(from, to)| (from - zero, to - zero));
@@ -127,8 +128,8 @@ impl Moments {
     }
 }
 
-/// The bytes of a request's line and header in HTTP/1.1 (RFC 9112, sections 3 and 5). Fields whose names begin with a colon are the line
-/// and the field `host` of the later versions (RFC 9113, section 8.3.1).
+/// The bytes of a request line and header in HTTP/1.1 (RFC 9112, sections 3 and 5). Fields whose names begin with a
+/// colon replace the request line and `host` in later versions (RFC 9113, section 8.3.1).
 pub(crate) fn written(method: &str, url: &str, fields: &[(String, String)]) -> Option<u64> {
     const AROUND_A_LINE: usize = " ".len() + " HTTP/1.1\r\n".len();
     const AROUND_A_FIELD: usize = ": ".len() + "\r\n".len();
@@ -143,12 +144,12 @@ pub(crate) fn written(method: &str, url: &str, fields: &[(String, String)]) -> O
     Some((method.len() + target + AROUND_A_LINE + host + all + "\r\n".len()) as u64)
 }
 
-/// A length in milliseconds.
+/// The length of a phase in milliseconds.
 pub(crate) fn length(span: Option<(f64, f64)>) -> Option<f64> {
     span.map(|(from, to)| (to - from).max(0.0))
 }
 
-/// What happened as lengths, in milliseconds; `start` and `end` since the zero that the moments have.
+/// Serialised as lengths in milliseconds; `start` and `end` are relative to the zero of the moments.
 impl Serialize for Moments {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         json!({
@@ -165,13 +166,13 @@ impl Serialize for Moments {
     }
 }
 
-/// Microseconds are finer than any browser's clock.
+/// Rounds to microseconds, which are finer than any browser's clock.
 fn round(milliseconds: Option<f64>) -> Option<f64> {
     milliseconds.map(|value| (value * 1000.0).round() / 1000.0)
 }
 
 impl Resource {
-    /// A request to this address; none if it never leaves the browser (`data:` and the like).
+    /// A request for this address; `None` if it never leaves the browser (`data:` and the like).
     #[must_use]
     pub(crate) fn asked(url: &str, method: &str, start: f64) -> Option<Self> {
         let mut parsed = url::Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
@@ -181,14 +182,14 @@ impl Resource {
         Some(Self { url: parsed.into(), host, method: method.to_owned(), moments, ..Self::default() })
     }
 
-    /// Whether a response came, of whatever status.
+    /// Whether a response with any status arrived.
     #[must_use]
     pub fn is_answered(&self) -> bool {
         self.status.is_some()
     }
 }
 
-/// A text field of a browser's report; absent where it is empty.
+/// A text field of a browser's report; `None` if it is empty.
 pub(crate) fn text(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }

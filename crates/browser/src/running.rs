@@ -1,5 +1,5 @@
-//! A browser that runs: its process, its folder, and the connection that it is driven over. Dropping it ends the process with
-//! all its descendants, and removes the folder.
+//! A running browser: its process, its folder, and the connection to it. Dropping it ends the process with all its
+//! descendants, and removes the folder.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,34 +14,34 @@ use wirelab_model::outcome::Blame;
 use crate::session::Trouble;
 use crate::wire::{Wire, WireError};
 
-/// How long a browser may take to start. Fifteen times what it took on two busy processors.
+/// Time-out of a browser's start: fifteen times the time on two busy processors.
 const STARTING: Duration = Duration::from_secs(60);
 
-/// How long a browser may take for a command that waits for no network.
+/// Time-out of a command that does not wait for the network.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The longest path of a folder in which Chromium can have the socket by which its processes find each other: its own part of
-/// the path has 56 bytes, and the whole at most 107 (unix(7)).
+/// The longest path of a temporary folder for Chromium, in bytes. The socket that connects its processes adds 56 bytes
+/// to the path, and the limit is 107 (unix(7)).
 const LONGEST: usize = 51;
 
-/// Between two looks at the file that says where a browser listens.
+/// Interval of reads of the file with the browser's address.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How long a browser whose connection broke may take to be seen as ended.
+/// How long to wait for the end of a browser whose connection broke.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// Where a browser listens, by the file in which it says so.
+/// The address of a browser's debugging interface, from the file that the browser writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listens {
-    /// Its host.
+    /// The host.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
-    /// The path of its WebSocket.
+    /// The path of the WebSocket.
     pub path: String,
 }
 
-/// A browser that runs. The order of the fields is that in which they end.
+/// A running browser. Its fields are dropped in this order.
 #[derive(Debug)]
 pub struct Running {
     name: &'static str,
@@ -51,7 +51,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a program that writes to `file` where it listens; `read` understands that file once it is complete.
+    /// Starts a browser that writes its address to `file`; `read` parses the file, and returns `None` while it is
+    /// incomplete.
     pub fn start(
         name: &'static str,
         mut program: Command,
@@ -60,7 +61,7 @@ impl Running {
         guard: &Arc<Guard>,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, Trouble> {
-        // Whatever it leaves behind goes with the folder, and nothing of the user's own profile comes in.
+        // All its files go into the folder, and it does not read the user's own profile.
         program.env("HOME", folder.path()).current_dir(folder.path());
         if folder.path().as_os_str().len() <= LONGEST {
             program.env("TMPDIR", folder.path());
@@ -82,7 +83,7 @@ impl Running {
         answer.map_err(|error| self.trouble(what, error))
     }
 
-    /// Tells the browser to end, and waits until it has.
+    /// Sends the command that ends the browser, and waits for its end.
     pub fn end(&mut self, command: Value) -> Result<(), Trouble> {
         let sent = self.wire.post(command);
         sent.map_err(|error| self.trouble("telling it to end", error))?;
@@ -92,18 +93,18 @@ impl Running {
         }
     }
 
-    /// The folder that goes with it.
+    /// The browser's temporary folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What it means that there is no message, while `what` was attempted.
+    /// Explains an error on the connection; `what` is the attempted action.
     pub fn trouble(&mut self, what: &str, error: WireError) -> Trouble {
         trouble(self.name, &mut self.process, what, error)
     }
 }
 
-/// Waits until the browser says where it listens.
+/// Waits until the browser has written its address.
 fn ready(
     name: &str,
     process: &mut LocalProcess,
@@ -141,12 +142,12 @@ fn trouble(name: &str, process: &mut LocalProcess, what: &str, error: WireError)
     client(reason)
 }
 
-/// The browser is the client of a load.
+/// Blames the client, which is the browser.
 fn client(reason: String) -> Trouble {
     Trouble::Failed { blame: Blame::Client, reason }
 }
 
-/// How a process ended, and the last line that it wrote.
+/// How a process ended, with the last line of its standard error.
 pub fn ending(exit: &Exit) -> String {
     let how = match exit.status {
         ExitStatus::Code(code) => format!("exit status {code}"),

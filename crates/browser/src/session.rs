@@ -1,4 +1,4 @@
-//! A browser that loads one page after the other, each as if it had never seen it.
+//! A browser that loads pages one after the other, each in a clean context.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +15,7 @@ use crate::page::{Page, Setup};
 
 /// A running browser with one protocol forced. Dropping it ends the browser.
 ///
-/// Start it from a thread that lives longer than it does ([`wirelab_lab::LocalProcess`]).
+/// Start it from a thread that outlives it ([`wirelab_lab::LocalProcess`]).
 #[derive(Debug)]
 pub struct Session {
     setup: Setup,
@@ -28,14 +28,14 @@ enum Driver {
     Firefox(Box<Firefox>),
 }
 
-/// Why a browser is of no use any more.
+/// Why a browser cannot be used further.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
-    /// The user wants to stop.
+    /// The user interrupted wirelab.
     Stopped,
-    /// It could not be started, ended, or does not answer.
+    /// The browser could not be started, ended, or does not answer.
     Failed {
-        /// Who has to look into it.
+        /// The party to blame.
         blame: Blame,
         /// What happened.
         reason: String,
@@ -64,7 +64,7 @@ impl Session {
     /// Starts a browser. `stop` ends all waiting.
     ///
     /// # Errors
-    /// If it does not start, or cannot be made to trust what it is to trust.
+    /// If the browser does not start, or the certificate authority cannot be installed.
     pub fn start(setup: Setup, guard: &Arc<Guard>, stop: &Arc<AtomicBool>) -> Result<Self, Trouble> {
         let driver = match setup.browser {
             Browser::Chromium => Driver::Chromium(Box::new(Chromium::start(&setup, guard, stop)?)),
@@ -73,7 +73,7 @@ impl Session {
         Ok(Self { setup, driver })
     }
 
-    /// The browser's version, as it says.
+    /// The version that the browser reports.
     #[must_use]
     pub fn version(&self) -> &str {
         match &self.driver {
@@ -82,10 +82,10 @@ impl Session {
         }
     }
 
-    /// Loads a page in an isolated context, without cache, cookies, connections or TLS sessions from before.
+    /// Loads a page in an isolated context, without cache, cookies, connections or TLS sessions from earlier loads.
     ///
     /// # Errors
-    /// If the browser is of no use any more. A page that fails is no error: the load says why.
+    /// If the browser cannot be used further. A page that fails is no error: the load has the reason.
     pub fn load(&mut self, page: &Page) -> Result<Load, Trouble> {
         let memory = Memory::watch();
         let seen = match &mut self.driver {
@@ -101,10 +101,10 @@ impl Session {
         Ok(load)
     }
 
-    /// Ends the browser as a user would, so that what it writes of its connections is complete.
+    /// Ends the browser as a user would, so that its logs are complete.
     ///
     /// # Errors
-    /// If it does not end, or what it wrote cannot be kept.
+    /// If the browser does not end, or a log cannot be kept.
     pub fn close(self) -> Result<(), Trouble> {
         if !self.setup.logs.need_an_end() {
             return Ok(());

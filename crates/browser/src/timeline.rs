@@ -1,12 +1,12 @@
-//! What a page's own timeline says: the moments of the load, and a second opinion on the protocol of every resource.
+//! A page's own timeline: the moments of the load, and a second source for the protocol of every resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use url::Url;
 
-/// A function that runs in a page before its own scripts. Timelines keep 250 resources unless told otherwise (Resource Timing,
-/// section 3.2), and the largest paint is told to observers only.
+/// A function that runs in a page before its own scripts. By default, timelines keep 250 resources only (Resource
+/// Timing, section 3.2), and only observers get the largest paint.
 pub(crate) const PREPARE: &str = "() => {
   performance.setResourceTimingBufferSize(100000);
   let last = null;
@@ -19,7 +19,7 @@ pub(crate) const PREPARE: &str = "() => {
   } catch {}
 }";
 
-/// An expression that gives the timeline of a page as JSON.
+/// An expression that returns a page's timeline as JSON.
 pub(crate) const READ: &str = "(() => {
   const navigation = performance.getEntriesByType('navigation')[0];
   const paint = performance.getEntriesByName('first-contentful-paint')[0];
@@ -38,7 +38,8 @@ pub(crate) const READ: &str = "(() => {
   });
 })()";
 
-/// The timeline of a page. Times but the first are milliseconds since the start of the navigation; 0 where something did not happen.
+/// The timeline of a page. All times except `origin` are milliseconds since the start of the navigation; 0 means that
+/// it did not happen.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Timeline {
     /// The start of the navigation, in milliseconds of the Unix epoch.
@@ -47,15 +48,15 @@ pub struct Timeline {
     pub content_loaded: f64,
     /// `load` fires.
     pub loaded: f64,
-    /// The request for the document leaves.
+    /// The request for the document leaves the browser.
     pub request: f64,
-    /// Its first response begins, which may be an interim one (103).
+    /// The document's first response starts; it may be an interim one (103).
     pub response: f64,
-    /// The header of its final response begins.
+    /// The header of the document's final response starts.
     pub final_response: f64,
-    /// Something is painted for the first time.
+    /// The first text or image is painted.
     pub first_paint: Option<f64>,
-    /// The largest element is painted.
+    /// The largest text or image is painted.
     pub largest_paint: Option<f64>,
     /// The document and every resource.
     pub entries: Vec<Entry>,
@@ -66,20 +67,20 @@ pub struct Timeline {
 pub struct Entry {
     /// The address.
     pub url: String,
-    /// The protocol, as an ALPN identifier; empty where another host hides it.
+    /// The protocol as an ALPN identifier; empty if another host hides it.
     pub protocol: String,
-    /// What made the page want it.
+    /// What caused the request.
     #[serde(default)]
     pub initiator: String,
 }
 
 impl Timeline {
-    /// How many resources were asked for because of early hints (Resource Timing, section 4.3).
+    /// The number of resources that were requested because of early hints (Resource Timing, section 4.3).
     pub(crate) fn hinted(&self) -> usize {
         self.entries.iter().filter(|entry| entry.initiator == "early-hints").count()
     }
 
-    /// The protocols by address (without the fragment), where the page may know them.
+    /// The protocols by address (without the fragment), as far as the page may see them.
     pub(crate) fn protocols(&self) -> BTreeMap<String, BTreeSet<&str>> {
         let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
         for Entry { url, protocol, .. } in &self.entries {

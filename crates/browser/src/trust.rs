@@ -1,4 +1,4 @@
-//! Making a browser trust a certificate authority: both browsers keep theirs in databases of NSS.
+//! Makes a browser trust a certificate authority. Both browsers keep authorities in NSS databases.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,16 +12,16 @@ use wirelab_model::outcome::Blame;
 use crate::running::ending;
 use crate::session::Trouble;
 
-/// NSS's own tool for its databases.
+/// NSS's tool for its databases.
 const CERTUTIL: &str = "certutil";
 
-/// How long it may take; it needs a tenth of a second.
+/// Time-out of the tool, which takes a tenth of a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often to look for Ctrl-C meanwhile.
+/// How often a wait checks `stop`.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Makes a new database in `folder` that trusts the authority (PEM) for servers.
+/// Creates a database in `folder` that trusts the authority (PEM) for servers.
 pub fn install(authority: &Path, folder: &Path, guard: &Arc<Guard>, stop: &AtomicBool) -> Result<(), Trouble> {
     let authority = std::path::absolute(authority).map_err(|error| failed(&error.to_string()))?;
     std::fs::create_dir_all(folder).map_err(|error| failed(&error.to_string()))?;

@@ -1,7 +1,7 @@
-//! JSON messages over a WebSocket: what the Chrome DevTools Protocol and WebDriver BiDi have in common.
+//! JSON messages over a WebSocket, as both the Chrome DevTools Protocol and WebDriver BiDi use them.
 //!
-//! A command carries a number, and its answer the same one; everything else is an event. Events that come while an answer is
-//! awaited are kept in their order.
+//! A command has a number, and its answer the same number; all other messages are events. Events that arrive while an
+//! answer is awaited are kept in order.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tungstenite::{Error, Message, WebSocket};
 
-/// How often to look for Ctrl-C while nothing comes.
+/// How often a wait checks `stop`.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The deadline of the WebSocket's own handshake.
+/// Time-out of the WebSocket's handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// A connection to a browser.
@@ -28,21 +28,21 @@ pub struct Wire {
     events: VecDeque<Value>,
 }
 
-/// Why there is no message.
+/// Why no message was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WireError {
     /// The deadline passed.
     Deadline,
-    /// The user wants to stop.
+    /// The user interrupted wirelab.
     Stopped,
-    /// The browser refused the command, with these words.
+    /// The browser refused the command, for this reason.
     Refused(String),
-    /// The connection is gone.
+    /// The connection was lost.
     Lost(String),
 }
 
 impl Wire {
-    /// Connects. `stop` ends all waiting.
+    /// Connects to a browser. `stop` ends all waiting.
     pub fn connect(host: &str, port: u16, path: &str, stop: Arc<AtomicBool>) -> Result<Self, WireError> {
         let lost = |error: &dyn std::fmt::Display| WireError::Lost(format!("connecting to {host}:{port}: {error}"));
         let stream = TcpStream::connect((host, port)).map_err(|error| lost(&error))?;
@@ -53,7 +53,7 @@ impl Wire {
         Ok(Self { socket, stop, number: 0, events: VecDeque::new() })
     }
 
-    /// Sends a command and does not wait for its answer. Gives its number.
+    /// Sends a command without waiting for its answer; returns its number.
     pub fn post(&mut self, mut command: Value) -> Result<u64, WireError> {
         self.number += 1;
         command["id"] = json!(self.number);
@@ -85,12 +85,12 @@ impl Wire {
         }
     }
 
-    /// Forgets the events that came so far.
+    /// Discards the events received so far.
     pub fn forget(&mut self) {
         self.events.clear();
     }
 
-    /// Keeps an event; the late answer to a command that nobody waits for any more is of no use.
+    /// Keeps an event; drops late answers to commands that timed out.
     fn keep(&mut self, message: Value) {
         if message["method"].is_string() {
             self.events.push_back(message);
@@ -115,7 +115,7 @@ impl Wire {
                 }
                 Ok(Message::Close(_)) => return Err(lost(&"the browser closed the connection")),
                 Ok(_) => {}
-                // What has come of a message so far is kept in the socket's buffer.
+                // The socket's buffer keeps an incomplete message.
                 Err(Error::Io(error)) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(error) => return Err(lost(&error)),
             }
@@ -123,7 +123,8 @@ impl Wire {
     }
 }
 
-/// The result that an answer carries, or the browser's reason for none: CDP has an object `error`, BiDi a code and a message.
+/// The result of an answer, or the browser's reason for a refusal: CDP has an object `error`, BiDi a code and a
+/// message.
 fn result(answer: &mut Value) -> Result<Value, WireError> {
     let error = &answer["error"];
     if error.is_null() {

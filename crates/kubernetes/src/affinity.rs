@@ -1,4 +1,4 @@
-//! Where the pods of a run come to, in the words of the scheduler: all by where the first client's is.
+//! Placement of the run's pods as scheduler affinities, all relative to the first client's pod.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::objects::Common;
 use crate::pod::MEMORY_MIB;
 
 impl Common<'_> {
-    /// The pod of the client, on one of these nodes.
+    /// The first client's pod, on one of `nodes`.
     pub(crate) fn client(&self, nodes: &[String]) -> Pod {
         let on = json!({ "key": NODE_LABEL, "operator": "In", "values": nodes });
         let terms = json!([{ "matchExpressions": [on] }]);
@@ -18,15 +18,15 @@ impl Common<'_> {
         self.pod(CLIENT, self.memory_mib(CLIENT), json!({ "affinity": { "nodeAffinity": required } }))
     }
 
-    /// The pod of a client in the mesh: on the node of this one outside.
+    /// A client's pod in the mesh, on the same node as its counterpart `outside` the mesh.
     pub(crate) fn meshed_client(&self, name: &str, outside: &str) -> Pod {
         let term = json!([{ "labelSelector": { "matchLabels": { HOST: outside } }, "topologyKey": NODE_LABEL }]);
         let near = json!({ "requiredDuringSchedulingIgnoredDuringExecution": term });
         self.pod(name, self.memory_mib(outside), json!({ "affinity": { "podAffinity": near } }))
     }
 
-    /// The pod of another client: as far from each server as the first one is, and otherwise on the node that has the fewest of them. Where
-    /// some server is on the node of the first one, so are all clients.
+    /// The pod of a further client: as far from each server as the first client, and otherwise on the node with the
+    /// fewest clients. If any server is on the first client's node, all clients are.
     pub(crate) fn further_client(&self, name: &str) -> Pod {
         let to_the_first =
             |key: &str| json!([{ "labelSelector": { "matchLabels": { HOST: CLIENT } }, "topologyKey": key }]);
@@ -61,7 +61,7 @@ impl Common<'_> {
         self.pod(name, MEMORY_MIB, json!({ "affinity": affinity, "topologySpreadConstraints": spread }))
     }
 
-    /// The pod of a server, at this place seen from the client.
+    /// A server's pod at a place relative to the client.
     pub(crate) fn server(&self, name: &str, place: &Place) -> Pod {
         let client = json!({ HOST: CLIENT });
         let term = |key: &str| json!([{ "labelSelector": { "matchLabels": client }, "topologyKey": key }]);
@@ -80,7 +80,7 @@ impl Common<'_> {
     }
 }
 
-/// The affinity to nodes with these labels.
+/// Node affinity to nodes with these labels.
 fn on_nodes(labels: &Labels) -> Value {
     let label = |(key, value): (&str, &str)| json!({ "key": key, "operator": "In", "values": [value] });
     let terms = json!([{ "matchExpressions": labels.iter().map(label).collect::<Vec<_>>() }]);
@@ -128,7 +128,7 @@ mod tests {
 
         let zone = yaml(&spec(&[("zone-0", Distance::SameZone)]).affinity.unwrap());
         assert!(zone.contains("podAffinity:") && zone.contains("[\"zone-0\"]"), "{zone}");
-        // One that has to be near the client is near all clients only if these are together.
+        // A server on the client's node is near all clients only if these share that node.
         let near = spec(&[("near-0", Distance::SameNode), ("other-0", Distance::OtherZone)]);
         let affinity = yaml(&near.affinity.unwrap());
         assert!(affinity.starts_with("podAffinity:") && !affinity.contains("Anti"), "{affinity}");

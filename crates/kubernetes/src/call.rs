@@ -1,4 +1,4 @@
-//! A command of the agent in a pod, which is asked something and ends.
+//! A short command of the agent in a pod.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::cluster::Cluster;
 use crate::exec::{Chunks, Ended, Exec, Piece};
 use wirelab_lab::LabError;
 
-/// One that runs.
+/// A running command.
 pub(crate) struct Call {
     what: String,
     exec: Exec,
@@ -20,7 +20,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Starts it.
+    /// Starts a command in a pod.
     ///
     /// # Errors
     /// If the API server refuses, or the pod does not run.
@@ -41,10 +41,10 @@ impl Call {
         Ok(Self { what, exec, stderr, said: Vec::new() })
     }
 
-    /// What it printed, if it has ended at the deadline.
+    /// Waits for the command's end and returns its standard output; `None` at the deadline.
     ///
     /// # Errors
-    /// If it failed.
+    /// If the command failed.
     pub(crate) fn answer(&mut self, deadline: Instant) -> Result<Option<Vec<u8>>, LabError> {
         loop {
             match self.exec.read(deadline) {
@@ -54,7 +54,7 @@ impl Call {
                 Piece::Ended(ended) => {
                     let mut words = String::new();
                     if let Some(mut stderr) = self.stderr.take() {
-                        // Half a sentence is better than none.
+                        // After an error, the part that was read is kept.
                         let _ = stderr.read_to_string(&mut words);
                     }
                     let how = match ended {
@@ -68,10 +68,10 @@ impl Call {
     }
 }
 
-/// Runs a command in a pod to its end; gives what it printed.
+/// Runs a command in a pod to its end and returns its standard output.
 ///
 /// # Errors
-/// If it cannot be started, fails, or has not ended at the deadline.
+/// If the command cannot be started, fails, or runs past the deadline.
 pub(crate) fn output(
     cluster: &Arc<Cluster>,
     pods: &Api<Pod>,

@@ -1,4 +1,4 @@
-//! The nodes that the client may be on.
+//! The nodes where the first client may run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use wirelab_model::nodes::Labels;
 use crate::distance::{Distance, Place};
 use crate::names;
 
-/// A node that takes pods.
+/// A node that accepts pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// The value of its label for affinity, which often is its name.
+    /// The value of the hostname label, which affinities use; often the node's name.
     pub(crate) name: String,
     pub(crate) zone: Option<String>,
     pub(crate) labels: BTreeMap<String, String>,
@@ -22,11 +22,11 @@ impl Node {
     }
 }
 
-/// The nodes that the client may be on, from which each of these places is on some node. The scheduler takes pods one by one, so without
-/// this the client could come to a node that leaves its servers no place.
+/// The nodes for the client from which every place exists on some node. The scheduler places pods one by one, so it
+/// could otherwise choose a node for the client that leaves no node for a server.
 ///
 /// # Errors
-/// If there is none; says what is in the way.
+/// If there is no such node; names the unmet requirements.
 pub(crate) fn candidates(
     nodes: &[Node],
     client: Option<&Labels>,

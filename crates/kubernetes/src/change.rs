@@ -1,5 +1,5 @@
-//! A change of the servers that clients find: ordered by labels, carried out by the cluster in its own time, and believed when the
-//! client's pod sees it.
+//! A change of the servers that clients are routed to. wirelab sets labels, the cluster applies the change in its own
+//! time, and the change is complete once the clients' pods see it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -16,34 +16,34 @@ use crate::watch::Watch;
 use wirelab_lab::LabError;
 use wirelab_model::network::SERVER_NAME;
 
-/// Beyond the time that the cluster has: until its agent has said so.
+/// Extra time, beyond [`CONVERGENCE_TIMEOUT`], for the agent's answer.
 pub(crate) const SAYING: Duration = Duration::from_secs(10);
 
 /// How clients find servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// By this address, of a service or a node, at which the pods behind it say who they are.
+    /// By the address of a service or a node, where the pods behind it answer with their names.
     Address(SocketAddr),
-    /// By the name.
+    /// By the headless service's name.
     Name,
 }
 
-/// A change under way.
+/// A change in progress.
 pub(crate) struct Change {
     way: Way,
     /// The servers' pods, with their addresses.
     servers: Vec<(String, IpAddr)>,
-    /// The pods of clients that have to see it.
+    /// The pods of clients that must see the change.
     lookouts: Vec<String>,
-    /// What the name leads to, as long as nobody looks in these.
+    /// The headless service's endpoints, until they are as wanted.
     slices: Option<Watch<EndpointSlice>>,
-    /// What still looks in them.
+    /// The checks in the clients' pods that still run.
     looks: Vec<Call>,
     deadline: Instant,
 }
 
 impl Change {
-    /// Orders that the clients in these pods find these servers' and no others.
+    /// Routes the clients in these pods to exactly these servers.
     ///
     /// # Errors
     /// If the cluster refuses.
@@ -68,26 +68,26 @@ impl Change {
         Ok(change)
     }
 
-    /// Whether the client's pod sees it by now.
+    /// Whether the clients' pods see the change now.
     ///
     /// # Errors
-    /// If it never will.
+    /// If a check fails, or the deadline has passed.
     pub(crate) fn is_seen(&mut self, pods: &Pods) -> Result<bool, LabError> {
         self.is_seen_by(pods, Instant::now())
     }
 
-    /// Waits until it does.
+    /// Waits until the clients' pods see the change.
     ///
     /// # Errors
-    /// If it does not in time.
+    /// If they do not before the deadline.
     pub(crate) fn wait(mut self, pods: &Pods) -> Result<(), LabError> {
-        // Not seen by its deadline is an error.
+        // Incomplete at its own deadline is an error.
         self.is_seen_by(pods, self.deadline).map(drop)
     }
 
-    /// Whether it does at this moment, for which it is waited.
+    /// Waits until `moment` for the clients' pods to see the change; returns whether they do.
     fn is_seen_by(&mut self, pods: &Pods, moment: Instant) -> Result<bool, LabError> {
-        // A name that is asked for too early is remembered with its old addresses by the name server.
+        // A name server caches the old addresses if it is asked too early.
         if let Some(slices) = &mut self.slices {
             let wanted: BTreeSet<_> = self.servers.iter().map(|(_, address)| *address).collect();
             let leads =
@@ -119,13 +119,13 @@ impl Change {
         Ok(self.looks.is_empty())
     }
 
-    /// Ends what still looks in the pods of clients, where no endpoint runs.
+    /// Kills the checks that still run in the clients' pods, where no endpoint runs.
     ///
     /// # Errors
     /// If the cluster refuses.
     pub(crate) fn abandon(self, pods: &Pods) -> Result<(), LabError> {
         let command = [PROGRAM, SUBCOMMAND, "sweep"];
-        // One that was lost meanwhile has nothing left that looks, and is replaced when it is needed.
+        // A lost pod has no checks, and is replaced when it is needed.
         self.lookouts.iter().filter(|pod| pods.hosts.contains_key(*pod)).try_for_each(|pod| {
             output(&pods.cluster, &pods.api, pod, &command, Vec::new(), Instant::now() + SAYING).map(drop)
         })

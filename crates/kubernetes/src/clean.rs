@@ -1,4 +1,4 @@
-//! What runs left in a cluster because they were killed: found by its labels, and removed.
+//! Namespaces that killed runs left in a cluster: found by their labels, and removed.
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
@@ -16,27 +16,27 @@ pub struct Left {
     pub namespace: String,
     /// The folder of the run.
     pub folder: String,
-    /// What is known of who made it.
+    /// Whether the run still needs the namespace.
     pub fate: Fate,
 }
 
-/// What is to become of the namespace of a run.
+/// The state of a run's namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
-    /// Its run goes on.
+    /// The run is in progress.
     InUse,
-    /// Its run has ended, and left it.
+    /// The run has ended and left the namespace behind.
     Left,
-    /// Its run is, or was, on this other machine, from which alone one can tell.
+    /// The run's process is, or was, on this other machine; only that machine can tell.
     Elsewhere(String),
-    /// It is being removed already.
+    /// The cluster is deleting the namespace.
     Going,
 }
 
 /// Every namespace of a run in the cluster.
 ///
 /// # Errors
-/// If there is no cluster, or it refuses.
+/// If no cluster can be reached, or it refuses.
 pub fn find() -> Result<Vec<Left>, LabError> {
     let cluster = Cluster::connect()?;
     let api: Api<Namespace> = Api::all(cluster.client.clone());
@@ -44,7 +44,7 @@ pub fn find() -> Result<Vec<Left>, LabError> {
     Ok(all.items.iter().filter_map(left).collect())
 }
 
-/// Removes a namespace with everything in it.
+/// Removes a namespace and everything in it.
 ///
 /// # Errors
 /// If the cluster refuses.
@@ -63,7 +63,7 @@ pub(crate) fn delete(cluster: &Cluster, namespace: &str) -> Result<(), LabError>
     cluster.ask(&format!("removing the namespace {namespace}"), deleted)
 }
 
-/// Absent: the namespace has no owner, so that it is not one of a run, whatever its labels say.
+/// `None` if the namespace has no owner: it belongs to no run, whatever its labels are.
 fn left(namespace: &Namespace) -> Option<Left> {
     let annotations = namespace.metadata.annotations.as_ref()?;
     let owner: Owner = serde_json::from_str(annotations.get(OWNER)?).ok()?;

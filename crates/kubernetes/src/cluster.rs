@@ -1,4 +1,4 @@
-//! The connection to the cluster: who is asked, how long an answer may take, and what a refusal means.
+//! The connection to the cluster: requests, time-outs, and remedies for refused requests.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -8,33 +8,34 @@ use tokio::runtime::{Builder, Runtime};
 
 use wirelab_lab::LabError;
 
-/// How long the API server may take for one answer.
+/// Time-out of a request to the API server.
 const ANSWERING: Duration = Duration::from_secs(30);
 
-/// How long it may take to say that it is there.
+/// Time-out of the first connection.
 const REACHING: Duration = Duration::from_secs(10);
 
-/// How long it may be away.
+/// The longest outage of the API server that a run survives.
 const RETURNING: Duration = Duration::from_secs(30);
 
-/// How often it is looked for meanwhile.
+/// Interval of requests during an outage.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// A cluster, and the thread that talks to it: streams have to be read and answered while wirelab does something else.
+/// A connection to a cluster, and the thread that serves its streams while wirelab does other work.
 pub(crate) struct Cluster {
     pub(crate) client: Client,
     pub(crate) runtime: Runtime,
-    /// Its version, as the API server says it.
+    /// The Kubernetes version that the API server reports.
     pub(crate) version: String,
-    /// Raised where something was lost in a pod that works as far as the cluster knows, which learns of the end of a node late.
+    /// Set when something was lost in a pod that the cluster still reports as running: the cluster notices a lost node
+    /// late.
     pub(crate) doubt: AtomicBool,
 }
 
 impl Cluster {
-    /// Connects to the cluster of the kubeconfig, or, in a pod, to that of the pod's service account.
+    /// Connects to the cluster of the kubeconfig or, in a pod, to that of the pod's service account.
     ///
     /// # Errors
-    /// If there is none, or it cannot be reached; the message says what would help.
+    /// If there is no configuration, or the cluster cannot be reached; the message names the remedy.
     pub(crate) fn connect() -> Result<Self, LabError> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -48,7 +49,7 @@ impl Cluster {
                  `kubectl get nodes` with it"
             ))
         })?;
-        // A trial may be silent for as long as it likes.
+        // A trial may send nothing for any length of time.
         config.read_timeout = None;
         config.connect_timeout = Some(REACHING);
         let url = config.cluster_url.to_string();
@@ -65,10 +66,10 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Waits for the answer to a request.
+    /// Waits for the answer to a request. `attempt` describes the request in errors.
     ///
     /// # Errors
-    /// If it is refused, or does not come; `attempt` says what was tried.
+    /// If the request is refused or times out.
     pub(crate) fn ask<T>(
         &self,
         attempt: &str,
@@ -77,17 +78,17 @@ impl Cluster {
         self.within(ANSWERING, attempt, request)
     }
 
-    /// Waits until the API server answers again, so that its restart costs no more than the trial in flight.
+    /// Waits until the API server answers again, so that its restart costs at most the trial in progress.
     ///
     /// # Errors
-    /// If it does not for too long.
+    /// If it stays away for too long.
     pub(crate) fn await_answer(&self) -> Result<(), LabError> {
         let deadline = Instant::now() + RETURNING;
         loop {
             match self.ask("waiting for the API server", self.client.apiserver_version()) {
                 Ok(_) => return Ok(()),
                 Err(error) if Instant::now() > deadline => return Err(error),
-                // Who could say that it is back is away.
+                // Polls: a server that is away cannot announce its return.
                 Err(_) => std::thread::sleep(LOOK_EVERY),
             }
         }
@@ -110,7 +111,7 @@ impl Cluster {
     }
 }
 
-/// What went wrong, and what would help.
+/// The error message with the remedy.
 fn explained(error: &kube::Error) -> String {
     let kube::Error::Api(status) = error else {
         return format!("{}; is the API server up, and is it reached from here?", with_causes(error));
@@ -124,7 +125,7 @@ fn explained(error: &kube::Error) -> String {
     format!("{}{remedy}", status.message)
 }
 
-/// An error with what lies under it, which is where the reason is.
+/// An error with its causes, which contain the reason.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -138,12 +139,12 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Whether something is not there, which is no failure where it is to be removed.
+/// Whether an object does not exist, which is no failure if it should be removed.
 pub(crate) fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-/// Whether the API server no longer remembers what became of something since the version that it was asked of.
+/// Whether the API server has forgotten the version that a watch should continue from.
 pub(crate) fn is_outdated(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 410)
 }

@@ -1,4 +1,4 @@
-//! Where a server is, seen from the client: as studies say it, and as pods really are.
+//! Distances between client and server: the placements of studies, and the real positions of pods.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use wirelab_model::nodes::Labels;
 
 use crate::INFO;
 
-/// Where a pod is, seen from the client's.
+/// The position of a pod relative to the client's pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Distance {
     /// On the same node.
     SameNode,
-    /// On another node, of whatever zone.
+    /// On another node, in any zone.
     OtherNode,
     /// On another node of the same zone.
     SameZone,
@@ -20,7 +20,8 @@ pub(crate) enum Distance {
     OtherZone,
 }
 
-/// The placements by name. All but the first have those of the emulated links that stand for them in the lab `netns`, too.
+/// Placements by name. Each except the first also has the name of the emulated link that stands for it in the lab
+/// `netns`.
 const PLACEMENTS: [(&str, Distance); 7] = [
     ("same-node", Distance::SameNode),
     ("other-node", Distance::OtherNode),
@@ -32,10 +33,10 @@ const PLACEMENTS: [(&str, Distance); 7] = [
 ];
 
 impl Distance {
-    /// That of a placement.
+    /// The distance of a placement.
     ///
     /// # Errors
-    /// If there is none of this name; the message has those that there are.
+    /// If no placement has this name; the message lists all.
     pub(crate) fn parse(placement: &str) -> Result<Self, String> {
         if let Some((_, distance)) = PLACEMENTS.iter().find(|(name, _)| *name == placement) {
             return Ok(*distance);
@@ -49,12 +50,12 @@ impl Distance {
         ))
     }
 
-    /// Its placement.
+    /// The first name of the placement with this distance.
     pub(crate) fn placement(self) -> &'static str {
         PLACEMENTS.iter().find(|(_, of)| *of == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether a pod at one spot is at this distance from one at the other.
+    /// Whether pods at these two positions have this distance.
     pub(crate) fn holds(self, one: &Spot, other: &Spot) -> bool {
         let are_known = one.node.is_some() && other.node.is_some();
         let have_zones = one.zone.is_some() && other.zone.is_some();
@@ -66,7 +67,7 @@ impl Distance {
         }
     }
 
-    /// What the pods there are called, before their number.
+    /// The prefix of the names of pods at this distance.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::SameNode => "near",
@@ -77,7 +78,7 @@ impl Distance {
     }
 }
 
-/// Where a pod really is.
+/// The real position of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Spot {
     pub(crate) node: Option<String>,
@@ -91,17 +92,17 @@ impl fmt::Display for Spot {
     }
 }
 
-/// Where a server is: at which distance from the client, and on a node with which labels.
+/// The place of a server: its distance from the client, and the labels of its node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) distance: Distance,
     pub(crate) nodes: Option<Labels>,
 }
 
-/// Proves that each server is where its place is, seen from each client.
+/// Verifies that each server is at its place, as seen from each client.
 ///
 /// # Errors
-/// If one is not; says which, and where it is.
+/// If a server is not; names it and its real position.
 pub(crate) fn proven<'a>(
     clients: &[String],
     servers: &[(String, Place)],

@@ -1,4 +1,4 @@
-//! A program that runs in a pod, started through the API server, with its three streams.
+//! A program in a pod, started through the API server, with its three streams.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -18,25 +18,25 @@ use crate::cluster::Cluster;
 use crate::names::CONTAINER;
 use wirelab_lab::LabError;
 
-/// Pieces of standard output that wait to be read; the program waits for room, the thread that reads does not.
+/// Chunks of standard output that wait for the reader; beyond these the program blocks.
 const WAITING: usize = 64;
 
-/// Bytes between the connection and its reader.
+/// Buffer size in bytes, between the connection and its reader.
 const BUFFER: usize = 64 * 1024;
 
-/// How long the status may take that follows the end of the streams.
+/// Time-out of the exit status after the end of the streams.
 const STATUS: Duration = Duration::from_secs(5);
 
-/// How it ended.
+/// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// With this exit status; above 128: by the signal of that number less 128.
+    /// With this exit status; above 128: by the signal of that number minus 128.
     Code(i32),
-    /// Nobody knows: the connection, the container or the pod was lost first. Says which, as far as the API server does.
+    /// Unknown, because the connection, the container or the pod was lost first; with the API server's reason.
     Lost(String),
 }
 
-/// What comes next on standard output.
+/// The next item of standard output.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Bytes(Vec<u8>),
@@ -45,7 +45,7 @@ pub(crate) enum Piece {
     Deadline,
 }
 
-/// A program that was started. Dropping it closes its standard input; it is not killed by that.
+/// A started program. Dropping it closes the program's standard input, but does not kill the program.
 pub(crate) struct Exec {
     cluster: Arc<Cluster>,
     stdin: Option<mpsc::UnboundedSender<Vec<u8>>>,
@@ -83,7 +83,7 @@ impl Exec {
         let (end, ended) = oneshot::channel();
         let task = cluster.runtime.spawn(async move {
             let ended = pump(attached, input, output, complaints).await;
-            // Nobody may be interested any more.
+            // The receiver may have been dropped.
             let _ = end.send(ended);
         });
         Ok(Self {
@@ -97,22 +97,22 @@ impl Exec {
         })
     }
 
-    /// Its standard error, once.
+    /// The program's standard error; `None` after the first call.
     pub(crate) fn stderr(&mut self) -> Option<Chunks> {
         self.stderr.take()
     }
 
-    /// Writes to its standard input; false: that is closed, or the program has ended.
+    /// Writes to standard input; returns false if it is closed or the program has ended.
     pub(crate) fn write(&self, bytes: Vec<u8>) -> bool {
         self.stdin.as_ref().is_some_and(|stdin| stdin.send(bytes).is_ok())
     }
 
-    /// Closes its standard input.
+    /// Closes standard input.
     pub(crate) fn close(&mut self) {
         self.stdin = None;
     }
 
-    /// The next piece of its standard output, or its end.
+    /// The next chunk of standard output, or the program's end.
     pub(crate) fn read(&mut self, deadline: Instant) -> Piece {
         if let Some(end) = &self.end {
             return Piece::Ended(end.clone());
@@ -145,7 +145,7 @@ impl Drop for Exec {
     }
 }
 
-/// Moves bytes between the connection and its readers until the program has ended.
+/// Moves bytes between the connection and the channels until the program has ended.
 async fn pump(
     mut attached: AttachedProcess,
     mut input: mpsc::UnboundedReceiver<Vec<u8>>,
@@ -161,13 +161,13 @@ async fn pump(
                 return;
             }
         }
-        // Dropping it tells the program that its input has ended.
+        // Dropping `stdin` here tells the program that its input has ended.
     });
     let (stdout, stderr) = (attached.stdout(), attached.stderr());
     let reading = async {
         if let Some(mut stdout) = stdout {
             while let Some(bytes) = piece(&mut stdout).await {
-                // Without a reader it is thrown away, so that the program is not kept from ending.
+                // Without a reader the bytes are dropped, so that the program can end.
                 let _ = output.send(bytes).await;
             }
         }
@@ -185,7 +185,7 @@ async fn pump(
     let closed = tokio::select! {
         _ = &mut streams => connection.await,
         closed = &mut connection => {
-            // Where it broke, nobody ends the streams.
+            // The streams of a broken connection never end.
             if closed.is_ok() {
                 streams.await;
             }
@@ -211,7 +211,7 @@ async fn piece(from: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     Some(buffer)
 }
 
-/// What the API server says of the end of a program.
+/// The end of a program, from the status that the API server sends.
 fn ended(status: &Status) -> Ended {
     if status.status.as_deref() == Some("Success") {
         return Ended::Code(0);
@@ -226,7 +226,7 @@ fn ended(status: &Status) -> Ended {
     }
 }
 
-/// Standard error, as a thread reads it.
+/// Standard error as a blocking reader.
 pub(crate) struct Chunks {
     pieces: threads::Receiver<Vec<u8>>,
     rest: VecDeque<u8>,

@@ -9,24 +9,24 @@ use wirelab_model::spec::{ClientSpec, ControlPlaneSpec, ServerSpec, SidecarSpec}
 
 use wirelab_lab::{LabError, Role};
 
-/// What goes to a pod, and what comes back.
+/// The files of an endpoint in a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Files {
-    /// Files and whole folders that have to be there.
+    /// Files and whole folders to send.
     pub(crate) to: Vec<PathBuf>,
-    /// Empty folders that have to be there.
+    /// Empty folders to create.
     pub(crate) folders: Vec<PathBuf>,
-    /// Files and folders that the endpoint writes.
+    /// Files and folders that the endpoint writes, to fetch.
     pub(crate) from: Vec<PathBuf>,
-    /// The file that names who serves, which changes while the endpoint works.
+    /// The file with the list of servers, which changes while the endpoint runs.
     pub(crate) members: Option<PathBuf>,
 }
 
 impl Files {
-    /// What a spec names, and the spec itself.
+    /// The spec and the files that it names.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the spec cannot be read.
     pub(crate) fn of(role: Role, spec: &Path) -> Result<Self, LabError> {
         let mut files = Self { to: vec![spec.to_owned()], ..Self::default() };
         let (qlog_dir, exposition) = match role {
@@ -73,7 +73,7 @@ fn read<T: DeserializeOwned>(spec: &Path) -> Result<T, LabError> {
     serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))
 }
 
-/// Packs files and folders, each under its absolute path; what is not there is left out where `optional`.
+/// Packs files and folders under their absolute paths. With `optional`, missing paths are left out.
 pub(crate) fn pack(paths: &[PathBuf], folders: &[PathBuf], optional: bool) -> io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for path in paths {
@@ -91,14 +91,14 @@ pub(crate) fn pack(paths: &[PathBuf], folders: &[PathBuf], optional: bool) -> io
     archive.into_inner()
 }
 
-/// Unpacks below a folder, the root of a pod. Files keep their modes, because some are secret.
+/// Unpacks an archive below `root`. Files keep their modes, because some are secret.
 pub(crate) fn unpack(archive: impl Read, root: &Path) -> io::Result<()> {
     let mut archive = tar::Archive::new(archive);
     archive.set_preserve_permissions(true);
     archive.set_preserve_mtime(false);
     for entry in archive.entries()? {
         let mut entry = entry?;
-        // A folder that is there already may be another user's, and need not be changed.
+        // An existing folder may belong to another user, and needs no change.
         let is_there = entry.header().entry_type().is_dir() && root.join(entry.path()?).is_dir();
         if !is_there && !entry.unpack_in(root)? {
             return Err(io::Error::other(format!("the path {} leads out of the folder", entry.path()?.display())));
@@ -107,7 +107,7 @@ pub(crate) fn unpack(archive: impl Read, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes the files that were asked for from what a pod sent, and nothing else: a pod is not to write elsewhere.
+/// Unpacks the requested paths from a pod's archive. Refuses any other path, so that a pod cannot write elsewhere.
 pub(crate) fn take(archive: &[u8], wanted: &[PathBuf]) -> io::Result<()> {
     for entry in tar::Archive::new(archive).entries()? {
         let mut entry = entry?;
@@ -125,7 +125,7 @@ pub(crate) fn take(archive: &[u8], wanted: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// A path as archives have it.
+/// A path as archives store it.
 fn relative(path: &Path) -> &Path {
     path.strip_prefix("/").unwrap_or(path)
 }
@@ -149,7 +149,7 @@ mod tests {
         let empty = here.path().join("qlog");
         fs::create_dir(&empty).unwrap();
         let archive = pack(&[key.clone(), documents.clone()], slice::from_ref(&empty), false).unwrap();
-        // Sending them a second time changes nothing.
+        // A second transfer changes nothing.
         for _ in 0..2 {
             unpack(&archive[..], there.path()).unwrap();
         }

@@ -1,4 +1,4 @@
-//! What the jobs of a run need of a cluster, all together.
+//! The requirements of all jobs of a run on a cluster.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -11,27 +11,28 @@ use crate::distance::Place;
 use crate::place::{clients, servers};
 use wirelab_lab::endpoints::BUILTIN;
 
-/// What a run needs of a cluster.
+/// The requirements of a run on a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// The pods of servers, by name.
     pub(crate) servers: BTreeMap<String, Place>,
-    /// The labels that clients' nodes have to have.
+    /// The labels that the clients' nodes must have.
     pub(crate) client_nodes: Option<Labels>,
-    /// What clients connect to, in some job.
+    /// The addresses that clients of any job connect to.
     pub(crate) addresses: HashSet<Address>,
-    /// How many pods of clients there are outside of the mesh. The first one is always there: all others are placed by where it is.
+    /// Number of client pods outside the mesh. The first always exists, because all other pods are placed relative to
+    /// it.
     pub(crate) clients: u32,
-    /// The pods in the mesh, by name: servers, and clients that stand for some of those outside.
+    /// The pods in the mesh, by name: servers, and counterparts of client pods outside.
     pub(crate) meshed: BTreeSet<String>,
-    /// How many clients are in one pod at most.
+    /// The maximum number of clients in one pod.
     pub(crate) clients_in_a_pod: usize,
-    /// Whether endpoints other than the built-in one play.
+    /// Whether any endpoint other than the built-in one runs.
     pub(crate) has_others: bool,
 }
 
 impl Layout {
-    /// That of all these jobs together.
+    /// The requirements of all these jobs together.
     ///
     /// # Errors
     /// As [`servers`].
@@ -60,7 +61,7 @@ impl Layout {
     }
 }
 
-/// The endpoints that play in a job.
+/// The endpoints of a job.
 fn players(job: &Job) -> impl Iterator<Item = &String> {
     [Some(&job.server), Some(&job.client), job.sidecar(), job.control_plane.as_ref()].into_iter().flatten()
 }

@@ -1,7 +1,7 @@
-//! The lab on a Kubernetes cluster: client and servers in pods of a namespace that is made for the run and removed with it.
+//! The lab on a Kubernetes cluster: client and servers in pods of a namespace that exists for the run only.
 //!
-//! Pods live as long as the run; endpoints are started in them anew for each trial, through the API server, which is also the way
-//! of everything that is said and of all files (docs/decisions/0009).
+//! Pods live as long as the run. Endpoints are started in them for each trial through the API server, which also
+//! carries all events, commands and files (docs/decisions/0009).
 
 mod affinity;
 pub mod agent;
@@ -42,7 +42,7 @@ use kube::api::PostParams;
 use wirelab_model::network::{Address, CLUSTER_LAB};
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::warning::Warning;
-use wirelab_observe::apart;
+use wirelab_observe::places;
 
 use crate::agent::Kind;
 use crate::change::{Change, Way};
@@ -63,7 +63,7 @@ use wirelab_lab::{
 
 pub use rights::{lacking, rbac};
 
-/// What `wirelab labs` says of it.
+/// The lab's entry in `wirelab labs`.
 pub const INFO: LabInfo = LabInfo {
     name: CLUSTER_LAB,
     summary: "Client and servers in pods of the Kubernetes cluster that the kubeconfig reaches, on one node, in one zone or in two.",
@@ -73,44 +73,44 @@ pub const INFO: LabInfo = LabInfo {
     can_be: |job| servers(job).map(drop).map_err(LabError),
 };
 
-/// The environment variable that names the image of the pods.
+/// The environment variable with the image of the pods.
 pub const IMAGE: &str = "WIRELAB_KUBERNETES_IMAGE";
 
-/// The image where it names none: what `make image` makes.
+/// The image without that variable: the result of `make image`.
 pub const DEFAULT_IMAGE: &str = "localhost/wirelab:dev";
 
 /// The lab.
 pub struct Kubernetes {
-    // Dropped first: removing what is in the cluster needs the connection, and endpoints are ended before the guard.
+    // Dropped first: removing the run's objects needs the connection, and endpoints must end before the guard.
     run: Option<Run>,
     cluster: Arc<Cluster>,
     image: String,
-    /// Whether pods with all privileges may be made on nodes.
+    /// Whether privileged pods on nodes are allowed.
     has_node_agents: bool,
     _guard: Arc<Guard>,
 }
 
-/// What is in the cluster for a run. Dropping it removes it.
+/// The objects of a run in the cluster. Dropping them removes them.
 struct Run {
     pods: Pods,
-    /// The address of the service, where there is one.
+    /// The service's address, if the run has one.
     service: Option<IpAddr>,
     /// The endpoints of the trial.
     started: Vec<Started>,
-    /// How the clients of the trial find its servers, and a change of these that they do not see yet.
+    /// How the trial's clients find its servers, and a change of servers that they do not see yet.
     way: Way,
     change: Option<Change>,
-    /// Whether the trial is in the mesh of the cluster.
+    /// Whether the trial is in the cluster's mesh.
     is_in_linkerd: bool,
     node_agents: NodeAgents,
     layout: Layout,
     folder: PathBuf,
-    /// The folder of the endpoints' sockets, and the port at which the pods show them.
+    /// The folder of the endpoints' sockets, and the port for Prometheus.
     metrics: Option<(PathBuf, u16)>,
     namespace: Owned,
 }
 
-/// A namespace that is removed when it is dropped, with everything in it.
+/// A namespace that is removed on drop, with everything in it.
 struct Owned {
     name: String,
     cluster: Arc<Cluster>,
@@ -118,20 +118,20 @@ struct Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // Nobody can be told any more; `wirelab labs clean` finds what stays.
+        // A drop cannot report errors; `wirelab labs clean` finds what is left.
         let _ = clean::delete(&self.cluster, &self.name);
     }
 }
 
 impl Kubernetes {
-    /// Opens the lab. `program` is wirelab's own file; `program guard` must run [`wirelab_lab::guard::main`].
+    /// Opens the lab. `program` is wirelab's executable; `program guard` must run [`wirelab_lab::guard::main`].
     ///
     /// # Errors
     /// If no cluster can be reached, or the guard cannot be started.
     pub fn start(program: &Path) -> Result<Self, LabError> {
         let has_node_agents = nodes::are_allowed()?;
         let cluster = Arc::new(Cluster::connect()?);
-        // Of endpoints that are asked on this machine what they are.
+        // Guards the endpoint processes that describe themselves on this machine.
         let guard = Arc::new(Guard::start(program)?);
         guard.share();
         let image = std::env::var(IMAGE).unwrap_or_else(|_| DEFAULT_IMAGE.to_owned());
@@ -143,14 +143,14 @@ impl Kubernetes {
     }
 }
 
-/// The pods of the servers of a job that have these numbers.
+/// The pods of a job's servers with these numbers.
 fn pods_of(job: &Job, numbers: impl IntoIterator<Item = u32>) -> Result<Vec<String>, LabError> {
     let all = servers(job).map_err(LabError)?;
     let name = |number: u32| all.get(number as usize).map(|(name, _)| name.clone()).ok_or_else(not_prepared);
     numbers.into_iter().map(name).collect()
 }
 
-/// The pod of an endpoint that is to be started.
+/// The pod where an endpoint is started.
 fn pod_of(launch: &Launch<'_>) -> Result<String, LabError> {
     match launch.role {
         Role::Client | Role::Sidecar(Beside::Clients) | Role::ControlPlane => {
@@ -160,7 +160,7 @@ fn pod_of(launch: &Launch<'_>) -> Result<String, LabError> {
     }
 }
 
-/// What the objects of a run have in common.
+/// The values that all objects of a run share.
 fn common<'a>(
     namespace: &'a Owned,
     image: &'a str,
@@ -177,7 +177,7 @@ fn not_prepared() -> LabError {
 }
 
 impl Run {
-    /// The addresses of a job's servers, in their order.
+    /// The addresses of a job's servers, in order.
     fn addresses(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {
         let names = servers(job).map_err(LabError)?;
         let address =
@@ -185,7 +185,7 @@ impl Run {
         names.iter().map(address).collect()
     }
 
-    /// What clients connect to.
+    /// The address that clients connect to.
     fn connect(&self, job: &Job) -> Result<IpAddr, LabError> {
         let (first, _) = servers(job).map_err(LabError)?.swap_remove(0);
         let host = self.pods.hosts.get(&first).ok_or_else(not_prepared)?;
@@ -215,14 +215,14 @@ impl Lab for Kubernetes {
         let Preparation { jobs, folder, stop, metrics } = *preparation;
         let layout = Layout::of(jobs).map_err(LabError)?;
         if !layout.meshed.is_empty() {
-            // A run may be resumed when it is there no more.
+            // A run may be resumed after Linkerd was removed.
             mesh::installed(&self.cluster)?;
         }
         if folder.to_string_lossy().contains(':') {
             let why = "no folder with a colon in its path can be mounted in a pod; use another one with --out";
             return Err(LabError(format!("{}: {why}", folder.display())));
         }
-        // A second session makes everything anew.
+        // A resumed run makes all objects again.
         self.run = None;
         let name = names::namespace();
         let api: Api<Namespace> = Api::all(self.cluster.client.clone());
@@ -254,7 +254,7 @@ impl Lab for Kubernetes {
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         let run = self.run()?;
         if job.sidecar().is_some() {
-            // Whoever wants to reach a server has to pass its sidecar.
+            // Connections to a server must pass its sidecar.
             let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
             return Ok(Addresses { servers: vec![localhost; run.addresses(job)?.len()], connect: localhost });
         }
@@ -266,7 +266,7 @@ impl Lab for Kubernetes {
     }
 
     fn control_plane(&self, job: &Job) -> Result<IpAddr, LabError> {
-        // That of the first client's pod: others ask it too.
+        // The control plane runs in the first client's pod; other clients connect to it there.
         let host = self.run()?.pods.hosts.get(&place::client(job, 0));
         host.map(|host| host.address).ok_or_else(not_prepared)
     }
@@ -277,7 +277,7 @@ impl Lab for Kubernetes {
         run.started.clear();
         let (clients, servers) = (clients(job), servers(job).map_err(LabError)?);
         let names: Vec<_> = clients.iter().chain(servers.iter().map(|(name, _)| name)).cloned().collect();
-        // All others are placed by where the first client outside of the mesh is.
+        // All other pods are placed relative to the first client outside the mesh.
         let mut with_the_first = names.clone();
         if job.is_in_linkerd() {
             with_the_first.insert(0, CLIENT.to_owned());
@@ -287,7 +287,7 @@ impl Lab for Kubernetes {
         run.pods.prove_places(&clients, &servers)?;
         run.pods.prove_mesh(&names, job.is_in_linkerd(), common.namespace)?;
         run.is_in_linkerd = job.is_in_linkerd();
-        // A trial that failed may have left it.
+        // A failed trial may have left an unfinished change.
         run.change.take().map_or(Ok(()), |change| change.abandon(&run.pods))
     }
 
@@ -306,7 +306,7 @@ impl Lab for Kubernetes {
                 if ports.iter().any(|port| *port != ports[0]) {
                     return Err(LabError(format!("the servers of one service listen at different ports: {ports:?}")));
                 }
-                // What the servers speak, where the client asks with what they lack.
+                // Probes with the servers' protocol, which may differ from the client's.
                 let kind = Kind::of(job.server_protocol.unwrap_or(job.protocol));
                 let of_nodes = service::lead(&run.pods, &run.namespace.name, ports[0], kind)?;
                 let (port, naming) = match job.address {
@@ -346,7 +346,7 @@ impl Lab for Kubernetes {
     fn observe(&mut self, observers: &[&str]) -> Result<Option<Box<dyn RemoteObserver>>, LabError> {
         let image = self.image.clone();
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
-        let is_allowed = self.has_node_agents && apart::ON_NODES.iter().any(|name| observers.contains(name));
+        let is_allowed = self.has_node_agents && places::NODE_OBSERVERS.iter().any(|name| observers.contains(name));
         let there = if is_allowed {
             let common = common(&run.namespace, &image, &run.folder, &run.layout, run.metrics.as_ref());
             let nodes = run.started.iter().filter_map(|one| run.pods.node_of(&one.pod)).collect();
@@ -367,7 +367,8 @@ impl Lab for Kubernetes {
     }
 
     fn start_all(&mut self, launches: &[Launch<'_>]) -> Result<Vec<Box<dyn Process>>, LabError> {
-        // In one pod they are started one after the other, because what it was sent already is known to one at a time.
+        // Endpoints of one pod are started one after the other, because the record of sent files has one user at a
+        // time.
         let mut of_pods: IndexMap<String, Vec<(usize, &Launch<'_>)>> = IndexMap::new();
         for (number, launch) in launches.iter().enumerate() {
             of_pods.entry(pod_of(launch)?).or_default().push((number, launch));

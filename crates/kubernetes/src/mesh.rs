@@ -1,4 +1,4 @@
-//! The mesh of the cluster, Linkerd: how pods come into it, and the proof that they are in it, or in none.
+//! Linkerd, the cluster's mesh: how pods join it, and how wirelab verifies that a pod is in it, or in no mesh.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::Api;
@@ -9,18 +9,19 @@ use crate::names::NAMING_PORT;
 use crate::state;
 use wirelab_lab::LabError;
 
-/// The label of the pods that put Linkerd's proxy into others, in whatever namespace they are.
+/// The label of Linkerd's proxy injector pods, in any namespace.
 const INJECTOR: &str = "linkerd.io/control-plane-component=proxy-injector";
 
-/// The container that they add.
+/// The container that the injector adds.
 const PROXY: &str = "linkerd-proxy";
 
-/// What meshes call their proxies.
+/// The container names of known mesh proxies.
 const PROXIES: [&str; 2] = [PROXY, "istio-proxy"];
 
-/// The annotations of a pod that is to be in the mesh.
+/// The annotations of a pod in the mesh.
 pub(crate) fn annotations() -> [(&'static str, String); 3] {
-    // Where pods say who they are kube-proxy is asked, not Linkerd; and it is the server that speaks first, for which a proxy would wait.
+    // The naming port bypasses the proxy: kube-proxy's routing is under test there. The server also speaks first, which
+    // makes a proxy wait.
     let past_the_proxy = NAMING_PORT.to_string();
     [
         ("linkerd.io/inject", "enabled".to_owned()),
@@ -29,10 +30,10 @@ pub(crate) fn annotations() -> [(&'static str, String); 3] {
     ]
 }
 
-/// Asks whether Linkerd is installed.
+/// Checks that Linkerd is installed and works.
 ///
 /// # Errors
-/// If it is not, or does not work; says what to do.
+/// If not; names the remedy.
 pub(crate) fn installed(cluster: &Cluster) -> Result<(), LabError> {
     let api: Api<Pod> = Api::all(cluster.client.clone());
     let injectors = cluster.ask("looking for Linkerd", api.list(&ListParams::default().labels(INJECTOR)))?;
@@ -59,10 +60,11 @@ fn works(injectors: &[Pod]) -> Result<(), String> {
     ))
 }
 
-/// Whether what a pod sends and gets passes a mesh just if its trial says so: whether the proxy is there and ready, or there is none.
+/// Verifies that a pod's traffic passes a mesh exactly if its trial requires it: the proxy is there and ready, or the
+/// pod has none.
 ///
 /// # Errors
-/// If not; says of the pod what is wrong, and what to do.
+/// If not; names the problem and the remedy.
 pub(crate) fn proven(pod: &Pod, is_meshed: bool) -> Result<(), String> {
     match (is_meshed, proxy(pod)) {
         (false, None) => Ok(()),
@@ -83,13 +85,13 @@ pub(crate) fn proven(pod: &Pod, is_meshed: bool) -> Result<(), String> {
     }
 }
 
-/// The image of the proxy that a pod has.
+/// The image of a pod's proxy.
 pub(crate) fn image(pod: &Pod) -> Option<String> {
     let status = status(pod, proxy(pod)?)?;
     Some(if status.image_id.is_empty() { status.image.clone() } else { status.image_id.clone() })
 }
 
-/// The proxy of a mesh that was put into a pod, as a container beside ours or as one of those that start before it.
+/// The name of the mesh proxy in a pod, among its containers and its init containers.
 fn proxy(pod: &Pod) -> Option<&str> {
     let spec = pod.spec.as_ref()?;
     let mut names =
@@ -109,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// A pod with these containers, and those that start before them; which of them are ready.
+    /// A pod with these containers and init containers; `ready` names those that are ready.
     fn pod(containers: &[&str], before: &[&str], ready: &[&str]) -> Pod {
         let named = |names: &[&str]| names.iter().map(|name| json!({ "name": name })).collect::<Value>();
         let status = |names: &[&str]| -> Value {

@@ -1,80 +1,80 @@
-//! What the objects of a run are called, and by which labels they are found again.
+//! Names and labels of a run's objects.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use wirelab_model::network::SERVER_NAME;
 
-/// On every object of wirelab: the label by which it is listed, and cleaned up.
+/// Label of every object of wirelab, to list and remove them.
 pub(crate) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "wirelab");
 
-/// On every object of a run: the run's label.
+/// Label of every object of a run: the run.
 pub(crate) const RUN: &str = "wirelab/run";
 
-/// On every pod: its name, by which other pods are placed near it or away from it.
+/// Label of every pod: its name, which affinities of other pods refer to.
 pub(crate) const HOST: &str = "wirelab/host";
 
-/// On the namespace of a run: who made it, as an annotation.
+/// Annotation of a run's namespace: the process that made it.
 pub(crate) const OWNER: &str = "wirelab/owner";
 
-/// On the namespace of a run: the run's folder, as an annotation.
+/// Annotation of a run's namespace: the run's folder.
 pub(crate) const FOLDER: &str = "wirelab/folder";
 
-/// The only container of a pod.
+/// The container of wirelab in a pod.
 pub(crate) const CONTAINER: &str = "wirelab";
 
-/// Where the image has wirelab.
+/// The path of wirelab in the image.
 pub(crate) const PROGRAM: &str = "/wirelab";
 
-/// The pod of the client; of several that share a workload, of the first one.
+/// The pod of the only or first client.
 pub(crate) const CLIENT: &str = "client";
 
-/// The pod of the client of this number, where each has one of its own.
+/// The pod of a client, if each client has its own.
 pub(crate) fn client(number: u32) -> String {
     if number == 0 { CLIENT.to_owned() } else { format!("{CLIENT}-{number}") }
 }
 
-/// What the names of pods begin with that are in the mesh of the cluster.
+/// Prefix of the names of pods in the mesh.
 const MESHED: &str = "meshed-";
 
-/// The pod in the mesh that stands for this one.
+/// The name of a pod's counterpart in the mesh.
 pub(crate) fn meshed(name: &str) -> String {
     format!("{MESHED}{name}")
 }
 
-/// The pod that a pod in the mesh stands for; absent: it is in none.
+/// The name of the counterpart outside the mesh; `None` if the pod is not in the mesh.
 pub(crate) fn unmeshed(name: &str) -> Option<&str> {
     name.strip_prefix(MESHED)
 }
 
-/// On the pods of clients, with this value: by which they are spread over nodes.
+/// Label of client pods, by which they are spread over nodes.
 pub(crate) const ROLE: (&str, &str) = ("wirelab/role", "client");
 
-/// On the pods of servers that clients are to find, behind the service's address and by the name.
+/// Label of the servers that clients are routed to, by the service's address and by name.
 pub(crate) const SERVING: &str = "wirelab/serving";
 
-/// The service with an address, and with ports of nodes.
+/// The service with an address, and with node ports.
 pub(crate) const SERVICE: &str = "servers";
 
-/// The port at which each pod says its name to whoever connects; below those of servers.
+/// The port where each pod answers connections with its name; below the servers' ports.
 pub(crate) const NAMING_PORT: u16 = 19_999;
 
-/// The two parts of the name that servers have in all labs, the last of which is that of the headless service. A pod that is called by the
-/// first one and says that it belongs to the second is found by both in its own namespace.
+/// Hostname and subdomain of the name that servers have in all labs. The subdomain is the headless service's name. A
+/// pod with this hostname and subdomain is found by this name within its namespace.
 pub(crate) fn name_of_servers() -> (&'static str, &'static str) {
     SERVER_NAME.split_once('.').expect("the name of the servers has two parts")
 }
 
-/// The labels by which the cluster names places.
+/// The cluster's labels of nodes and zones.
 pub(crate) const NODE_LABEL: &str = "kubernetes.io/hostname";
 pub(crate) const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 
-/// A name for the namespace of a run that no other run has: the moment, and the process.
+/// A unique name for a run's namespace, from the time and the process id.
 pub(crate) fn namespace() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("wirelab-{:x}-{:x}", now.as_nanos(), std::process::id())
 }
 
-/// What lists all that wirelab made.
+/// The selector of all objects of wirelab.
 pub(crate) fn ours() -> String {
     format!("{}={}", MANAGED_BY.0, MANAGED_BY.1)
 }

@@ -1,6 +1,7 @@
-//! Agents on nodes: pods with all privileges, made only when the user says so, for what nobody without them can observe.
+//! Agents on nodes: privileged pods, created only with the user's permission, for observers that need privileges.
 //!
-//! Pods, no DaemonSet: they are on the nodes of the trial's pods and on no others, and need no right that the lab has not anyway.
+//! They are pods, not a DaemonSet: they run only on the nodes of the trial's pods, and need no right beyond those of
+//! the lab.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -10,16 +11,16 @@ use crate::objects::Common;
 use crate::pods::Pods;
 use wirelab_lab::LabError;
 
-/// The environment variable by which the user says so.
+/// The environment variable with the user's permission.
 pub(crate) const VARIABLE: &str = "WIRELAB_KUBERNETES_NODE_AGENTS";
 
-/// What it has to be, so that nobody sets it without knowing what it allows.
+/// The value that gives permission; it names what it permits.
 const PRIVILEGED: &str = "privileged";
 
-/// Whether there may be any.
+/// Whether the user permits privileged pods.
 ///
 /// # Errors
-/// If the variable is neither absent nor what it has to be.
+/// If the variable has another value.
 pub(crate) fn are_allowed() -> Result<bool, LabError> {
     let value = env::var_os(VARIABLE);
     allowed(value.as_ref().map(|value| value.to_string_lossy()).as_deref())
@@ -36,30 +37,30 @@ fn allowed(value: Option<&str>) -> Result<bool, LabError> {
     }
 }
 
-/// Why nothing is known of what only they can observe.
+/// The reason why metrics that need node agents are missing.
 pub(crate) fn without() -> String {
     format!("it takes pods with all privileges on the nodes; set {VARIABLE}={PRIVILEGED}, if you may")
 }
 
-/// Those of a run.
+/// The node agents of a run.
 #[derive(Debug, Default)]
 pub(crate) struct NodeAgents {
-    /// Their pods, by node.
+    /// Pod names by node.
     by_node: BTreeMap<String, String>,
     made: usize,
 }
 
 impl NodeAgents {
-    /// The pod of the one on a node.
+    /// The agent's pod on a node.
     pub(crate) fn on(&self, node: &str) -> Result<&str, LabError> {
         let pod = self.by_node.get(node).ok_or_else(|| LabError(format!("there is no agent on the node {node}")))?;
         Ok(pod)
     }
 
-    /// Makes those that are not there yet, or no more, and waits until they are ready.
+    /// Creates the missing or lost agents on `nodes` and waits until they are ready.
     ///
     /// # Errors
-    /// If the cluster refuses them.
+    /// If the cluster refuses.
     pub(crate) fn ensure(&mut self, pods: &Pods, nodes: BTreeSet<String>, common: &Common<'_>) -> Result<(), LabError> {
         let known: Vec<_> = self.by_node.values().cloned().collect();
         let lost = if known.is_empty() { Vec::new() } else { pods.lost(&known, common.namespace)? };
@@ -67,7 +68,7 @@ impl NodeAgents {
         let new: Vec<_> = nodes.into_iter().filter(|node| !self.by_node.contains_key(node)).collect();
         let mut names = Vec::new();
         for node in &new {
-            // A name is not used twice: one that was lost may still be going.
+            // Names are not reused: the cluster may still be deleting a lost pod.
             let name = format!("node-agent-{}", self.made);
             self.made += 1;
             pods.create(&common.node_agent(&name, node))?;

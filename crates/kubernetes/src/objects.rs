@@ -1,4 +1,4 @@
-//! What the objects of a run have in common, and its namespace.
+//! The values that all objects of a run share, and the run's namespace.
 
 use std::path::Path;
 
@@ -10,19 +10,19 @@ use crate::layout::Layout;
 use crate::names::{FOLDER, MANAGED_BY, OWNER, RUN};
 use crate::owner::Owner;
 
-/// What the objects of a run have in common.
+/// The values that all objects of a run share.
 #[derive(Debug, Clone)]
 pub(crate) struct Common<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) image: &'a str,
-    /// The run's folder. It has the same path in each pod, so that paths in specs mean the same there.
+    /// The run's folder. It has the same path in each pod, so that paths in specs are valid there.
     pub(crate) folder: &'a Path,
     pub(crate) layout: &'a Layout,
-    /// The folder of the endpoints' sockets, and the port at which Prometheus is answered; absent: it is not.
+    /// The folder of the endpoints' sockets, and the port for Prometheus; `None`: metrics are not exported.
     pub(crate) metrics: Option<(&'a Path, u16)>,
 }
 
-/// The namespace of a run, in which pods with all privileges are admitted or not.
+/// The namespace of a run. With `has_node_agents` it admits privileged pods.
 pub(crate) fn namespace(name: &str, folder: &Path, owner: &Owner, has_node_agents: bool) -> Namespace {
     let owner = serde_json::to_string(owner).expect("an owner always serialises");
     let mut labels = labels(name);
@@ -43,7 +43,7 @@ pub(crate) fn labels(run: &str) -> Map<String, Value> {
     [(MANAGED_BY.0, MANAGED_BY.1), (RUN, run)].map(|(key, value)| (key.to_owned(), value.into())).into_iter().collect()
 }
 
-/// An object as it is written.
+/// Converts a JSON literal to an object.
 pub(crate) fn object<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("what is written here is an object of its kind")
 }

@@ -1,5 +1,5 @@
-//! Observers of processes, at work in the pods where these are, or on their nodes: an agent reads before and after the window, and waits
-//! in it.
+//! Remote observers: agents in the pods of the endpoints, or on their nodes, read before and after the window and wait
+//! inside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use wirelab_lab::{LabError, RemoteObserver, Role, many};
 use wirelab_model::metric::{Side, Values};
-use wirelab_observe::apart;
-use wirelab_observe::packets::{ABOUT as PACKETS, STAYS};
+use wirelab_observe::packets::{ABOUT as PACKETS, ON_CLIENT_NODE};
+use wirelab_observe::places;
 use wirelab_observe::sidecars::ABOUT as SIDECARS;
 
 use crate::agent::{NOBODY, Peers, SUBCOMMAND, part};
@@ -18,17 +18,17 @@ use crate::names::PROGRAM;
 use crate::nodes::NodeAgents;
 use crate::pods::Pods;
 
-/// The sides that values are of.
+/// The sides of metrics.
 const SIDES: [Side; 3] = [Side::Client, Side::Server, Side::Link];
 
-/// Why packets are not known of the side of several clients.
+/// Packets of several clients cannot be merged.
 const OF_SEVERAL: &str =
     "each client's pod has an interface of its own, and shares of several do not add up; use one client";
 
-/// Why nothing is known of proxies that were put into pods.
+/// The processes of Linkerd's proxies cannot be observed.
 const OF_LINKERD: &str = "the proxies of Linkerd have containers of their own, whose processes nobody in ours sees";
 
-/// How long an agent may take for a word.
+/// Time-out of an agent's answer.
 const ANSWERING: Duration = Duration::from_secs(20);
 
 /// An endpoint that was started.
@@ -36,50 +36,50 @@ const ANSWERING: Duration = Duration::from_secs(20);
 pub(crate) struct Started {
     pub(crate) pod: String,
     pub(crate) role: Role,
-    /// The path of its spec, as it is on its command line.
+    /// The path of the spec on the endpoint's command line.
     pub(crate) spec: String,
 }
 
-/// What is to be observed.
+/// The endpoints of a trial and the means to observe them.
 pub(crate) struct Scene<'a> {
     pub(crate) pods: &'a Pods,
     /// The endpoints of the trial.
     pub(crate) started: &'a [Started],
-    /// Who is on the nodes; or why nobody is.
+    /// The node agents, or why the run has none.
     pub(crate) on_nodes: Result<&'a NodeAgents, String>,
-    /// Whether the proxies of the cluster's mesh are at work too.
+    /// Whether the trial uses the proxies of the cluster's mesh.
     pub(crate) is_in_linkerd: bool,
 }
 
-/// Those who observe a trial.
+/// The agents that observe a trial.
 #[derive(Default)]
 pub(crate) struct Observing {
     agents: Vec<Agent>,
-    /// The observers whose work they do in the pods, and on the nodes.
+    /// The observers that run in the pods, and those on the nodes.
     beside: Vec<String>,
     on_nodes: Vec<String>,
-    /// Observers whose work nobody does, for which sides, and why.
+    /// Observers that cannot run: name, affected sides, and reason.
     undone: Vec<(String, Vec<Side>, String)>,
 }
 
-/// One of them, for all endpoints of a pod.
+/// The agent for all endpoints of a pod.
 struct Agent {
-    /// The pod that it is in itself.
+    /// The pod where the agent runs.
     pod: String,
     is_on_node: bool,
-    /// Whose processes it looks at: a client's, a server's; with their sidecars.
+    /// The sides of the observed endpoints, and the link.
     sides: Vec<Side>,
-    /// Whether it looks at a server beside which the clients are, so that no packet between them leaves the node.
+    /// Whether it observes a server on the clients' node, whose packets to clients never leave the node.
     is_beside_clients: bool,
     exec: Exec,
     stderr: Option<Chunks>,
     said: Vec<u8>,
-    /// Why nothing that it reads counts any more.
+    /// Why the agent's values are void.
     failed: Option<String>,
 }
 
 impl Observing {
-    /// Starts those for the endpoints that there are, as far as observers are wanted that can work there; absent: none is.
+    /// Starts agents for the wanted observers on the trial's endpoints; `None` if no wanted observer can run remotely.
     ///
     /// # Errors
     /// If the cluster refuses.
@@ -87,7 +87,8 @@ impl Observing {
         let of = |known: &[&str]| -> Vec<String> {
             known.iter().filter(|name| wanted.contains(name)).map(|name| (*name).to_owned()).collect()
         };
-        let mut observing = Self { beside: of(&apart::BESIDE), on_nodes: of(&apart::ON_NODES), ..Self::default() };
+        let mut observing =
+            Self { beside: of(&places::PROCESS_OBSERVERS), on_nodes: of(&places::NODE_OBSERVERS), ..Self::default() };
         let places = places(scene.started);
         let names = observing.beside.join(",");
         if !names.is_empty() {
@@ -113,7 +114,7 @@ impl Observing {
         Ok((!is_idle).then_some(observing))
     }
 
-    /// On the node of each pod, for the endpoints in it.
+    /// Starts an agent on the node of each pod, for the pod's endpoints.
     fn start_on_nodes(&mut self, scene: &Scene<'_>, places: &Places<'_>) -> Result<Vec<Agent>, LabError> {
         let nodes = scene.on_nodes.as_ref().map_err(|why| LabError(why.clone()))?;
         let clients: Vec<_> =
@@ -142,7 +143,7 @@ impl Observing {
         Ok(agents.into_iter().flatten().collect())
     }
 
-    /// Says a word to all of them, and waits until each has done it.
+    /// Sends a line to all agents and waits for their answers.
     fn say(&mut self, word: &str) {
         self.tell(word);
         self.hear_all();
@@ -150,7 +151,7 @@ impl Observing {
 
     fn tell(&self, word: &str) {
         for agent in &self.agents {
-            // One that no longer reads has ended, which is heard next.
+            // An agent that no longer reads has ended, which the next read reports.
             agent.exec.write(format!("{word}\n").into_bytes());
         }
     }
@@ -165,7 +166,7 @@ impl Observing {
     }
 }
 
-/// Who was started in each pod.
+/// The endpoints in each pod.
 type Places<'a> = BTreeMap<&'a str, Vec<&'a Started>>;
 
 fn places(started: &[Started]) -> Places<'_> {
@@ -176,7 +177,7 @@ fn places(started: &[Started]) -> Places<'_> {
     places
 }
 
-/// The sides whose values are read where these play.
+/// The sides of these endpoints, and the link.
 fn sides(played: &[&Started]) -> Vec<Side> {
     let plays = |role| played.iter().any(|one| one.role == role);
     let sides = [(Side::Client, plays(Role::Client)), (Side::Server, plays(Role::Server)), (Side::Link, true)];
@@ -187,7 +188,7 @@ fn not_there(pod: &str) -> LabError {
     LabError(format!("the pod {pod} is not there"))
 }
 
-/// Whose packets pass the node of a server's pod; absent: nobody's, because these clients are on that node themselves.
+/// The peers of a server's pod on other nodes; `None` if all clients are on its node.
 fn peers(pods: &Pods, server: &str, clients: &[&str]) -> Result<Option<Peers>, LabError> {
     let host = |pod: &str| pods.hosts.get(pod).ok_or_else(|| not_there(pod));
     let server = host(server)?;
@@ -222,13 +223,13 @@ impl RemoteObserver for Observing {
                 let here = here.filter(|(agent, _)| agent.is_on_node == is_on_node && agent.sides.contains(&side));
                 let places: Result<Vec<_>, _> = here.map(|(_, read)| read.clone()).collect();
                 all.extend(match places {
-                    Ok(places) => apart::together(side, names, &places),
-                    Err(LabError(why)) => apart::nowhere(side, names, &why),
+                    Ok(places) => places::merge(side, names, &places),
+                    Err(LabError(why)) => places::all_missing(side, names, &why),
                 });
             }
         }
         for (name, sides, why) in &self.undone {
-            all.extend(sides.iter().flat_map(|side| apart::nowhere(*side, slice::from_ref(name), why)));
+            all.extend(sides.iter().flat_map(|side| places::all_missing(*side, slice::from_ref(name), why)));
         }
         all
     }
@@ -253,7 +254,7 @@ impl Agent {
         Ok(Self { pod, is_on_node, sides, is_beside_clients: false, exec, stderr, said, failed })
     }
 
-    /// What it has read, which it was asked for.
+    /// The answer to `values`.
     fn values(&mut self, deadline: Instant) -> Result<Values, LabError> {
         if let Some(why) = &self.failed {
             return Err(LabError(why.clone()));
@@ -262,12 +263,12 @@ impl Agent {
         let mut values: Values = serde_json::from_str(&text)
             .map_err(|error| LabError(format!("the agent in the pod {} is not understood: {error}", self.pod)))?;
         if self.is_beside_clients {
-            values.extend(apart::nowhere(Side::Server, &[PACKETS.name.to_owned()], STAYS));
+            values.extend(places::all_missing(Side::Server, &[PACKETS.name.to_owned()], ON_CLIENT_NODE));
         }
         Ok(values)
     }
 
-    /// Its next line.
+    /// The agent's next line.
     fn hear(&mut self, deadline: Instant) -> Result<String, LabError> {
         let pod = &self.pod;
         loop {
@@ -283,7 +284,7 @@ impl Agent {
                 Piece::Ended(ended) => {
                     let mut words = String::new();
                     if let Some(mut stderr) = self.stderr.take() {
-                        // Half a sentence is better than none.
+                        // After an error, the part that was read is kept.
                         let _ = stderr.read_to_string(&mut words);
                     }
                     let how = match ended {

@@ -1,10 +1,10 @@
-//! Who made a namespace, and whether that process still lives.
+//! The process that made a namespace, and whether it still runs.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// A process, told apart from every other one that ever was: the machine, its boot, the number, and when it started.
+/// A process, uniquely identified by machine, boot, process id and start time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {
     pub(crate) host: String,
@@ -13,14 +13,14 @@ pub(crate) struct Owner {
     started: u64,
 }
 
-/// What is known of an owner.
+/// The state of an owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It still works.
+    /// The process runs.
     Alive,
-    /// It has ended.
+    /// The process has ended.
     Gone,
-    /// It is, or was, a process of another machine, of which nothing is known here.
+    /// The process is, or was, on this other machine, so its state is unknown here.
     Elsewhere(String),
 }
 
@@ -31,7 +31,7 @@ impl Owner {
         Self { host: read("kernel/hostname"), boot: boot(), pid, started: started(pid).unwrap_or(0) }
     }
 
-    /// What is known of it on this machine.
+    /// The owner's state, as far as this machine knows.
     pub(crate) fn state(&self) -> State {
         self.judged(&read("kernel/hostname"), &boot(), started)
     }
@@ -55,10 +55,10 @@ fn boot() -> String {
     read("kernel/random/boot_id")
 }
 
-/// When a process started, in the kernel's ticks since the boot (proc_pid_stat(5), field 22); absent: there is none.
+/// The start of a process in ticks since boot (proc_pid_stat(5), field 22); `None` if it does not exist.
 fn started(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses, which may hold anything.
+    // The second field is the program's name in parentheses, which may contain anything.
     text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 

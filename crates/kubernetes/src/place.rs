@@ -1,4 +1,4 @@
-//! Which pods play in a job, and where they are.
+//! The pods of a job's endpoints, and their places.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -11,10 +11,10 @@ use crate::distance::{Distance, Place};
 use crate::{INFO, names};
 use wirelab_lab::internet::only_inside;
 
-/// The pods that play the servers of a job, all that ever come, in their order, each with its place.
+/// The pods of a job's servers with their places, in order; includes servers that a timeline adds later.
 ///
 /// # Errors
-/// If a cluster cannot be what the job says; the message says what to change.
+/// If a cluster cannot meet the job's settings; the message names the remedy.
 pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, String> {
     only_inside(INFO.name, job).map_err(|error| error.0)?;
     let far = Distance::parse(&job.placement)?;
@@ -24,7 +24,7 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, String> {
             INFO.name
         ));
     }
-    // A wire is no condition, either.
+    // A link without delay, rate and loss demands nothing, either.
     let is_plain = |link: Link| {
         preset(&job.placement)
             .is_some_and(|preset| preset.link == link || (link.is_wire() && preset.link.mtu == link.mtu))
@@ -62,7 +62,7 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, String> {
     Ok((0..Course::of(job).servers).map(host).collect())
 }
 
-/// A pod has its name from its place, so that jobs share it that want the same.
+/// Names a pod by its place, so that jobs with equal places share pods.
 fn named(place: Place, number: u32) -> (String, Place) {
     let word = place.distance.word();
     let name = match &place.nodes {
@@ -76,17 +76,18 @@ fn named(place: Place, number: u32) -> (String, Place) {
     (name, place)
 }
 
-/// The pods that play the clients of a job, in their order. Those of a timeline are all in one.
+/// The pods of a job's clients, in order. All clients of a timeline share one pod.
 pub(crate) fn clients(job: &Job) -> Vec<String> {
     (0..job.clients).map(|number| in_its_mesh(job, names::client(number))).collect()
 }
 
-/// The pod of one of them.
+/// The pod of one client.
 pub(crate) fn client(job: &Job, number: u32) -> String {
     in_its_mesh(job, if job.timeline.is_some() { names::CLIENT.to_owned() } else { names::client(number) })
 }
 
-/// A pod comes into the mesh when it is made, so those in it are others than those outside.
+/// The pod's name inside or outside the mesh. A pod joins the mesh when it is created, so pods inside and outside
+/// differ.
 fn in_its_mesh(job: &Job, name: String) -> String {
     if job.is_in_linkerd() { names::meshed(&name) } else { name }
 }

@@ -1,7 +1,7 @@
-//! What the cluster's network is made of, as far as objects of the cluster say so: who connects pods, and how services are led to them.
+//! The cluster's network, as far as its objects show it: the network plugin, and how services are routed.
 //!
-//! No API names either. Network plugins run as DaemonSets with names of their own, or leave annotations on nodes; kube-proxy's mode is in
-//! the ConfigMap from which kubeadm, and what is built on it, starts it.
+//! No API reports either. Network plugins run as DaemonSets with known names, or annotate nodes. The mode of kube-proxy
+//! is in its ConfigMap, as kubeadm and tools based on it write it.
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
@@ -12,10 +12,10 @@ use wirelab_model::event::Configured;
 use crate::cluster::{Cluster, is_missing};
 use wirelab_lab::LabError;
 
-/// The ConfigMap of kube-proxy, and its namespace.
+/// Namespace and name of kube-proxy's ConfigMap.
 pub(crate) const KUBE_PROXY: (&str, &str) = ("kube-system", "kube-proxy");
 
-/// Network plugins, by how the names of their DaemonSets, or the keys of their annotations on nodes, begin.
+/// Network plugins: name, prefix of their DaemonSets' names, prefix of their annotations on nodes.
 const PLUGINS: &[(&str, &str, &str)] = &[
     ("calico", "calico-node", "projectcalico.org/"),
     ("canal", "canal", "projectcalico.org/"),
@@ -30,8 +30,8 @@ const PLUGINS: &[(&str, &str, &str)] = &[
     ("weave", "weave-net", "weave.works/"),
 ];
 
-/// Which plugin connects pods (`cni`), and the mode of kube-proxy (`kube_proxy`); in place of either, why it is not known, because a run
-/// does not fail for what it only notes.
+/// The network plugin (`cni`) and the mode of kube-proxy (`kube_proxy`), or why they are not known. Missing facts do
+/// not fail a run.
 pub(crate) fn facts(cluster: &Cluster, nodes: &[Node]) -> Configured {
     let cni = daemon_sets(cluster).map(|names| plugin(&names, nodes));
     let kube_proxy = kube_proxy(cluster);
@@ -48,7 +48,7 @@ fn daemon_sets(cluster: &Cluster) -> Result<Vec<String>, LabError> {
     Ok(all.items.into_iter().filter_map(|one| one.metadata.name).collect())
 }
 
-/// The plugin that these DaemonSets, or what is noted on these nodes, belong to.
+/// The plugin of these DaemonSets, or of the annotations on these nodes.
 fn plugin(daemon_sets: &[String], nodes: &[Node]) -> String {
     let noted = || nodes.iter().flat_map(|node| node.metadata.annotations.iter().flatten()).map(|(key, _)| key);
     let by_name = |(_, name, _): &&(&str, &str, &str)| daemon_sets.iter().any(|set| set.starts_with(name));
@@ -75,7 +75,8 @@ fn kube_proxy(cluster: &Cluster) -> Result<String, LabError> {
     data.values().find_map(|text| mode(text)).ok_or_else(missing)
 }
 
-/// The mode in a configuration of kube-proxy; an empty one is what it takes on Linux by itself (kubernetes.io, *Virtual IPs*).
+/// The mode in kube-proxy's configuration. If it is empty, kube-proxy uses its default on Linux (kubernetes.io,
+/// *Virtual IPs*).
 fn mode(configuration: &str) -> Option<String> {
     if !configuration.contains("KubeProxyConfiguration") {
         return None;

@@ -1,4 +1,4 @@
-//! What a pod of a run is: it waits, without privileges; and, where the user allows it, with all of them.
+//! The pods of a run: unprivileged pods that wait for endpoints, and privileged node agents, if the user allows them.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Map, Value, json};
@@ -8,29 +8,30 @@ use crate::mesh;
 use crate::names::{CLIENT, CONTAINER, HOST, PROGRAM, ROLE, SERVING};
 use crate::objects::{Common, labels, object};
 
-/// What a pod asks for, and may use of memory, in MiB; the client's so much more for each client but the first. With request and limit
-/// equal it is among the last to be evicted. There is no limit on processors: what throttling does would be measured.
+/// Memory request and limit of a pod in MiB, and the increment for each further client in a pod. Request and limit are
+/// equal, so that the pod is among the last to be evicted. Processors have no limit, because throttling would distort
+/// the measurement.
 pub(crate) const MEMORY_MIB: usize = 512;
 const MEMORY_OF_ANOTHER_MIB: usize = 32;
 const PROCESSOR: &str = "100m";
 
-/// What an agent on a node asks for, and may use: the rings of packets that it looks at are in it.
+/// Memory request and limit of a node agent, including the packet rings.
 const MEMORY_OF_NODE_AGENT: &str = "256Mi";
 
-/// A user that is nobody in particular, in the image and on the nodes.
+/// An unprivileged user id that neither the image nor the nodes use.
 const USER: u32 = 65532;
 
-/// How long a pod may take to end. It ends at once, unless it is stuck.
+/// Grace period of a pod's end in seconds. A pod ends at once, unless it is stuck.
 const GRACE_S: u32 = 5;
 
 impl Common<'_> {
-    /// What a client's pod asks for: all clients of a timeline are in the first one.
+    /// The memory of a client's pod: all clients of a timeline share the first.
     pub(crate) fn memory_mib(&self, client: &str) -> usize {
         let others = if client == CLIENT { self.layout.clients_in_a_pod.saturating_sub(1) } else { 0 };
         MEMORY_MIB + MEMORY_OF_ANOTHER_MIB * others
     }
 
-    /// The pod of the agent on a node: it sees all processes there, and may do with them what root may.
+    /// The pod of a node agent: it sees all processes of the node and has root's rights on them.
     pub(crate) fn node_agent(&self, name: &str, node: &str) -> Pod {
         object(json!({
             "metadata": { "name": name, "namespace": self.namespace, "labels": labels(self.namespace) },
@@ -56,7 +57,7 @@ impl Common<'_> {
         }))
     }
 
-    /// A pod that waits, with so much memory and more in its spec.
+    /// A waiting pod with this much memory; `more` is merged into its spec.
     pub(crate) fn pod(&self, name: &str, memory_mib: usize, more: Value) -> Pod {
         let memory = format!("{memory_mib}Mi");
         let mut labels = labels(self.namespace);
@@ -80,7 +81,7 @@ impl Common<'_> {
                 "restartPolicy": "Never",
                 "terminationGracePeriodSeconds": GRACE_S,
                 "automountServiceAccountToken": false,
-                // Variables for each service of the namespace, which nobody reads.
+                // Suppresses environment variables for each service of the namespace; no program reads them.
                 "enableServiceLinks": false,
                 "securityContext": {
                     "runAsNonRoot": true,
@@ -115,7 +116,7 @@ impl Common<'_> {
         object(pod)
     }
 
-    /// Those of a pod, if it has any.
+    /// The pod's annotations, if it has any.
     fn annotations(&self, name: &str) -> Option<Map<String, Value>> {
         let scraped = self.metrics.into_iter().flat_map(|(_, port)| scraped(port));
         let meshed = self.layout.meshed.contains(name).then(mesh::annotations).into_iter().flatten();
@@ -123,9 +124,10 @@ impl Common<'_> {
         (!all.is_empty()).then_some(all)
     }
 
-    /// Endpoints whose library is a program of its own ask the kernel for copies of this program's sockets (pidfd_getfd), to set and read
-    /// their options. It allows that for a child; but container runtimes' default profile of seccomp forbids the call in containers
-    /// without this capability. As the user is not root no process ever has it: it changes nothing but the profile.
+    /// Endpoints that run their library as a child program copy its sockets (pidfd_getfd) to set and read socket
+    /// options. The kernel allows this on child processes, but the default seccomp profile of container runtimes
+    /// forbids the call without this capability. The user is not root, so no process ever has the capability; it
+    /// changes the profile only.
     fn capabilities(&self) -> Value {
         match self.layout.has_others {
             true => json!({ "drop": ["ALL"], "add": ["SYS_PTRACE"] }),
@@ -134,7 +136,7 @@ impl Common<'_> {
     }
 }
 
-/// The annotations by which Prometheus is told what to scrape, where it goes by them.
+/// The annotations by which Prometheus finds the pod's metrics, if it is configured to use them.
 fn scraped(port: u16) -> [(&'static str, String); 3] {
     [
         ("prometheus.io/scrape", "true".to_owned()),
@@ -143,7 +145,7 @@ fn scraped(port: u16) -> [(&'static str, String); 3] {
     ]
 }
 
-/// A pod's label that lets clients find it, or, taken away, keeps them from it.
+/// The patch that adds or removes the label which routes clients to a pod.
 pub(crate) fn serving(is_serving: bool) -> Value {
     let value = if is_serving { json!("") } else { Value::Null };
     json!({ "metadata": { "labels": { SERVING: value } } })

@@ -1,4 +1,4 @@
-//! The pods of a run: made once, looked after before each trial, replaced where one was lost.
+//! The pods of a run: created once, checked before each trial, and replaced if lost.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
@@ -27,41 +27,41 @@ use crate::state::{self, Loss};
 use crate::watch::{Only, Watch};
 use wirelab_lab::{LabError, many};
 
-/// How long pods may take to be ready: an image may have to be pulled, and so much longer for each, because a node starts only one or
-/// two in a second.
+/// Time-out of pods' readiness, and its increment for each pod: an image may have to be pulled, and a node starts only
+/// one or two pods per second.
 const STARTING: Duration = Duration::from_secs(180);
 const STARTING_EACH: Duration = Duration::from_millis(500);
 
-/// How long a pod may take to go, beyond its grace.
+/// Time-out of a pod's removal, beyond its grace period.
 const GOING: Duration = Duration::from_secs(60);
 
-/// How long the cluster may take to miss a node: it believes in one that says nothing for some 50 s.
+/// How long the cluster may take to notice a lost node; usually about 50 s.
 const MISSING: Duration = Duration::from_secs(90);
 
-/// How often a pod is asked meanwhile whether it answers again.
+/// Interval of checks whether a pod answers again.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
-/// How often a wait looks up, whether the user wants to stop.
+/// How often a wait checks `stop`.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// How long a command of the agent may take that only looks.
+/// Time-out of the agent's command `look`.
 const LOOKING: Duration = Duration::from_secs(20);
 
 /// A pod that is ready.
 #[derive(Debug, Clone)]
 pub(crate) struct Host {
     pub(crate) address: IpAddr,
-    /// That of its node, within the cluster.
+    /// The address of its node within the cluster.
     pub(crate) node: Option<IpAddr>,
-    /// What tells the pod from every other one that ever was.
+    /// The pod's unique id; never reused.
     pub(crate) uid: String,
-    /// Whether clients are to find it.
+    /// Whether clients are routed to it.
     is_serving: bool,
-    /// Where it is.
+    /// The pod's real position.
     pub(crate) spot: Spot,
-    /// What is to be known of it: its node, its zone, its MTU and so on.
+    /// Facts for the trial's record: node, zone, MTU and others.
     pub(crate) facts: Configured,
-    /// What it was sent already: path, length and time of change.
+    /// Files that the pod already has: path, length and modification time.
     pub(crate) sent: HashSet<(PathBuf, u64, Option<std::time::SystemTime>)>,
 }
 
@@ -70,15 +70,15 @@ pub(crate) struct Pods {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) api: Api<Pod>,
     pub(crate) hosts: IndexMap<String, Host>,
-    /// The nodes that the client may be on.
+    /// The nodes where the first client may run.
     nodes: Vec<String>,
 }
 
 impl Pods {
-    /// Makes all of them, and waits until they are ready.
+    /// Creates all pods and waits until they are ready.
     ///
     /// # Errors
-    /// If the cluster has no place for them, or they do not become ready; absent: `stop` was raised.
+    /// If the cluster has no place for them, they do not become ready, or `stop` was set.
     pub(crate) fn make(cluster: &Arc<Cluster>, common: &Common<'_>, stop: &AtomicBool) -> Result<Self, LabError> {
         let nodes = nodes(cluster)?;
         let places: BTreeSet<_> = common.layout.servers.values().cloned().collect();
@@ -89,7 +89,7 @@ impl Pods {
         Ok(pods)
     }
 
-    /// Replaces those of these pods that were lost since.
+    /// Replaces those of these pods that were lost.
     ///
     /// # Errors
     /// If they cannot be replaced.
@@ -103,14 +103,14 @@ impl Pods {
                 self.cluster.doubt.store(true, Ordering::Relaxed);
                 return Err(LabError(format!("{why}, for {MISSING:?} now; is its node up?")));
             }
-            // The cluster says when it misses the pod. That it answers again nobody says: it has to be asked.
+            // The watch reports that the cluster has lost the pod. That the pod answers again shows only by asking it.
             if watch.change(deadline.min(Instant::now() + ASK_EVERY)).is_err() {
                 watch = self.watch_patiently(common.namespace)?;
             }
             lost = lost_among(names, watch.objects());
         }
         if lost.iter().any(|name| name == CLIENT) {
-            // The new one may come to another node, from which all others are not where they have to be.
+            // The new client's pod may be placed on another node, which invalidates the places of all other pods.
             lost = all(common);
         }
         if lost.is_empty() {
@@ -120,10 +120,10 @@ impl Pods {
         self.start(&lost, common, &AtomicBool::new(false))
     }
 
-    /// Lets clients find these servers and no others, as far as it is up to labels: from here on the cluster takes its time.
+    /// Labels exactly these servers' pods as serving. The cluster then routes clients to them in its own time.
     ///
     /// # Errors
-    /// If it refuses.
+    /// If the cluster refuses.
     pub(crate) fn serve(&mut self, names: &[String]) -> Result<(), LabError> {
         for (name, host) in &mut self.hosts {
             let is_serving = names.contains(name);
@@ -137,20 +137,20 @@ impl Pods {
         Ok(())
     }
 
-    /// Proves that servers are where their places are, seen from each client.
+    /// Verifies that servers are at their places, as seen from each client.
     ///
     /// # Errors
-    /// If one is not.
+    /// If a server is not.
     pub(crate) fn prove_places(&self, clients: &[String], servers: &[(String, Place)]) -> Result<(), LabError> {
         proven(clients, servers, |name| self.hosts.get(name).map(|host| &host.spot)).map_err(LabError)
     }
 
-    /// Proves that these pods are in the mesh, or in none.
+    /// Verifies that these pods are in the mesh, or in no mesh.
     ///
     /// # Errors
-    /// If one is not as it has to be.
+    /// If a pod is not as required.
     pub(crate) fn prove_mesh(&self, names: &[String], is_meshed: bool, run: &str) -> Result<(), LabError> {
-        // Containers are those with which a pod began; whether they are ready, the cluster has to be asked.
+        // A pod's containers never change, but only the cluster knows whether they are ready.
         let has_proxy = |name: &String| self.hosts.get(name).is_some_and(|host| host.facts.contains_key("proxy"));
         if !is_meshed && !names.iter().any(has_proxy) {
             return Ok(());
@@ -164,15 +164,15 @@ impl Pods {
         })
     }
 
-    /// Those of these pods that no longer work, as far as the cluster knows.
+    /// Those of these pods that no longer work, according to the cluster.
     ///
     /// # Errors
-    /// If the cluster does not say.
+    /// If the cluster does not answer.
     pub(crate) fn lost(&self, names: &[String], run: &str) -> Result<Vec<String>, LabError> {
         Ok(lost_among(names, self.watch_patiently(run)?.objects()))
     }
 
-    /// Why one of these pods, besides those that are lost, does not answer. Absent: all do.
+    /// The reason why one of these pods, except lost ones, does not answer; `None` if all answer.
     fn silence(&self, names: &[String], lost: &[String]) -> Option<String> {
         let command = [PROGRAM, SUBCOMMAND, "look"];
         let asked: Vec<_> = names.iter().filter(|name| !lost.contains(name)).collect();
@@ -183,12 +183,12 @@ impl Pods {
         Some(format!("a pod that works as far as the cluster knows does not answer: {why}"))
     }
 
-    /// All pods of the run.
+    /// Watches all pods of the run.
     fn watch(&self, run: &str) -> Result<Watch<Pod>, LabError> {
         Watch::begin(&self.cluster, &self.api, "the pods of the run", Only::Labels(format!("{RUN}={run}")))
     }
 
-    /// The same, where the API server may be away for a moment.
+    /// As [`Pods::watch`], but waits for the API server if it is away for a short time.
     fn watch_patiently(&self, run: &str) -> Result<Watch<Pod>, LabError> {
         self.watch(run).or_else(|_| {
             self.cluster.await_answer()?;
@@ -196,10 +196,10 @@ impl Pods {
         })
     }
 
-    /// Removes lost pods, and waits until they are gone.
+    /// Removes lost pods and waits until they are gone.
     fn remove(&mut self, names: &[String], run: &str) -> Result<(), LabError> {
         self.hosts.retain(|name, _| !names.contains(name));
-        // What is lost has nothing left to do.
+        // Lost pods need no grace period.
         let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
         let attempt = |name: &String| format!("removing the lost pod {name}");
         many::each(names.iter().collect(), |name| {
@@ -221,20 +221,20 @@ impl Pods {
         Err(LabError(format!("{attempt}: it is still there after {GOING:?}; is its node up?")))
     }
 
-    /// The node that a pod is on.
+    /// The node of a pod.
     pub(crate) fn node_of(&self, name: &str) -> Option<String> {
         self.hosts.get(name)?.spot.node.clone()
     }
 
-    /// Of several clients on the same node one, seen from which things are as from the others.
+    /// One client per node. Routing is the same for all clients of a node.
     pub(crate) fn lookouts(&self, clients: &[String]) -> Vec<String> {
         let mut nodes = HashSet::new();
         clients.iter().filter(|name| nodes.insert(self.node_of(name))).cloned().collect()
     }
 
-    /// First those by which the others are placed, one after the other, because the scheduler takes them in the order in which they were
-    /// made, and never goes back: a server that came first may be on the only node that is left for the client. Further clients keep away
-    /// from servers, which the scheduler has to know of by then, and there may be hundreds.
+    /// Starts pods. Pods that others are placed relative to come first, one after the other: the scheduler places pods
+    /// in order of creation and never moves them, so an early server might take the only node for the client. Further
+    /// clients, possibly hundreds, must stay away from servers, which the scheduler has to know by then.
     fn start(&mut self, names: &[String], common: &Common<'_>, stop: &AtomicBool) -> Result<(), LabError> {
         let is_placing = |name: &&String| *name == CLIENT || common.layout.servers.contains_key(*name);
         let (placing, placed): (Vec<_>, Vec<_>) = names.iter().partition(is_placing);
@@ -244,7 +244,7 @@ impl Pods {
         self.welcome_all(&placed, common, stop)
     }
 
-    /// What a pod of this name is to be.
+    /// The specification of the pod with this name.
     fn pod(&self, name: &str, common: &Common<'_>) -> Pod {
         match (common.layout.servers.get(name), names::unmeshed(name)) {
             (Some(place), _) => common.server(name, place),
@@ -254,7 +254,7 @@ impl Pods {
         }
     }
 
-    /// Waits until these are ready, and learns what is to be known of them.
+    /// Waits until these pods are ready and records facts about them.
     fn welcome_all(&mut self, names: &[&String], common: &Common<'_>, stop: &AtomicBool) -> Result<(), LabError> {
         if names.is_empty() {
             return Ok(());
@@ -271,7 +271,7 @@ impl Pods {
         Ok(())
     }
 
-    /// Makes a pod.
+    /// Creates a pod.
     ///
     /// # Errors
     /// If the cluster refuses.
@@ -280,10 +280,10 @@ impl Pods {
         self.cluster.ask(&attempt, self.api.create(&PostParams::default(), pod)).map(drop)
     }
 
-    /// Waits until these pods are ready; gives the address of each, and what the cluster says of it.
+    /// Waits until these pods are ready; returns name, address and object of each.
     ///
     /// # Errors
-    /// If one will not be, or not in time, or `stop` was raised.
+    /// If a pod cannot start, is not ready in time, or `stop` was set.
     pub(crate) fn ready(
         &self,
         names: &[&String],
@@ -332,7 +332,7 @@ impl Pods {
         }
     }
 
-    /// Learns what is to be known of a new pod.
+    /// Reads the facts about a new pod.
     fn welcome(&self, name: &str, address: &str, pod: &Pod, nodes: &[ApiNode]) -> Result<Host, LabError> {
         let address =
             address.parse().map_err(|_| LabError(format!("the pod {name} has `{address}`, which is no address")))?;
@@ -383,7 +383,8 @@ impl Pods {
     }
 }
 
-/// The pods of a run by name, the client's first, because the others are placed by where it is, and those of further clients last.
+/// The names of a run's pods in order of creation: the first client, because the others are placed relative to it, then
+/// servers, then further clients.
 fn all(common: &Common<'_>) -> Vec<String> {
     let layout = common.layout;
     let further = (1..layout.clients).map(names::client);
@@ -391,13 +392,13 @@ fn all(common: &Common<'_>) -> Vec<String> {
     [CLIENT.to_owned()].into_iter().chain(layout.servers.keys().cloned()).chain(further).chain(meshed).collect()
 }
 
-/// Those of these pods that are not there, or not ready.
+/// Those of these pods that do not exist or are not ready.
 fn lost_among(names: &[String], there: &BTreeMap<String, Pod>) -> Vec<String> {
     let works = |name: &&String| there.get(*name).is_some_and(|pod| state::address(pod).is_some());
     names.iter().filter(|name| !works(name)).cloned().collect()
 }
 
-/// What became of a pod, as soon as the cluster knows; absent: nothing, until so long.
+/// Why a pod no longer works; `None` if the cluster reports no reason within `timeout`.
 pub(crate) fn post_mortem(cluster: &Arc<Cluster>, api: &Api<Pod>, name: &str, patience: Duration) -> Option<Loss> {
     let deadline = Instant::now() + patience;
     let gone = |what: String| Loss { what, is_memory: false };
@@ -424,7 +425,7 @@ fn image_remedy(why: &str, image: &str) -> String {
     }
 }
 
-/// The nodes that take pods.
+/// The nodes that accept pods.
 fn nodes(cluster: &Cluster) -> Result<Vec<Node>, LabError> {
     Ok(all_nodes(cluster)?.iter().filter_map(node).collect())
 }

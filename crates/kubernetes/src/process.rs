@@ -1,4 +1,4 @@
-//! An endpoint in a pod: started through the API server, spoken to over the streams of that request.
+//! An endpoint in a pod, started and controlled through the API server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,19 +21,19 @@ use wirelab_lab::Lines;
 use wirelab_lab::Log;
 use wirelab_lab::{EventError, Exit, ExitStatus, LabError, Launch, Process, Role};
 
-/// How long files may take on their way to or from a pod.
+/// Time-out of a file transfer to or from a pod.
 const SENDING: Duration = Duration::from_secs(120);
 
-/// How long a kill may take.
+/// Time-out of a kill.
 const KILLING: Duration = Duration::from_secs(20);
 
-/// How long the cluster may take to know what became of a pod: its node reports once in a while.
+/// How long the cluster may take to report a pod's state: nodes report periodically.
 const KNOWING: Duration = Duration::from_secs(10);
 
-/// How long to wait for the rest of the standard error of an endpoint that has ended.
+/// How long to wait for the rest of an ended endpoint's standard error.
 const LAST_WORDS_PATIENCE: Duration = Duration::from_millis(500);
 
-/// A running endpoint. It ends with its pod, and, as the contract has it, with its standard input.
+/// A running endpoint. It ends with its pod and, by contract, with its standard input.
 pub(crate) struct PodProcess {
     who: String,
     pod: String,
@@ -44,20 +44,20 @@ pub(crate) struct PodProcess {
     output: Output,
     lines: Lines,
     log: Log,
-    /// What the `ready` of the endpoint cannot know.
+    /// Facts that the endpoint's `ready` cannot contain.
     facts: Configured,
-    /// What is fetched once it is written.
+    /// Files to fetch after `done`.
     results: Vec<PathBuf>,
-    /// What is sent again before it is told to read it again.
+    /// The list of servers, which is sent again before each `reach`.
     members: Option<PathBuf>,
     exit: Option<Exit>,
 }
 
 impl PodProcess {
-    /// Sends what the spec names to a pod, and starts the endpoint there.
+    /// Sends the spec's files to a pod and starts the endpoint there.
     ///
     /// # Errors
-    /// If that fails; the pod's state is in the message where it is the reason.
+    /// If that fails; the message has the pod's state if that is the reason.
     pub(crate) fn start(
         cluster: &Arc<Cluster>,
         api: &Api<Pod>,
@@ -78,22 +78,23 @@ impl PodProcess {
         send(cluster, api, pod, host, &files).map_err(with_state)?;
         let log = Log::create(Some(launch.log))?;
         let spec = launch.spec.to_string_lossy();
-        // The agent in between brings home what the endpoint cost.
+        // The agent in between reports the endpoint's resource usage.
         let (name, identity) = (&*launch.endpoint.name, launch.endpoint.installation.as_deref());
         let identity = identity.unwrap_or(NOT_INSTALLED);
         let command = [PROGRAM, SUBCOMMAND, "start", name, identity, launch.role.word(), "--spec", &spec];
         let mut exec = Exec::start(cluster, api, pod, &command).map_err(with_state)?;
         let stderr = exec.stderr().expect("standard error is taken once");
         let mut facts = Configured::new();
-        // Of further clients, of which there may be hundreds, it is enough to know where they are; those of a timeline are with the first.
+        // Further clients, possibly hundreds, report only their position; clients of a timeline share the first
+        // client's pod.
         let is_told = |fact: &str| match launch.role {
             Role::Client if launch.number > 0 => launch.job.timeline.is_none() && matches!(fact, "node" | "zone"),
             Role::Client | Role::Server => true,
-            // These are in the pods of others.
+            // Sidecars and control planes run in the pods of other endpoints.
             Role::Sidecar(_) | Role::ControlPlane => false,
         };
         for (fact, value) in host.facts.iter().filter(|(fact, _)| is_told(fact)) {
-            // The first server has the names that it has where there is only one.
+            // The first server's facts have the same names as an only server's.
             let name = if launch.number == 0 { fact.clone() } else { format!("{fact}_{}", launch.number) };
             facts.insert(name, value.clone());
         }
@@ -114,7 +115,7 @@ impl PodProcess {
         })
     }
 
-    /// Brings home what it wrote.
+    /// Fetches the files that the endpoint wrote.
     fn fetch(&self) -> Result<(), LabError> {
         if self.results.is_empty() {
             return Ok(());
@@ -127,14 +128,14 @@ impl PodProcess {
             .map_err(|error| LabError(format!("cannot take the results from the pod {}: {error}", self.pod)))
     }
 
-    /// Sends who serves now.
+    /// Sends the current list of servers.
     fn tell(&self, members: &Path) -> Result<(), LabError> {
         let archive = files::pack(&[members.to_owned()], &[], false)
             .map_err(|error| LabError(format!("cannot tell {} who serves: {error}", self.who)))?;
         take(&self.cluster, &self.api, &self.pod, archive)
     }
 
-    /// It has ended, in whatever way.
+    /// Records the endpoint's end, with the pod's state if that is the reason.
     fn bury(&mut self, ended: Ended) -> Exit {
         let mut words = self.log.last_words(LAST_WORDS_PATIENCE);
         let mut add = |why: String| words = format!("{words}\n[{why}]").trim_start().to_owned();
@@ -161,7 +162,7 @@ impl PodProcess {
                         "for the cluster the pod {} on {node} still runs, but {} was lost: {why}",
                         self.pod, self.who
                     ));
-                    // It may run on without anybody who would end it.
+                    // The endpoint may still run without a connection that could end it.
                     if let Err(LabError(why)) = self.sweep() {
                         add(why);
                     }
@@ -184,7 +185,7 @@ impl PodProcess {
         let swept = self.sweep();
         let deadline = Instant::now() + KILLING;
         let mut words = match &swept {
-            // What it still prints is nobody's any more.
+            // Output of a killed endpoint is discarded.
             Ok(()) => loop {
                 match self.exec.read(deadline) {
                     Piece::Bytes(_) => {}
@@ -259,7 +260,7 @@ impl Process for PodProcess {
         self.exec.close();
         loop {
             match self.exec.read(deadline) {
-                // Nobody wants more than the account, but while anything fills the stream the process cannot end.
+                // Only the resource usage is needed, but the process cannot end while its output stream is full.
                 Piece::Bytes(bytes) if Instant::now() < deadline => {
                     self.output.said(&bytes);
                 }
@@ -278,7 +279,7 @@ impl Drop for PodProcess {
     }
 }
 
-/// Sends what the pod does not have yet.
+/// Sends the files that the pod does not have yet.
 fn send(cluster: &Arc<Cluster>, api: &Api<Pod>, pod: &str, host: &mut Host, files: &Files) -> Result<(), LabError> {
     let stamp = |path: &PathBuf| {
         let about = fs::metadata(path).ok();
@@ -293,7 +294,7 @@ fn send(cluster: &Arc<Cluster>, api: &Api<Pod>, pod: &str, host: &mut Host, file
     Ok(())
 }
 
-/// Lets a pod unpack an archive.
+/// Unpacks an archive in a pod.
 fn take(cluster: &Arc<Cluster>, api: &Api<Pod>, pod: &str, archive: Vec<u8>) -> Result<(), LabError> {
     let command = [PROGRAM, SUBCOMMAND, "take"];
     output(cluster, api, pod, &command, archive, Instant::now() + SENDING).map(drop)

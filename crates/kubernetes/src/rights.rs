@@ -1,4 +1,4 @@
-//! What wirelab may do in a cluster, and nothing more: the rules that `wirelab labs rbac` prints and that `wirelab doctor` asks for.
+//! wirelab's rights in a cluster: the rules that `wirelab labs rbac` prints and `wirelab doctor` checks.
 
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
@@ -13,32 +13,32 @@ use crate::plumbing::KUBE_PROXY;
 use crate::yaml::yaml;
 use wirelab_lab::LabError;
 
-/// A right, and what it is for.
+/// Verbs on a resource.
 #[derive(Debug, Clone, Copy)]
 struct Rule {
     group: &'static str,
     resource: &'static str,
-    /// Of this object only, in the namespace of the pair's first word; absent: of all.
+    /// Namespace and name of the only object that the rule covers; `None`: all objects.
     of: Option<(&'static str, &'static str)>,
     verbs: &'static [&'static str],
 }
 
-/// All of them. They hold in every namespace, because that of a run does not exist before it.
+/// All rules. They apply to every namespace, because a run's namespace does not exist before the run.
 const RULES: &[Rule] = &[
-    // A namespace for each run; `labs clean` finds those that were left.
+    // A namespace per run; `labs clean` finds those that killed runs left.
     Rule { group: "", resource: "namespaces", of: None, verbs: &["create", "delete", "get", "list"] },
-    // Which zones there are, and what each trial ran on.
+    // The zones, and the nodes' facts for each trial's record.
     Rule { group: "", resource: "nodes", of: None, verbs: &["get", "list"] },
-    // The pods of client and servers; it is waited for what becomes of them, a lost one is replaced, and a label says whom clients are to
-    // find.
+    // The pods of client and servers: wirelab watches them, replaces lost ones, and sets the label that routes clients
+    // to servers.
     Rule { group: "", resource: "pods", of: None, verbs: &["create", "delete", "list", "patch", "watch"] },
-    // Endpoints are started in them; whether that is `get` or `create` depends on the version of the cluster.
+    // Endpoints run in them; the cluster's version decides between `get` and `create`.
     Rule { group: "", resource: "pods/exec", of: None, verbs: &["create", "get"] },
-    // Services, led to the port of each trial.
+    // Services, updated to the port of each trial.
     Rule { group: "", resource: "services", of: None, verbs: &["create", "patch"] },
-    // When these lead to all servers.
+    // The endpoints of services, to see when they include all servers.
     Rule { group: "discovery.k8s.io", resource: "endpointslices", of: None, verbs: &["list", "watch"] },
-    // What the network is made of, which every trial records: the plugin, and the mode of kube-proxy. A run goes on without.
+    // The network plugin and the mode of kube-proxy, which every trial records. Runs work without these rights.
     Rule { group: "apps", resource: "daemonsets", of: None, verbs: &["list"] },
     Rule { group: "", resource: "configmaps", of: Some(KUBE_PROXY), verbs: &["get"] },
 ];
@@ -73,10 +73,10 @@ pub fn rbac() -> String {
     )
 }
 
-/// The rights that the user of the kubeconfig lacks, each as `verb resource`, and the version of the cluster.
+/// The version of the cluster, and the rights that the kubeconfig's user lacks, each as `verb resource`.
 ///
 /// # Errors
-/// If there is no cluster, or it does not answer.
+/// If no cluster can be reached, or it does not answer.
 pub fn lacking() -> Result<(String, Vec<String>), LabError> {
     let cluster = Cluster::connect()?;
     let api: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());

@@ -1,4 +1,4 @@
-//! Services: made with the run, led to the port of each trial's servers, and used only when they are proven to lead there.
+//! The services of a run: created with it, updated to the port of each trial's servers, and verified before use.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -20,22 +20,21 @@ use crate::pods::Pods;
 use crate::watch::{Only, Watch};
 use wirelab_lab::LabError;
 
-/// The label by which the slices of a service are found.
+/// The label of a service's endpoint slices.
 const OF_SERVICE: &str = "kubernetes.io/service-name";
 
-/// How often each server has to have answered by chance before the service is believed: a server that does not is found out
-/// with a probability of 98 %.
+/// Probes per server. A server that does not answer is detected with a probability of 98 %.
 const PROBES: u32 = 4;
 
 impl Common<'_> {
-    /// The services that stand for the servers of each trial: one with an address and, if any job wants that, with ports of nodes, and one
-    /// that is a name only.
+    /// The services in front of each trial's servers: one with an address (and node ports, if any job needs them), and
+    /// a headless one.
     fn services(&self) -> Vec<Service> {
         let has = |address| self.layout.addresses.contains(&address);
         let mut services = Vec::new();
         if has(Address::Service) || has(Address::NodePort) {
             let kind = if has(Address::NodePort) { "NodePort" } else { "ClusterIP" };
-            // The port is that of a trial's servers; one has to be named before there are any.
+            // The port changes with each trial; a service needs one from the start.
             services.push(self.service(SERVICE, json!({ "type": kind, "ports": ports(1) })));
         }
         if has(Address::Headless) {
@@ -53,13 +52,13 @@ impl Common<'_> {
     }
 }
 
-/// The ports of a service whose servers listen at this one, and that at which their pods say who they are.
+/// The ports of a service: that of the servers, and the naming port.
 fn ports(port: u16) -> Value {
     let of = |name: &str, protocol: &str, port: u16| json!({ "name": name, "protocol": protocol, "port": port, "targetPort": port });
     json!([of("tcp", "TCP", port), of("udp", "UDP", port), of("naming", "TCP", NAMING_PORT)])
 }
 
-/// Makes the services of a run; gives the address of the one that has one.
+/// Creates the services of a run; returns the address of the service that has one.
 ///
 /// # Errors
 /// If the cluster refuses.
@@ -74,16 +73,16 @@ pub(crate) fn make(pods: &Pods, common: &Common<'_>) -> Result<Option<IpAddr>, L
     Ok(address)
 }
 
-/// The ports of nodes that stand for those of a service.
+/// The node ports of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NodePorts {
-    /// That of the servers.
+    /// The node port of the servers.
     pub(crate) servers: u16,
-    /// That at which pods say who they are.
+    /// The node port of [`NAMING_PORT`].
     pub(crate) naming: u16,
 }
 
-/// Orders that the service leads to this port; gives the ports of nodes, where it has such.
+/// Updates the service to the servers' port; returns its node ports, if it has any.
 ///
 /// # Errors
 /// If the cluster refuses.
@@ -104,7 +103,7 @@ fn node_ports(all: &[ServicePort], port: u16, kind: Kind) -> Option<NodePorts> {
     Some(NodePorts { servers: of(port, kind.transport())?, naming: of(NAMING_PORT, "TCP")? })
 }
 
-/// Waits until so many servers answer at this address, seen from the pod of a client.
+/// Waits until this many servers answer at this address, as seen from a client's pod.
 ///
 /// # Errors
 /// If they do not in time.
@@ -123,7 +122,7 @@ pub(crate) fn prove(
         .map_err(|LabError(why)| LabError(format!("{address} does not lead the client to its servers: {why}")))
 }
 
-/// The slices in which the cluster says what a service leads to.
+/// Watches the endpoint slices of a service.
 ///
 /// # Errors
 /// If the cluster refuses.
@@ -133,7 +132,7 @@ pub(crate) fn watch(pods: &Pods, namespace: &str, service: &str) -> Result<Watch
     Watch::begin(&pods.cluster, &api, &format!("the endpoints of {service}"), of_service)
 }
 
-/// The addresses of the endpoints in these that are ready.
+/// The addresses of the ready endpoints.
 pub(crate) fn ready<'a>(slices: impl Iterator<Item = &'a EndpointSlice>) -> BTreeSet<IpAddr> {
     let endpoints = slices.flat_map(|slice| &slice.endpoints);
     let ready = endpoints

@@ -1,29 +1,29 @@
-//! What a pod's status says: that it is ready, why it is not yet, or what became of it.
+//! The state of a pod, from its status: ready, waiting, or lost, with the reason.
 
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 
 use crate::names::CONTAINER;
 
-/// What became of a pod that no longer does its work.
+/// The reason why a pod no longer works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Loss {
     /// What happened, in the cluster's words.
     pub(crate) what: String,
-    /// Whether the program used more memory than the pod may: that is the fault of the program, not of the place.
+    /// Whether the pod exceeded its memory limit: that is the endpoint's fault, not the lab's.
     pub(crate) is_memory: bool,
 }
 
-/// The address of a pod that is ready; absent: it is not.
+/// The address of a ready pod; `None` if it is not ready.
 pub(crate) fn address(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
-    // Of the pod, not of its container: of the former the cluster takes it back when the node is no longer heard of.
+    // Uses the pod's condition, not the container's: only the pod's is withdrawn when the node is lost.
     let mut conditions = status.conditions.iter().flatten();
     let is_ready =
         conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True") && loss(pod).is_none();
     status.pod_ip.clone().filter(|_| is_ready)
 }
 
-/// Why a pod that is not ready will never be; absent: it may still be.
+/// Why a pod will never become ready; `None` if it still may.
 pub(crate) fn hopeless(pod: &Pod) -> Option<String> {
     const FINAL: [&str; 5] = [
         "ImagePullBackOff",
@@ -40,7 +40,7 @@ pub(crate) fn hopeless(pod: &Pod) -> Option<String> {
     Some(format!("{reason}: {}", waiting.message.as_deref().unwrap_or("no message")))
 }
 
-/// What a pod that is not ready waits for, as far as it says.
+/// The reason that a pod reports for not being ready.
 pub(crate) fn waits_for(pod: &Pod) -> String {
     let waiting = container(pod).and_then(|container| container.state.as_ref()?.waiting.clone());
     let unscheduled = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
@@ -57,7 +57,7 @@ pub(crate) fn waits_for(pod: &Pod) -> String {
     if words.is_empty() { "it says nothing".to_owned() } else { words }
 }
 
-/// What became of a pod; absent: it works, or is not yet ready.
+/// Why a pod no longer works; `None` if it works or is still starting.
 pub(crate) fn loss(pod: &Pod) -> Option<Loss> {
     let of_place = |what: String| Some(Loss { what, is_memory: false });
     let status = pod.status.as_ref();
@@ -65,7 +65,7 @@ pub(crate) fn loss(pod: &Pod) -> Option<Loss> {
         Some(message) if !message.is_empty() => format!("{reason}: {message}"),
         _ => reason.to_owned(),
     };
-    // It says more than the container's end, which follows from it.
+    // A disruption explains more than the end of the container that follows from it.
     let disrupted = status.iter().flat_map(|status| status.conditions.iter().flatten());
     let mut disrupted =
         disrupted.filter(|condition| condition.type_ == "DisruptionTarget" && condition.status == "True");
@@ -99,7 +99,7 @@ pub(crate) fn loss(pod: &Pod) -> Option<Loss> {
     phase.filter(|phase| matches!(*phase, "Failed" | "Succeeded")).and_then(|phase| of_place(format!("phase {phase}")))
 }
 
-/// Ours; a mesh may have added others.
+/// The status of wirelab's container; a mesh may have added others.
 fn container(pod: &Pod) -> Option<&ContainerStatus> {
     let mut all = pod.status.as_ref()?.container_statuses.iter().flatten();
     all.find(|container| container.name == CONTAINER)
@@ -111,7 +111,7 @@ fn memory_limit(pod: &Pod) -> Option<String> {
     resources.limits.as_ref()?.get("memory").map(|limit| limit.0.clone())
 }
 
-/// The image that a pod really runs: with its digest.
+/// The image that the pod runs, with its digest.
 pub(crate) fn image(pod: &Pod) -> Option<String> {
     container(pod).map(|container| container.image_id.clone()).filter(|id| !id.is_empty())
 }

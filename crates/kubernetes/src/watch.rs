@@ -1,5 +1,5 @@
-//! Objects of the cluster as they change: listed once, and from there on the API server says what becomes of them. Why this is no library's:
-//! `docs/decisions/0003-libraries.md`.
+//! Watched objects of the cluster: listed once, then updated from the API server's events.
+//! `docs/decisions/0003-libraries.md` says why this is not a library's work.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -18,44 +18,45 @@ use tokio::time::timeout_at;
 use crate::cluster::{Cluster, is_outdated};
 use wirelab_lab::LabError;
 
-/// After so many seconds the API server ends a watch, which then begins anew.
+/// Seconds after which the API server ends a watch; it is then renewed.
 const LASTING_S: u32 = 60;
 
-/// A watch that goes on for longer has lost its connection without a word.
+/// A watch that lasts longer has lost its connection without an error.
 const LONGEST: Duration = Duration::from_secs(LASTING_S as u64 + 10);
 
-/// The least time between the beginnings of two watches: whoever ends them at once is not to be asked as fast as it answers.
+/// The minimum time between the starts of two watches, so that a server that ends watches at once is not flooded with
+/// requests.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// Which objects are watched.
+/// The objects to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Only {
-    /// Those with these labels, as selectors are written.
+    /// Objects with these labels, in selector syntax.
     Labels(String),
-    /// The one of this name.
+    /// The object with this name.
     Name(String),
 }
 
 type Events<K> = Pin<Box<dyn Stream<Item = Result<WatchEvent<K>, kube::Error>> + Send>>;
 
-/// Objects that are watched: as they are now, by name.
+/// The current state of the watched objects, by name.
 pub(crate) struct Watch<K> {
     cluster: Arc<Cluster>,
     api: Api<K>,
-    /// What they are, for messages.
+    /// A description of the objects, for messages.
     what: String,
     only: Only,
     objects: BTreeMap<String, K>,
-    /// The cluster's version of `objects`; absent: they have to be listed anew.
+    /// The cluster's version of `objects`; `None` if they must be listed again.
     version: Option<String>,
-    /// What becomes of them; absent: that has to be asked for.
+    /// The stream of changes; `None` if it must be opened.
     events: Option<Events<K>>,
-    /// When that was last done.
+    /// When the stream was last opened.
     opened: Option<Instant>,
 }
 
 impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Watch<K> {
-    /// Lists them.
+    /// Lists the objects.
     ///
     /// # Errors
     /// If the cluster refuses.
@@ -67,15 +68,15 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Watch<K> {
         Ok(watch)
     }
 
-    /// They, as far as is known here.
+    /// The objects, as of the latest event read.
     pub(crate) const fn objects(&self) -> &BTreeMap<String, K> {
         &self.objects
     }
 
-    /// Waits until something was found among them; absent: it was not before the deadline.
+    /// Waits until `look` finds something; `None` at the deadline.
     ///
     /// # Errors
-    /// If the cluster refuses, or does not answer.
+    /// If the cluster refuses or does not answer.
     pub(crate) fn find<R>(
         &mut self,
         deadline: Instant,
@@ -89,11 +90,11 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Watch<K> {
         }
     }
 
-    /// Waits until something has become of them, and takes all that is known by then; false: nothing has until the deadline. One that
-    /// has passed already asks for what is known.
+    /// Waits for changes and applies all that have arrived; returns false if none arrived before the deadline. With a
+    /// deadline in the past it applies changes that have already arrived.
     ///
     /// # Errors
-    /// If the cluster refuses, or does not answer.
+    /// If the cluster refuses or does not answer.
     pub(crate) fn change(&mut self, deadline: Instant) -> Result<bool, LabError> {
         let mut has_changed = false;
         loop {
@@ -102,7 +103,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Watch<K> {
                     return Ok(true);
                 }
                 let due = self.opened.map_or_else(Instant::now, |opened| opened + BETWEEN);
-                // A back-off: there is no watch that could say anything, and the next one begins where the last one ended.
+                // A back-off. No events are lost: the next watch continues where the last one ended.
                 sleep(due.min(deadline).saturating_duration_since(Instant::now()));
                 if due > deadline && self.opened.is_some() {
                     return Ok(false);
@@ -124,7 +125,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Watch<K> {
         }
     }
 
-    /// Takes what has become of one; false: nothing.
+    /// Applies an event; returns whether it changed an object.
     fn take(&mut self, event: WatchEvent<K>) -> bool {
         match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
@@ -140,7 +141,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Watch<K> {
                 self.version = Some(mark.metadata.resource_version);
                 false
             }
-            // Most often the version is older than what the server remembers (410 Gone). Whatever it is: a list says more.
+            // Usually the version is older than the server's history (410 Gone). Listing again resolves every error.
             WatchEvent::Error(_) => {
                 self.list_again();
                 false
@@ -164,7 +165,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Watch<K> {
         Ok(())
     }
 
-    /// Asks for what becomes of them, and lists them first where that is needed: true.
+    /// Opens the stream of changes; lists the objects first if their version is unknown, and then returns true.
     fn open(&mut self) -> Result<bool, LabError> {
         let is_unknown = self.version.is_none();
         if is_unknown {
@@ -192,7 +193,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Watch<K> {
     }
 }
 
-/// The selector of the object of this name.
+/// The field selector of the object with this name.
 fn by_name(name: &str) -> String {
     format!("metadata.name={name}")
 }
@@ -232,10 +233,11 @@ mod tests {
         })
     }
 
-    /// What an API server answers, and the words that the request has to have. A watch that is the last of them does not end.
+    /// An answer of the API server: words that the request must contain, status, body. A watch that is the last answer
+    /// stays open.
     type Answer = (&'static [&'static str], u16, String);
 
-    /// An API server that gives these answers, one after the other, and a watch on it that has begun.
+    /// Starts an API server that gives these answers in order, and a watch on it.
     fn watched<const N: usize>(answers: [Answer; N]) -> (Watch<Pod>, JoinHandle<TcpStream>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -295,7 +297,7 @@ mod tests {
         let second =
             watch.find(soon(), |pods| (!pods.contains_key("first")).then(|| pods.keys().cloned().collect::<Vec<_>>()));
         assert_eq!(second.unwrap(), Some(vec!["second".to_owned()]));
-        // The connection stays, and nobody says anything.
+        // The connection stays open without events.
         let _open = server.join().unwrap();
         assert!(!watch.change(Instant::now() + Duration::from_millis(50)).unwrap());
         assert_eq!(watch.find(Instant::now(), |pods| pods.get("third").cloned()).unwrap(), None);

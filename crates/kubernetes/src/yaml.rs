@@ -1,9 +1,9 @@
-//! Objects as YAML, to be read by people and by `kubectl`.
+//! Objects as YAML, for people and for `kubectl`.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// An object as YAML. Every string is quoted, so that none can be taken for something else.
+/// An object as YAML. Every string is quoted, so that none is taken for another type.
 pub(crate) fn yaml(object: &impl Serialize) -> String {
     lines(&serde_json::to_value(object).expect("an object of the cluster always serialises"), 0)
 }
@@ -19,7 +19,7 @@ fn lines(value: &Value, depth: usize) -> String {
                     Value::Array(items) => items.iter().any(Value::is_object),
                     _ => false,
                 };
-                // JSON is YAML.
+                // JSON is valid YAML.
                 if nests {
                     format!("{indent}{key}:\n{}", lines(value, depth + 1))
                 } else {

@@ -1,10 +1,10 @@
-//! What observers cost the trial: UDP ping-pong between two processes with and without each, interleaved.
+//! Cost of observers: a UDP ping-pong between two processes with and without each observer, interleaved.
 //!
 //!     cargo run --release -p wirelab-observe --example observer_cost -- [OBSERVER...] [ROUNDS]
 //!
-//! The worst case for an observer that counts what the kernel does: nothing but system calls and switches of threads. Each
-//! trial is a process of its own, for some observers leave something behind in the kernel until wirelab ends. `none` is there
-//! twice, as an A/A control.
+//! The ping-pong is the worst case for observers that count kernel events: it does nothing but system calls and context
+//! switches. Each trial is a process of its own, because some observers leave state in the kernel until wirelab ends.
+//! `none` runs twice, as an A/A control.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
@@ -15,7 +15,7 @@ use wirelab_observe::{OBSERVERS, Targets, create};
 
 const NONE: &str = "none";
 
-/// Exchanges in a trial, and before it as warm-up.
+/// Exchanges in a trial, and in its warm-up.
 const EXCHANGES: u32 = 30_000;
 const WARM_UP: u32 = 3_000;
 
@@ -41,7 +41,7 @@ fn measure(arguments: &[&str]) {
     names.splice(0..0, [NONE, NONE]);
     let mut times = vec![Vec::new(); names.len()];
     for round in 0..rounds {
-        // Each has each place in turn.
+        // A Latin square: each observer runs once in each position.
         for place in 0..names.len() {
             let number = (place + round) % names.len();
             let mut child = start(&["play-trial", names[number]]);
@@ -50,7 +50,8 @@ fn measure(arguments: &[&str]) {
         }
     }
     println!(
-        "{rounds} rounds of {EXCHANGES} exchanges; ns per exchange, and its ratio to none: of the least, and in each round"
+        "{rounds} rounds of {EXCHANGES} exchanges; ns per exchange; ratio to none: of the minima, and per round \
+         (median, quartiles)"
     );
     println!("observer              least quartile   median quartile    least   median     quartiles");
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -59,7 +60,8 @@ fn measure(arguments: &[&str]) {
         let ([low, mid, high], [low_ratio, ratio, high_ratio]) = (quartiles(own.clone()), quartiles(ratios));
         let (fastest, of_least) = (least(own), least(own) / least(&times[0]));
         println!(
-            "{name:18} {fastest:8.0} {low:8.0} {mid:8.0} {high:8.0}   {of_least:6.3}   {ratio:6.3} {low_ratio:6.3} {high_ratio:6.3}"
+            "{name:18} {fastest:8.0} {low:8.0} {mid:8.0} {high:8.0}   {of_least:6.3}   {ratio:6.3} {low_ratio:6.3} \
+             {high_ratio:6.3}"
         );
     }
 }
@@ -85,9 +87,9 @@ fn trial(name: &str) -> f64 {
     if let Some(observer) = &mut observer {
         observer.end(&targets);
     }
-    for mut player in [server, client] {
-        player.0.kill().expect("a process of ours");
-        player.0.wait().expect("a process of ours");
+    for mut process in [server, client] {
+        process.0.kill().expect("a process of ours");
+        process.0.wait().expect("a process of ours");
     }
     time.parse::<f64>().expect("nanoseconds") / f64::from(EXCHANGES)
 }
@@ -126,9 +128,9 @@ fn say(text: &str) {
     std::io::stdout().flush().expect("a reader");
 }
 
-struct Player(Child, BufReader<ChildStdout>);
+struct Process(Child, BufReader<ChildStdout>);
 
-fn start(arguments: &[&str]) -> Player {
+fn start(arguments: &[&str]) -> Process {
     let own = std::env::current_exe().expect("this program");
     let mut child = Command::new(own)
         .args(arguments)
@@ -137,10 +139,10 @@ fn start(arguments: &[&str]) -> Player {
         .spawn()
         .expect("this program starts once more");
     let output = child.stdout.take().expect("a pipe");
-    Player(child, BufReader::new(output))
+    Process(child, BufReader::new(output))
 }
 
-impl Player {
+impl Process {
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.1.read_line(&mut line).expect("a line of text");

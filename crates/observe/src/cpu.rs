@@ -1,8 +1,8 @@
-//! CPU time of client and server in the measured window, from the kernel's own accounts.
+//! CPU time of client and server in the measured window, as the kernel accounts it.
 //!
-//! The time of a process is read through its CPU-time clock (clock_getcpuclockid(3)), which counts nanoseconds of all its
-//! threads, ended ones included, and needs neither its cooperation nor a sampling interval. Both processes wait while it
-//! is read, so the difference of two readings is exactly what the window cost.
+//! The CPU-time clock of a process (clock_getcpuclockid(3)) counts nanoseconds of all its threads, ended threads
+//! included. Reading it needs neither the process's cooperation nor a sampling interval. Both processes wait during the
+//! reading, so the difference of two readings is exactly the CPU time of the window.
 
 use std::io;
 
@@ -12,11 +12,11 @@ use crate::tree::{Pid, Tree, accounted, tree};
 use crate::window::{Reading, Sides, per_byte, per_request, share, values};
 use crate::{About, Observer, Targets, Window};
 
-/// The declaration.
+/// Name, cost and metrics.
 pub const ABOUT: About = About {
     name: "cpu",
     summary: "CPU time of client and server in the measured window.",
-    cost: "A read of two clocks and a search of /proc before and after the window, nothing in it.",
+    cost: "Two clocks are read and /proc is searched, before and after the window; nothing happens in it.",
     needs: None,
     by_default: true,
     metrics: &[
@@ -53,16 +53,16 @@ const fn share_metric(name: &'static str, title: &'static str, side: Side) -> Me
 }
 
 const fn system_metric(name: &'static str, title: &'static str, side: Side) -> Metric {
-    let meaning = "The part of the process's CPU time in the measured window that the kernel spent on its behalf. The \
-                   kernel splits the time by sampling at its ticks, so windows with less than 50 ticks of CPU time give \
-                   no value.";
+    let meaning = "The share of the process's CPU time in the measured window that the kernel spent on its behalf. The \
+                   kernel splits the time by sampling at its ticks, so windows with less than 50 ticks of CPU time \
+                   give no value.";
     Metric { name, title, unit: Unit::Share, side, vantage: TICKS, better: Better::Lower, meaning }
 }
 
 /// Below this many ticks the split between user and system time is mostly rounding.
 const FEWEST_TICKS: u64 = 50;
 
-/// The largest part of a CPU time that may be known in ticks only.
+/// The largest share of a CPU time that may be known in ticks only.
 const TICK_ERROR: f64 = 0.01;
 
 /// The observer.
@@ -72,7 +72,7 @@ pub struct Cpu {
     end: Option<Sides<Result<Times, String>>>,
 }
 
-/// The CPU times of a tree.
+/// The CPU times of a process tree.
 #[derive(Debug)]
 struct Times {
     tree: Tree,
@@ -130,12 +130,13 @@ fn spent(begin: &Times, end: &Times) -> Reading {
     let clocks = end.clocks as f64 - begin.clocks as f64;
     let reaped = end.reaped_ticks.saturating_sub(begin.reaped_ticks);
     if reaped == 0 {
-        // A child that ended with less than a tick may still be missing.
-        let lost = || "a child process ended in the window with too little CPU time to be known".to_owned();
+        // A child that ended after less than a tick of CPU time may still be missing.
+        let lost =
+            || "a child process ended in the window and used too little CPU time for the kernel's ticks".to_owned();
         let ended = begin.tree.keys().any(|pid| !end.tree.contains_key(pid));
         return if ended || clocks < 0.0 { Err(lost()) } else { Ok(clocks) };
     }
-    // The time of children that ended is known in ticks only: one of uncertainty at either end.
+    // The time of ended children is known in ticks only, with an uncertainty of one tick at each end of the window.
     let tick = nanos_per_tick()?;
     let total = clocks + reaped as f64 * tick;
     if 2.0 * tick <= TICK_ERROR * total {
@@ -143,7 +144,8 @@ fn spent(begin: &Times, end: &Times) -> Reading {
     } else {
         let percent = TICK_ERROR * 100.0;
         Err(format!(
-            "child processes ended in the window, whose CPU time is not known to within {percent} % of the total"
+            "child processes ended in the window, and the kernel's ticks do not give their CPU time to within \
+             {percent} % of the total"
         ))
     }
 }
@@ -182,7 +184,7 @@ fn cpu_clock(pid: Pid) -> io::Result<u64> {
 fn nanos_per_tick() -> Reading {
     // SAFETY: sysconf takes an integer and touches no memory of ours.
     let hertz = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    if hertz > 0 { Ok(1e9 / hertz as f64) } else { Err("the kernel does not say how long its ticks are".to_owned()) }
+    if hertz > 0 { Ok(1e9 / hertz as f64) } else { Err("sysconf(_SC_CLK_TCK) gives no length of a tick".to_owned()) }
 }
 
 #[cfg(test)]
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn children_known_in_ticks_are_added_only_where_ticks_are_precise_enough() {
+    fn ended_children_are_added_only_if_ticks_are_precise_enough() {
         assert_eq!(spent(&times(5, 0), &times(105, 0)), Ok(100.0));
         let tick = nanos_per_tick().unwrap();
         let second = 1_000_000_000;

@@ -1,7 +1,7 @@
 //! Drops and retransmissions inside the machine, from the kernel's protocol counters before and after the window.
 //!
-//! The counters are those of the network namespaces of client and server, added where they have one each. Everything else that
-//! uses the network of these namespaces is in them too: where a lab has none of its own, the whole machine's.
+//! The counters belong to the network namespaces of client and server; two namespaces are added. Every other user of
+//! these namespaces counts too. In a lab without namespaces of its own, that is the whole machine.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,11 +14,11 @@ use crate::tree::Pid;
 use crate::window::{NO_WINDOW, Reading, values};
 use crate::{About, Observer, Targets, Window};
 
-/// The declaration.
+/// Name, cost and metrics.
 pub const ABOUT: About = About {
     name: "drops",
     summary: "UDP datagrams and TCP segments that the kernel dropped, and TCP retransmissions.",
-    cost: "A read of three files per network namespace before and after the window; the kernel counts anyway.",
+    cost: "Three files per network namespace are read before and after the window; the kernel counts in any case.",
     needs: None,
     by_default: true,
     metrics: &[
@@ -32,14 +32,14 @@ pub const ABOUT: About = About {
     ],
 };
 
-/// A counter of the kernel, and the metric that it gives.
+/// A kernel counter and its metric.
 #[derive(Debug, Clone, Copy)]
 pub struct Counter {
-    /// The kernel's name: the heading of its line in /proc/net/snmp or /proc/net/netstat, and the counter's own.
+    /// The kernel's name: the heading of its lines in /proc/net/snmp or /proc/net/netstat, and the counter's own name.
     pub kernel: (&'static str, &'static str),
-    /// The name of the same counter for IPv6 in /proc/net/snmp6, where the kernel counts it apart.
+    /// The name of the same counter for IPv6 in /proc/net/snmp6, if the kernel counts IPv6 separately.
     pub ipv6: Option<&'static str>,
-    /// What becomes of it.
+    /// The metric that gives the counter's growth.
     pub metric: Metric,
 }
 
@@ -78,7 +78,8 @@ pub const COUNTERS: [Counter; 7] = [
         None,
         "tcp_listen_drops",
         "TCP connections dropped by listeners",
-        "Connection attempts that listening sockets dropped in the measured window, mostly because their queue was full.",
+        "Connection attempts that listening sockets dropped in the measured window, mostly because their queue was \
+         full.",
     ),
     counter(
         ("TcpExt", "TCPBacklogDrop"),
@@ -116,10 +117,10 @@ pub struct Drops {
     end: Option<Result<Namespaces, String>>,
 }
 
-/// The counters of each network namespace, by its number.
+/// The counters of each network namespace, by inode number.
 type Namespaces = BTreeMap<u64, Counts>;
 
-/// Counters by heading and name; those of IPv6 have the heading `""`.
+/// Counters by heading and name; IPv6 counters have the heading `""`.
 type Counts = BTreeMap<(String, String), u64>;
 
 impl Observer for Drops {
@@ -149,10 +150,10 @@ impl Drops {
     }
 }
 
-/// The growth of a counter, over all namespaces.
+/// Growth of a counter, summed over all namespaces.
 fn grown(counter: &Counter, begin: &Namespaces, end: &Namespaces) -> Reading {
     if !begin.keys().eq(end.keys()) {
-        return Err("a process went to another network namespace in the window".to_owned());
+        return Err("a process moved to another network namespace in the window".to_owned());
     }
     let mut sum = 0;
     for (before, after) in begin.values().zip(end.values()) {
@@ -166,11 +167,11 @@ fn total(counter: &Counter, counts: &Counts) -> Result<u64, String> {
     let (heading, name) = counter.kernel;
     let of = |heading: &str, name: &str| counts.get(&(heading.to_owned(), name.to_owned())).copied();
     let count = of(heading, name).ok_or_else(|| format!("this kernel has no counter {heading} {name}"))?;
-    // A kernel without IPv6 has nothing to add.
+    // A kernel without IPv6 has no such counter.
     Ok(count + counter.ipv6.and_then(|name| of("", name)).unwrap_or_default())
 }
 
-/// Reads the counters of the network namespaces of the processes that the lab shows; one that both share, once.
+/// Reads the counters of the network namespaces of all visible processes, each namespace once.
 fn read(targets: &Targets) -> Result<Namespaces, String> {
     let mut namespaces = Namespaces::new();
     for pid in targets.servers.iter().chain(&targets.clients).flatten().copied() {
@@ -181,7 +182,7 @@ fn read(targets: &Targets) -> Result<Namespaces, String> {
         }
     }
     if namespaces.is_empty() {
-        return Err("the lab shows no process, so its network is not known".to_owned());
+        return Err("the lab shows no process, so no network namespace can be read".to_owned());
     }
     Ok(namespaces)
 }
@@ -200,7 +201,8 @@ fn counts(pid: Pid) -> Result<Counts, String> {
     Ok(counts)
 }
 
-/// Two lines for each heading: names, then values. A value may be -1 where it is a setting and no counter.
+/// Parses pairs of lines: a heading with names, then the heading with values. Negative values are settings, not
+/// counters; they are skipped.
 fn parse_pairs(text: &str, counts: &mut Counts) {
     let lines: Vec<_> = text.lines().filter_map(|line| line.split_once(':')).collect();
     for pair in lines.chunks_exact(2) {
@@ -213,7 +215,7 @@ fn parse_pairs(text: &str, counts: &mut Counts) {
     }
 }
 
-/// A name and a value on each line.
+/// Parses lines of a name and a value.
 fn parse_lines(text: &str, counts: &mut Counts) {
     for line in text.lines() {
         if let Some((name, value)) = line.split_once(char::is_whitespace)
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_are_added_and_a_move_between_them_is_a_reason() {
+    fn namespaces_are_added_and_a_process_that_moves_between_them_gives_a_reason() {
         let namespaces = |dropped: [u64; 2]| {
             let counted = |number: u64| counts(&format!("Udp: RcvbufErrors\nUdp: {number}\n"), "");
             Namespaces::from([(7, counted(dropped[0])), (9, counted(dropped[1]))])
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_the_kernel_does_not_have_is_a_reason_and_not_zero() {
+    fn a_counter_that_the_kernel_lacks_gives_a_reason_and_not_zero() {
         let counts = counts("Udp: InErrors\nUdp: 3\n", "");
         assert_eq!(total(&COUNTERS[0], &counts).unwrap_err(), "this kernel has no counter Udp RcvbufErrors");
     }

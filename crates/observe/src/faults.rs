@@ -6,11 +6,11 @@ use crate::tree::{Stat, Tree, growth, tree};
 use crate::window::{Sides, per_request, values};
 use crate::{About, Observer, Targets, Window};
 
-/// The declaration.
+/// Name, cost and metrics.
 pub const ABOUT: About = About {
     name: "faults",
     summary: "Page faults of client and server in the measured window.",
-    cost: "A search of /proc before and after the window; the kernel counts anyway.",
+    cost: "/proc is searched before and after the window; the kernel counts in any case.",
     needs: None,
     by_default: true,
     metrics: &[

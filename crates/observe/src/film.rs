@@ -1,6 +1,7 @@
-//! The Speed Index of pages, from films of the loads that the browser's program leaves beside the trial.
+//! The Speed Index of pages, from films of the page loads that the browser endpoint leaves beside the trial.
 //!
-//! Taking pictures costs a browser more time than versions of HTTP differ by, so a trial that is filmed gives this and nothing else.
+//! Taking pictures costs a browser more time than the difference between HTTP versions. A filmed trial therefore gives
+//! this metric only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,11 +11,12 @@ use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
 
 use crate::{About, Observer, Stage, Targets, Window};
 
-/// The observer's declaration.
+/// Name, cost and metrics.
 pub const ABOUT: About = About {
     name: "film",
-    summary: "Pictures of a browser's window while it loads a page, and the Speed Index. Its trials give no other value.",
-    cost: "Browsers take, pack and hand out a picture of the window up to sixty times a second: loads take longer, by tens of percent and more.",
+    summary: "Pictures of a browser's window during page loads, and the Speed Index. Its trials give no other value.",
+    cost: "Browsers take, encode and deliver up to sixty pictures of the window a second, so loads take longer, by \
+           tens of percent and more.",
     needs: None,
     by_default: false,
     metrics: &[Metric {
@@ -24,8 +26,8 @@ pub const ABOUT: About = About {
         side: Side::Client,
         vantage: "pictures of the window that the browser takes, median of the trial's loads",
         better: Better::Lower,
-        meaning: "The mean time after which what the window shows at the end is there, by histograms of colours (WebPageTest's method); of \
-                  filmed loads, which take longer than others.",
+        meaning: "The mean time until the window shows its final content, by histograms of colours (WebPageTest's \
+                  method). Filmed loads take longer than others.",
     }],
 };
 
@@ -61,12 +63,12 @@ impl Observer for Film {
 
 fn index(folder: &Path) -> Result<Films, String> {
     let path = folder.join(INDEX);
-    let wrong = |why: String| format!("the client left no films in {}: {why}", path.display());
-    let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
+    let failed = |why: String| format!("the client's films cannot be read from {}: {why}", path.display());
+    let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
 }
 
-/// The median over the loads. Where one has none the trial has none, for the same reason.
+/// The median over the loads. If a load has no value, the trial has none, for the same reason.
 fn median(of_loads: &[Value]) -> Value {
     if let Some(missing) = of_loads.iter().find(|value| value.number().is_none()) {
         return missing.clone();
@@ -110,10 +112,10 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_leaves_no_films_is_a_reason() {
+    fn a_client_that_leaves_no_films_gives_a_reason() {
         assert_eq!(value(None), Value::missing("no load was filmed"));
         let folder = tempfile::tempdir().unwrap();
         let reason = format!("{:?}", value(Some(folder.path())));
-        assert!(reason.contains("left no films in") && reason.contains(INDEX), "{reason}");
+        assert!(reason.contains("films cannot be read") && reason.contains(INDEX), "{reason}");
     }
 }

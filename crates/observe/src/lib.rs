@@ -1,7 +1,6 @@
-//! What is counted while a trial runs, from outside the endpoints. One file per observer; each declares its metrics, its
-//! cost and the privileges that it needs.
+//! Observers: instruments that measure a trial from outside the endpoints. Each observer is a module that declares its
+//! metrics, its cost and the privileges that it needs.
 
-pub mod apart;
 pub mod cpu;
 pub mod drops;
 pub mod faults;
@@ -9,6 +8,7 @@ pub mod film;
 pub mod machine;
 pub mod memory;
 pub mod packets;
+pub mod places;
 pub mod prometheus;
 mod registry;
 pub mod rusage;
@@ -30,110 +30,113 @@ pub use prometheus::Exporter;
 pub use registry::{OBSERVERS, create, default_set, metrics, unknown};
 pub use witness::Witness;
 
-/// An instrument. It lives for one trial.
+/// An instrument. A new one is made for each trial.
 pub trait Observer: Send {
-    /// Its declaration.
+    /// Name, cost and metrics.
     fn about(&self) -> &'static About;
 
-    /// What it does to what it observes, where that is so much that nothing else that is measured in the same trial holds: the rest of
-    /// a sentence that begins with its name.
+    /// How the observer disturbs the trial, if so much that no other metric of the trial is valid. The text continues a
+    /// sentence that begins with the observer's name.
     fn distorts(&self) -> Option<&'static str> {
         None
     }
 
-    /// The client is about to send its first packet: both processes wait.
+    /// Called before the client sends its first packet, while both processes wait.
     fn prepare(&mut self, _stage: &Stage<'_>) {}
 
-    /// The measured window is about to begin: both processes wait.
+    /// Called before the measured window begins, while both processes wait.
     fn begin(&mut self, targets: &Targets);
 
-    /// The measured window has just ended: both processes wait.
+    /// Called after the measured window ends, while both processes wait.
     fn end(&mut self, targets: &Targets);
 
-    /// Both processes have ended, and this is the kernel's account of each.
+    /// Called after both processes have ended, with the kernel's resource usage of each.
     fn reaped(&mut self, _reaped: &Reaped) {}
 
-    /// The values, after both processes were reaped. Every metric that it declares is there: measured, or with the reason why not.
+    /// The values, after [`Observer::reaped`]. Contains every declared metric, measured or with the reason why it is
+    /// missing.
     fn values(&mut self, window: &Window) -> Values;
 }
 
-/// The declaration of an observer.
+/// The declaration of an observer: its name, cost, needs and metrics.
 #[derive(Debug, Clone, Copy)]
 pub struct About {
-    /// Its name in study files.
+    /// The name in study files.
     pub name: &'static str,
-    /// What it gives, in one sentence.
+    /// What the observer measures, in one sentence.
     pub summary: &'static str,
-    /// What it costs the trial, in one sentence.
+    /// What the observer costs the trial, in one sentence.
     pub cost: &'static str,
-    /// The privilege or kernel feature that it needs; absent: none.
+    /// The privilege or kernel feature that the observer needs; `None`: nothing.
     pub needs: Option<&'static str>,
-    /// Whether studies that name no observers have it: it needs no privilege for what it mainly gives, and hardly costs anything.
+    /// Whether studies that name no observers use it. Such an observer needs no privilege for its main metrics and
+    /// costs almost nothing.
     pub by_default: bool,
-    /// The metrics that it produces.
+    /// The metrics that the observer gives.
     pub metrics: &'static [Metric],
 }
 
-/// What to look at.
+/// The processes to observe, by process id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Targets {
-    /// The servers' processes; absent where the lab cannot show them.
+    /// The servers; `None` if the lab cannot show them.
     pub servers: Option<Vec<u32>>,
-    /// The clients' processes; absent where the lab cannot show them.
+    /// The clients; `None` if the lab cannot show them.
     pub clients: Option<Vec<u32>>,
-    /// The sidecars' processes; absent where there are none.
+    /// The sidecars; `None` if the trial has none.
     pub sidecars: Option<Sidecars>,
-    /// The control plane's process; absent where there is none, and where the lab cannot show it, which then shows no client either.
+    /// The control plane; `None` if the trial has none, or if the lab cannot show it. Such a lab shows no client
+    /// either.
     pub control_plane: Option<u32>,
 }
 
-/// The sidecars' processes; absent where the lab cannot show them.
+/// The sidecars' processes, by side; `None` if the lab cannot show them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sidecars {
-    /// Those beside the servers.
+    /// The sidecars beside servers.
     pub of_servers: Option<Vec<u32>>,
-    /// Those beside the clients.
+    /// The sidecars beside clients.
     pub of_clients: Option<Vec<u32>>,
 }
 
-/// What there is before the client sends its first packet.
+/// The surroundings of a trial, known before the client sends its first packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Stage<'a> {
-    /// The interfaces at which packets can be looked at.
+    /// The interfaces where packets can be captured.
     pub vantages: &'a [Vantage],
-    /// Who can look at networks from within.
+    /// The process that captures packets inside network namespaces.
     pub witness: &'a Witness,
-    /// Where captures of the trial go, if they are wanted.
+    /// Where the trial's packet captures go; `None`: they are not kept.
     pub captures: Option<&'a Captures>,
-    /// Where the client leaves films of the pages that it loads, if they are wanted.
+    /// The folder of the client's films of page loads; `None`: loads are not filmed.
     pub films: Option<&'a Path>,
 }
 
-/// Captures of a trial.
+/// Where the packet captures of a trial go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captures {
-    /// Their path but for its end: `-client.pcapng`, `-server-node.pcapng`.
+    /// Their path without its ending: `-client.pcapng`, `-server-node.pcapng`.
     pub stem: PathBuf,
-    /// The key log that the client writes, to be put into them; absent: the protocol has no TLS.
+    /// The client's TLS key log, which is embedded into the captures; `None`: the protocol has no TLS.
     pub keys: Option<PathBuf>,
 }
 
-/// The kernel's accounts of the processes after their end. A process that the lab does not reap has none.
+/// The kernel's resource usage of ended processes. A process that the lab does not reap has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reaped {
-    /// That of the servers together.
+    /// The sum over all servers.
     pub server: Option<Usage>,
-    /// That of the clients together.
+    /// The sum over all clients.
     pub client: Option<Usage>,
 }
 
-/// What happened in the measured window, for values per request and per byte.
+/// The measured window, for values per request and per byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Its length.
+    /// Length in nanoseconds.
     pub ns: u64,
-    /// Requests that succeeded in it.
+    /// Requests that succeeded in the window.
     pub requests: u64,
-    /// Payload bytes of these, both directions.
+    /// Payload bytes of these requests, both directions.
     pub bytes: u64,
 }

@@ -1,6 +1,7 @@
-//! What became of the machine's processors in the measured window: how much of them something other than the trial had.
+//! Use of the machine's processors in the measured window, by the trial and by everything else.
 //!
-//! A virtual machine whose host gives its processors to others measures the host: no other number of a trial shows that.
+//! A virtual machine whose host gives its processors to others measures the host. No other metric of a trial shows
+//! that.
 
 use std::fs;
 
@@ -9,29 +10,29 @@ use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
 use crate::window::{NO_WINDOW, Reading, values};
 use crate::{About, Observer, Targets, Window};
 
-/// The declaration.
+/// Name, cost and metrics.
 pub const ABOUT: About = About {
     name: "machine",
-    summary: "How busy the machine's processors were, and what the host of a virtual machine took of them.",
-    cost: "A read of /proc/stat before and after the window; the kernel counts anyway.",
+    summary: "How busy the machine's processors were, and how much the host of a virtual machine took from them.",
+    cost: "/proc/stat is read before and after the window; the kernel counts in any case.",
     needs: None,
     by_default: true,
     metrics: &[
         metric(
             STOLEN,
             "Processors' time that the host took",
-            "Share of the time of all processors in the measured window for which this virtual machine wanted to run and its \
-             host did not let it (steal time, proc_stat(5)); 0 where there is no host.",
+            "Share of the time of all processors in the measured window in which this virtual machine was ready to run \
+             and its host did not let it (steal time, proc_stat(5)); 0 on a machine without a host.",
         ),
         metric(
             "machine_busy_share",
             "Processors' time that was used",
-            "Share of the time of all processors in the measured window that was used, by whomever on this machine.",
+            "Share of the time of all processors in the measured window that was used, by any process on this machine.",
         ),
     ],
 };
 
-/// What the analysis warns of where it is large.
+/// The statistics warn if this share is large.
 const STOLEN: &str = "machine_stolen_share";
 
 const VANTAGE: &str = "the kernel's account of all processors, in ticks of mostly 10 ms";
@@ -92,14 +93,14 @@ impl Machine {
 
 fn read(targets: &Targets) -> Result<Ticks, String> {
     if *targets == Targets::default() {
-        return Err("the lab shows no process, so they need not be on this machine".to_owned());
+        return Err("the lab shows no process, so the processes may run on another machine".to_owned());
     }
     let text = fs::read_to_string("/proc/stat").map_err(|error| format!("/proc/stat cannot be read: {error}"))?;
-    parse(&text).ok_or_else(|| "/proc/stat does not begin as proc_stat(5) says".to_owned())
+    parse(&text).ok_or_else(|| "/proc/stat does not begin with the `cpu` line of proc_stat(5)".to_owned())
 }
 
-/// The first line: user, nice, system, idle, waiting for the disk, interrupts, soft interrupts, stolen. Guests, after these,
-/// are in the first two already.
+/// Parses the first line: user, nice, system, idle, iowait, irq, softirq, steal. The guest fields after these are
+/// already counted in user and nice.
 fn parse(text: &str) -> Option<Ticks> {
     let line = text.lines().next()?.strip_prefix("cpu ")?;
     let fields: Vec<u64> = line.split_ascii_whitespace().map_while(|field| field.parse().ok()).take(8).collect();
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_without_a_tick_has_a_reason() {
+    fn a_window_shorter_than_a_tick_has_a_reason() {
         let machine = seen("cpu  1 1 1 1 1 1 1 1\n", "cpu  1 1 1 1 1 1 1 1\n");
         assert!(machine.share(|ticks| ticks.stolen).unwrap_err().contains("shorter than a tick"));
         assert_eq!(parse("cpu  1 2 3\n"), None);
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_such_an_account() {
+    fn this_machine_has_processor_accounts() {
         let targets = Targets { clients: Some(vec![std::process::id()]), ..Targets::default() };
         assert!(read(&targets).unwrap().all > 0);
         assert!(read(&Targets::default()).is_err(), "the processes may be elsewhere");

@@ -1,4 +1,4 @@
-//! Peak memory of client and server, in the measured window and over their whole lives.
+//! Peak memory of client and server, in the measured window and over their lifetimes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,11 +9,11 @@ use crate::tree::{Pid, tree};
 use crate::window::{Reading, Sides, values};
 use crate::{About, Observer, Targets, Window};
 
-/// The declaration.
+/// Name, cost and metrics.
 pub const ABOUT: About = About {
     name: "memory",
     summary: "Peak memory of client and server.",
-    cost: "A reset of the kernel's peak before the window and a read after it; the kernel counts anyway.",
+    cost: "The kernel's peak is reset before the window and read after it; the kernel counts in any case.",
     needs: Some("a kernel with /proc/PID/clear_refs (CONFIG_PROC_PAGE_MONITOR), for the peak in the window only"),
     by_default: true,
     metrics: &[
@@ -27,14 +27,15 @@ pub const ABOUT: About = About {
 const VANTAGE: &str = "the kernel's account of the process and its children (VmHWM)";
 
 const fn window_metric(name: &'static str, title: &'static str, side: Side) -> Metric {
-    let meaning = "Largest resident set of the process in the measured window, shared pages and what was there before \
-                   included. Peaks of child processes are added, though they need not have been at the same moment.";
+    let meaning = "Largest resident set of the process in the measured window, shared pages and memory from before the \
+                   window included. Peaks of child processes are added, though they need not have been at the same \
+                   moment.";
     Metric { name, title, unit: Unit::Bytes, side, vantage: VANTAGE, better: Better::Lower, meaning }
 }
 
 const fn life_metric(name: &'static str, title: &'static str, side: Side) -> Metric {
-    let meaning = "Largest resident set of the process from its start to the end of the measured window. Peaks of child \
-                   processes are added, though they need not have been at the same moment.";
+    let meaning = "Largest resident set of the process from its start to the end of the measured window. Peaks of \
+                   child processes are added, though they need not have been at the same moment.";
     Metric { name, title, unit: Unit::Bytes, side, vantage: VANTAGE, better: Better::Lower, meaning }
 }
 
@@ -89,13 +90,13 @@ fn window_peak(before: &Before, after: &Peaks) -> Reading {
 }
 
 fn life_peak(before: &Before, after: &Peaks) -> Reading {
-    // Where the peak was reset, the one before the reset may be the larger one.
+    // If the peak was reset, the peak before the reset may be larger.
     sum(before, after, u64::max)
 }
 
 fn sum(before: &Before, after: &Peaks, of: fn(u64, u64) -> u64) -> Reading {
     if before.peaks.keys().any(|pid| !after.contains_key(pid)) {
-        return Err("a process ended in the window, and its peak with it".to_owned());
+        return Err("a process ended in the window, and the kernel dropped its peak".to_owned());
     }
     let peak = |(pid, after): (&Pid, &u64)| of(before.peaks.get(pid).copied().unwrap_or_default(), *after);
     Ok(after.iter().map(peak).sum::<u64>() as f64)
@@ -111,13 +112,13 @@ fn peak(pid: Pid) -> Result<u64, String> {
     let text = fs::read_to_string(&path).map_err(|error| format!("{path} cannot be read: {error}"))?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    // A zombie has no memory, and no such line.
+    // A zombie has no memory and no such line.
     kibibytes
         .map(|kibibytes| kibibytes * 1024)
-        .ok_or_else(|| "a process has no VmHWM any more: it has ended".to_owned())
+        .ok_or_else(|| "a process ended, so the kernel shows no VmHWM of it".to_owned())
 }
 
-/// Resets the peak to the present resident set (proc_pid_clear_refs(5), value 5).
+/// Resets the peak to the current resident set (proc_pid_clear_refs(5), value 5).
 fn reset(pid: Pid) -> Result<(), String> {
     let path = format!("/proc/{pid}/clear_refs");
     fs::write(&path, "5").map_err(|error| format!("the peak before the window cannot be reset: {path}: {error}"))
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peak_that_could_not_be_reset_is_no_peak_of_the_window_but_one_of_the_life() {
+    fn without_a_reset_the_window_has_no_peak_but_the_lifetime_has() {
         let after = Peaks::from([(1, 500), (2, 40)]);
         let reset = before(&[(1, 900)], None);
         assert_eq!((window_peak(&reset, &after), life_peak(&reset, &after)), (Ok(540.0), Ok(940.0)));
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_of_a_process_that_has_ended_is_not_left_out_silently() {
+    fn an_ended_process_makes_the_peak_missing() {
         let error = window_peak(&before(&[(1, 5), (7, 5)], None), &Peaks::from([(1, 5)])).unwrap_err();
         assert!(error.contains("a process ended in the window"), "{error}");
     }

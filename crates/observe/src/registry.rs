@@ -1,4 +1,4 @@
-//! The observers that there are, by name.
+//! All observers, by name.
 
 use wirelab_model::metric::Metric;
 use wirelab_model::nearest::did_you_mean;
@@ -8,7 +8,7 @@ use crate::{
     syscalls, tcp,
 };
 
-/// Every observer.
+/// The declarations of all observers.
 pub const OBSERVERS: &[&About] = &[
     &cpu::ABOUT,
     &memory::ABOUT,
@@ -27,7 +27,7 @@ pub const OBSERVERS: &[&About] = &[
     &sidecars::ABOUT,
 ];
 
-/// Makes an observer for one trial; absent: there is none of that name, and [`unknown`] says so to the user.
+/// Creates an observer for one trial; `None` if no observer has this name (see [`unknown`]).
 #[must_use]
 pub fn create(name: &str) -> Option<Box<dyn Observer>> {
     Some(match name {
@@ -50,19 +50,19 @@ pub fn create(name: &str) -> Option<Box<dyn Observer>> {
     })
 }
 
-/// The observers of a study that names none: every one that needs no privileges and hardly costs anything.
+/// The observers of a study that names none.
 #[must_use]
 pub fn default_set() -> Vec<&'static str> {
     OBSERVERS.iter().filter(|about| about.by_default).map(|about| about.name).collect()
 }
 
-/// Every metric of every observer, in the order of their declaration.
+/// All metrics, in the order of declaration.
 #[must_use]
 pub fn metrics() -> Vec<&'static Metric> {
     OBSERVERS.iter().flat_map(|about| about.metrics).collect()
 }
 
-/// The message for a name that no observer has, with the nearest one and all of them.
+/// The error message for an unknown observer, with the nearest name and all names.
 #[must_use]
 pub fn unknown(name: &str) -> String {
     let names: Vec<_> = OBSERVERS.iter().map(|about| about.name).collect();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn metric_names_are_unique_and_those_of_the_contract_with_the_reports_are_there() {
+    fn metric_names_are_unique_and_the_metrics_of_the_reports_exist() {
         let names: BTreeSet<_> = metrics().into_iter().map(|metric| metric.name).collect();
         assert_eq!(names.len(), metrics().len());
         for name in [

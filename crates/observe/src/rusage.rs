@@ -1,5 +1,5 @@
-//! The kernel's account of the whole life of client and server: what `time(1)` shows, for comparison with studies that used
-//! it. Start-up, check request, warm-up and the writing of results are in it; the other observers have the window alone.
+//! The kernel's resource usage over the whole lives of client and server, as `time(1)` shows it, for comparison with
+//! studies that used it. It includes start-up, check request, warm-up and the writing of results.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
 use wirelab_model::usage::Usage;
@@ -7,11 +7,11 @@ use wirelab_model::usage::Usage;
 use crate::window::{Reading, values};
 use crate::{About, Observer, Reaped, Targets, Window};
 
-/// The declaration.
+/// Name, cost and metrics.
 pub const ABOUT: About = About {
     name: "rusage",
     summary: "CPU time, memory, context switches and page faults of client and server over their whole life.",
-    cost: "Nothing: the kernel hands it over with the exit status.",
+    cost: "None: the kernel delivers it with the exit status.",
     needs: None,
     by_default: true,
     metrics: &[
@@ -29,8 +29,8 @@ pub const ABOUT: About = About {
 };
 
 const fn life(name: &'static str, title: &'static str, unit: Unit, side: Side) -> Metric {
-    let meaning = "From the start of the process to its end, children that it waited for included; the resident set is \
-                   that of the largest one of them.";
+    let meaning = "From the start of the process to its end, with children that it waited for; the resident set is \
+                   that of the largest of these processes.";
     let vantage = "the kernel's account of the reaped process (wait4(2))";
     Metric { name, title, unit, side, vantage, better: Better::Lower, meaning }
 }

@@ -1,4 +1,4 @@
-//! What sidecars cost: their processor time and memory, apart from those of the servers and clients that they are beside.
+//! CPU time and peak memory of sidecars, apart from the servers and clients that they serve.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
 
@@ -6,11 +6,11 @@ use crate::cpu::Cpu;
 use crate::memory::Memory;
 use crate::{About, Observer, Targets, Window};
 
-/// The declaration.
+/// Name, cost and metrics.
 pub const ABOUT: About = About {
     name: "sidecars",
-    summary: "CPU time and peak memory of sidecars, and the CPU time of everything. In every study with a `mesh`.",
-    cost: "That of the observers cpu and memory, for more processes.",
+    summary: "CPU time and peak memory of sidecars, and the CPU time of all processes. In every study with a `mesh`.",
+    cost: "As the observers cpu and memory, for more processes.",
     needs: None,
     by_default: false,
     metrics: &[
@@ -18,37 +18,38 @@ pub const ABOUT: About = About {
             "cpu_client_sidecar_per_request",
             "CPU time per request, clients' sidecar",
             Side::Client,
-            "As `cpu_client_per_request`, of the clients' sidecar.",
+            "As `cpu_client_per_request`, for the clients' sidecar.",
         ),
         cpu(
             "cpu_server_sidecar_per_request",
             "CPU time per request, servers' sidecars",
             Side::Server,
-            "As `cpu_server_per_request`, of the servers' sidecars together.",
+            "As `cpu_server_per_request`, for the servers' sidecars together.",
         ),
         cpu(
             "cpu_all_per_request",
             "CPU time per request, everything",
             Side::Link,
-            "As `cpu_client_per_request`, of clients, servers, sidecars and control plane together; also of trials without them.",
+            "As `cpu_client_per_request`, for clients, servers, sidecars and control plane together; also in trials \
+             without sidecars.",
         ),
         memory(
             "memory_client_sidecar_peak",
             "Peak memory, clients' sidecar",
             Side::Client,
-            "As `memory_client_peak`, of the clients' sidecar.",
+            "As `memory_client_peak`, for the clients' sidecar.",
         ),
         memory(
             "memory_server_sidecar_peak",
             "Peak memory, servers' sidecars",
             Side::Server,
-            "As `memory_server_peak`, of the servers' sidecars together.",
+            "As `memory_server_peak`, for the servers' sidecars together.",
         ),
     ],
 };
 
-/// The metrics of the other observers that stand for these, in the same order, where they look at sidecars.
-const STAND_FOR: [&str; 5] = [
+/// The metrics of the observers cpu and memory that give these metrics, in the same order, if they observe sidecars.
+const SOURCES: [&str; 5] = [
     "cpu_client_per_request",
     "cpu_server_per_request",
     "cpu_client_per_request",
@@ -66,12 +67,12 @@ const fn memory(name: &'static str, title: &'static str, side: Side, meaning: &'
     Metric { name, title, unit: Unit::Bytes, side, vantage, better: Better::Lower, meaning }
 }
 
-/// The observer: others that take the sidecars for servers and clients.
+/// The observer. It runs the observers cpu and memory with sidecars in place of servers and clients.
 #[derive(Debug, Default)]
 pub struct OfSidecars {
     cpu: Cpu,
     memory: Memory,
-    /// That of everything, as if it were all clients.
+    /// All processes, observed as clients.
     all: Cpu,
     has_none: bool,
 }
@@ -83,20 +84,20 @@ impl Observer for OfSidecars {
 
     fn begin(&mut self, targets: &Targets) {
         self.has_none = targets.sidecars.is_none();
-        self.all.begin(&everything(targets));
-        self.cpu.begin(&beside(targets));
-        self.memory.begin(&beside(targets));
+        self.all.begin(&all_processes(targets));
+        self.cpu.begin(&sidecars(targets));
+        self.memory.begin(&sidecars(targets));
     }
 
     fn end(&mut self, targets: &Targets) {
-        self.memory.end(&beside(targets));
-        self.cpu.end(&beside(targets));
-        self.all.end(&everything(targets));
+        self.memory.end(&sidecars(targets));
+        self.cpu.end(&sidecars(targets));
+        self.all.end(&all_processes(targets));
     }
 
     fn values(&mut self, window: &Window) -> Values {
         let (cpu, memory, all) = (self.cpu.values(window), self.memory.values(window), self.all.values(window));
-        let values = ABOUT.metrics.iter().zip(STAND_FOR).map(|(metric, other)| {
+        let values = ABOUT.metrics.iter().zip(SOURCES).map(|(metric, other)| {
             let of_all = metric.name == "cpu_all_per_request";
             let from = if of_all { &all } else { &cpu };
             let value = if self.has_none && !of_all {
@@ -110,14 +111,14 @@ impl Observer for OfSidecars {
     }
 }
 
-/// The sidecars in place of those that they are beside.
-fn beside(targets: &Targets) -> Targets {
+/// The sidecars, in place of the servers and clients.
+fn sidecars(targets: &Targets) -> Targets {
     let sidecars = targets.sidecars.clone().unwrap_or_default();
     Targets { servers: sidecars.of_servers, clients: sidecars.of_clients, ..Targets::default() }
 }
 
-/// Every process, as long as all can be seen.
-fn everything(targets: &Targets) -> Targets {
+/// All processes as clients; none if the lab hides any of them.
+fn all_processes(targets: &Targets) -> Targets {
     let sidecars = targets.sidecars.as_ref().map_or(Some(Vec::new()), |sidecars| {
         Some([sidecars.of_servers.clone()?, sidecars.of_clients.clone()?].concat())
     });
@@ -136,7 +137,7 @@ mod tests {
     fn values(targets: &Targets) -> Values {
         let mut observer = OfSidecars::default();
         observer.begin(targets);
-        // Some processor time, of which there must be more than none.
+        // Uses CPU time, because the test expects more than zero.
         let mut digits: u64 = 0;
         while std::hint::black_box(digits) < 3_000_000 {
             digits += 1;
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_known_without_sidecars_too_and_theirs_is_never_0() {
+    fn the_total_is_known_without_sidecars_and_a_missing_sidecar_is_not_zero() {
         let own = Some(vec![std::process::id()]);
         let without = Targets { servers: own.clone(), clients: own.clone(), ..Targets::default() };
         let values_without = values(&without);
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(values_without["cpu_server_sidecar_per_request"], reason);
         assert_eq!(values_without["memory_client_sidecar_peak"], reason);
 
-        // A control plane is part of everything: without it, nothing is known of all.
+        // The control plane is part of the total: if it cannot be read, the total is missing.
         let mut ended = std::process::Command::new("true").spawn().unwrap();
         ended.wait().unwrap();
         let with = values(&Targets { control_plane: Some(ended.id()), ..without.clone() });

@@ -9,11 +9,11 @@ use crate::tree::{self, Pid};
 use crate::window::{Reading, Sides, per_request, values};
 use crate::{About, Observer, Targets, Window};
 
-/// The declaration.
+/// Name, cost and metrics.
 pub const ABOUT: About = About {
     name: "switches",
     summary: "Context switches of client and server in the measured window.",
-    cost: "A read of one file per thread before and after the window; the kernel counts anyway.",
+    cost: "One file per thread is read before and after the window; the kernel counts in any case.",
     needs: None,
     by_default: true,
     metrics: &[
@@ -27,16 +27,16 @@ pub const ABOUT: About = About {
 const VANTAGE: &str = "the kernel's account of each thread of the process and its children";
 
 const fn all(name: &'static str, title: &'static str, side: Side) -> Metric {
-    let meaning = "Context switches, voluntary and involuntary, of the threads that lived through the measured window or \
-                   began in it, divided by the requests that succeeded in it. Threads that both began and ended in it are \
-                   not seen.";
+    let meaning = "Context switches, voluntary and involuntary, of the threads that lived through the measured window \
+                   or began in it, divided by the requests that succeeded in it. Threads that both began and ended in \
+                   it are not seen.";
     Metric { name, title, unit: Unit::Count, side, vantage: VANTAGE, better: Better::Lower, meaning }
 }
 
 const fn involuntary(name: &'static str, title: &'static str, side: Side) -> Metric {
-    let meaning = "Involuntary context switches (the kernel gave the processor to someone else) of the threads that lived \
-                   through the measured window or began in it, divided by the requests that succeeded in it. Threads that \
-                   both began and ended in it are not seen.";
+    let meaning = "Involuntary context switches (the kernel gave the processor to another thread) of the threads that \
+                   lived through the measured window or began in it, divided by the requests that succeeded in it. \
+                   Threads that both began and ended in it are not seen.";
     Metric { name, title, unit: Unit::Count, side, vantage: VANTAGE, better: Better::Lower, meaning }
 }
 
@@ -47,7 +47,7 @@ pub struct Switches {
     end: Option<Sides<Result<Threads, String>>>,
 }
 
-/// The counters of every thread, by thread id.
+/// The counters of all threads, by thread id.
 type Threads = BTreeMap<Pid, Count>;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,20 +86,20 @@ fn growth(begin: &Threads, end: &Threads, of: fn(Count) -> u64) -> Reading {
         return Err(format!("{ended} threads ended in the window, and the kernel keeps no counts of ended threads"));
     }
     let sum = |threads: &Threads| threads.values().copied().map(of).sum::<u64>();
-    let lost = || "a thread id was given to another thread in the window".to_owned();
+    let lost = || "the kernel reused a thread id in the window".to_owned();
     sum(end).checked_sub(sum(begin)).map(|count| count as f64).ok_or_else(lost)
 }
 
 fn threads(roots: &[Pid]) -> Result<Threads, String> {
     let mut threads = Threads::new();
     for (thread, pid) in tree::threads(roots)? {
-        // It may have ended since it was listed; then the end of the window will not show it either.
+        // A thread may end after it was listed; the end of the window will not show it either.
         let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status"));
         if let Some(count) = status.ok().as_deref().and_then(parse) {
             threads.insert(thread, count);
         }
     }
-    if threads.is_empty() { Err("the kernel shows no context switches of its threads".to_owned()) } else { Ok(threads) }
+    if threads.is_empty() { Err("the kernel shows no context switches of the process".to_owned()) } else { Ok(threads) }
 }
 
 fn parse(status: &str) -> Option<Count> {
@@ -112,14 +112,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn voluntary_and_involuntary_switches_are_told_apart() {
+    fn voluntary_and_involuntary_switches_are_separate() {
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t7\n";
         assert_eq!(parse(status), Some(Count { voluntary: 150, involuntary: 7 }));
         assert_eq!(parse("Name:\tx\n"), None);
     }
 
     #[test]
-    fn threads_that_began_count_and_threads_that_ended_make_the_count_unknown() {
+    fn new_threads_count_and_ended_threads_make_the_count_missing() {
         let count = |voluntary| Count { voluntary, involuntary: 0 };
         let (begin, end) = (Threads::from([(1, count(10))]), Threads::from([(1, count(15)), (2, count(4))]));
         assert_eq!(growth(&begin, &end, |count| count.voluntary), Ok(9.0));

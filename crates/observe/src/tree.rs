@@ -10,44 +10,44 @@ pub type Pid = u32;
 /// One process, as `/proc/PID/stat` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// Its parent.
+    /// Process id of the parent.
     pub parent: Pid,
-    /// Its process group.
+    /// Process group.
     pub group: Pid,
-    /// Minor page faults of all its threads, ended ones included.
+    /// Minor page faults of all threads, ended ones included.
     pub minor_faults: u64,
-    /// Those of the children that it waited for.
+    /// Minor page faults of children that the process waited for.
     pub reaped_minor_faults: u64,
-    /// Major page faults.
+    /// Major page faults of all threads, ended ones included.
     pub major_faults: u64,
-    /// Those of the children that it waited for.
+    /// Major page faults of children that the process waited for.
     pub reaped_major_faults: u64,
     /// User CPU time in clock ticks.
     pub user_ticks: u64,
     /// System CPU time in clock ticks.
     pub system_ticks: u64,
-    /// CPU time in clock ticks, user and system, of the children that it waited for.
+    /// User and system CPU time in clock ticks of children that the process waited for.
     pub reaped_ticks: u64,
-    /// When it started, in clock ticks since boot: with the process id, its identity.
+    /// Start in clock ticks since boot; identifies the process together with its id.
     pub started: u64,
 }
 
-/// The processes of an endpoint: the one that the lab started, its descendants, and orphans in its process group.
+/// The processes of an endpoint: the process that the lab started, its descendants, and orphans in its process group.
 pub type Tree = BTreeMap<Pid, Stat>;
 
-/// Reads the trees below `roots`, as one.
+/// Reads the trees below `roots` as one tree.
 ///
-/// `/proc` is searched because the kernel's own list of children is an option that many kernels are built without, and
-/// because it misses orphans. Takes tens of microseconds per process of the machine.
+/// Searches `/proc`, because many kernels are built without the list of children, and that list misses orphans. Takes
+/// tens of microseconds per process of the machine.
 ///
 /// # Errors
-/// If one of the processes is not there any more; the text is the reason for a report.
+/// If a root has ended; the text is the reason for a report.
 pub fn tree(roots: &[Pid]) -> Result<Tree, String> {
     let mut all = Tree::new();
     let folder = fs::read_dir("/proc").map_err(|error| format!("/proc cannot be read: {error}"))?;
     for entry in folder.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // It may have ended since the folder was read.
+        // A process may have ended since the folder was read.
         if let Ok(stat) = stat(pid) {
             all.insert(pid, stat);
         }
@@ -58,10 +58,10 @@ pub fn tree(roots: &[Pid]) -> Result<Tree, String> {
     })
 }
 
-/// The threads of the trees below `roots`, each with its process.
+/// The threads of the trees below `roots`, with their processes.
 ///
 /// # Errors
-/// If one of the processes is not there any more; the text is the reason for a report.
+/// If a root has ended; the text is the reason for a report.
 pub fn threads(roots: &[Pid]) -> Result<BTreeMap<Pid, Pid>, String> {
     let mut threads = BTreeMap::new();
     for pid in tree(roots)?.into_keys() {
@@ -94,7 +94,7 @@ fn stat(pid: Pid) -> io::Result<Stat> {
     parse(&text).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-/// Reads the fields by their numbers in proc_pid_stat(5). The second one, the name, may hold anything, even `) `.
+/// Parses the fields by their numbers in proc_pid_stat(5). The second field, the name, may contain anything, even `) `.
 fn parse(text: &str) -> Option<Stat> {
     let (_, rest) = text.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -113,8 +113,8 @@ fn parse(text: &str) -> Option<Stat> {
     })
 }
 
-/// Whether a counter that processes hand over to the parent that waits for them can be summed over the window: each process
-/// that ended in it must have had a parent in the tree that is still there to have received its counts.
+/// Checks that counters which a process hands to its waiting parent can be summed over the window: each process that
+/// ended must have had a parent in the tree that is still alive.
 ///
 /// # Errors
 /// The reason for the report.
@@ -124,19 +124,21 @@ pub fn accounted(begin: &Tree, end: &Tree) -> Result<(), String> {
     let mut gone = begin.iter().filter(|(pid, _)| !alive(**pid));
     match gone.find(|(_, stat)| !alive(stat.parent)) {
         None => Ok(()),
-        Some(_) => Err("a process ended in the window, and its counts with it".to_owned()),
+        Some(_) => Err("a process ended in the window without a living parent, so its counts are lost".to_owned()),
     }
 }
 
-/// The growth of a counter in the window, summed over the tree. `count` gives a process's own count and that of the children
-/// that it waited for. Exact under [`accounted`]: what ends in the window moves from one summand to another.
+/// Growth of a counter in the window, summed over the tree. `count` adds a process's own count and that of the children
+/// that it waited for. The sum is exact if [`accounted`] holds: the count of an ended child moves to its parent.
 ///
 /// # Errors
 /// The reason for the report.
 pub fn growth(begin: &Tree, end: &Tree, count: impl Fn(&Stat) -> u64) -> Result<u64, String> {
     accounted(begin, end)?;
     let sum = |tree: &Tree| tree.values().map(&count).sum::<u64>();
-    sum(end).checked_sub(sum(begin)).ok_or_else(|| "a process ended in the window without being waited for".to_owned())
+    sum(end)
+        .checked_sub(sum(begin))
+        .ok_or_else(|| "a process ended in the window and no parent waited for it".to_owned())
 }
 
 #[cfg(test)]
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_read_by_their_numbers_whatever_the_name_of_the_process() {
+    fn fields_are_read_by_number_for_any_process_name() {
         let stat = process(7, 8, 10, 20);
         assert_eq!((stat.parent, stat.group, stat.minor_faults, stat.reaped_minor_faults), (7, 8, 10, 20));
         assert_eq!((stat.user_ticks, stat.system_ticks, stat.reaped_ticks, stat.started), (3, 4, 11, 99));
@@ -161,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_has_descendants_and_orphans_of_the_group_and_nobody_else() {
+    fn a_tree_has_descendants_and_orphans_of_the_group_only() {
         let all = Tree::from([
             (1, process(0, 1, 0, 0)),
             (5, process(1, 5, 0, 0)),
@@ -183,13 +185,13 @@ mod tests {
     #[test]
     fn counts_of_children_that_were_waited_for_are_neither_lost_nor_counted_twice() {
         let begin = Tree::from([(5, process(1, 5, 100, 0)), (6, process(5, 5, 40, 0))]);
-        // The child made 2 more faults, ended, and was waited for; the parent made 3 more; a new child made 7.
+        // The child adds 2 faults, ends, and is waited for; the parent adds 3; a new child adds 7.
         let end = Tree::from([(5, process(1, 5, 103, 42)), (8, process(5, 5, 7, 0))]);
         assert_eq!(faults(&begin, &end), Ok(12));
     }
 
     #[test]
-    fn counts_that_went_with_an_orphan_are_a_reason_and_not_a_number() {
+    fn counts_lost_with_an_orphan_give_a_reason() {
         let begin = Tree::from([(5, process(1, 5, 100, 0)), (6, process(1, 5, 40, 0))]);
         let end = Tree::from([(5, process(1, 5, 200, 0))]);
         assert!(faults(&begin, &end).unwrap_err().contains("a process ended in the window"));

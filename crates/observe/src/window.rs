@@ -1,21 +1,21 @@
-//! What every observer of processes has in common: two sides, and values relative to the window.
+//! Shared parts of the observers of processes: readings per side, and values relative to the window.
 
 use wirelab_model::metric::{Metric, Value, Values};
 
 use crate::tree::Pid;
 use crate::{Targets, Window};
 
-/// Something for each of the two sides.
+/// A value for each side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sides<T> {
-    /// That of the client.
+    /// The client's value.
     pub client: T,
-    /// That of the servers.
+    /// The servers' value.
     pub server: T,
 }
 
 impl<T> Sides<T> {
-    /// Applies `read` to the processes of each side; a lab that does not show a process is the reason for its absence.
+    /// Applies `read` to the processes of each side. A side that the lab does not show gives a reason.
     pub fn read(targets: &Targets, read: impl Fn(&[Pid]) -> Result<T, String>) -> Sides<Result<T, String>> {
         let side = |pids: Option<&[Pid]>, who| {
             pids.ok_or_else(|| format!("the lab does not show the process of the {who}")).and_then(&read)
@@ -23,7 +23,7 @@ impl<T> Sides<T> {
         Sides { client: side(targets.clients.as_deref(), "client"), server: side(targets.servers.as_deref(), "server") }
     }
 
-    /// The reading of each side at the begin and the end of the window, as one.
+    /// Combines the readings at the begin and the end of the window for each side.
     pub fn join<E, U>(
         begin: Option<&Sides<Result<T, String>>>,
         end: Option<&Sides<Result<E, String>>>,
@@ -40,23 +40,23 @@ impl<T> Sides<T> {
     }
 }
 
-/// Why nothing was measured in a trial that failed early.
+/// The reason for every value of a trial that failed before its window ended.
 pub const NO_WINDOW: &str = "the trial ended before its measured window did";
 
-/// A number, or the reason why there is none.
+/// A number, or the reason why it is missing.
 pub type Reading = Result<f64, String>;
 
-/// A count per request that succeeded.
+/// A count divided by the requests that succeeded.
 pub fn per_request(count: &Reading, window: &Window) -> Reading {
     divided(count, window.requests as f64, "no request succeeded in the window")
 }
 
-/// A count per byte of payload.
+/// A count divided by the payload bytes.
 pub fn per_byte(count: &Reading, window: &Window) -> Reading {
     divided(count, window.bytes as f64, "no payload was carried in the window")
 }
 
-/// A time as a share of the window.
+/// A time in nanoseconds divided by the window's length.
 pub fn share(ns: &Reading, window: &Window) -> Reading {
     divided(ns, window.ns as f64, "the window has no length")
 }
@@ -66,10 +66,10 @@ fn divided(count: &Reading, by: f64, otherwise: &str) -> Reading {
     if by > 0.0 { Ok(count / by) } else { Err(otherwise.to_owned()) }
 }
 
-/// The values of an observer: one for each metric that it declares, in this order.
+/// Names the readings of an observer: one for each metric, in the order of declaration.
 ///
 /// # Panics
-/// If there are not as many readings as metrics, which a test of this crate excludes for every observer.
+/// If the numbers of readings and metrics differ; a test checks every observer.
 pub fn values<const N: usize>(metrics: &[Metric], readings: [Reading; N]) -> Values {
     assert_eq!(metrics.len(), N, "an observer gives a value for each metric that it declares");
     let value = |reading: Reading| match reading {

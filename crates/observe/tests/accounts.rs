@@ -124,7 +124,8 @@ fn private_network() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Sends far more than the default buffer takes, and nobody reads before all are sent; gives the number of lost datagrams.
+/// Sends far more than the default buffer takes, and nobody reads before all are sent; gives the number of lost
+/// datagrams.
 fn overflow() -> u64 {
     let (receiver, sender) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
     sender.connect(receiver.local_addr().unwrap()).unwrap();

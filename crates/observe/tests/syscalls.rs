@@ -1,7 +1,9 @@
-//! The counters of system calls, compared with `strace -f -c`: this program plays worker and test in turn, so it has a `main`
+//! The counters of system calls, compared with `strace -f -c`: this program plays worker and test in turn, so it has a
+//! `main`
 //! of its own.
 //!
-//! strace counts whole lives and stops its processes, so it gets workers of its own: one that works twice and one that works
+//! strace counts whole lives and stops its processes, so it gets workers of its own: one that works twice and one that
+//! works
 //! three times. What the one has more than the other is the third piece of work, and that is what the observer sees.
 
 use std::collections::BTreeMap;
@@ -378,7 +380,7 @@ fn strace_that_may_not_trace_is_a_reason() {
     second.begin(&worker.targets());
     second.end(&worker.targets());
     let refusal = format!("{:?}", second.values(&Window { ns: 1, requests: 1, bytes: 1 })["strace_server_per_request"]);
-    assert!(refusal.contains("strace ended when it was to attach") && refusal.contains("Remedy"), "{refusal}");
+    assert!(refusal.contains("strace ended before it was attached") && refusal.contains("Remedy"), "{refusal}");
     first.end(&worker.targets());
     let values = first.values(&Window { ns: 1, requests: 1, bytes: 1 });
     assert!(values["strace_server_per_request"].number().is_some(), "{values:?}");

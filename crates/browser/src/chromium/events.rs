@@ -1,6 +1,6 @@
-//! From the events of CDP's domain `Network` to resources.
+//! Converts events of CDP's domain `Network` to resources.
 //!
-//! Its clock is monotonic; the first request of a load says what that is in the time of day.
+//! CDP's clock is monotonic; the first request of a load carries the time of day, too.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ pub fn leaves(request: &Value) -> bool {
     request["request"]["url"].as_str().is_some_and(|url| url.starts_with("http"))
 }
 
-/// The resources in the order in which they were asked for, a redirect and what follows it one each. What came from the
-/// browser's memory was never sent and is not among them.
+/// The resources in the order of their requests; a redirect and its target are two. Resources from the browser's cache
+/// were never sent and are left out.
 pub fn resources(events: &[Value]) -> Vec<Resource> {
     exchanges(events).into_iter().map(|(resource, _)| resource).collect()
 }
 
-/// The same, each with the session and the number of its request, by which Chromium can be asked for its body.
+/// The resources, each with the session and the request id that identify its body to Chromium.
 pub fn exchanges(events: &[Value]) -> Vec<(Resource, (String, String))> {
     let mut found = Found::default();
     for event in events {
@@ -33,10 +33,10 @@ pub fn exchanges(events: &[Value]) -> Vec<(Resource, (String, String))> {
 
 #[derive(Default)]
 struct Found {
-    /// That of the event.
+    /// The session of the current event.
     session: String,
     entries: Vec<Entry>,
-    /// The header fields that left, by the number of the request; of a redirected one several times.
+    /// The sent header fields by request id; a redirected request has several lists.
     left: HashMap<String, Vec<Vec<(String, String)>>>,
     /// Milliseconds to add to the monotonic clock.
     epoch: Option<f64>,
@@ -47,7 +47,7 @@ struct Entry {
     request: String,
     resource: Resource,
     cached: bool,
-    /// Whether it was sent because of early hints, before the page asked for it.
+    /// Whether early hints caused the request, before the page asked for it.
     hinted: bool,
 }
 
@@ -107,8 +107,8 @@ impl Found {
         self.entries.push(Entry { session, request, resource, cached: false, hinted: false });
     }
 
-    /// The fields that left come in events of their own, before or after those of the request, but in its order. Where there are not as
-    /// many as there were requests, nobody knows whose they are.
+    /// Assigns the sent header fields. They arrive in separate events, before or after those of the request, but in the
+    /// same order. If the numbers of lists and requests differ, the assignment is unknown.
     fn count_headers(&mut self) {
         for (request, left) in &self.left {
             let mut entries: Vec<_> = self.entries.iter_mut().filter(|entry| entry.request == *request).collect();
@@ -121,7 +121,7 @@ impl Found {
         }
     }
 
-    /// Does something with the newest entry of a request, which of several is the one after the last redirect.
+    /// Changes the newest entry of a request id, which is the one after the last redirect.
     fn last(&mut self, request: &str, change: impl FnOnce(&mut Entry, f64)) {
         let epoch = self.epoch.unwrap_or_default();
         if let Some(entry) = self.entries.iter_mut().rev().find(|entry| entry.request == request) {
@@ -136,22 +136,22 @@ fn answered(resource: &mut Resource, response: &Value, epoch: f64) {
     resource.protocol = text(&response["protocol"]).map(|protocol| protocol.to_lowercase());
     resource.connection = response["connectionId"].as_f64().filter(|number| *number > 0.0).map(|number| number as u64);
     resource.response_headers = headers(&response["headers"]);
-    // Up to here nothing but the header was received.
+    // So far, only the header was received.
     resource.header_bytes = bytes(&response["encodedDataLength"]);
     moments(&mut resource.moments, &response["timing"], epoch);
 }
 
-/// What Chromium asks for because of early hints it lays into its cache, and reports when the page takes it from there. Of the exchange
-/// itself it says only when the response began.
+/// Corrects a resource that Chromium requested because of early hints. Chromium puts it into its cache and reports it
+/// when the page takes it from there. Of the exchange itself it reports only the start of the response.
 fn hinted(resource: &mut Resource, response: &Value) {
     let begun = response["responseTime"].as_f64();
     let start = resource.moments.start;
-    // The page's wish is not what it was sent for; by its response it was wanted.
+    // The page asked later than the request was sent; the start of the response bounds the request's start.
     resource.moments = Moments { start: begun.unwrap_or(start).min(start), response: begun, ..Moments::default() };
     resource.header_bytes = None;
 }
 
-/// `timing` has a moment in seconds, and others in milliseconds after it; -1 is what did not happen.
+/// `timing` has one moment in seconds and the others in milliseconds after it; -1 means that it did not happen.
 fn moments(moments: &mut Moments, timing: &Value, epoch: f64) {
     let Some(base) = timing["requestTime"].as_f64().map(|seconds| seconds * 1000.0 + epoch) else { return };
     let at = |name: &str| timing[name].as_f64().filter(|offset| *offset >= 0.0).map(|offset| base + offset);
@@ -160,13 +160,13 @@ fn moments(moments: &mut Moments, timing: &Value, epoch: f64) {
     moments.connect = span("connectStart", "connectEnd");
     moments.tls = span("sslStart", "sslEnd");
     moments.request = at("sendStart");
-    // The end, because the begin may be that of an interim response.
+    // The end of the headers, because their start may belong to an interim response.
     moments.response = at("receiveHeadersEnd");
 }
 
 fn headers(fields: &Value) -> Vec<(String, String)> {
     let fields = fields.as_object().into_iter().flatten();
-    // Several fields of one name come as lines of one value.
+    // Several fields of one name arrive as lines of one value.
     let lines = |(name, value): (&String, &Value)| {
         let values = value.as_str().unwrap_or_default().split('\n').map(str::to_owned);
         values.map(|value| (name.clone(), value)).collect::<Vec<_>>()
@@ -174,7 +174,7 @@ fn headers(fields: &Value) -> Vec<(String, String)> {
     fields.flat_map(lines).collect()
 }
 
-/// A count of bytes, which CDP gives as a number with a fraction.
+/// A count of bytes, which CDP reports as a floating-point number.
 fn bytes(value: &Value) -> Option<u64> {
     value.as_f64().filter(|count| *count >= 0.0).map(|count| count as u64)
 }
@@ -294,7 +294,7 @@ mod tests {
         let moments = hinted.moments.since(1_700_000_000_000.0);
         assert_eq!((moments.start, moments.request, moments.response), (-600.0, None, Some(-600.0)));
         assert!((moments.end.unwrap() - 50.0).abs() < 0.01, "{moments:?}");
-        // What the cache says of sizes and connections is not what was transferred.
+        // Sizes and connections from the cache are not those of the transfer.
         assert_eq!((hinted.received, hinted.header_bytes, hinted.connection), (None, None, None));
     }
 

@@ -1,4 +1,4 @@
-//! How Chromium is started: what forces a protocol, and what keeps it from talking to anybody but the page's servers.
+//! Chromium's command line: forces a protocol, and suppresses traffic to hosts other than the page's.
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use wirelab_model::protocol::Protocol;
 use crate::logs::unused;
 use crate::page::{Origin, Setup};
 
-/// No window, no first run, and nothing that is not the page's: updates, reports, lists, suggestions.
+/// Flags for every setup: headless, no first run, and no background traffic (updates, reports, lists, suggestions).
 const ALWAYS: &[&str] = &[
     "--headless=new",
     "--remote-debugging-port=0",
@@ -57,8 +57,8 @@ pub fn flags(setup: &Setup, profile: &Path, is_root: bool) -> Vec<OsString> {
     flags
 }
 
-/// What leaves the browser no other choice. Without Alt-Svc from an authority that is publicly known it speaks HTTP/3 only
-/// where that is forced, and then for the first request too.
+/// The flags that leave no other protocol. Without Alt-Svc from a publicly trusted authority, Chromium uses HTTP/3 only
+/// if forced to, and then from the first request on.
 fn forcing(setup: &Setup) -> Vec<String> {
     match setup.protocol {
         Protocol::H3 => {
@@ -71,8 +71,8 @@ fn forcing(setup: &Setup) -> Vec<String> {
     }
 }
 
-/// Names of this machine lead to the one address that was found: `localhost` has two, and a server may listen at one. Where
-/// nothing but this machine is needed, no other name is looked up.
+/// Maps names of this machine to the resolved address: `localhost` has two, and the server may listen at one. If only
+/// this machine is needed, all other names are blocked.
 fn rules(setup: &Setup) -> Option<String> {
     let local = setup.origins.iter().filter(|origin| origin.is_local());
     let (literals, names): (Vec<&Origin>, Vec<&Origin>) = local.partition(|origin| origin.is_literal());
@@ -86,7 +86,7 @@ fn rules(setup: &Setup) -> Option<String> {
     (!rules.is_empty()).then(|| rules.join(", "))
 }
 
-/// An address as a URL's host.
+/// An address as the host of a URL.
 fn host(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),

@@ -1,4 +1,4 @@
-//! Chromium, driven by the Chrome DevTools Protocol.
+//! Drives Chromium through the Chrome DevTools Protocol.
 
 pub mod events;
 mod flags;
@@ -24,19 +24,19 @@ use crate::timeline::{PREPARE, READ};
 use crate::trust;
 use crate::wire::WireError;
 
-/// The bodies that Chromium keeps for whoever asks for them, in bytes: of one response, which has to fit a message, and of all of a load.
+/// The bytes of bodies that Chromium keeps: of one response, which must fit into a message, and of a whole load.
 const KEPT_BODIES: [u64; 2] = [10 << 20, 500 << 20];
 
 /// A running Chromium.
 #[derive(Debug)]
 pub struct Chromium {
     running: Running,
-    /// Its version.
+    /// The browser's version.
     pub version: String,
 }
 
 impl Chromium {
-    /// Starts it with a profile of its own.
+    /// Starts Chromium with a temporary profile.
     pub fn start(setup: &Setup, guard: &Arc<Guard>, stop: &Arc<AtomicBool>) -> Result<Self, Trouble> {
         let folder = Folder::create(guard)?;
         if let Some(authority) = &setup.authority {
@@ -56,7 +56,7 @@ impl Chromium {
         Ok(Self { running, version })
     }
 
-    /// Loads a page in a browser context of its own.
+    /// Loads a page in a new browser context.
     pub fn load(&mut self, page: &Page) -> Result<Observed, Trouble> {
         self.running.wire.forget();
         let made = self.browser("Target.createBrowserContext", json!({ "disposeOnDetach": true }))?;
@@ -66,7 +66,7 @@ impl Chromium {
         Ok(seen)
     }
 
-    /// Ends it.
+    /// Ends Chromium.
     pub fn close(mut self) -> Result<(), Trouble> {
         self.running.end(command(None, "Browser.close", json!({})))
     }
@@ -100,14 +100,14 @@ impl Chromium {
         let go = command(Some(&session), "Page.navigate", json!({ "url": page.url.as_str() }));
         let refused = match self.running.wire.call(go, deadline) {
             Ok(answer) => answer["errorText"].as_str().filter(|words| !words.is_empty()).map(str::to_owned),
-            // The events say what was not answered.
+            // The events show which requests had no response.
             Err(WireError::Deadline) => None,
             Err(error) => return Err(self.running.trouble("navigating", error)),
         };
         if refused.is_none() {
             self.follow(&mut watch)?;
         } else {
-            // What led there, a redirect perhaps, was told before the refusal.
+            // Events before the refusal, such as redirects, have already arrived.
             while let Ok(event) = self.running.wire.event(Instant::now()) {
                 drop(watch.take(event));
             }
@@ -124,18 +124,18 @@ impl Chromium {
         Ok(Observed { resources, timeline, refused, loaded, crashed: watch.crashed, frames: watch.frames })
     }
 
-    /// The resources with their bodies, as far as Chromium has them.
+    /// The resources with their bodies, as far as Chromium kept them.
     fn bodies(&mut self, events: &[Value]) -> Result<Vec<Resource>, Trouble> {
         let mut resources = Vec::new();
         for (mut resource, (session, request)) in events::exchanges(events) {
-            // A redirect has the number of the request that follows it.
+            // A redirect shares its request id with the request that follows it.
             if resource.redirect.is_none() {
                 let ask = command(Some(&session), "Network.getResponseBody", json!({ "requestId": request }));
                 resource.body = match self.running.wire.call(ask, Instant::now() + PATIENCE) {
                     Ok(answer) => {
                         Some(Body { text: text(&answer["body"]), is_base64: answer["base64Encoded"] == true })
                     }
-                    // It was too large, or there is none.
+                    // The body was too large, or the response has none.
                     Err(WireError::Refused(_)) => None,
                     Err(error) => return Err(self.running.trouble("asking for a body", error)),
                 };
@@ -145,7 +145,7 @@ impl Chromium {
         Ok(resources)
     }
 
-    /// Follows the events until the load is over.
+    /// Reads events until the load is over.
     fn follow(&mut self, watch: &mut Watch) -> Result<(), Trouble> {
         while !watch.crashed {
             let event = match self.running.wire.event(watch.quiet.until()) {
@@ -175,16 +175,16 @@ impl Chromium {
     }
 }
 
-/// What is seen of a load.
+/// The state of a load in progress.
 struct Watch {
     /// The session of the tab.
     tab: String,
-    /// Those of its frames of other sites and of its workers, which run in processes of their own.
+    /// The sessions of the tab, its cross-site frames and its workers, which run in processes of their own.
     sessions: HashSet<String>,
     events: Vec<Value>,
     frames: Vec<Frame>,
     quiet: Quiet,
-    /// Whether a process of the page ended.
+    /// Whether a process of the page crashed.
     crashed: bool,
 }
 
@@ -194,7 +194,7 @@ impl Watch {
         Self { tab, sessions, events: Vec::new(), frames: Vec::new(), quiet, crashed: false }
     }
 
-    /// Takes an event in; gives the commands that it calls for.
+    /// Records an event; returns the commands that must follow it.
     fn take(&mut self, event: Value) -> Vec<Value> {
         let session = text(&event["sessionId"]);
         if !self.sessions.contains(&session) {
@@ -214,7 +214,7 @@ impl Watch {
                 }
                 self.sessions.insert(child);
             }
-            // A page that asks something would wait for ever.
+            // A dialog would block the page for ever.
             "Page.javascriptDialogOpening" => {
                 commands.push(command(Some(&session), "Page.handleJavaScriptDialog", json!({ "accept": false })));
             }
@@ -230,7 +230,7 @@ impl Watch {
             | "Network.requestServedFromCache" => self.quiet.answered(&text(&params["requestId"])),
             "Network.dataReceived" => self.quiet.stirred(),
             "Page.screencastFrame" => {
-                // There is no next one before it is acknowledged.
+                // Chromium sends the next picture only after this acknowledgement.
                 let number = json!({ "sessionId": params["sessionId"] });
                 commands.push(command(Some(&session), "Page.screencastFrameAck", number));
                 let at = params["metadata"]["timestamp"].as_f64().map(|seconds| seconds * 1000.0);
@@ -244,12 +244,12 @@ impl Watch {
     }
 }
 
-/// Frames and workers in other processes are attached to before they do anything, or their requests would be missed.
+/// Attaches to frames and workers in other processes before they run, so that no request of theirs is missed.
 fn auto_attach() -> Value {
     json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true })
 }
 
-/// What is kept of responses.
+/// The sizes of the buffers for bodies.
 fn network(page: &Page) -> Value {
     let [each, all] = KEPT_BODIES;
     match page.bodies {
@@ -258,7 +258,7 @@ fn network(page: &Page) -> Value {
     }
 }
 
-/// Every picture that Chromium draws, at half the size: the whole one would take it longer to pack than to draw.
+/// Requests every picture that Chromium draws, at half the size: encoding the full size would take longer than drawing.
 fn screencast(page: &Page) -> Value {
     json!({
         "format": "png", "everyNthFrame": 1, "maxWidth": page.viewport.width / 2, "maxHeight": page.viewport.height / 2
@@ -277,11 +277,11 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The file `DevToolsActivePort`: the port and the path, a line each.
+/// Parses the file `DevToolsActivePort`: the port and the path, a line each.
 fn listens(file: &str) -> Option<Listens> {
     let (port, path) = file.trim_end().split_once('\n')?;
     let path = path.trim();
-    // Written in two steps, it may be there in part.
+    // Chromium writes the file in two steps, so it may be incomplete.
     let complete = path.starts_with("/devtools/browser/") && path.len() > 40;
     Some(Listens {
         host: "127.0.0.1".to_owned(),
@@ -290,7 +290,7 @@ fn listens(file: &str) -> Option<Listens> {
     })
 }
 
-/// Chromium has no sandbox for root, and says so by not starting.
+/// Chromium has no sandbox for root, and does not start without a flag that disables it.
 fn is_root() -> bool {
     std::fs::metadata(Path::new("/proc/self")).is_ok_and(|facts| std::os::unix::fs::MetadataExt::uid(&facts) == 0)
 }

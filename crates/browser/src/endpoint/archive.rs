@@ -1,4 +1,4 @@
-//! The loads of a trial as an HTTP Archive, for those who want to look into them.
+//! The loads of a trial as an HTTP Archive, for inspection.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,7 +9,7 @@ use crate::endpoint::{Refusal, writing};
 use crate::har::{Titled, har};
 use crate::load::Load;
 
-/// Writes all loads, the one that failed too.
+/// Writes all loads, failed ones included.
 pub fn write<'a>(path: &Path, order: &Order, loads: impl Iterator<Item = &'a Load>) -> Result<(), Refusal> {
     let title = |number: usize| {
         format!("{} {} load {}: {}", order.setup.browser, order.setup.protocol, number + 1, order.page.url)

@@ -1,4 +1,4 @@
-//! The films of a trial: the Speed Index of every load, and the pictures of a typical one.
+//! The films of a trial: the Speed Index of every load, and the pictures of the load with the median Speed Index.
 
 use std::fs;
 use std::path::Path;
@@ -9,24 +9,24 @@ use wirelab_model::metric::Value;
 use crate::endpoint::{Refusal, writing};
 use crate::film::{self, Frame};
 
-/// The films of the loads so far, with small pictures: the large ones of a trial would not fit the memory.
+/// The films of the loads so far, with reduced pictures, because the originals of a trial would not fit into memory.
 pub struct Reel<'a> {
     folder: &'a Path,
     films: Vec<Result<Developed, String>>,
 }
 
 impl<'a> Reel<'a> {
-    /// For a folder.
+    /// An empty collection for a folder.
     pub const fn new(folder: &'a Path) -> Self {
         Self { folder, films: Vec::new() }
     }
 
-    /// Takes in the pictures of a load.
+    /// Adds the pictures of a load.
     pub fn take(&mut self, frames: Vec<Frame>) {
         self.films.push(developed(&frames));
     }
 
-    /// Writes the index, and the pictures of the typical film.
+    /// Writes the index and the pictures of the typical film.
     pub fn write(&self) -> Result<(), Refusal> {
         let typical = self.typical();
         for (picture, jpeg) in typical.iter().flat_map(|(film, jpegs)| film.pictures.iter().zip(jpegs)) {
@@ -50,7 +50,7 @@ impl<'a> Reel<'a> {
     }
 }
 
-/// What the pictures of a load come to.
+/// The film of a load, with reduced pictures.
 fn developed(frames: &[Frame]) -> Result<Developed, String> {
     let found = film::film(frames).map_err(|why| why.to_string())?;
     let jpegs: Option<Vec<_>> = found.shots.iter().map(|shot| film::small(&shot.png)).collect();

@@ -1,8 +1,8 @@
-//! A browser as the client of trials: it keeps the conversation of the endpoint contract, and loads a page where others send a
-//! request. `contract/README.md` says what the words mean.
+//! A browser as the client of trials. It follows the endpoint contract (`contract/README.md`), and each request of a
+//! trial is a page load.
 //!
-//! There is no check request: every load of the window is checked in full, and one that is no sample fails its trial. A load of the
-//! warm-up is not looked at; what is wrong with it shows in the window too.
+//! It makes no check request: every load of the window is checked in full, and a load that is no sample fails its
+//! trial. Loads of the warm-up are not checked, because their faults show in the window, too.
 
 mod archive;
 mod films;
@@ -35,10 +35,10 @@ use crate::session::{Session, Trouble};
 use self::films::Reel;
 use self::order::Order;
 
-/// What a browser can be asked for as the client of a trial.
+/// The capabilities of a browser as the client of a trial.
 ///
 /// # Errors
-/// If it is not installed, or does not say its version.
+/// If the browser is not installed, or does not print its version.
 pub fn describe(browser: Browser) -> Result<Description, String> {
     let program = browser.find().map_err(|error: NotInstalled| error.to_string())?;
     let said = std::process::Command::new(&program).arg("--version").output();
@@ -64,8 +64,8 @@ pub fn describe(browser: Browser) -> Result<Description, String> {
     })
 }
 
-/// Plays the client of a trial: returns the exit status when the results are written. `program` is wirelab's own file, for the guard.
-/// To be called from a thread that lives as long as the process does.
+/// Runs the client of a trial and returns its exit status. `program` is wirelab's executable, for the guard. Call it
+/// from a thread that lives as long as the process.
 pub fn request(
     browser: Browser,
     spec: &str,
@@ -87,12 +87,12 @@ pub fn request(
     }
 }
 
-/// Why there are no results.
+/// Why a trial has no results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Refusal {
-    /// A browser cannot do what the spec asks for.
+    /// The browser does not support a setting of the spec.
     Unsupported(String),
-    /// Something went wrong.
+    /// An error occurred.
     Failed(String),
 }
 
@@ -113,7 +113,7 @@ fn play(
     output: &mut Output<impl Write>,
 ) -> Result<(), Refusal> {
     let order = Order::read(browser, spec)?;
-    // Tried now, because after the measurement it would be too late.
+    // Created now, because a failure after the measurement would be too late.
     let mut results = File::create(&order.results).map_err(|error| writing(&order.results, &error))?;
     let words = Words::listen(input);
     let guard = Arc::new(Guard::start(program).map_err(Trouble::from)?);
@@ -152,7 +152,7 @@ fn play(
     if loads.iter().all(|(load, _)| load.outcome == Outcome::Ok)
         && let Some(alpn) = order.setup.protocol.alpn()
     {
-        // Every resource of every load was checked to have come over it.
+        // The check of each load has verified this for every resource.
         configured.insert("alpn".to_owned(), alpn.into());
     }
     session.close()?;
@@ -165,7 +165,7 @@ fn play(
     Ok(())
 }
 
-/// The loads of the window, each with its record. One that is no sample is the last: the trial has failed.
+/// The loads of the window with their records. A load that is no sample ends the window: the trial has failed.
 fn measure(
     order: &Order,
     session: &mut Session,
@@ -196,15 +196,15 @@ fn writing(path: &Path, error: &io::Error) -> Refusal {
     Refusal::Failed(format!("writing the results to {}: {error}", path.display()))
 }
 
-/// The words of the other side, read in a thread of their own.
+/// The commands on standard input, read by a thread of their own.
 struct Words {
     inbox: Receiver<(Command, Instant)>,
-    /// Ends whatever the browser is waited for.
+    /// Set by the end of input or an unknown line; ends all waiting for the browser.
     stop: Arc<AtomicBool>,
 }
 
 impl Words {
-    /// Anything that is not a word, and the end of the input, mean `stop`.
+    /// Starts reading. An unknown line and the end of input mean `stop`.
     fn listen(input: impl BufRead + Send + 'static) -> Self {
         let (sender, inbox) = channel();
         let stop = Arc::new(AtomicBool::new(false));
@@ -227,7 +227,7 @@ impl Words {
         Self { inbox, stop }
     }
 
-    /// Waits for a word, and returns when it came.
+    /// Waits for a command and returns the time of its arrival.
     fn wait(&self, wanted: Command) -> Result<Instant, Refusal> {
         match self.inbox.recv() {
             Ok((word, at)) if word == wanted => Ok(at),
@@ -240,7 +240,7 @@ impl Words {
     }
 }
 
-/// Where events go. If nobody reads them any more, the end of the input says so too.
+/// The stream of events. Write errors are ignored, because the end of input then ends this process.
 struct Output<W>(W);
 
 impl<W: Write> Output<W> {

@@ -1,4 +1,4 @@
-//! What a client's spec asks of a browser; whatever a browser cannot honour is refused, and nothing is ignored.
+//! Converts a client's spec to page loads. Settings that a browser cannot honour are refused; none is ignored.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use crate::endpoint::Refusal;
 use crate::page::{Origin, Page, Setup, Viewport};
 use crate::{Browser, Logs};
 
-/// What is to be done.
+/// The page loads of a trial.
 #[derive(Debug)]
 pub struct Order {
-    /// How the browser is started.
+    /// The configuration of the browser.
     pub setup: Setup,
-    /// What it loads.
+    /// The page to load.
     pub page: Page,
-    /// What has to come of it.
+    /// The expected requests and bodies.
     pub expected: ExpectedPage,
-    /// Loads before the window.
+    /// Number of loads before the window.
     pub warm_up: u64,
-    /// Those in it.
+    /// The end of the window: a number of loads or a duration.
     pub extent: Extent,
-    /// Where the records go.
+    /// The file for the records.
     pub results: PathBuf,
 }
 
@@ -35,7 +35,7 @@ impl Order {
     pub fn read(browser: Browser, text: &str) -> Result<Self, Refusal> {
         let spec: ClientSpec = serde_json::from_str(text).map_err(|error| {
             let message = format!("reading the spec: {error}");
-            // What it says in words that are not known here is unsupported; what is no spec at all is an error.
+            // Unknown values are unsupported; a spec that cannot be parsed is an error.
             if error.is_data() && !error.to_string().starts_with("missing field") {
                 Refusal::Unsupported(message)
             } else {
@@ -100,7 +100,7 @@ fn origin(host: &PageHost, port: u16) -> Origin {
     Origin { host: host.name.clone(), port, address: host.address }
 }
 
-/// What a spec asks for that no browser does.
+/// A setting of the spec that no browser supports.
 fn foreign(spec: &ClientSpec) -> Option<String> {
     let one_after_the_other = Schedule::Closed { workers: 1, pause: Pause::None };
     let request = &spec.request;
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_page_is_found_by_the_servers_name() {
-        // Without the browser there is nothing to be started, and the message has the remedy.
+        // Without an installed browser, the message has the remedy.
         match Order::read(Browser::Chromium, &spec().to_string()) {
             Ok(order) => {
                 assert_eq!(order.page.url.as_str(), "https://a.test:8443/small-10/index.html");
@@ -194,7 +194,7 @@ mod tests {
                 let hosts = ["a.test", "b.test"].map(|name| json!({ "name": name, "address": "192.0.2.1" }));
                 spec["page"]["hosts"] = hosts.into_iter().collect();
                 let order = Order::read(Browser::Chromium, &spec.to_string()).unwrap();
-                // The protocol is forced on all of them.
+                // The protocol is forced on all hosts.
                 let origins: Vec<_> = order.setup.origins.iter().map(|one| (one.host.as_str(), one.port)).collect();
                 assert_eq!(origins, [("a.test", 8443), ("b.test", 8443)]);
             }

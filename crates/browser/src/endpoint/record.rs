@@ -1,4 +1,4 @@
-//! From a load to the record of it that a run keeps.
+//! Converts a load to its record in the run's results.
 
 use wirelab_model::metric::Values;
 use wirelab_model::outcome::{Blame, Outcome};
@@ -7,7 +7,7 @@ use wirelab_model::page::{ExpectedPage, PageHost, PageLoad, PageResource, conten
 use crate::load::Load;
 use crate::resource::Resource;
 
-/// The record of a load, whose bodies are checked to be as large as the page's files.
+/// The record of a load. Checks its bodies against the page's files.
 pub fn record(expected: &ExpectedPage, load: &Load) -> PageLoad {
     let outcome = match (load.outcome.clone(), expected.body_bytes) {
         (Outcome::Ok, Some(bytes)) => whole(bytes, &load.resources),
@@ -15,7 +15,7 @@ pub fn record(expected: &ExpectedPage, load: &Load) -> PageLoad {
         (other, _) => other,
     };
     let outcome = match (strange(&expected.hosts, &load.resources), outcome) {
-        // What else failed may have failed because of it.
+        // Other failures may be consequences of this one.
         (Some(reason), _) => Outcome::failed(Blame::Server, reason),
         (None, Outcome::Ok) => of_hosts(&expected.hosts, &load.resources),
         (None, other) => other,
@@ -36,7 +36,7 @@ fn was_hinted(load: &Load) -> bool {
     load.timeline.as_ref().is_some_and(|timeline| timeline.hinted() > 0)
 }
 
-/// Whether the bodies have so many bytes.
+/// Checks the sum of the bodies' announced lengths.
 fn whole(expected: u64, resources: &[Resource]) -> Outcome {
     let failed = |reason: String| Outcome::failed(Blame::Server, reason);
     match announced(resources.iter()) {
@@ -46,17 +46,17 @@ fn whole(expected: u64, resources: &[Resource]) -> Outcome {
     }
 }
 
-/// The outcome of a load of somebody's own page.
+/// Checks a load of a page from the user's folder.
 fn of_folder(outcome: Outcome, resources: &[Resource]) -> Outcome {
     match (foreign(resources), outcome) {
-        // What else failed may have failed because of it.
+        // Other failures may be consequences of this one.
         (Some(reason), _) => Outcome::failed(Blame::Server, reason),
         (None, Outcome::Ok) => typed(resources),
         (None, other) => other,
     }
 }
 
-/// What a page of several hosts asks another one for.
+/// The failure of a page with several hosts that makes a request to a host outside its list.
 fn strange(hosts: &[PageHost], resources: &[Resource]) -> Option<String> {
     let is_strange = |resource: &&Resource| hosts.iter().all(|host| host.name != name(resource));
     let strange = resources.iter().find(is_strange).filter(|_| !hosts.is_empty())?;
@@ -68,7 +68,7 @@ fn name(resource: &Resource) -> &str {
     resource.host.rsplit_once(':').map_or("", |(name, _)| name)
 }
 
-/// Whether each host had its share of the requests and of the bytes.
+/// Checks each host's share of the requests and of the bytes.
 fn of_hosts(hosts: &[PageHost], resources: &[Resource]) -> Outcome {
     let wrong = hosts.iter().find_map(|host| {
         let own = || resources.iter().filter(|resource| name(resource) == host.name);
@@ -83,7 +83,7 @@ fn of_hosts(hosts: &[PageHost], resources: &[Resource]) -> Outcome {
     wrong.map_or(Outcome::Ok, |reason| Outcome::failed(Blame::Server, reason))
 }
 
-/// What a page from a folder asks another host for.
+/// The failure of a page from a folder that makes a request to another host.
 fn foreign(resources: &[Resource]) -> Option<String> {
     let host = &resources.first()?.host;
     let foreign = resources.iter().find(|resource| resource.host != *host)?;
@@ -91,8 +91,8 @@ fn foreign(resources: &[Resource]) -> Option<String> {
     Some(format!("the page asks another host for {}, {remedy}", foreign.url))
 }
 
-/// Whether everything came with the content type that its ending says: a style sheet or a picture with another one is received and not
-/// shown.
+/// Checks that each content type matches the file's extension: browsers receive a style sheet or picture with another
+/// type, but do not show it.
 fn typed(resources: &[Resource]) -> Outcome {
     let mistyped = resources.iter().filter(|resource| resource.status == Some(200)).find_map(|resource| {
         let path = resource.url.split(['?', '#']).next()?;
@@ -102,13 +102,13 @@ fn typed(resources: &[Resource]) -> Outcome {
     mistyped.map_or(Outcome::Ok, |reason| Outcome::failed(Blame::Server, reason))
 }
 
-/// The sum of the lengths that the responses announce. Browsers take a response for failed that ends before its announced length, and
-/// a load with a failed response is no sample.
+/// The sum of the announced lengths; `None` if a response announces none. Browsers report a response that ends before
+/// its announced length as failed, and a load with a failed response is no sample.
 fn announced<'a>(resources: impl Iterator<Item = &'a Resource>) -> Option<u64> {
     resources.map(|resource| field(resource, "content-length")?.trim().parse::<u64>().ok()).sum()
 }
 
-/// A field of a response's header.
+/// A header field of a response.
 fn field<'a>(resource: &'a Resource, name: &str) -> Option<&'a str> {
     let mut fields = resource.response_headers.iter();
     fields.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
@@ -132,7 +132,8 @@ fn resource(resource: &Resource) -> PageResource {
     }
 }
 
-/// Milliseconds since the first request as nanoseconds. Of what a browser dates before it, by rounding, nothing is lost but that.
+/// Converts milliseconds since the first request to nanoseconds. Rounding may put a moment slightly before it; that
+/// becomes 0.
 fn nanoseconds(milliseconds: f64) -> u64 {
     (milliseconds.max(0.0) * 1e6).round() as u64
 }

@@ -1,23 +1,23 @@
-//! Pictures as pixels.
+//! Decoding and reducing pictures.
 
 use jpeg_encoder::{ColorType, Encoder};
 
-/// How wide small pictures are at least, in pixels.
+/// The minimum width of reduced pictures, in pixels.
 const SMALL: usize = 320;
 
-/// The quality of small pictures, of 100.
+/// The JPEG quality of reduced pictures, out of 100.
 const QUALITY: u8 = 60;
 
-/// A picture, decoded.
+/// A decoded picture.
 pub struct Image {
     width: usize,
     height: usize,
-    /// Row by row.
+    /// The pixels in rows, as red, green and blue.
     pixels: Vec<[u8; 3]>,
 }
 
 impl Image {
-    /// From a PNG; absent if it is none.
+    /// Decodes a PNG; `None` if it is invalid.
     pub fn of(png: &[u8]) -> Option<Self> {
         let mut decoder = png::Decoder::new(std::io::Cursor::new(png));
         decoder.set_transformations(png::Transformations::normalize_to_color8());
@@ -25,7 +25,7 @@ impl Image {
         let mut bytes = vec![0; reader.output_buffer_size()?];
         let info = reader.next_frame(&mut bytes).ok()?;
         let samples = info.color_type.samples();
-        // Grey is all three colours at once.
+        // Grey is used for all three colours.
         let places = if samples < 3 { [0; 3] } else { [0, 1, 2] };
         let pixels = bytes[..info.buffer_size()].chunks_exact(samples);
         Some(Self {
@@ -35,12 +35,12 @@ impl Image {
         })
     }
 
-    /// The pixels, row by row.
+    /// The pixels in rows.
     pub fn pixels(&self) -> &[[u8; 3]] {
         &self.pixels
     }
 
-    /// A small picture, as JPEG: each of its pixels is the mean of a square of this one's.
+    /// A reduced JPEG: each pixel is the mean of a square of pixels.
     fn small(&self) -> Option<Vec<u8>> {
         let side = (self.width / SMALL).max(1);
         let (width, height) = (self.width / side, self.height / side);
@@ -63,7 +63,7 @@ impl Image {
     }
 }
 
-/// A PNG as a small JPEG, for where many pictures are kept or shown; absent if it is no PNG.
+/// Reduces a PNG to a small JPEG, for storage and reports; `None` if it is no PNG.
 #[must_use]
 pub fn small(png: &[u8]) -> Option<Vec<u8>> {
     Image::of(png)?.small()
@@ -78,7 +78,7 @@ mod tests {
         let image = Image { width: 640, height: 4, pixels: vec![[0, 0, 0]; 640 * 4] };
         let jpeg = image.small().unwrap();
         assert_eq!((&jpeg[..2], &jpeg[jpeg.len() - 2..]), (&[0xff, 0xd8][..], &[0xff, 0xd9][..]));
-        // The size is in the frame's header (ITU-T T.81, B.2.2): height, then width.
+        // The frame header (ITU-T T.81, B.2.2) has height, then width.
         let frame = jpeg.windows(2).position(|two| two == [0xff, 0xc0]).unwrap();
         assert_eq!(jpeg[frame + 5..frame + 9], [0, 2, 1, 64]);
         assert_eq!(small(b"no picture"), None);

@@ -1,6 +1,6 @@
-//! Pictures of the window while a page loads, and how soon it looks complete.
+//! Pictures of the window during a page load, and how soon it looks complete.
 //!
-//! Taking them costs the browser time, so a filmed load is never one of the loads that are measured.
+//! Taking pictures costs the browser time, so filmed loads are never measured otherwise.
 
 mod image;
 mod progress;
@@ -16,32 +16,32 @@ use crate::timeline::Timeline;
 pub use image::small;
 pub use progress::{Film, Shot, Unfilmed, film};
 
-/// Between two pictures of a browser that has to be asked for each.
+/// The interval of pictures in browsers that are asked for each.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
 
 /// A picture of the window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    /// When the window looked so, in milliseconds.
+    /// When the window looked like this, in milliseconds: of the Unix epoch, or since the start of the navigation.
     pub at: f64,
-    /// The picture, as PNG.
+    /// The picture as PNG.
     pub png: Vec<u8>,
 }
 
 impl Frame {
-    /// From a browser's message, which has the picture in base64.
+    /// Decodes a picture from a browser's message, in base64.
     pub(crate) fn of(at: f64, data: &Value) -> Option<Self> {
         Some(Self { at, png: STANDARD.decode(data.as_str()?).ok()? })
     }
 }
 
-/// Now, in milliseconds of the Unix epoch, as browsers date what happens.
+/// The current time in milliseconds of the Unix epoch, as browsers report times.
 pub(crate) fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64() * 1000.0)
 }
 
-/// The pictures with times since the start of the navigation; without a timeline nobody knows when that was. What is older shows
-/// another page, or a window that does not have its size yet.
+/// The pictures with times since the start of the navigation; none without a timeline, because the start is then
+/// unknown. Older pictures show another page, or a window without its final size, and are dropped.
 pub(crate) fn since_navigation(frames: Vec<Frame>, timeline: Option<&Timeline>) -> Vec<Frame> {
     let Some(timeline) = timeline else { return Vec::new() };
     let since = frames.into_iter().map(|frame| Frame { at: frame.at - timeline.origin, ..frame });

@@ -1,44 +1,44 @@
-//! The Speed Index of a film (P. Meenan, WebPageTest 2012): the mean time at which what is seen of a page appears, in its variant by
-//! histograms.
+//! The Speed Index of a film (P. Meenan, WebPageTest 2012): the mean time at which the visible parts of a page appear,
+//! in the variant by histograms.
 //!
-//! How complete a picture is, is the share of the change from the empty window to the last picture that it shows, judged by how often
-//! each brightness of each colour occurs; where on the page something is does not matter, so what merely moves down is not counted
-//! twice. The index is the area above the curve of that share over time.
+//! The completeness of a picture is the share of the change from the empty window to the last picture. The change is
+//! measured by how often each brightness of each colour occurs. Positions do not matter, so content that only moves
+//! down counts once. The index is the area above the curve of completeness over time.
 
 use crate::film::Frame;
 use crate::film::image::Image;
 
-/// Values of a colour channel.
+/// Number of values of a colour channel.
 const LEVELS: usize = 256;
 
 /// A film of a load that painted something.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Film {
-    /// The Speed Index, in milliseconds.
+    /// The Speed Index in milliseconds.
     pub speed_index: f64,
-    /// When the window looked as it does at the end for the first time and for good, in milliseconds.
+    /// When the window reached its final look, in milliseconds.
     pub complete: f64,
-    /// The pictures that differ from the one before, from that of the empty window on.
+    /// The pictures that differ from the previous one, from the empty window on.
     pub shots: Vec<Shot>,
 }
 
 /// A picture of a film.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shot {
-    /// When the window began to look so, in milliseconds since the start of the navigation.
+    /// When the window began to look like this, in milliseconds since the start of the navigation.
     pub at: f64,
-    /// How much of the page is there, from 0 to 1.
+    /// The completeness, from 0 to 1.
     pub progress: f64,
     /// The picture.
     pub png: Vec<u8>,
 }
 
-/// Why there is no Speed Index.
+/// Why a film has no Speed Index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfilmed {
-    /// There are no pictures, or what is there cannot be read.
+    /// No pictures, or pictures that cannot be decoded.
     NoPictures,
-    /// The window was as white at the end as at the beginning.
+    /// The window stayed white.
     NothingPainted,
 }
 
@@ -51,10 +51,10 @@ impl std::fmt::Display for Unfilmed {
     }
 }
 
-/// What a film comes to.
+/// The film of a load, from its pictures.
 ///
 /// # Errors
-/// If there is nothing to be seen.
+/// If no picture shows content.
 pub fn film(frames: &[Frame]) -> Result<Film, Unfilmed> {
     let mut seen: Vec<(&Frame, Histogram)> = Vec::new();
     for frame in frames {
@@ -65,7 +65,7 @@ pub fn film(frames: &[Frame]) -> Result<Film, Unfilmed> {
     }
     let (_, end) = seen.last().ok_or(Unfilmed::NoPictures)?;
     let start = Histogram::white(end.pixels);
-    // Otherwise there is a change, and nothing is divided by 0.
+    // From here on the end differs from the start, so the divisor below is not 0.
     if *end == start {
         return Err(Unfilmed::NothingPainted);
     }
@@ -78,7 +78,7 @@ pub fn film(frames: &[Frame]) -> Result<Film, Unfilmed> {
         })
         .collect();
     let complete = shots.last().map_or(0.0, |shot| shot.at);
-    // Up to the first picture there is nothing.
+    // Before the first picture, completeness is 0.
     let mut speed_index = shots.first().map_or(0.0, |shot| shot.at);
     for two in shots.windows(2) {
         speed_index += (two[1].at - two[0].at) * (1.0 - two[0].progress);
@@ -86,7 +86,7 @@ pub fn film(frames: &[Frame]) -> Result<Film, Unfilmed> {
     Ok(Film { speed_index, complete, shots })
 }
 
-/// How often each value of each colour occurs in a picture.
+/// The number of pixels with each value of each colour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Histogram {
     channels: [Vec<u32>; 3],
@@ -105,13 +105,13 @@ impl Histogram {
         Some(found)
     }
 
-    /// That of an empty window, which is white in every browser.
+    /// The histogram of an empty window, which is white in every browser.
     fn white(pixels: u32) -> Self {
         let channel = || (0..LEVELS).map(|level| if level == LEVELS - 1 { pixels } else { 0 }).collect();
         Self { channels: std::array::from_fn(|_| channel()), pixels }
     }
 
-    /// The share of the change from start to end that is there, of all colours together.
+    /// The share of the change from start to end, over all colours.
     fn progress(&self, start: &Self, end: &Self) -> f64 {
         let (mut there, mut all) = (0.0, 0.0);
         for channel in 0..3 {
@@ -132,7 +132,7 @@ mod tests {
 
     const SIDE: u32 = 10;
 
-    /// A white picture whose first rows are of this colour.
+    /// A white picture whose first rows have this colour.
     fn picture(at: f64, rows: u32, colour: [u8; 3]) -> Frame {
         let mut png = Vec::new();
         let mut encoder = png::Encoder::new(&mut png, SIDE, SIDE);
@@ -156,7 +156,7 @@ mod tests {
             picture(900.0, 10, RED),
         ];
         let film = film(&frames).unwrap();
-        // Nothing until 200, half until 400, and then all.
+        // 0 until 200, one half until 400, then 1.
         assert!((film.speed_index - 300.0).abs() < 1e-9, "{film:?}");
         assert_eq!(film.complete, 400.0);
         let shares: Vec<_> = film.shots.iter().map(|shot| (shot.at, shot.progress)).collect();
@@ -173,7 +173,7 @@ mod tests {
     fn only_what_differs_at_the_end_counts() {
         let frames = [picture(0.0, 10, [0, 0, 255]), picture(100.0, 10, [0, 255, 255])];
         let film = film(&frames).unwrap();
-        // Red is as it will be. That green has to come back is not counted: an empty window had it.
+        // Red is already final. Green has to return to its initial value, which does not count.
         assert_eq!(film.shots[0].progress, 1.0, "{film:?}");
         assert_eq!(film.complete, 100.0);
     }

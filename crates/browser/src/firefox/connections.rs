@@ -1,9 +1,10 @@
-//! Over which connection each response came.
+//! Finds the connection of each response.
 //!
-//! WebDriver BiDi does not say. Its times of connecting tell something else: a request for which a connection is begun leaves on another
-//! one that is ready sooner, and over HTTP/2 all that were begun meanwhile end unused (six connections over HTTP/1.1 look like three then, and
-//! one over HTTP/2 like six). So Firefox' own scope, which `--remote-allow-system-access` opens to BiDi, has an observer that notes the
-//! addresses and ports of each response's connection.
+//! WebDriver BiDi does not report connections. Its connect times are no substitute: a request that causes a connection
+//! may be sent on another one that is ready sooner, and over HTTP/2 all connections that were started meanwhile end
+//! unused. Six connections over HTTP/1.1 would look like three, and one over HTTP/2 like six. Therefore an observer in
+//! Firefox' privileged scope, which `--remote-allow-system-access` opens to BiDi, records the addresses and ports of
+//! each response's connection.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,10 +12,11 @@ use serde::Deserialize;
 
 use crate::resource::Resource;
 
-/// The flag that opens Firefox' own scope. Versions that do not know it pass over it.
+/// The flag that opens Firefox' privileged scope. Versions without it ignore it.
 pub const FLAG: &str = "--remote-allow-system-access";
 
-/// Begins to note responses. Firefox tells its observers of a response in the order in which BiDi reports them.
+/// JavaScript that starts to record responses. Firefox notifies observers of responses in the order in which BiDi
+/// reports them.
 pub const NOTE: &str = r#"
     (() => {
         const noted = [];
@@ -35,10 +37,10 @@ pub const NOTE: &str = r#"
     })()
 "#;
 
-/// Gives what was noted since it was last asked.
+/// JavaScript that returns the responses recorded since the last call.
 pub const TAKE: &str = "wirelab.take()";
 
-/// A response that was noted.
+/// A recorded response.
 #[derive(Debug, Deserialize)]
 struct Noted {
     method: String,
@@ -47,12 +49,12 @@ struct Noted {
     ends: Option<String>,
 }
 
-/// Numbers connections, as long as a Firefox lives: one that two loads share has one number.
+/// Assigns numbers to connections for the lifetime of a Firefox: a connection that two loads share has one number.
 #[derive(Debug, Default)]
 pub struct Numbers(HashMap<String, u64>);
 
 impl Numbers {
-    /// The connections of a load's responses, from what was noted.
+    /// The connections of a load's responses, from the recorded JSON.
     pub fn of(&mut self, noted: &str) -> Connections {
         let mut connections = Connections::default();
         for noted in serde_json::from_str::<Vec<Noted>>(noted).unwrap_or_default() {
@@ -60,7 +62,7 @@ impl Numbers {
                 let next = self.0.len() as u64 + 1;
                 *self.0.entry(ends).or_insert(next)
             });
-            // In the same words as in BiDi's events.
+            // Normalises the address as for BiDi's events.
             if let Some(Resource { url, method, .. }) = Resource::asked(&noted.url, &noted.method, 0.0) {
                 connections.0.entry((method, url)).or_default().push_back(number);
             }
@@ -69,12 +71,12 @@ impl Numbers {
     }
 }
 
-/// The connections of a load's responses: by method and address, in the order in which they came.
+/// The connections of a load's responses: by method and address, in order of arrival.
 #[derive(Debug, Default)]
 pub struct Connections(HashMap<(String, String), VecDeque<Option<u64>>>);
 
 impl Connections {
-    /// That of the next response to such a request; absent where nothing was noted of it.
+    /// The connection of the next response with this method and address; `None` if it was not recorded.
     pub fn next(&mut self, resource: &Resource) -> Option<u64> {
         self.0.get_mut(&(resource.method.clone(), resource.url.clone()))?.pop_front()?
     }

@@ -1,11 +1,11 @@
-//! From the events of BiDi's module `network` to resources.
+//! Converts events of BiDi's module `network` to resources.
 
 use serde_json::Value;
 
 use super::connections::Connections;
 use crate::resource::{Moments, Resource, text, written};
 
-/// What Firefox calls a request that the page or the browser itself gave up.
+/// Firefox' errors for requests that the page or the browser itself cancelled.
 const GIVEN_UP: [&str; 3] = ["NS_BINDING_ABORTED", "NS_ERROR_ABORT", "NS_ERROR_BLOCKED"];
 
 /// Whether a request leaves the browser.
@@ -13,13 +13,13 @@ pub fn leaves(request: &Value) -> bool {
     request["request"]["url"].as_str().is_some_and(|url| url.starts_with("http"))
 }
 
-/// What tells requests apart: a redirect and what follows it share their identifier.
+/// The key of a request. A redirect and its target share an identifier and differ in the redirect count.
 pub fn key(params: &Value) -> String {
     format!("{}/{}", params["request"]["request"].as_str().unwrap_or_default(), params["redirectCount"])
 }
 
-/// The resources in the order in which they were asked for, a redirect and what follows it one each. What came from the
-/// browser's cache was never sent and is not among them.
+/// The resources in the order of their requests; a redirect and its target are two. Resources from the browser's cache
+/// were never sent and are left out.
 pub fn resources(events: &[Value], connections: &mut Connections) -> Vec<Resource> {
     let mut entries: Vec<Entry> = Vec::new();
     for event in events {
@@ -76,7 +76,7 @@ impl Entry {
         let response = &params["response"];
         resource.received = response["bytesReceived"].as_u64();
         resource.header_bytes = response["headersSize"].as_u64();
-        // Only now all that left is among them.
+        // Only now the event contains all header fields that were sent.
         let left = headers(&params["request"]["headers"]);
         resource.request_header_bytes = written(&resource.method, &resource.url, &left).filter(|_| !left.is_empty());
         if matches!(resource.status, Some(301 | 302 | 303 | 307 | 308)) {
@@ -98,8 +98,8 @@ impl Entry {
     }
 }
 
-/// Every moment is in milliseconds after `timeOrigin`; 0 is what did not happen. A connection that was there before has the
-/// same begin and end.
+/// All moments are in milliseconds after `timeOrigin`; 0 means that it did not happen. An existing connection has equal
+/// begin and end.
 fn moments(moments: &mut Moments, timings: &Value) {
     let origin = timings["timeOrigin"].as_f64().unwrap_or_default();
     let at = |name: &str| timings[name].as_f64().filter(|moment| *moment > 0.0).map(|moment| origin + moment);
@@ -114,7 +114,7 @@ fn moments(moments: &mut Moments, timings: &Value) {
     moments.end = at("responseEnd");
 }
 
-/// Header fields; a value is an object with a type.
+/// Parses header fields; a value is an object with a type.
 fn headers(fields: &Value) -> Vec<(String, String)> {
     let fields = fields.as_array().into_iter().flatten();
     let field = |field: &Value| {

@@ -1,4 +1,4 @@
-//! Firefox, driven by WebDriver BiDi.
+//! Drives Firefox through WebDriver BiDi.
 
 mod connections;
 pub mod events;
@@ -30,7 +30,7 @@ use crate::wire::WireError;
 use self::connections::Numbers;
 use self::warm_up::Elsewhere;
 
-/// What is told of every tab.
+/// The events to subscribe to, for every tab.
 const EVENTS: [&str; 7] = [
     "browsingContext.contextCreated",
     "browsingContext.load",
@@ -45,15 +45,15 @@ const EVENTS: [&str; 7] = [
 #[derive(Debug)]
 pub struct Firefox {
     running: Running,
-    /// Its window, where Firefox' own code runs; absent where it lets nobody in.
+    /// The window of Firefox' privileged scope; `None` if this Firefox does not allow access.
     own_scope: Option<Value>,
     numbers: Numbers,
-    /// Its version.
+    /// The browser's version.
     pub version: String,
 }
 
 impl Firefox {
-    /// Starts it with a profile of its own.
+    /// Starts Firefox with a temporary profile.
     pub fn start(setup: &Setup, guard: &Arc<Guard>, stop: &Arc<AtomicBool>) -> Result<Self, Trouble> {
         let folder = Folder::create(guard)?;
         let profile = folder.path().join("profile");
@@ -67,13 +67,14 @@ impl Firefox {
         program.args(["--headless", "--no-remote", "--remote-debugging-port", "0", connections::FLAG, "--profile"]);
         program.arg(&profile);
         program.env("MOZ_CRASHREPORTER_DISABLE", "1");
-        // If the process of a page ends, so does Firefox: WebDriver BiDi has no event for it, and the load would be waited for.
+        // Makes Firefox end if a page's process crashes: BiDi has no event for it, and the load would wait until its
+        // deadline.
         program.env("MOZ_CRASHREPORTER_SHUTDOWN", "1");
         if let Some(keys) = &setup.logs.keys {
             program.env("SSLKEYLOGFILE", keys);
         }
         if setup.logs.qlog.is_some() {
-            // Where it writes them, and where they are looked for.
+            // Firefox writes qlog files below its temporary folder, where `close` collects them.
             program.env("TMPDIR", folder.path());
         }
         let file = profile.join("WebDriverBiDiServer.json");
@@ -91,7 +92,7 @@ impl Firefox {
         Ok(firefox)
     }
 
-    /// Has Firefox note over which connection each response comes, if it lets us.
+    /// Makes Firefox record the connection of each response, if it allows that.
     fn note_connections(&mut self) -> Result<(), Trouble> {
         let window = json!({ "maxDepth": 0, "moz:scope": "chrome" });
         let Some(mut tree) = self.ask("browsingContext.getTree", window)? else { return Ok(()) };
@@ -102,15 +103,15 @@ impl Firefox {
         Ok(())
     }
 
-    /// What was noted since this was last called; nothing where Firefox does not let us.
+    /// The responses recorded since the last call; empty if Firefox does not allow recording.
     fn noted(&mut self) -> Result<String, Trouble> {
         let Some(window) = &self.own_scope else { return Ok(String::new()) };
         let answer = self.ask("script.evaluate", evaluate(window, connections::TAKE))?.unwrap_or_default();
         Ok(answer["result"]["value"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Firefox reads its table of alternative services with the first request that it sends, which itself is too early for it:
-    /// a first document would come over HTTP/2. So it visits a page elsewhere before, whatever the protocol.
+    /// Loads another page first. Firefox reads its table of alternative services during its first request, too late for
+    /// that request itself, so a first document would always come over HTTP/2.
     fn warm_up(&mut self) -> Result<(), Trouble> {
         let elsewhere = Elsewhere::open().map_err(|error| runner(format!("cannot listen at 127.0.0.1: {error}")))?;
         let tree = self.call("browsingContext.getTree", json!({ "maxDepth": 0 }))?;
@@ -119,7 +120,7 @@ impl Firefox {
         Ok(())
     }
 
-    /// Loads a page in a user context (container) of its own.
+    /// Loads a page in a new user context (container).
     pub fn load(&mut self, page: &Page) -> Result<Observed, Trouble> {
         self.running.wire.forget();
         self.noted()?;
@@ -130,7 +131,7 @@ impl Firefox {
         Ok(seen)
     }
 
-    /// Ends it, and keeps the qlog files that it wrote, if they are wanted.
+    /// Ends Firefox and keeps its qlog files, if they are wanted.
     pub fn close(mut self, qlog: Option<&Path>) -> Result<(), Trouble> {
         self.running.end(command("browser.close", json!({})))?;
         let Some(folder) = qlog else { return Ok(()) };
@@ -146,12 +147,12 @@ impl Firefox {
         self.call("browsingContext.setViewport", set)?;
         let deadline = Instant::now() + page.timeout;
         let mut watch = Watch::new(tab.clone(), Quiet::new(deadline));
-        // A film begins while there is nothing to be seen yet.
+        // A film starts before anything is visible.
         let until = if page.film { "none" } else { "interactive" };
         let go = json!({ "context": tab, "url": page.url.as_str(), "wait": until });
         let refused = match self.running.wire.call(command("browsingContext.navigate", go), deadline) {
             Ok(_) => None,
-            // The events say what was not answered.
+            // The events show which requests had no response.
             Err(WireError::Deadline) => None,
             Err(WireError::Refused(words)) => Some(words),
             Err(error) => return Err(self.running.trouble("navigating", error)),
@@ -163,7 +164,7 @@ impl Firefox {
                 self.follow(&mut watch)?;
             }
         } else {
-            // What led there, a redirect perhaps, was told before the refusal.
+            // Events before the refusal, such as redirects, have already arrived.
             while let Ok(event) = self.running.wire.event(Instant::now()) {
                 watch.take(event);
             }
@@ -179,7 +180,7 @@ impl Firefox {
         Ok(Observed { resources, timeline, refused, loaded, crashed: false, frames: watch.frames })
     }
 
-    /// Follows the events until the load is over.
+    /// Reads events until the load is over.
     fn follow(&mut self, watch: &mut Watch) -> Result<(), Trouble> {
         loop {
             match self.running.wire.event(watch.quiet.until()) {
@@ -190,8 +191,8 @@ impl Firefox {
         }
     }
 
-    /// Follows the events until the load is over, and takes pictures all the while: Firefox does not give any by itself. A picture
-    /// is dated by when it came, so that what it shows was there by then.
+    /// Reads events until the load is over, and takes pictures meanwhile, because Firefox sends none by itself. A
+    /// picture gets the time of its arrival, so that its content was visible by then.
     fn film(&mut self, watch: &mut Watch) -> Result<(), Trouble> {
         loop {
             let asked = command("browsingContext.captureScreenshot", json!({ "context": watch.tab }));
@@ -223,7 +224,7 @@ impl Firefox {
         self.running.call(method, command(method, params))
     }
 
-    /// The same for what this Firefox may refuse to do.
+    /// As [`Firefox::call`]; `None` if this Firefox refuses the command.
     fn ask(&mut self, method: &str, params: Value) -> Result<Option<Value>, Trouble> {
         match self.running.wire.call(command(method, params), Instant::now() + PATIENCE) {
             Ok(answer) => Ok(Some(answer)),
@@ -233,7 +234,7 @@ impl Firefox {
     }
 }
 
-/// What is seen of a load.
+/// The state of a load in progress.
 struct Watch {
     /// The tab.
     tab: String,
@@ -277,7 +278,7 @@ impl Watch {
     }
 }
 
-/// An expression, to be evaluated in a context.
+/// The parameters to evaluate an expression in a context.
 fn evaluate(context: &Value, expression: &str) -> Value {
     json!({ "expression": expression, "target": { "context": context }, "awaitPromise": false })
 }
@@ -290,7 +291,7 @@ fn runner(reason: String) -> Trouble {
     Trouble::Failed { blame: Blame::Runner, reason }
 }
 
-/// The file `WebDriverBiDiServer.json`.
+/// Parses the file `WebDriverBiDiServer.json`.
 fn listens(file: &str) -> Option<Listens> {
     let said: Value = serde_json::from_str(file).ok()?;
     let port = said["ws_port"].as_u64()?.try_into().ok()?;

@@ -1,4 +1,4 @@
-//! How Firefox is set up: what forces a protocol, and what keeps it from talking to anybody but the page's servers.
+//! Firefox' preferences: force a protocol, and suppress traffic to hosts other than the page's.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -17,13 +17,13 @@ pub fn user_js(setup: &Setup) -> String {
     text
 }
 
-/// Nothing that is not the page's: updates, lists, checks of the connection, guesses at what comes next.
+/// Preferences for every setup: no background traffic (updates, lists, connection checks, prefetching).
 fn quiet() -> Vec<(&'static str, Value)> {
     vec![
         ("app.normandy.enabled", json!(false)),
         ("app.update.disabledForTesting", json!(true)),
         ("browser.aboutConfig.showWarning", json!(false)),
-        // The icon of a page is the browser's wish, not the page's, and Chromium does not report it.
+        // The browser requests a page's icon by itself, and Chromium does not report that request.
         ("browser.chrome.site_icons", json!(false)),
         ("browser.contentblocking.database.enabled", json!(false)),
         ("browser.newtabpage.enabled", json!(false)),
@@ -50,7 +50,7 @@ fn quiet() -> Vec<(&'static str, Value)> {
         ("network.http.speculative-parallel-limit", json!(0)),
         ("network.prefetch-next", json!(false)),
         ("network.proxy.type", json!(0)),
-        // The system's own resolver, as every other program.
+        // Uses the system's resolver, as other programs do.
         ("network.trr.mode", json!(5)),
         // Exact times in timelines.
         ("privacy.reduceTimerPrecision", json!(false)),
@@ -62,8 +62,8 @@ fn quiet() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What leaves the browser no other choice. It speaks HTTP/3 where it knows an alternative service of a host, and distrusts
-/// authorities that are not publicly known there, unless told otherwise.
+/// The preferences that leave no other protocol. Firefox uses HTTP/3 for hosts with a known alternative service, but
+/// not with authorities that are not publicly trusted, unless configured otherwise.
 fn forcing(setup: &Setup) -> Vec<(&'static str, Value)> {
     let mut preferences = match setup.protocol {
         Protocol::H3 => {
@@ -80,11 +80,11 @@ fn forcing(setup: &Setup) -> Vec<(&'static str, Value)> {
     if setup.logs.qlog.is_some() {
         preferences.push(("network.http.http3.enable_qlog", json!(true)));
     }
-    // `localhost` has two addresses, and a server may listen at one.
+    // `localhost` has two addresses, and the server may listen at one.
     if setup.is_local() && setup.origins.iter().all(|origin| origin.address.is_ipv4()) {
         preferences.push(("network.dns.disableIPv6", json!(true)));
     }
-    // A name of this machine that no resolver knows leads to 127.0.0.1.
+    // A name of this machine that no resolver knows is mapped to 127.0.0.1.
     let is_named = |origin: &&Origin| origin.address == Ipv4Addr::LOCALHOST && !origin.is_literal();
     let local: Vec<_> = setup.origins.iter().filter(is_named).map(|origin| origin.host.as_str()).collect();
     if !local.is_empty() {

@@ -1,4 +1,4 @@
-//! A place on this machine that Firefox visits before anything else: plain HTTP, a page of two bytes.
+//! A server on this machine for Firefox' first page load: plain HTTP, a page of two bytes.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a visitor may take to say what it wants.
+/// Read and write time-out of a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The largest request.
+/// The maximum size of a request in bytes.
 const LARGEST: usize = 16 * 1024;
 
 const PAGE: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
@@ -24,7 +24,7 @@ pub struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Begins to listen at a free port.
+    /// Listens at a free port of 127.0.0.1.
     pub fn open() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -35,14 +35,14 @@ impl Elsewhere {
                 if asked.load(Ordering::SeqCst) {
                     return;
                 }
-                // A visitor that does not want the page is no concern of ours.
+                // Errors of one connection do not matter.
                 let _ = visitor.and_then(answer);
             }
         };
         Ok(Self { address, closing, thread: Some(std::thread::spawn(serve)) })
     }
 
-    /// Where it is.
+    /// The address of its page.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
@@ -51,7 +51,7 @@ impl Elsewhere {
 impl Drop for Elsewhere {
     fn drop(&mut self) {
         self.closing.store(true, Ordering::SeqCst);
-        // A last visitor wakes it.
+        // A last connection wakes the thread.
         if TcpStream::connect(self.address).is_ok()
             && let Some(thread) = self.thread.take()
         {

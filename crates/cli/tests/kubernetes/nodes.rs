@@ -63,7 +63,7 @@ pub fn packets_and_system_calls_are_counted_where_privileged_pods_are_allowed_an
         let number = |metric: &str| of(&trial, metric).as_f64().unwrap_or_else(|| panic!("{metric}: {trial}"));
         match cell["levels"]["scenario"].as_str().unwrap() {
             scenario @ ("near" | "port") => {
-                let why = if scenario == "near" { "what stays on the client's node" } else { "ports of nodes" };
+                let why = if scenario == "near" { "client and server share a node" } else { "as NodePort services do" };
                 for metric in OF_NODE {
                     assert!(of(&trial, metric)["not_measured"].to_string().contains(why), "{metric}: {trial}");
                 }

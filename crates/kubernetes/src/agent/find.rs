@@ -1,4 +1,4 @@
-//! Waits until the client's pod finds just these servers: behind the address of a service, or by a name.
+//! Waits until the client's pod finds exactly these servers: behind the address of a service, or by a name.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -6,22 +6,22 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long the cluster may take for it.
+/// How long the cluster may take to route clients to a changed set of servers.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long one connection may take.
+/// Time-out of one connection.
 const ANSWERING: Duration = Duration::from_millis(500);
 
-/// How often a server is asked for its name, and a name server for the servers: nobody says when these have learnt of a change, only an
-/// answer shows it.
+/// Intervals of connections and of name lookups. Neither nodes nor name servers announce that they have applied a
+/// change; only an answer shows it.
 const ASK_EVERY: Duration = Duration::from_millis(5);
 const RESOLVE_EVERY: Duration = Duration::from_millis(100);
 
-/// How often each server, and one that is no longer to be found, could have been chosen by chance before they are believed: it is
+/// Required answers in a row, per server. A server that no longer belongs to the set, yet still gets connections, is
 /// missed with a probability of 2 %.
 const TIMES: usize = 4;
 
-/// Connects again and again until, many times in a row, only pods of these names answer, and each of them did.
+/// Connects repeatedly until only pods of these names have answered many times in a row, each at least once.
 pub(crate) fn behind(address: &str, names: &[&str]) -> io::Result<()> {
     let address: SocketAddr =
         address.parse().map_err(|_| io::Error::other(format!("`{address}` is no address with a port")))?;
@@ -53,7 +53,7 @@ pub(crate) fn behind(address: &str, names: &[&str]) -> io::Result<()> {
     }
 }
 
-/// The name of the pod to which a connection leads.
+/// The name of the pod that answers a connection.
 fn who(address: SocketAddr) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, ANSWERING)?;
     stream.set_read_timeout(Some(ANSWERING))?;
@@ -62,12 +62,12 @@ fn who(address: SocketAddr) -> io::Result<String> {
     Ok(name)
 }
 
-/// Looks a name up again and again until it resolves to these addresses.
+/// Looks a name up repeatedly until it resolves to exactly these addresses.
 pub(crate) fn by_name(name: &str, addresses: &[&str]) -> io::Result<()> {
     let wanted: BTreeSet<IpAddr> = addresses.iter().filter_map(|address| address.parse().ok()).collect();
     let deadline = Instant::now() + PATIENCE;
     loop {
-        // The system's resolver, as clients have it.
+        // The system's resolver, as clients use it.
         let found = (name, 0).to_socket_addrs().map(|found| found.map(|socket| socket.ip()).collect::<BTreeSet<_>>());
         if matches!(&found, Ok(found) if *found == wanted) {
             return Ok(());
@@ -91,7 +91,7 @@ mod tests {
     fn it_waits_until_only_these_pods_answer_and_each_of_them_did() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        // The third one goes away, and the second one comes late.
+        // The third pod goes away, and the second comes late.
         let answers = [&["other-0", "near-0", "old"][..], &["other-0"; 30], &["near-0", "other-0"].repeat(10)].concat();
         let asked = std::thread::spawn(move || {
             for (number, answer) in answers.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What is to be known of a pod, seen from within.
+//! Facts about a pod that only a process inside it can read.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Facts {
     /// The version of wirelab in the image.
     pub(crate) wirelab: String,
-    /// The MTU of the pod's interface; absent: it has none, or several.
+    /// The MTU of the pod's interface; `None` if it has none, or several interfaces.
     pub(crate) mtu: Option<u32>,
 }
 

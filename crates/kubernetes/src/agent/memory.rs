@@ -1,11 +1,11 @@
-//! How often the kernel killed a process because the pod used more memory than it may.
+//! Counts of processes that the kernel killed because the pod exceeded its memory limit.
 
 use std::fs;
 
-/// Where the pod's cgroup says so, in version 2 (cgroups(7)) and in version 1; a line each is called `oom_kill`.
+/// The pod's cgroup counters, version 2 (cgroups(7)) and version 1; the line is `oom_kill` in both.
 const COUNTERS: [&str; 2] = ["/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"];
 
-/// So often since the pod was made; absent: its cgroup is not to be seen.
+/// The number of kills since the pod's start; `None` if its cgroup cannot be read.
 pub(crate) fn kills() -> Option<u64> {
     COUNTERS.iter().find_map(|path| counted(&fs::read_to_string(path).ok()?))
 }

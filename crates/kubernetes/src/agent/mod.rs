@@ -1,4 +1,4 @@
-//! `wirelab agent`: what wirelab does inside a pod, where there is no shell, no tar, nothing but this program.
+//! `wirelab agent`: wirelab's helper inside a pod, whose image has no shell and no tar, only this program.
 
 mod find;
 mod look;
@@ -23,23 +23,25 @@ pub(crate) use peers::Peers;
 pub(crate) use probe::Kind;
 pub(crate) use start::{NOT_INSTALLED, Output};
 
-/// The word on wirelab's command line that makes it an agent.
+/// The subcommand of wirelab that runs the agent.
 pub const SUBCOMMAND: &str = "agent";
 
-/// Does what the words say; complaints go to standard error.
+/// Runs a command of the agent; errors go to standard error.
 ///
-/// - `wait NAME`: as the first process of the pod, until the pod is to end; says this name to whoever connects
-/// - `start ENDPOINT IDENTITY ROLE --spec SPEC`: plays an endpoint as a child, if it is that one, and says on standard output what that cost
+/// - `wait NAME`: runs as the pod's first process until the pod ends; answers each connection with this name
+/// - `start ENDPOINT IDENTITY ROLE --spec SPEC`: runs an endpoint with this identity as a child, then appends its resource
+///   usage to standard output
 /// - `take`: unpacks the archive on standard input
-/// - `give PATH...`: packs what there is of these files and folders
-/// - `look`: prints what is to be known of the pod
-/// - `find ADDRESS:PORT NAME...`: waits until connections to the address lead to the pods of these names, and to no others
-/// - `resolve NAME ADDRESS...`: waits until the name resolves to these addresses, and to no others
-/// - `probe tcp|quic|udp ADDRESS:PORT TIMES`: waits until servers answer there so many times in a row
-/// - `observe OBSERVER,... [PART SPEC]...`: reads what observers read of those who play these parts by these specs, as standard input says
-/// - `observe-node POD PEERS OBSERVER,... [PART SPEC]...`: the same on a node, of the processes of the pod with this UID, whose packets
-///   are those with these peers, if it is a server's and there are any
-/// - `sweep`: kills every process but the first one
+/// - `give PATH...`: packs these files and folders, as far as they exist, to standard output
+/// - `look`: prints facts about the pod
+/// - `find ADDRESS:PORT NAME...`: waits until connections to the address lead to exactly the pods of these names
+/// - `resolve NAME ADDRESS...`: waits until the name resolves to exactly these addresses
+/// - `probe tcp|quic|udp ADDRESS:PORT TIMES`: waits until servers answer there this many times in a row
+/// - `observe OBSERVER,... [PART SPEC]...`: runs observers on the endpoints with these roles and specs, controlled by lines on
+///   standard input
+/// - `observe-node POD PEERS OBSERVER,... [PART SPEC]...`: runs observers on a node, on the processes of the pod with this UID;
+///   for a server, PEERS are the addresses whose packets count, or `-`
+/// - `sweep`: kills every process except the first
 #[must_use]
 pub fn main(words: &[String]) -> ExitCode {
     let words: Vec<_> = words.iter().map(String::as_str).collect();
@@ -65,7 +67,7 @@ pub fn main(words: &[String]) -> ExitCode {
 
 fn ended(done: io::Result<ExitCode>) -> ExitCode {
     done.unwrap_or_else(|error| {
-        // If nobody reads it, nobody can be told.
+        // Without a reader of standard error, the message is lost.
         let _ = writeln!(io::stderr(), "{error}");
         ExitCode::FAILURE
     })

@@ -1,5 +1,5 @@
-//! Observes the endpoints of a pod from within it, with the observers that look at processes of one machine everywhere else: where the
-//! processes have numbers, and where the kernel shows them to their user.
+//! Runs observers on the endpoints of a pod, inside the pod or on its node, where the kernel shows their processes. The
+//! observers are the same as for processes of this machine.
 
 use std::fs;
 use std::io::{self, BufRead};
@@ -9,24 +9,25 @@ use wirelab_lab::{Beside, Role};
 use wirelab_model::metric::{Side, Values};
 use wirelab_model::network::{Between, Place, Vantage};
 use wirelab_observe::packets::ABOUT as PACKETS;
-use wirelab_observe::{Observer, Sidecars, Stage, Targets, Window, Witness, apart, create};
+use wirelab_observe::{Observer, Sidecars, Stage, Targets, Window, Witness, create, places};
 
 use super::{Peers, SUBCOMMAND, say};
 
-/// Every role, a sidecar's by whom it is beside.
+/// All roles; sidecars once for each side.
 const ROLES: [Role; 5] =
     [Role::Server, Role::Client, Role::Sidecar(Beside::Server), Role::Sidecar(Beside::Clients), Role::ControlPlane];
 
-/// The flag of an interface that is up (netdevice(7)).
+/// The interface flag "up" (netdevice(7)).
 const UP: u32 = 1;
 
-/// The word for no peers.
+/// The argument of a server without peers on other nodes.
 pub(crate) const NOBODY: &str = "-";
 
-/// The first process of the node, which is in its network. Only who is on the node sees it.
+/// The node's first process, which is in the node's network namespace. Only processes with the node's PID namespace see
+/// it.
 const NODE: &str = "/proc/1";
 
-/// The word for one of them.
+/// The argument that names a role.
 pub(crate) const fn part(role: Role) -> &'static str {
     match role {
         Role::Sidecar(Beside::Server) => "sidecar-of-server",
@@ -35,14 +36,14 @@ pub(crate) const fn part(role: Role) -> &'static str {
     }
 }
 
-/// Observes in the pod.
+/// Observes the endpoints of this pod.
 pub(crate) fn in_pod(names: &str, played: &[&str]) -> io::Result<()> {
     let targets = targets(None, played)?;
     let mut observers = observers(names)?;
     obey(&targets, &mut observers, &Values::new())
 }
 
-/// Observes on the node of the pod with this UID.
+/// Observes, on the node, the endpoints of the pod with this UID.
 pub(crate) fn on_node(pod: &str, peers: &str, names: &str, played: &[&str]) -> io::Result<()> {
     let targets = targets(Some(pod), played)?;
     let mut observers = observers(names)?;
@@ -52,8 +53,10 @@ pub(crate) fn on_node(pod: &str, peers: &str, names: &str, played: &[&str]) -> i
         if peers != NOBODY {
             match of_server(&targets, &peers.parse()?) {
                 Ok(more) => vantages.extend(more),
-                // What else is observed here has nothing to do with it.
-                Err(error) => unseen = apart::nowhere(Side::Server, &[PACKETS.name.to_owned()], &error.to_string()),
+                // The other observers' values stay valid.
+                Err(error) => {
+                    unseen = places::all_missing(Side::Server, &[PACKETS.name.to_owned()], &error.to_string())
+                }
             }
         }
         let witness = Witness::default();
@@ -69,8 +72,8 @@ fn observers(names: &str) -> io::Result<Vec<Box<dyn Observer>>> {
     names.split(',').map(|name| create(name).ok_or_else(|| unknown(name))).collect()
 }
 
-/// Does what the lines on standard input say, and answers each: `begin` and `end` of the window with an empty line, `values` and the
-/// length of the window in nanoseconds, its requests and its bytes, with the values as JSON, those that are known already among them.
+/// Executes the lines on standard input and answers each with one line. `begin` and `end` of the window give an empty
+/// line. `values NS REQUESTS BYTES` gives the values as JSON, with those in `known` added.
 fn obey(targets: &Targets, observers: &mut [Box<dyn Observer>], known: &Values) -> io::Result<()> {
     say("")?;
     for line in io::stdin().lock().lines() {
@@ -98,7 +101,7 @@ fn obey(targets: &Targets, observers: &mut [Box<dyn Observer>], known: &Values) 
     Ok(())
 }
 
-/// The processes that play these parts by these specs. Of all other parts it is known that nobody plays them here.
+/// The processes of the endpoints, given as pairs of role and spec. All other roles are known to have no process here.
 fn targets(pod: Option<&str>, played: &[&str]) -> io::Result<Targets> {
     let (mut servers, mut clients) = (Vec::new(), Vec::new());
     let (mut of_servers, mut of_clients) = (Vec::new(), Vec::new());
@@ -123,17 +126,17 @@ fn targets(pod: Option<&str>, played: &[&str]) -> io::Result<Targets> {
     Ok(Targets { servers: Some(servers), clients: Some(clients), sidecars, control_plane })
 }
 
-/// The process that plays this role with this spec. It runs: it has said `ready` before anybody is sent here.
+/// The process of the endpoint with this role and spec. It runs: observers start after `ready`.
 fn process(pod: Option<&str>, role: &str, spec: &str) -> io::Result<u32> {
     let all = fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    // One that ends meanwhile has no command line.
+    // A process that ends meanwhile has no command line.
     let plays = |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| is_it(&line, role, spec));
     let is_here = |pid: &u32| {
         let cgroups = || fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
         pod.is_none_or(|pod| is_of(&cgroups(), pod))
     };
     let playing: Vec<u32> = all.filter(|pid| plays(pid) && is_here(pid)).collect();
-    // A child may have the words of its parent, which is the one.
+    // A child may have the arguments of its parent; the parent is the endpoint.
     let first = playing.iter().find(|pid| parent(**pid).is_none_or(|parent| !playing.contains(&parent)));
     first.copied().ok_or_else(|| io::Error::other(format!("no process here plays the {role} of {spec}")))
 }
@@ -143,18 +146,18 @@ fn parent(pid: u32) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
-/// Whether these are cgroups of the pod with this UID, which is in their names; systemd has no room for hyphens there.
+/// Whether these are cgroups of the pod with this UID. Their names contain the UID; systemd replaces its hyphens.
 fn is_of(cgroups: &str, pod: &str) -> bool {
     cgroups.contains(pod) || cgroups.contains(&pod.replace('-', "_"))
 }
 
-/// The interface of the client's pod, where it is here.
+/// The interface of the client's pod, if the client is in this pod.
 fn of_client(targets: &Targets) -> io::Result<Vec<Vantage>> {
     let client = targets.clients.iter().flatten().next();
     client.map(|client| of_pod(Place::Client, *client, None)).into_iter().collect()
 }
 
-/// The interface of the server's pod, and that by which its node reaches those of its clients, which others use too.
+/// The interface of the server's pod, and the node's interface towards the clients' nodes, which other pods share.
 fn of_server(targets: &Targets, peers: &Peers) -> io::Result<Vec<Vantage>> {
     let Some(server) = targets.servers.iter().flatten().next() else { return Ok(Vec::new()) };
     let between = peers.between();
@@ -167,19 +170,19 @@ fn of_server(targets: &Targets, peers: &Peers) -> io::Result<Vec<Vantage>> {
     Ok(vec![pod, Vantage { place, namespace, owner: None, interface, mtu, is_encapsulated: true, between }])
 }
 
-/// What a process sees as its root has this folder of the interfaces of its network.
+/// The folder of a process's network interfaces, below its folder in `/proc`.
 const INTERFACES: &str = "root/sys/class/net";
 
-/// The interface of the pod of this process.
+/// The interface of a process's pod.
 fn of_pod(place: Place, process: u32, between: Option<Between>) -> io::Result<Vantage> {
-    // What it sees as its root, and its network namespace: proc_pid_root(5), proc_pid_ns(5).
+    // The process's root and network namespace: proc_pid_root(5), proc_pid_ns(5).
     let process = Path::new("/proc").join(process.to_string());
     let (interface, mtu) = interface(&process.join(INTERFACES))?;
     let namespace = process.join("ns/net");
     Ok(Vantage { place, namespace, owner: None, interface, mtu, is_encapsulated: false, between })
 }
 
-/// The only interface that is up besides the loopback one, and its MTU, from the kernel's folder of them.
+/// The only interface besides loopback that is up, and its MTU, from the folder of interfaces.
 fn interface(folder: &Path) -> io::Result<(String, u32)> {
     let is_up = |name: &str| {
         let flags = fs::read_to_string(folder.join(name).join("flags")).unwrap_or_default();
@@ -199,7 +202,8 @@ fn mtu(folder: &Path, interface: &str) -> io::Result<u32> {
     text.trim().parse().map_err(|_| io::Error::other(format!("the interface {interface} has no MTU")))
 }
 
-/// Whatever program and interpreter it has, but not the agent that started it.
+/// Whether a command line is the endpoint's, with any program and interpreter, and not that of the agent that started
+/// it.
 fn is_it(command: &[u8], role: &str, spec: &str) -> bool {
     let command = command.strip_suffix(b"\0").unwrap_or(command);
     let words: Vec<_> = command.split(|byte| *byte == 0).collect();

@@ -1,4 +1,4 @@
-//! Whose packets are a server's, for who looks at its node from there; and the interface by which they leave that node.
+//! The packets of a server for observers on its node, and the interface through which they leave that node.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,18 +8,18 @@ use std::str::FromStr;
 
 use wirelab_model::network::Between;
 
-/// A server's pod, and the clients that it may exchange packets with from node to node.
+/// A server's pod, and the clients on other nodes that it exchanges packets with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Peers {
-    /// The address of its pod.
+    /// The address of the server's pod.
     pub(crate) own: IpAddr,
-    /// Those of the clients' pods that are on other nodes.
+    /// The addresses of the clients' pods on other nodes.
     pub(crate) clients: BTreeSet<IpAddr>,
-    /// Those of these nodes.
+    /// The addresses of these nodes.
     pub(crate) nodes: BTreeSet<IpAddr>,
 }
 
-/// As one word: no address has a comma or a slash.
+/// Written as one argument: no address contains a comma or a slash.
 impl fmt::Display for Peers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |all: &BTreeSet<IpAddr>| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
@@ -41,12 +41,12 @@ impl FromStr for Peers {
 }
 
 impl Peers {
-    /// The packets of the server.
+    /// The hosts whose packets are the server's.
     pub(crate) fn between(&self) -> Between {
         Between { these: [self.own].into(), those: self.clients.clone() }
     }
 
-    /// The interface by which their node reaches the nodes of the clients, by the routes that it has (`/proc/net/route`).
+    /// The node's interface towards the clients' nodes, from the routes in `/proc/net/route`.
     pub(crate) fn interface<'a>(&self, routes: &'a str) -> io::Result<&'a str> {
         let lead = |node: &IpAddr| match node {
             IpAddr::V4(node) => interface(routes, *node)
@@ -65,14 +65,14 @@ impl Peers {
     }
 }
 
-/// Flags of a route (linux/route.h): it is used; it is a refusal.
+/// Flags of a route (linux/route.h): in use; rejecting.
 const UP: u32 = 0x1;
 const REJECT: u32 = 0x200;
 
-/// The interface of the route to an address: the one of the longest prefix, and of these the one of the lowest metric.
+/// The interface of the route to an address: longest prefix first, then lowest metric.
 fn interface(routes: &str, to: Ipv4Addr) -> Option<&str> {
     let routes = routes.lines().skip(1).filter_map(|line| {
-        // Iface Destination Gateway Flags RefCnt Use Metric Mask ...; addresses are as they are in memory.
+        // Iface Destination Gateway Flags RefCnt Use Metric Mask ...; addresses in memory order as hexadecimal numbers.
         let words: Vec<_> = line.split_ascii_whitespace().collect();
         let number = |at: usize| u32::from_str_radix(words.get(at)?, 16).ok();
         let (destination, flags, mask) = (number(1)?, number(3)?, number(7)?);
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// A line of the table, as the kernel of this machine would write it.
+    /// A line of the table in this machine's byte order.
     fn route(interface: &str, to: [u8; 4], flags: u32, metric: u32, mask: [u8; 4]) -> String {
         let hex = |address| format!("{:08X}", u32::from_ne_bytes(address));
         format!("{interface}\t{}\t00000000\t{flags:04X}\t0\t0\t{metric}\t{}\t0\t0\t0\n", hex(to), hex(mask))

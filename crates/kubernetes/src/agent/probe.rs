@@ -1,4 +1,4 @@
-//! Proves that servers answer at an address, seen from the client's pod.
+//! Waits until servers answer at an address, as seen from the client's pod.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -7,26 +7,26 @@ use std::time::{Duration, Instant};
 
 use wirelab_model::protocol::Protocol;
 
-/// How long one try may take.
+/// Time-out of one attempt.
 const ANSWERING: Duration = Duration::from_secs(1);
 
-/// The pause after a try that failed, so that asking takes no processor from those that are asked. Nobody says when the node leads to the
-/// servers; only a packet shows it.
+/// The pause after a failed attempt, so that probing does not take CPU time from the servers. A node does not announce
+/// that it routes to the servers; only a packet shows it.
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// How servers are asked.
+/// The kind of probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// By a connection, closed at once.
+    /// A TCP connection that is closed at once.
     Tcp,
-    /// By a packet of a version that does not exist, which every QUIC server answers (RFC 9000, section 6.1).
+    /// A QUIC packet of a version that does not exist; every QUIC server answers it (RFC 9000, section 6.1).
     Quic,
-    /// By an empty message of bare UDP.
+    /// An empty message of bare UDP.
     Udp,
 }
 
 impl Kind {
-    /// What proves it for a protocol.
+    /// The probe for a protocol.
     pub(crate) fn of(protocol: Protocol) -> Self {
         match (protocol.uses_quic(), protocol.uses_udp()) {
             (true, _) => Self::Quic,
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// What it goes over, in a service's words.
+    /// The transport protocol, as services name it.
     pub(crate) const fn transport(self) -> &'static str {
         match self {
             Self::Tcp => "TCP",
@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-/// Asks again and again until so many times in a row, each time as a new client, there was an answer; gives up after so long.
+/// Probes until `times` attempts in a row were answered, each from a new socket; fails after `timeout`.
 pub(crate) fn run(kind: &str, address: &str, times: &str, patience: Duration) -> io::Result<()> {
     let wrong = || io::Error::other(format!("cannot probe `{kind}` at `{address}` `{times}` times"));
     let kind = [Kind::Tcp, Kind::Quic, Kind::Udp].into_iter().find(|known| known.word() == kind).ok_or_else(wrong)?;
@@ -75,7 +75,7 @@ fn ask(kind: Kind, address: SocketAddr) -> io::Result<()> {
     match kind {
         Kind::Tcp => TcpStream::connect_timeout(&address, ANSWERING).map(drop),
         Kind::Quic => answered(address, &of_no_version()),
-        // Five numbers of eight bytes, all 0: nothing is sent, nothing is wanted.
+        // Five numbers of eight bytes, all 0: no payload in either direction.
         Kind::Udp => answered(address, &[0; 40]),
     }
 }
@@ -94,7 +94,7 @@ fn answered(address: SocketAddr, datagram: &[u8]) -> io::Result<()> {
     }
 }
 
-/// A QUIC packet with a long header (RFC 8999) of a version that is reserved for this, as long as a first packet has to be.
+/// A QUIC packet with a long header (RFC 8999) and a reserved version, as long as an Initial packet must be.
 fn of_no_version() -> Vec<u8> {
     let mut packet = vec![0xc0, 0x1a, 0x2a, 0x3a, 0x4a];
     for id in [[0x77; 8], [0x70; 8]] {
@@ -134,7 +134,7 @@ mod tests {
         run("quic", &address, "1", Duration::ZERO).unwrap();
         let (length, server) = answering.join().unwrap();
         assert_eq!(length, 1200, "servers ignore shorter ones");
-        // The server is there, but silent.
+        // The server is running, but silent.
         assert!(run("udp", &address, "1", Duration::ZERO).unwrap_err().to_string().contains("no answer"));
         drop(server);
         assert!(run("udp", &address, "1", Duration::ZERO).is_err(), "nobody is there any more");
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_server_that_comes_late_is_waited_for() {
-        // An address at which nobody listens yet.
+        // An address without a listener.
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = server.local_addr().unwrap();
         drop(server);

@@ -1,4 +1,4 @@
-//! Starts an endpoint as a child, so that the kernel's account of it comes home with its end.
+//! Starts an endpoint as a child, so that the kernel's resource usage of it can be reported with its end.
 
 use std::env;
 use std::ffi::OsStr;
@@ -14,14 +14,14 @@ use super::{memory, say};
 use wirelab_lab::endpoints::{self, BUILTIN};
 use wirelab_lab::{ExitStatus, LabError, process, reap};
 
-/// Where what the endpoint says on standard output ends and the account of it begins. In JSON no such byte can be.
+/// Separates the endpoint's standard output from its resource usage. JSON never contains this byte.
 pub(crate) const ACCOUNT: u8 = 0x1e;
 
-/// What stands for the identity of an endpoint that was not installed.
+/// The identity of an endpoint that was not installed.
 pub(crate) const NOT_INSTALLED: &str = "none";
 
-/// Runs an endpoint in a role, with these streams. Ends as it does; by a signal, with 128 more than its number, as the API server would
-/// say it of a process of its own. One that the image does not have is unsupported.
+/// Runs an endpoint in a role with the agent's streams, and ends with its exit status; after a signal, with 128 plus
+/// its number, as the API server reports signals. An endpoint that the image lacks is unsupported.
 pub(crate) fn start(name: &str, identity: &str, role: &str, spec: &str) -> io::Result<ExitCode> {
     let endpoint = match endpoint(name, identity) {
         Ok(endpoint) => endpoint,
@@ -37,7 +37,7 @@ pub(crate) fn start(name: &str, identity: &str, role: &str, spec: &str) -> io::R
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let (status, usage) = reap(pid.ok_or_else(|| io::Error::other("a child without a number"))?)?;
     if status == ExitStatus::Signal(libc::SIGKILL) && memory::kills() > before {
-        // The child can no longer say so itself.
+        // The killed child cannot report this itself.
         writeln!(io::stderr(), "the kernel killed it, because its pod used more memory than it may")?;
     }
     io::stdout().write_all(&account(&usage))?;
@@ -48,7 +48,7 @@ pub(crate) fn start(name: &str, identity: &str, role: &str, spec: &str) -> io::R
     }))
 }
 
-/// The endpoint of this name, if it is the one that was installed from the same.
+/// The endpoint of this name, if its installation has this identity.
 fn endpoint(name: &str, identity: &str) -> Result<Endpoint, String> {
     let program = env::current_exe().map_err(|error| format!("the agent does not know its own program: {error}"))?;
     if name == BUILTIN {
@@ -72,14 +72,14 @@ fn account(usage: &Usage) -> Vec<u8> {
     bytes
 }
 
-/// The standard output of an agent that starts an endpoint, told apart.
+/// Splits the standard output of `agent start` into the endpoint's output and its resource usage.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     account: Option<Vec<u8>>,
 }
 
 impl Output {
-    /// What of these bytes the endpoint said.
+    /// The part of these bytes that the endpoint wrote.
     pub(crate) fn said<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         if let Some(account) = &mut self.account {
             account.extend(bytes);
@@ -90,7 +90,7 @@ impl Output {
         &bytes[..end]
     }
 
-    /// The account, once all was read. Absent: the agent was lost before the endpoint ended.
+    /// The resource usage, after all output was read; `None` if the agent was lost before the endpoint ended.
     pub(crate) fn usage(&self) -> Option<Usage> {
         serde_json::from_slice(self.account.as_ref()?).ok()
     }

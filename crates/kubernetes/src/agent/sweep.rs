@@ -1,19 +1,19 @@
-//! Ends what an endpoint left in a pod, or the endpoint itself.
+//! Kills the processes that an endpoint left in a pod, or the endpoint itself.
 
 use std::io;
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-/// How often new processes are looked for: one that was about to be started when its parent was killed is found then.
+/// How often new processes are searched: a killed parent may just have started another child.
 const ROUNDS: usize = 100;
 
-/// Kills every process but the first one, and those that do as this one does: several endpoints of a pod may be ended at once, and who
-/// sweeps is not to be kept from it.
+/// Kills every process except the first and other sweeps. Several endpoints of a pod may be ended at once, and their
+/// sweeps must not kill each other.
 pub(crate) fn sweep() -> io::Result<()> {
     if getpid().as_raw_nonzero().get() == 1 {
         return Err(io::Error::other("the first process does not sweep"));
     }
-    // Outside a pod that would be everything of this user.
+    // Outside a pod, this would kill every process of the user.
     if !is_agent(&std::fs::read("/proc/1/cmdline")?, "wait") {
         return Err(io::Error::other("the first process here is no agent that waits, so this is no pod of wirelab"));
     }
@@ -23,7 +23,7 @@ pub(crate) fn sweep() -> io::Result<()> {
             return Ok(());
         }
         for pid in others {
-            // It may have ended by itself meanwhile.
+            // The process may have ended meanwhile.
             let _ = kill_process(pid, Signal::KILL);
         }
         std::thread::yield_now();
@@ -31,13 +31,13 @@ pub(crate) fn sweep() -> io::Result<()> {
     Err(io::Error::other("processes of the pod did not end though they were killed"))
 }
 
-/// Whether it is an agent that was started with this word.
+/// Whether a command line is that of an agent with this subcommand.
 fn is_agent(command: &[u8], word: &str) -> bool {
     let mut words = command.split(|byte| *byte == 0).skip(1);
     words.next() == Some(super::SUBCOMMAND.as_bytes()) && words.next() == Some(word.as_bytes())
 }
 
-/// The processes of the pod that still run; one that has ended is left to who reaps it.
+/// The pod's running processes; ended ones are left to their parents.
 fn others() -> io::Result<Vec<Pid>> {
     let mut others = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {
@@ -47,7 +47,7 @@ fn others() -> io::Result<Vec<Pid>> {
         let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
         let runs = !matches!(state, None | Some('Z' | 'X'));
-        // One that has just ended has no command line, and is not found the next time.
+        // A process that has just ended has no command line, and is not found again.
         let sweeps = || is_agent(&std::fs::read(entry.path().join("cmdline")).unwrap_or_default(), "sweep");
         if runs && pid != getpid() && pid.as_raw_nonzero().get() != 1 && !sweeps() {
             others.push(pid);

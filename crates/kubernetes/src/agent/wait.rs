@@ -1,4 +1,4 @@
-//! The first process of a pod: reaps what nobody else reaps, says who it is to whoever connects, and ends when the pod is to end.
+//! The first process of a pod: reaps orphans, answers each connection with the pod's name, and ends when the pod ends.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::names::NAMING_PORT;
 
-/// Waits for SIGTERM or SIGINT.
+/// Runs until SIGTERM or SIGINT.
 pub(crate) fn wait(name: &str) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
@@ -24,10 +24,10 @@ pub(crate) fn wait(name: &str) -> io::Result<()> {
             tokio::select! {
                 _ = terminate.recv() => return Ok(()),
                 _ = interrupt.recv() => return Ok(()),
-                // One signal may stand for many children.
+                // One signal may stand for several children.
                 _ = child.recv() => while matches!(reap(WaitOptions::NOHANG), Ok(Some(_))) {},
                 accepted = listener.accept() => if let Ok((mut stream, _)) = accepted {
-                    // So short that it never waits for room. Who has gone does not want to know.
+                    // The name is short enough to be sent without waiting. Errors do not matter: the client has gone.
                     let _ = stream.write_all(name.as_bytes()).await;
                 },
             }
@@ -35,7 +35,7 @@ pub(crate) fn wait(name: &str) -> io::Result<()> {
     })
 }
 
-/// For both families, where the pod has both.
+/// Listens on IPv6 and IPv4, or on IPv4 only if the pod has no IPv6.
 async fn listener() -> io::Result<TcpListener> {
     match TcpListener::bind((Ipv6Addr::UNSPECIFIED, NAMING_PORT)).await {
         Ok(listener) => Ok(listener),

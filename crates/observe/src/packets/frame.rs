@@ -1,54 +1,54 @@
-//! What a captured frame is on the wire: one packet, or the several that a super-packet becomes.
+//! Sizes of captured frames on the wire. A super-packet counts as the packets that it is split into.
 //!
-//! With segmentation offload (GSO, TSO) the kernel hands an interface one frame of up to 64 KiB with a note of the size of its
-//! segments (`struct virtio_net_hdr`, which a packet socket gives with `PACKET_VNET_HDR`). What the wire would carry are frames
-//! of that much payload each, the last one perhaps of less, and each with all headers of the first.
+//! With segmentation offload (GSO, TSO) the kernel hands an interface one frame of up to 64 KiB with the size of its
+//! segments (`struct virtio_net_hdr`, which a packet socket delivers with `PACKET_VNET_HDR`). The wire carries one
+//! frame per segment, each with a copy of all headers; the last segment may be shorter.
 
 use std::net::IpAddr;
 
 use wirelab_model::network::Between;
 
-/// An Ethernet header, without a tag.
+/// Bytes of an Ethernet header without a VLAN tag.
 pub(crate) const ETHERNET: usize = 14;
 
-/// What VXLAN puts around an Ethernet frame: Ethernet, IPv4, UDP, and its own header (RFC 7348, section 5).
+/// Bytes that VXLAN adds to an Ethernet frame: Ethernet, IPv4, UDP, and its own header (RFC 7348, section 5).
 pub(crate) const VXLAN: usize = ETHERNET + 20 + 8 + 8;
 
-/// The UDP ports of VXLAN: that of the RFC, and that of Linux from before there was one.
+/// The UDP ports of VXLAN: the port of RFC 7348, and the older default of Linux.
 const VXLAN_PORTS: [u16; 2] = [4789, 8472];
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// A frame as it was captured.
+/// A captured frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame<'a> {
-    /// Its beginning, headers included; the rest may be missing.
+    /// The captured beginning, headers included; may be shorter than the frame.
     pub bytes: &'a [u8],
-    /// The length of all of it.
+    /// Length of the whole frame in bytes.
     pub length: usize,
-    /// Payload bytes of each segment; absent: it is no super-packet.
+    /// Payload bytes of each segment; `None`: no super-packet.
     pub segment: Option<u16>,
 }
 
-/// What the wire carries of it: `count` frames of `full` bytes, and one of `last` bytes after them.
+/// A frame as the wire carries it: `count` frames of `full` bytes, then one of `last` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wire {
     /// Full frames.
     pub count: u64,
-    /// Bytes of each.
+    /// Bytes of each full frame.
     pub full: usize,
-    /// Bytes of the last one; absent: it is as full as the others.
+    /// Bytes of a shorter last frame; `None`: every frame is full.
     pub last: Option<usize>,
-    /// Whether there is a frame in VXLAN in each.
+    /// Whether each frame carries a frame in VXLAN.
     pub is_tunnelled: bool,
 }
 
 impl Frame<'_> {
-    /// What the wire carries. `has_tunnels`: whether UDP to the ports of VXLAN is VXLAN here.
+    /// The frames on the wire. `has_tunnels`: whether UDP to the ports of VXLAN is VXLAN here.
     ///
     /// # Errors
-    /// If it is a super-packet whose headers are not understood.
+    /// If a super-packet's headers are not understood.
     pub(crate) fn wire(&self, has_tunnels: bool) -> Result<Wire, String> {
         let tunnel = has_tunnels.then(|| tunnelled(self.bytes)).flatten();
         let is_tunnelled = tunnel.is_some();
@@ -69,7 +69,7 @@ impl Frame<'_> {
         })
     }
 
-    /// Whether it goes from the one group of hosts to the other, as it is or, where `has_tunnels`, in VXLAN.
+    /// Whether the frame travels between the two groups of hosts, directly or, with `has_tunnels`, in VXLAN.
     pub(crate) fn is_between(&self, between: &Between, has_tunnels: bool) -> bool {
         let joins = |bytes: &[u8]| addresses(bytes).is_some_and(|(from, to)| between.joins(from, to));
         joins(self.bytes) || (has_tunnels && tunnelled(self.bytes).is_some_and(joins))
@@ -77,7 +77,7 @@ impl Frame<'_> {
 }
 
 impl Wire {
-    /// Its frames: how many, and of how many bytes each.
+    /// Groups of equal frames: count, and bytes of each.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (u64, usize)> {
         [(self.count, self.full), (u64::from(self.last.is_some()), self.last.unwrap_or(0))]
             .into_iter()
@@ -85,14 +85,14 @@ impl Wire {
     }
 }
 
-/// The frame within a VXLAN frame.
+/// The frame inside a VXLAN frame.
 pub(crate) fn tunnelled(bytes: &[u8]) -> Option<&[u8]> {
     let (protocol, udp) = transport(bytes)?;
     let port = u16::from_be_bytes(bytes.get(udp + 2..udp + 4)?.try_into().ok()?);
     (protocol == UDP && VXLAN_PORTS.contains(&port) && udp + 16 == VXLAN).then(|| bytes.get(VXLAN..)).flatten()
 }
 
-/// The length of all headers of a frame, up to the payload of TCP or UDP.
+/// Length of all headers of a frame, up to the payload of TCP or UDP.
 fn headers(bytes: &[u8]) -> Option<usize> {
     let (protocol, at) = transport(bytes)?;
     match protocol {
@@ -102,7 +102,7 @@ fn headers(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where an IP packet comes from and where it goes (RFC 791, section 3.1; RFC 8200, section 3).
+/// Source and destination of an IP packet (RFC 791, section 3.1; RFC 8200, section 3).
 fn addresses(bytes: &[u8]) -> Option<(IpAddr, IpAddr)> {
     let ip = bytes.get(ETHERNET..)?;
     let v4 = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?));
@@ -114,7 +114,7 @@ fn addresses(bytes: &[u8]) -> Option<(IpAddr, IpAddr)> {
     }
 }
 
-/// The protocol above IP, and where its header begins.
+/// The protocol above IP, and the offset of its header.
 pub(crate) fn transport(bytes: &[u8]) -> Option<(u8, usize)> {
     let ip = bytes.get(ETHERNET..)?;
     match bytes.get(12..14)? {
@@ -128,7 +128,7 @@ pub(crate) fn transport(bytes: &[u8]) -> Option<(u8, usize)> {
 pub(crate) mod tests {
     use super::*;
 
-    /// The beginning of a frame with TCP and 12 bytes of its options, or UDP, over IPv4.
+    /// The beginning of an IPv4 frame with UDP, or with TCP and 12 bytes of options.
     pub(crate) fn header(protocol: u8, port: u16) -> Vec<u8> {
         let mut bytes = vec![2; 12];
         bytes.extend([0x08, 0x00, 0x45]);
@@ -145,7 +145,7 @@ pub(crate) mod tests {
         bytes
     }
 
-    /// A frame within VXLAN.
+    /// A frame inside VXLAN.
     pub(crate) fn within_vxlan(inner: &[u8]) -> Vec<u8> {
         let mut bytes = header(UDP, 4789);
         bytes.extend([8, 0, 0, 0, 0, 0, 7, 0]);
@@ -158,27 +158,27 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_plain_frame_is_itself() {
+    fn a_plain_frame_stays_one_packet() {
         let seen = wire(&header(TCP, 443), 1514, None, true);
         assert_eq!(seen, Wire { count: 1, full: 1514, last: None, is_tunnelled: false });
     }
 
     #[test]
-    fn a_super_packet_is_its_segments_with_headers_of_their_own() {
-        // 14 Ethernet, 20 IPv4, 32 TCP with its time stamps: 66 bytes of headers, and 1448 of payload in 1500.
+    fn each_segment_of_a_super_packet_has_its_own_headers() {
+        // 66 bytes of headers (14 Ethernet, 20 IPv4, 32 TCP with time stamps), and 1448 of payload in 1500.
         let seen = wire(&header(TCP, 443), 66 + 10_000, Some(1448), false);
         assert_eq!(seen, Wire { count: 6, full: 1514, last: Some(66 + 10_000 - 6 * 1448), is_tunnelled: false });
         let exact = wire(&header(TCP, 443), 66 + 2 * 1448, Some(1448), false);
         assert_eq!(exact, Wire { count: 2, full: 1514, last: None, is_tunnelled: false });
         let udp = wire(&header(UDP, 443), 42 + 2500, Some(1200), false);
         assert_eq!(udp, Wire { count: 2, full: 1242, last: Some(142), is_tunnelled: false });
-        // Less than a segment, as the kernel marks the last piece of a long write.
+        // Less than one segment: the kernel marks the last piece of a long write so.
         let short = wire(&header(TCP, 443), 66 + 100, Some(1448), false);
         assert_eq!(short.parts().collect::<Vec<_>>(), [(1, 166)]);
     }
 
     #[test]
-    fn ipv6_has_forty_bytes() {
+    fn an_ipv6_header_has_forty_bytes() {
         let mut bytes = vec![2; 12];
         bytes.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, UDP, 64]);
         bytes.resize(ETHERNET + 40 + 8, 0);
@@ -196,13 +196,13 @@ pub(crate) mod tests {
             bytes
         };
         assert!(wire(&old, 1000, None, true).is_tunnelled);
-        // The same port where nothing is a tunnel, and another port.
+        // The same port in a network without tunnels, and another port.
         assert!(!wire(&old, 1000, None, false).is_tunnelled);
         assert!(!wire(&header(UDP, 443), 1000, None, true).is_tunnelled);
     }
 
     #[test]
-    fn packets_between_two_groups_of_hosts_are_told_from_others_also_in_a_tunnel() {
+    fn packets_between_two_groups_of_hosts_are_recognised_also_in_a_tunnel() {
         let from_to = |from: u8, to: u8| {
             let mut bytes = header(TCP, 443);
             bytes[26..34].copy_from_slice(&[10, 0, 0, from, 10, 0, 0, to]);
@@ -229,14 +229,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_super_packet_that_is_not_understood_is_an_error_and_not_one_packet() {
+    fn a_super_packet_with_unknown_headers_is_an_error_and_not_one_packet() {
         for bytes in [&header(TCP, 443)[..40], &header(47, 0), &[0xff; 60], &[]] {
             assert!(Frame { bytes, length: 9000, segment: Some(1448) }.wire(true).is_err(), "{bytes:?}");
         }
     }
 
     #[test]
-    fn no_bytes_make_it_panic() {
+    fn truncated_frames_do_not_panic() {
         let whole = within_vxlan(&header(TCP, 443));
         for end in 0..=whole.len() {
             for segment in [None, Some(0), Some(1), Some(u16::MAX)] {

@@ -1,4 +1,4 @@
-//! The metrics of packets, and how they follow from what was seen.
+//! The metrics of packets, and how they are computed from the counts.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit};
 
@@ -7,14 +7,15 @@ use crate::packets::{Places, Seen};
 use crate::window::{Reading, per_request};
 use crate::{About, Window};
 
-/// The declaration.
+/// Name, cost and metrics.
 pub const ABOUT: About = About {
     name: "packets",
     summary: "Packets and bytes at the client's interface and at that of the server's node, as the wire carries them.",
-    cost: "The kernel copies the headers of each packet twice, once at each interface, and another process counts them; \
-           captures (`keep = [\"pcap\"]`) copy all of it to the disk.",
+    cost: "The kernel copies the headers of each packet twice, once at each interface, and another process counts \
+           them. Captures (`keep = [\"pcap\"]`) copy whole packets to the disk.",
     needs: Some(
-        "a lab with interfaces of its own (netns), or agents on the nodes of client and servers (kubernetes, docs/labs.md)",
+        "a lab with interfaces of its own (netns), or agents on the nodes of client and servers (kubernetes, \
+         docs/labs.md)",
     ),
     by_default: false,
     metrics: &METRICS,
@@ -100,21 +101,22 @@ const METRICS: [Metric; COUNT] = [
         "packets_overhead",
         "Bytes on the wire per byte of payload",
         Unit::Count,
-        "Bytes of the frames of both directions at the client, divided by the payload bytes of the requests that succeeded.",
+        "Bytes of the frames of both directions at the client, divided by the payload bytes of the requests that \
+         succeeded.",
     ),
 ];
 
-/// Those of several nodes of which the largest is that of all; the others add up.
+/// Metrics whose value over several nodes is the maximum; the others add up.
 pub(crate) const LARGEST_OF_NODE: [&str; 2] = ["packets_server_node_largest", "packets_server_node_mtu_share"];
 
-const SENT: &str = "Packets that went out in the measured window, per request that succeeded; a super-packet of segmentation \
-     offload counts as the packets that it becomes.";
+const SENT: &str = "Packets that went out in the measured window, per request that succeeded; a super-packet of \
+                    segmentation offload counts as the packets that it becomes.";
 const RECEIVED: &str = "Packets that came in in the measured window, per request that succeeded; a super-packet of \
      segmentation offload counts as the packets that it becomes.";
-const BYTES_SENT: &str = "Bytes of the Ethernet frames that went out in the measured window, headers included, checksum and \
-     preamble not, per request that succeeded.";
-const BYTES_RECEIVED: &str = "Bytes of the Ethernet frames that came in in the measured window, headers included, checksum and \
-     preamble not, per request that succeeded.";
+const BYTES_SENT: &str = "Bytes of the Ethernet frames that went out in the measured window, headers included, \
+                          checksum and preamble not, per request that succeeded.";
+const BYTES_RECEIVED: &str = "Bytes of the Ethernet frames that came in in the measured window, headers included, \
+                              checksum and preamble not, per request that succeeded.";
 const LARGEST: &str = "The largest IP packet of either direction in the measured window, headers included.";
 const MTU_SHARE: &str =
     "The largest IP packet of either direction in the measured window, divided by the interface's MTU.";
@@ -129,12 +131,12 @@ const fn node(name: &'static str, title: &'static str, unit: Unit, meaning: &'st
     Metric { name, title, unit, side: Side::Server, vantage, better: Better::Lower, meaning }
 }
 
-/// A metric of which more is better: fuller packets carry the same with fewer headers.
+/// Marks a metric as better if higher: fuller packets carry the same payload with fewer headers.
 const fn fuller(metric: Metric) -> Metric {
     Metric { better: Better::Higher, ..metric }
 }
 
-/// The values, in the order of the metrics.
+/// The values, in the order of [`METRICS`].
 pub(crate) fn readings(places: &Places, window: &Window) -> [Reading; COUNT] {
     let client = places.client.clone().and_then(|seen| plausible(seen, window));
     let node = &places.server_node;
@@ -181,21 +183,21 @@ pub(crate) fn readings(places: &Places, window: &Window) -> [Reading; COUNT] {
     ]
 }
 
-// The names of the metrics say them.
+// The metrics' names contain these sizes.
 const _: () = assert!(CLASSES[0] == 100 && CLASSES[1] == 576 && CLASSES[2] == 1000);
 
 const NO_PACKETS: &str = "no packet passed in the window";
 
 const NO_TUNNEL: &str = "packets are not in VXLAN at this interface";
 
-/// Nothing arrives that was not carried: less than the payload cannot be all that passed.
+/// Checks that the counted bytes are at least the payload bytes; fewer mean that packets were missed.
 fn plausible(seen: Seen, window: &Window) -> Result<Seen, String> {
     let bytes = seen.tally.outer.both().bytes;
     if bytes >= window.bytes {
         return Ok(seen);
     }
     Err(format!(
-        "{bytes} bytes were seen at the client's interface where the payload has {}, so not all packets passed there",
+        "the client's interface carried {bytes} bytes, fewer than the payload's {}, so packets took another way",
         window.bytes
     ))
 }
@@ -211,7 +213,7 @@ fn mtu_share(seen: &Seen) -> Reading {
     ratio(largest(seen)?, f64::from(seen.mtu), "the interface has no MTU")
 }
 
-/// The mean IP packet of the direction that carried more.
+/// Mean size of the IP packets of the direction that carried more bytes.
 fn mean(seen: &Seen) -> Reading {
     let flows = &seen.tally.outer;
     let fuller = if flows.sent.bytes > flows.received.bytes { flows.sent } else { flows.received };
@@ -268,14 +270,14 @@ mod tests {
     }
 
     #[test]
-    fn one_place_that_was_not_seen_does_not_spoil_the_other() {
+    fn a_place_without_counts_does_not_affect_the_other() {
         let readings = readings(Err("it went down".to_owned()), &WINDOW);
         assert_eq!(of(&readings, "packets_server_node_largest"), Err("it went down".to_owned()));
         assert_eq!(of(&readings, "packets_client_largest"), Ok(1500.0));
     }
 
     #[test]
-    fn what_there_is_not_has_a_reason() {
+    fn a_value_that_cannot_be_computed_has_a_reason() {
         assert!(
             of(&readings(Ok(seen(false)), &WINDOW), "packets_server_node_inner_bytes_sent_per_request")
                 .unwrap_err()
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_bytes_than_the_payload_are_void() {
+    fn fewer_bytes_than_the_payload_make_the_counts_void() {
         let readings = readings(Ok(seen(false)), &Window { bytes: 42_001, ..WINDOW });
         assert!(of(&readings, "packets_client_sent_per_request").unwrap_err().contains("42001"));
         assert!(of(&readings, "packets_client_largest").is_err());

@@ -1,9 +1,9 @@
-//! Packets and bytes at the client's interface and at that of the server's node, as the wire would carry them.
+//! Packets and bytes at the client's interface and at the interface of the server's node, as the wire carries them.
 //!
-//! Every frame is looked at by the witness ([`crate::witness`]) with a packet socket. A super-packet of segmentation offload
-//! counts as the packets that it becomes; what comes in VXLAN counts outside and inside. Counts that do not agree with the
-//! interface's own counters are void, with the reason; so are those of a node's interface that others use too, unless they agree with what
-//! passed that of the server's pod.
+//! The witness ([`crate::witness`]) receives every frame from a packet socket. A super-packet of segmentation offload
+//! counts as the packets that it is split into; a frame in VXLAN counts outside and inside. Counts that disagree with
+//! the interface's own counters are void, with the reason. At an interface that a node shares with other pods, counts
+//! are valid only if they agree with the counts at the server's pod.
 
 pub(crate) mod frame;
 mod metrics;
@@ -33,24 +33,24 @@ pub struct Packets {
     places: Places,
 }
 
-/// While the witness looks.
+/// A capture that the witness has started.
 #[derive(Debug)]
 struct Watching {
     witness: Witness,
     vantages: Vec<Vantage>,
     captures: Option<Captures>,
-    /// What went wrong.
+    /// The first error.
     trouble: Option<String>,
 }
 
-/// What was seen at each place.
+/// The counts at each place, or the reason why they are missing.
 #[derive(Debug, Clone)]
 struct Places {
     client: Result<Seen, String>,
     server_node: Result<Seen, String>,
 }
 
-/// What was seen at an interface.
+/// The counts at one interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     tally: Tally,
@@ -70,19 +70,21 @@ impl Places {
     }
 }
 
-const NO_VANTAGE: &str = "the lab shares its network interfaces with other programs, so the trial's packets cannot be told \
-     from theirs; use the lab netns";
+const NO_VANTAGE: &str = "the lab shares its network interfaces with other programs, so the trial's packets cannot be \
+    separated from theirs; use the lab netns";
 
-/// Why nothing is known of the node of a server that sent nothing to clients and got nothing from them.
-const NOTHING_PASSED: &str = "no packet between clients and servers passed the pods of these; are addresses translated on the way, as with \
-     ports of nodes?";
+/// The counts at a server's node are missing because the server's pod exchanged no packet with clients.
+const NOTHING_PASSED: &str = "the servers' pods exchanged no packet with the clients; check whether the network \
+                              translates addresses on the way, as NodePort services do";
 
-/// Why nothing is known of the node of a server where the client is there too.
-pub const STAYS: &str = "what stays on the client's node passes no other node's interface";
+/// The counts at a server's node are missing because client and server share that node.
+pub const ON_CLIENT_NODE: &str = "client and server share a node, so their packets pass no other node's interface";
 
-/// Whether this is why a server's node adds nothing to the others.
+/// Whether a value is missing because the server's node carried no packets of the trial, which does not void the other
+/// nodes' counts.
 pub(crate) fn adds_nothing(value: &Value) -> bool {
-    matches!(value, Value::NotMeasured { not_measured } if not_measured == NOTHING_PASSED || not_measured == STAYS)
+    let reasons = [NOTHING_PASSED, ON_CLIENT_NODE];
+    matches!(value, Value::NotMeasured { not_measured } if reasons.contains(&not_measured.as_str()))
 }
 
 impl Observer for Packets {
@@ -109,11 +111,11 @@ impl Observer for Packets {
     }
 
     fn begin(&mut self, _: &Targets) {
-        self.tell(&Order::Begin);
+        self.send(&Order::Begin);
     }
 
     fn end(&mut self, _: &Targets) {
-        self.tell(&Order::End);
+        self.send(&Order::End);
     }
 
     fn reaped(&mut self, _: &Reaped) {
@@ -127,7 +129,7 @@ impl Observer for Packets {
 }
 
 impl Packets {
-    fn tell(&mut self, order: &Order) {
+    fn send(&mut self, order: &Order) {
         if let Some(watching) = &mut self.watching
             && let Err(why) = watching.witness.ask(order)
         {
@@ -135,11 +137,11 @@ impl Packets {
         }
     }
 
-    /// Takes what was seen, and finishes the captures.
+    /// Takes the counts from the witness and finishes the captures.
     fn collect(&mut self) {
         let Some(Watching { witness, vantages, captures, trouble }) = self.watching.take() else { return };
         let answer = witness.ask(&Order::Collect);
-        // Whatever became of the counts: a trial that failed is worth looking at.
+        // Captures are kept even if the counts are void: a failed trial is worth inspecting.
         let kept = captures.map_or(Ok(()), |captures| captures.finish(&vantages));
         self.places = match (trouble, answer, kept) {
             (Some(why), _, _) | (None, Err(why), _) => Places::unknown(&why),
@@ -148,30 +150,33 @@ impl Packets {
                 let of = |place| seen(place, &vantages, &tallies);
                 let is_shared = vantages.iter().any(Vantage::is_shared);
                 let server_node = of(Place::ServerNode);
-                let server_node = if is_shared { proven(server_node, &of(Place::ServerPod)) } else { server_node };
+                let server_node =
+                    if is_shared { matching_pod(server_node, &of(Place::ServerPod)) } else { server_node };
                 Places { client: of(Place::Client), server_node }
             }
-            (None, Ok(other), Ok(())) => Places::unknown(&format!("an answer to nothing: {other:?}")),
+            (None, Ok(other), Ok(())) => Places::unknown(&format!("the witness answered `collect` with {other:?}")),
         };
     }
 }
 
 impl Drop for Packets {
     fn drop(&mut self) {
-        // A trial that failed: its captures are finished all the same.
+        // After a failed trial, too, captures are finished.
         self.collect();
     }
 }
 
-/// What was seen at the first interface of a place.
+/// The counts at the only interface of a place.
 fn seen(place: Place, vantages: &[Vantage], tallies: &[Result<Tally, String>]) -> Result<Seen, String> {
     let mut here = vantages.iter().zip(tallies).filter(|(vantage, _)| vantage.place == place);
-    let (vantage, tally) = here.next().ok_or("the lab does not show an interface there")?;
+    let (vantage, tally) = here.next().ok_or("the lab shows no interface there")?;
     if here.next().is_some() {
-        return Err("the servers are on several nodes, and what each gets is not the whole".to_owned());
+        return Err(
+            "the servers are on several nodes, so no single node's interface carries all their packets".to_owned()
+        );
     }
     let (tally, mtu) = (tally.clone()?, vantage.mtu);
-    // Where packets may be in VXLAN, they say themselves whether they are.
+    // With known hosts, the packets show whether they are in VXLAN.
     let is_encapsulated = match vantage.between {
         None => vantage.is_encapsulated,
         Some(_) => tally.inner.both().packets == tally.outer.both().packets,
@@ -179,9 +184,9 @@ fn seen(place: Place, vantages: &[Vantage], tallies: &[Result<Tally, String>]) -
     Ok(Seen { tally, mtu, is_encapsulated })
 }
 
-/// What was seen at the interface of a node, which others use too, if it is all that passed that of the server's pod: then nothing of it went
-/// another way, was lost in between, or is hidden in what is not understood.
-fn proven(node: Result<Seen, String>, pod: &Result<Seen, String>) -> Result<Seen, String> {
+/// Accepts the counts at a node's shared interface only if they equal the counts at the server's pod. Then no packet
+/// took another way, was lost in between, or was in an unknown encapsulation.
+fn matching_pod(node: Result<Seen, String>, pod: &Result<Seen, String>) -> Result<Seen, String> {
     let pod = pod.as_ref().map_err(|why| format!("at the interface of the server's pod: {why}"))?;
     let count = |seen: &Seen| (seen.tally.outer.sent.packets, seen.tally.outer.received.packets);
     let passed = count(pod);
@@ -194,14 +199,14 @@ fn proven(node: Result<Seen, String>, pod: &Result<Seen, String>) -> Result<Seen
         return Ok(node);
     }
     Err(format!(
-        "the server's pod sent {} packets to clients and received {}, of which {} and {} were found at its node's interface, as they are or \
-         in VXLAN: the network of the cluster takes another way, or puts something else around them",
+        "the server's pod sent {} packets to clients and received {}, but its node's interface carried {} and {} of \
+         them, plain or in VXLAN: the cluster's network takes another way or uses another encapsulation",
         passed.0, passed.1, found.0, found.1
     ))
 }
 
 impl Captures {
-    /// Where the witness writes what it captures.
+    /// The file that the witness writes.
     fn body(&self, place: Place) -> PathBuf {
         self.path(place, "pcapng.part")
     }
@@ -217,17 +222,17 @@ impl Captures {
         name.into()
     }
 
-    /// Puts the keys into each capture.
+    /// Writes the final captures, with the client's TLS keys in each.
     fn finish(&self, vantages: &[Vantage]) -> io::Result<()> {
         let keys = self.keys.as_ref().map(fs::read);
         let secrets = match &keys {
             Some(Ok(keys)) => keys.as_slice(),
-            // What was captured is kept in any case.
+            // Captures without keys are kept, too.
             _ => &[],
         };
         for vantage in vantages {
             let body = self.body(vantage.place);
-            // None where the interface could not be looked at; the values say why.
+            // Missing if the interface could not be captured; the values carry the reason.
             if body.exists() {
                 pcapng::with_secrets(&body, secrets, &self.path(vantage.place, "pcapng"))?;
                 fs::remove_file(&body)?;
@@ -253,14 +258,17 @@ mod tests {
     }
 
     #[test]
-    fn at_a_shared_interface_only_what_passed_the_pod_counts_and_only_all_of_it() {
-        assert_eq!(proven(Ok(seen(3, 4)), &Ok(seen(3, 4))), Ok(seen(3, 4)));
-        let why = proven(Ok(seen(3, 3)), &Ok(seen(3, 4))).unwrap_err();
-        assert!(why.contains("sent 3 packets to clients and received 4, of which 3 and 3 were found"), "{why}");
-        assert_eq!(proven(Err("it went down".to_owned()), &Ok(seen(3, 4))), Err("it went down".to_owned()));
-        let why = proven(Ok(seen(3, 4)), &Err("it went down".to_owned())).unwrap_err();
+    fn counts_at_a_shared_interface_are_valid_only_if_they_equal_the_pods() {
+        assert_eq!(matching_pod(Ok(seen(3, 4)), &Ok(seen(3, 4))), Ok(seen(3, 4)));
+        let why = matching_pod(Ok(seen(3, 3)), &Ok(seen(3, 4))).unwrap_err();
+        assert!(
+            why.contains("sent 3 packets to clients and received 4, but its node's interface carried 3 and 3"),
+            "{why}"
+        );
+        assert_eq!(matching_pod(Err("it went down".to_owned()), &Ok(seen(3, 4))), Err("it went down".to_owned()));
+        let why = matching_pod(Ok(seen(3, 4)), &Err("it went down".to_owned())).unwrap_err();
         assert_eq!(why, "at the interface of the server's pod: it went down");
-        let nothing = proven(Ok(seen(0, 0)), &Ok(seen(0, 0))).unwrap_err();
+        let nothing = matching_pod(Ok(seen(0, 0)), &Ok(seen(0, 0))).unwrap_err();
         assert!(adds_nothing(&Value::missing(nothing)) && !adds_nothing(&Value::missing("it went down")));
     }
 }

@@ -1,5 +1,5 @@
-//! Captures as files: pcapng (draft-ietf-opsawg-pcapng), of which it takes four kinds of blocks. The secrets of TLS go into
-//! the file itself (Decryption Secrets Block), so that Wireshark decrypts it without being told anything.
+//! Captures as pcapng files (draft-ietf-opsawg-pcapng), with four kinds of blocks. TLS secrets are embedded (Decryption
+//! Secrets Block), so Wireshark decrypts the capture without further settings.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -10,26 +10,26 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const DECRYPTION_SECRETS: u32 = 10;
 
-/// Says in which order the bytes of numbers are.
+/// The byte-order magic.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 
-/// The length of our section header: 12 bytes of every block, the order of bytes, the version, the section's length.
+/// Bytes of our section header: 12 of every block, the magic, the version, the section's length.
 const SECTION_HEADER_LENGTH: u64 = 12 + 4 + 4 + 8;
 
 /// The kind of interface: Ethernet.
 const ETHERNET: u16 = 1;
 
-/// Options of an interface: its name, and the unit of time stamps as a negative power of ten.
+/// Options of an interface: its name, and the time stamps' unit as a negative power of ten.
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const NANOSECONDS: u8 = 9;
 
-/// The option of a packet that says its direction.
+/// The option with a packet's direction.
 const EPB_FLAGS: u16 = 2;
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-/// "TLSK": a key log, as browsers write it.
+/// "TLSK": a key log in the format that browsers write.
 const TLS_KEY_LOG: u32 = 0x544c_534b;
 
 /// A capture that is being written.
@@ -37,16 +37,16 @@ const TLS_KEY_LOG: u32 = 0x544c_534b;
 pub(crate) struct Writer(BufWriter<File>);
 
 impl Writer {
-    /// A new file, with one interface.
+    /// Creates a file with one interface.
     pub(crate) fn create(path: &Path, interface: &str) -> io::Result<Self> {
         let mut out = BufWriter::with_capacity(1 << 18, File::create(path)?);
         let mut section = BYTE_ORDER.to_le_bytes().to_vec();
         section.extend([1, 0, 0, 0]);
-        // The length of the section is not said.
+        // -1: the section's length is not specified.
         section.extend((-1_i64).to_le_bytes());
         block(&mut out, SECTION_HEADER, &[&section])?;
         let mut description = ETHERNET.to_le_bytes().to_vec();
-        // Reserved; and frames are not cut.
+        // Reserved, then no limit on the captured length.
         description.extend([0; 6]);
         option(&mut description, IF_NAME, interface.as_bytes());
         option(&mut description, IF_TSRESOL, &[NANOSECONDS]);
@@ -55,7 +55,8 @@ impl Writer {
         Ok(Self(out))
     }
 
-    /// Adds a frame: when the kernel saw it, in nanoseconds since 1970; what was captured of it; its whole length.
+    /// Adds a frame. `at_ns`: the kernel's time stamp in nanoseconds of Unix time; `bytes`: the captured part;
+    /// `length`: the whole length.
     pub(crate) fn frame(&mut self, at_ns: u64, bytes: &[u8], length: u32, is_sent: bool) -> io::Result<()> {
         let mut head = Vec::with_capacity(20);
         let words = [0, (at_ns >> 32) as u32, at_ns as u32, bytes.len() as u32, length];
@@ -66,13 +67,13 @@ impl Writer {
         block(&mut self.0, ENHANCED_PACKET, &[&head, bytes, &options])
     }
 
-    /// Everything is written.
+    /// Flushes the file.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.0.flush()
     }
 }
 
-/// Copies a capture, with the key log put before its first packet, where whoever reads it needs it first.
+/// Copies a capture and inserts the key log before its first packet, where readers need it.
 pub(crate) fn with_secrets(capture: &Path, secrets: &[u8], path: &Path) -> io::Result<()> {
     let mut from = File::open(capture)?;
     let mut head = vec![0; SECTION_HEADER_LENGTH as usize];
@@ -88,7 +89,7 @@ pub(crate) fn with_secrets(capture: &Path, secrets: &[u8], path: &Path) -> io::R
     io::copy(&mut from, &mut to).map(|_| ())
 }
 
-/// A block: its kind and length, its body of a multiple of four bytes, and its length again.
+/// Writes a block: kind, length, body (a multiple of four bytes), and length again.
 fn block(out: &mut impl Write, kind: u32, body: &[&[u8]]) -> io::Result<()> {
     let length = 12 + body.iter().map(|part| part.len()).sum::<usize>() as u32;
     debug_assert_eq!(length % 4, 0, "a block is padded");
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_has_its_secrets_before_its_packets_and_every_block_ends_where_it_says() {
+    fn secrets_come_before_packets_and_both_lengths_of_a_block_agree() {
         let folder = tempfile::tempdir().unwrap();
         let [body, whole] = ["body", "whole"].map(|name| folder.path().join(name));
         let mut writer = Writer::create(&body, "eth0").unwrap();

@@ -1,13 +1,13 @@
-//! The datagrams of a super-packet of UDP, for captures: whoever reads one cannot know where a datagram ends and the next
-//! begins, and so cannot decrypt QUIC. Segments of TCP need no such thing, for TCP is a stream.
+//! Splits UDP super-packets into datagrams for captures. A reader of a capture needs the datagrams' bounds to decrypt
+//! QUIC. TCP segments need no splitting, because TCP is a stream.
 
 use crate::packets::frame::{ETHERNET, Frame, VXLAN, transport, tunnelled};
 
 const UDP: u8 = 17;
 const UDP_HEADER: usize = 8;
 
-/// The frames of the datagrams, with lengths of their own; absent: it is no super-packet of UDP, or not all of it is there.
-/// Checksums of UDP stay as they are, which with this offload the interface would write.
+/// The frames of the datagrams, with correct lengths; `None` if the frame is no UDP super-packet or was not captured
+/// whole. UDP checksums stay as they are: with this offload the interface would write them.
 pub(crate) fn datagrams(frame: &Frame<'_>, has_tunnels: bool) -> Option<Vec<Vec<u8>>> {
     let segment = frame.segment.map(usize::from).filter(|segment| *segment > 0)?;
     let is_tunnelled = has_tunnels && tunnelled(frame.bytes).is_some();
@@ -29,7 +29,7 @@ pub(crate) fn datagrams(frame: &Frame<'_>, has_tunnels: bool) -> Option<Vec<Vec<
     Some(payload.chunks(segment).map(datagram).collect())
 }
 
-/// Writes the lengths of IP and UDP into a frame, and the checksum of IPv4.
+/// Writes the lengths of IP and UDP, and the IPv4 checksum, into a frame.
 fn finish(frame: &mut [u8], udp: usize) {
     let length = frame.len();
     let mut write = |at: usize, number: usize| frame[at..at + 2].copy_from_slice(&(number as u16).to_be_bytes());
@@ -42,7 +42,7 @@ fn finish(frame: &mut [u8], udp: usize) {
     write(ETHERNET + 10, 0);
     let header = frame[ETHERNET..udp].chunks_exact(2);
     let mut sum: u32 = header.map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-    // The sum of the ones' complement (RFC 1071).
+    // The ones' complement sum (RFC 1071).
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
     frame[ETHERNET + 10..ETHERNET + 12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_is_that_of_the_example_in_wikipedias_article_on_ipv4() {
+    fn the_checksum_equals_the_example_in_wikipedias_article_on_ipv4() {
         let mut frame = vec![0; 14];
         frame.extend([0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7]);
         frame.resize(14 + 0x73, 0);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_super_packet_of_udp_or_not_all_there_stays_whole() {
+    fn other_frames_and_incomplete_super_packets_are_not_split() {
         assert_eq!(split(&with_payload(header(6, 443), 3000), 1448), None);
         let whole = with_payload(header(UDP, 443), 2500);
         assert_eq!(datagrams(&Frame { bytes: &whole, length: whole.len(), segment: None }, true), None);

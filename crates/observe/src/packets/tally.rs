@@ -1,4 +1,4 @@
-//! What passed an interface, packet by packet, added up.
+//! Counts of packets at an interface.
 
 use std::ops::AddAssign;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::packets::frame::{ETHERNET, Frame, VXLAN};
 
-/// The upper bounds of the classes of size, as bytes of an IP packet: an acknowledgement without data is below 100 bytes with
-/// every transport; 576 is what every host of IPv4 takes (RFC 791), 1000 leaves the packets that were filled.
+/// Upper bounds of the size classes, in bytes of an IP packet. An acknowledgement without data is below 100 bytes with
+/// every transport. Every IPv4 host accepts 576 (RFC 791). Packets above 1000 are the filled ones.
 pub(crate) const CLASSES: [usize; 3] = [100, 576, 1000];
 
 /// Packets in one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Flow {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes of their frames, Ethernet headers included, checksums and preambles not.
+    /// Bytes of their frames, with Ethernet headers, without checksums and preambles.
     pub bytes: u64,
-    /// The largest IP packet, in bytes.
+    /// Size of the largest IP packet in bytes.
     pub largest: usize,
-    /// How many IP packets have at most as many bytes as each of [`CLASSES`].
+    /// Number of IP packets up to each size of [`CLASSES`].
     pub up_to: [u64; CLASSES.len()],
 }
 
@@ -46,17 +46,17 @@ impl AddAssign for Flow {
     }
 }
 
-/// Packets in both directions, seen from the host whose interface it is.
+/// Packets in both directions, from the view of the interface's host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Flows {
-    /// What it sent.
+    /// Sent packets.
     pub sent: Flow,
-    /// What it received.
+    /// Received packets.
     pub received: Flow,
 }
 
 impl Flows {
-    /// Both as one.
+    /// The sum of both directions.
     pub(crate) fn both(&self) -> Flow {
         let mut sum = self.sent;
         sum += self.received;
@@ -64,19 +64,19 @@ impl Flows {
     }
 }
 
-/// What passed.
+/// The counts at an interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     /// Packets as the wire carries them.
     pub outer: Flows,
-    /// The frames that were in VXLAN, without its 50 bytes.
+    /// The frames inside VXLAN, without its 50 bytes.
     pub inner: Flows,
-    /// Why the counts are not complete.
+    /// Why the counts are incomplete.
     pub trouble: Option<String>,
 }
 
 impl Tally {
-    /// Adds a frame.
+    /// Counts a frame.
     pub(crate) fn add(&mut self, frame: &Frame<'_>, is_sent: bool, has_tunnels: bool) {
         let wire = match frame.wire(has_tunnels) {
             Ok(wire) => wire,
@@ -120,10 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_tunnel_counts_outside_as_it_is_and_inside_without_the_tunnel() {
+    fn a_frame_in_a_tunnel_counts_outside_with_the_tunnels_headers_and_inside_without() {
         let (tunnel, mut tally) = (within_vxlan(&header(6, 443)), Tally::default());
         tally.add(&Frame { bytes: &tunnel, length: 50 + 66 + 2796, segment: Some(1398) }, true, true);
-        // Something else between the nodes.
+        // A frame between the nodes that is in no tunnel.
         tally.add(&Frame { bytes: &header(17, 53), length: 90, segment: None }, true, true);
         assert_eq!((tally.outer.sent.packets, tally.outer.sent.bytes), (3, 2 * (50 + 66 + 1398) + 90));
         assert_eq!((tally.inner.sent.packets, tally.inner.sent.bytes), (2, 2 * (66 + 1398)));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_counted_is_trouble_and_not_silence() {
+    fn a_frame_that_cannot_be_counted_makes_the_counts_incomplete() {
         let mut tally = Tally::default();
         tally.add(&Frame { bytes: &[], length: 9000, segment: Some(1448) }, true, false);
         assert!(tally.trouble.unwrap().contains("super-packet"));

@@ -1,4 +1,4 @@
-//! What the run knows and no endpoint does: how many of a role are there, and when actions began.
+//! Facts that only the run knows: the number of processes per role, and when actions began.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,18 +7,18 @@ use std::time::SystemTime;
 
 use super::Labels;
 
-/// What is to be shown besides what endpoints tell.
+/// The facts for the next scrape, updated by the run.
 #[derive(Debug, Default)]
 pub(super) struct Board(Mutex<Shown>);
 
-/// What the board shows.
+/// A snapshot of the board.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shown {
-    /// Where the sockets of the endpoints are.
+    /// The folder of the endpoints' sockets.
     pub folder: Option<PathBuf>,
-    /// By labels, the role among them.
+    /// Number of processes by labels, the role among them.
     pub pods: BTreeMap<Labels, usize>,
-    /// By labels, the action's name among them: when it began, in seconds of Unix time.
+    /// When each action began, in seconds of Unix time; by labels, the action's name among them.
     pub actions: BTreeMap<Labels, f64>,
 }
 
@@ -36,7 +36,7 @@ impl Board {
         self.shown().actions.insert(with(labels, "action", name), now.as_secs_f64());
     }
 
-    /// A copy, so that nobody waits for whoever reads it.
+    /// A copy, so a scrape holds the lock only briefly.
     pub(super) fn read(&self) -> Shown {
         self.shown().clone()
     }

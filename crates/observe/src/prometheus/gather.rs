@@ -1,4 +1,4 @@
-//! Asks the endpoints whose sockets are in a folder; of those that have ended, reads what they left.
+//! Collects the endpoints' numbers: running endpoints through their sockets, ended ones from the files that they left.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -9,15 +9,16 @@ use std::time::Duration;
 
 use wirelab_model::exposition::{Exposed, Exposition};
 
-/// How long an endpoint may take to answer: one that is stopped does not hold up the others for longer.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Read time-out per endpoint, so a stopped endpoint delays the others by at most this long.
+const READ_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The longest answer that is read.
+/// The longest answer that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// What all of them tell, in the order of their sockets' names. One that tells nothing is left out: it is about to begin, or was killed.
+/// The numbers of all endpoints in a folder, in the order of their sockets' names. An endpoint without numbers is left
+/// out: it is starting, or was killed.
 pub(super) fn gather(folder: &Path) -> Vec<Exposed> {
-    // Through a descriptor, because the address of a socket has room for a hundred letters only.
+    // Addressed through a descriptor, because a socket's address holds only about a hundred bytes.
     let Ok(open) = File::open(folder) else { return Vec::new() };
     let folder = Path::new("/proc/self/fd").join(open.as_raw_fd().to_string());
     let mut sockets: Vec<PathBuf> = fs::read_dir(&folder)
@@ -33,21 +34,21 @@ pub(super) fn gather(folder: &Path) -> Vec<Exposed> {
         .collect();
     sockets.sort();
     sockets.dedup();
-    sockets.iter().filter_map(|socket| told(socket).or_else(|| left(socket))).collect()
+    sockets.iter().filter_map(|socket| current(socket).or_else(|| last(socket))).collect()
 }
 
-fn told(socket: &Path) -> Option<Exposed> {
+fn current(socket: &Path) -> Option<Exposed> {
     let mut text = Vec::new();
     let mut ask = || -> io::Result<()> {
         let stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(READ_TIMEOUT))?;
         stream.take(LONGEST).read_to_end(&mut text).map(drop)
     };
     ask().ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-fn left(socket: &Path) -> Option<Exposed> {
+fn last(socket: &Path) -> Option<Exposed> {
     let exposition = Exposition { socket: socket.to_owned(), labels: Default::default() };
     serde_json::from_slice(&fs::read(exposition.last()).ok()?).ok()
 }
@@ -59,24 +60,24 @@ mod tests {
 
     use super::*;
 
-    fn told(requests: u64) -> String {
+    fn exposed(requests: u64) -> String {
         serde_json::to_string(&Exposed { requests, ..Exposed::default() }).unwrap()
     }
 
     #[test]
-    fn those_that_live_are_asked_and_those_that_ended_left_their_last_words() {
+    fn running_endpoints_are_asked_and_ended_ones_left_their_last_numbers() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let listener = UnixListener::bind(path("0-client0.sock")).unwrap();
         let answering = std::thread::spawn(move || {
-            listener.incoming().take(1).for_each(|stream| stream.unwrap().write_all(told(1).as_bytes()).unwrap());
+            listener.incoming().take(1).for_each(|stream| stream.unwrap().write_all(exposed(1).as_bytes()).unwrap());
         });
-        // It was killed: nobody listens, and nothing was left.
+        // A killed endpoint: its socket has no listener, and it left no file.
         drop(UnixListener::bind(path("0-server0.sock")).unwrap());
-        // It ended between the listing and the question.
+        // An endpoint that ended between the listing and the question.
         drop(UnixListener::bind(path("0-server1.sock")).unwrap());
-        fs::write(path("0-server1.sock.last"), told(2)).unwrap();
-        fs::write(path("1-server0.sock.last"), told(3)).unwrap();
+        fs::write(path("0-server1.sock.last"), exposed(2)).unwrap();
+        fs::write(path("1-server0.sock.last"), exposed(3)).unwrap();
         fs::write(path("1-server0.sock.last.new"), "{").unwrap();
         let requests: Vec<_> = gather(folder.path()).iter().map(|exposed| exposed.requests).collect();
         assert_eq!(requests, [1, 2, 3]);

@@ -1,7 +1,8 @@
-//! What Prometheus sees of a run while it goes on: what endpoints tell of themselves, who is there, and which actions were begun.
+//! The Prometheus exporter of a run: numbers of the endpoints, the number of processes per role, and the actions of
+//! timelines.
 //!
-//! The endpoints do the counting and tell it at Unix sockets, which have paths and no addresses, so that they are reached in whatever
-//! network namespace they are. The exporter asks them when it is asked itself, and keeps nothing.
+//! Endpoints count and publish their numbers at Unix sockets, which work across network namespaces. The exporter asks
+//! the endpoints on each scrape and keeps nothing.
 
 mod board;
 mod gather;
@@ -22,20 +23,20 @@ use crate::{About, Observer, Targets, Window};
 use board::Board;
 use scrapes::Scrapes;
 
-/// The declaration.
+/// Name, cost and metrics.
 pub const ABOUT: About = About {
     name: "prometheus",
-    summary: "Shows a run to Prometheus while it goes on (`--metrics`); it adds no metric to the results.",
+    summary: "Exports a run's live numbers to Prometheus (`--metrics`); adds no metric to the results.",
     cost: "Clients count the time of each request once more; each scrape wakes a thread of each endpoint.",
     needs: None,
     by_default: false,
     metrics: &[],
 };
 
-/// The port to name where there is no reason for another one: that of OpenTelemetry's exporters for Prometheus.
+/// The default port: the port of OpenTelemetry's Prometheus exporters.
 pub const DEFAULT_PORT: u16 = 9464;
 
-/// The observer. The endpoints do its work, because their specs say so.
+/// The observer. It does nothing itself: the endpoints count, as their specs request.
 #[derive(Debug, Default)]
 pub struct Prometheus;
 
@@ -53,10 +54,10 @@ impl Observer for Prometheus {
     }
 }
 
-/// Names and values of labels.
+/// Label names and values.
 pub type Labels = Vec<(String, String)>;
 
-/// Answers Prometheus, on a thread of its own, until it is dropped.
+/// Serves `/metrics` on a thread of its own until it is dropped.
 #[derive(Debug)]
 pub struct Exporter {
     address: SocketAddr,
@@ -66,10 +67,10 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Listens at this address; port 0: the kernel chooses one.
+    /// Listens at this address; with port 0 the kernel chooses a port.
     ///
     /// # Errors
-    /// If it cannot, with the remedy.
+    /// If the address cannot be used, with the remedy.
     pub fn start(address: SocketAddr) -> Result<Self, String> {
         let failed = |error| format!("cannot listen at {address} for Prometheus: {error}; name another address");
         let listener = TcpListener::bind(address).map_err(failed)?;
@@ -80,30 +81,30 @@ impl Exporter {
         Ok(Self { address, board, scrapes, _ends: sender })
     }
 
-    /// Where it listens.
+    /// The address, with the chosen port.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Asks the endpoints whose sockets are in this folder, from now on.
+    /// Sets the folder of the endpoints' sockets.
     pub fn watch(&self, folder: PathBuf) {
         self.board.watch(folder);
     }
 
-    /// So many of a role are there from now on.
+    /// Sets the number of processes of a role.
     pub fn pods(&self, labels: &Labels, role: &str, count: usize) {
         self.board.pods(labels, role, count);
     }
 
-    /// An action begins now.
+    /// Records that an action begins now.
     pub fn action(&self, labels: &Labels, name: &str) {
         self.board.action(labels, name);
     }
 
-    /// Waits, at most this long or until `stop`, for one more scrape, so that the last numbers are seen. Where nobody ever asked, it
-    /// does not wait.
-    pub fn linger(&self, patience: Duration, stop: &AtomicBool) {
-        self.scrapes.await_next(patience, stop);
+    /// Waits for one more scrape, so that Prometheus sees the last numbers; at most `timeout`, or until `stop`. Returns
+    /// at once if Prometheus never asked.
+    pub fn linger(&self, timeout: Duration, stop: &AtomicBool) {
+        self.scrapes.await_next(timeout, stop);
     }
 }

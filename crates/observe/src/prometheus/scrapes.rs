@@ -1,10 +1,10 @@
-//! How often Prometheus has come, for who wants to be seen once more before it goes.
+//! Counts scrapes, so that a run can wait for one more before it ends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a wait looks up, whether the user wants to stop.
+/// How often a wait checks `stop`.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// Counts scrapes.
@@ -16,30 +16,30 @@ pub(super) struct Scrapes {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// Scrapes whose numbers were read.
+    /// Scrapes that have read numbers.
     begun: u64,
-    /// The latest of those that were answered to the last byte.
+    /// The number of the latest scrape that was answered completely.
     answered: u64,
 }
 
 impl Scrapes {
-    /// Numbers are about to be read for a scrape; its number.
+    /// Called before a scrape reads numbers; returns the scrape's number.
     pub(super) fn begin(&self) -> u64 {
         let mut counts = self.counts();
         counts.begun += 1;
         counts.begun
     }
 
-    /// That scrape was answered to the last byte.
+    /// Called after a scrape was answered completely.
     pub(super) fn answered(&self, number: u64) {
         let mut counts = self.counts();
         counts.answered = counts.answered.max(number);
         self.changed.notify_all();
     }
 
-    /// Waits for a scrape that begins after this call, if there ever was one.
-    pub(super) fn await_next(&self, patience: Duration, stop: &AtomicBool) {
-        let deadline = Instant::now() + patience;
+    /// Waits for a scrape that begins after this call; returns at once if no scrape ever began.
+    pub(super) fn await_next(&self, timeout: Duration, stop: &AtomicBool) {
+        let deadline = Instant::now() + timeout;
         let mut counts = self.counts();
         let before = counts.begun;
         while before > 0 && counts.answered <= before && Instant::now() < deadline && !stop.load(Ordering::Relaxed) {
@@ -59,7 +59,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn nobody_is_waited_for_who_never_came_and_nobody_for_ever() {
+    fn without_any_scrape_the_wait_ends_at_once_and_otherwise_by_timeout_or_stop() {
         let (scrapes, go_on) = (Scrapes::default(), AtomicBool::new(false));
         scrapes.await_next(HOUR, &go_on);
         scrapes.answered(scrapes.begin());
@@ -74,7 +74,7 @@ mod tests {
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| scrapes.await_next(HOUR, &go_on));
             scrapes.answered(early);
-            // However the two threads run, one of these begins after the wait did.
+            // In every order of the two threads, one of these scrapes begins after the wait.
             while !waiting.is_finished() {
                 scrapes.answered(scrapes.begin());
                 std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Answers over HTTP/1.1, on a thread of its own.
+//! Serves `/metrics` over HTTP/1.1, on a thread of its own.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,10 +21,10 @@ use super::board::Board;
 use super::scrapes::Scrapes;
 use super::{gather, text};
 
-/// How long a client may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time-out for a request's header.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait after a connection could not be accepted.
+/// Pause after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until `ends` is resolved.
@@ -43,7 +43,7 @@ pub(super) fn start(
     let accepting = async move {
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => drop(tokio::spawn(converse(stream, Arc::clone(&board), Arc::clone(&scrapes)))),
+                Ok((stream, _)) => drop(tokio::spawn(handle(stream, Arc::clone(&board), Arc::clone(&scrapes)))),
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             }
         }
@@ -59,15 +59,15 @@ pub(super) fn start(
     std::thread::Builder::new().name("exporter".to_owned()).spawn(serve).map(drop)
 }
 
-/// One request, after which the connection is closed: its end says that the answer has left.
-async fn converse(stream: TcpStream, board: Arc<Board>, scrapes: Arc<Scrapes>) {
+/// Answers one request and closes the connection; the close shows that the whole answer was sent.
+async fn handle(stream: TcpStream, board: Arc<Board>, scrapes: Arc<Scrapes>) {
     let number = AtomicU64::new(0);
     let service = service_fn(|request: Request<Incoming>| {
         let response = answer(&request, &board, || number.store(scrapes.begin(), Ordering::Relaxed));
         async { Ok::<_, Infallible>(response) }
     });
     let mut http = http1::Builder::new();
-    http.keep_alive(false).timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    http.keep_alive(false).timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     if http.serve_connection(TokioIo::new(stream), service).await.is_ok() {
         scrapes.answered(number.load(Ordering::Relaxed));
     }
@@ -78,11 +78,11 @@ fn answer(request: &Request<Incoming>, board: &Board, begin: impl FnOnce()) -> R
         (&Method::GET, "/metrics") => {
             begin();
             let shown = board.read();
-            // Asking takes a moment, in which nobody else is answered.
+            // Blocks this thread, and thereby other scrapes, until all endpoints have answered or timed out.
             let exposed = shown.folder.as_deref().map(gather::gather).unwrap_or_default();
             (StatusCode::OK, text::MEDIA_TYPE, text::text(shown, exposed))
         }
-        _ => (StatusCode::NOT_FOUND, "text/plain", "GET /metrics is all there is here\n".to_owned()),
+        _ => (StatusCode::NOT_FOUND, "text/plain", "only GET /metrics is served here\n".to_owned()),
     };
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;

@@ -1,4 +1,4 @@
-//! The numbers in the text format of OpenMetrics, which Prometheus reads.
+//! Renders the numbers in the OpenMetrics text format.
 
 use std::fmt;
 
@@ -18,19 +18,19 @@ pub(super) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0
 /// The text of one scrape.
 pub(super) fn text(shown: Shown, exposed: Vec<Exposed>) -> String {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Page { shown, exposed }));
+    registry.register_collector(Box::new(Scrape { shown, exposed }));
     let mut text = String::new();
     encode(&mut text, &registry).expect("writing to memory does not fail");
     text
 }
 
 #[derive(Debug)]
-struct Page {
+struct Scrape {
     shown: Shown,
     exposed: Vec<Exposed>,
 }
 
-impl Collector for Page {
+impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.counter(
             &mut encoder,
@@ -47,14 +47,14 @@ impl Collector for Page {
         self.connections(&mut encoder)?;
         self.response(&mut encoder)?;
         let pods = self.shown.pods.iter().map(|(labels, count)| (labels, *count as f64));
-        gauge(&mut encoder, "wirelab_pods", "Servers that can be reached, clients that send requests", None, pods)?;
+        gauge(&mut encoder, "wirelab_pods", "Servers that accept requests, clients that send requests", None, pods)?;
         let actions = self.shown.actions.iter().map(|(labels, at)| (labels, *at));
-        let help = "When the action last began, in Unix time";
+        let help = "When the action last began, as Unix time";
         gauge(&mut encoder, "wirelab_action_timestamp", help, Some(&Unit::Seconds), actions)
     }
 }
 
-impl Page {
+impl Scrape {
     fn counter(
         &self,
         encoder: &mut DescriptorEncoder<'_>,
@@ -76,7 +76,7 @@ impl Page {
         let known = |one: &Exposed| Some((labels(one), one.connections? as f64));
         let open: Vec<_> = self.exposed.iter().filter_map(known).collect();
         let open = open.iter().map(|(labels, count)| (labels, *count));
-        gauge(encoder, "wirelab_open_connections", "Connections that are open", None, open)
+        gauge(encoder, "wirelab_open_connections", "Open connections", None, open)
     }
 
     fn response(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -85,8 +85,7 @@ impl Page {
         if responses.is_empty() {
             return Ok(());
         }
-        let help =
-            "Client: response times of requests that succeeded in the measured window, since they were meant to start";
+        let help = "Client: response times of requests that succeeded in the measured window, from the intended start";
         let kind = MetricType::Histogram;
         let mut family = encoder.encode_descriptor("wirelab_response", help, Some(&Unit::Seconds), kind)?;
         responses.iter().try_for_each(|(labels, Times { counts, sum_ns })| {
@@ -98,7 +97,7 @@ impl Page {
     }
 }
 
-/// Nothing at all where there are none: a heading without numbers says nothing.
+/// Writes nothing if there are no values: a family without samples has no meaning.
 fn gauge<'a>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -128,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scrape_has_what_endpoints_told_and_what_the_board_shows_and_nothing_that_nobody_knows() {
+    fn a_scrape_shows_endpoints_and_board_and_omits_unknown_numbers() {
         assert_eq!(text(Shown::default(), Vec::new()), "# EOF\n");
         let label = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let mut counts = vec![0; BOUNDS + 1];

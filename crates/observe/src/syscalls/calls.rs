@@ -4,18 +4,19 @@ use wirelab_model::metric::{Better, Metric, Side, Unit};
 
 use crate::About;
 
-/// From where strace sees them.
+/// Vantage of the observer `strace`.
 const STOPPED: &str = "strace(1), which stops the threads of the process and its children at every call";
 
-/// The kernel's tracepoint of every system call.
+/// The tracepoint that every system call passes.
 pub const EVERY: &str = "raw_syscalls/sys_enter";
 
 const VANTAGE: &str = "a counter of the kernel's tracepoint, in the threads of the process and its children";
 
-/// The declaration of the observer of totals.
+/// The declaration of the observer `syscalls`.
 ///
-/// Its cost was measured with `examples/observer_cost.rs`: UDP ping-pong between two processes over loopback, 30 000 exchanges
-/// a trial, Linux 6.18 in a virtual machine with two processors; ratios to no observer, the median of those in the same round.
+/// Its cost was measured with `examples/observer_cost.rs`: UDP ping-pong between two processes over loopback, 30 000
+/// exchanges a trial, Linux 6.18 in a virtual machine with two processors. Ratios to no observer, medians over the
+/// rounds.
 ///
 /// | observer           | program: median, quartiles, least | counters: medians of three runs, least of the last |
 /// |--------------------|-----------------------------------|----------------------------------------------------|
@@ -23,14 +24,14 @@ const VANTAGE: &str = "a counter of the kernel's tracepoint, in the threads of t
 /// | `syscalls`         | 1.00, 0.95 to 1.05, 1.00          | 1.28, 1.11, 1.14, 1.24                             |
 /// | `syscalls_by_name` | 0.99, 0.94 to 1.05, 1.01          | 2.14, 2.09, 2.14, 1.90                             |
 ///
-/// By a program: 25 rounds, an exchange of 14 µs, optimised build. By counters: 12, 25 and 30 rounds, 10 to 12 µs, unoptimised build, a
-/// machine that others used too. Most of the cost of counters is not counting but the switch of threads: the kernel takes every counter of
-/// a thread away when it waits and puts it back when it goes on, some 0.2 µs for each.
+/// The program: 25 rounds, 14 µs per exchange, optimised build. The counters: 12, 25 and 30 rounds, 10 to 12 µs,
+/// unoptimised build, on a machine with other load. Most of the counters' cost is in context switches: the kernel
+/// removes every counter of a thread that waits and restores it afterwards, about 0.2 µs each.
 pub const TOTAL: About = About {
     name: "syscalls",
     summary: "System calls of client and server in the measured window.",
-    cost: "A UDP ping-pong, the worst case, took 1.00 times as long with it as without (quartiles 0.95 to 1.05; twice without it: 0.93 to \
-           1.03); 1.1 to 1.3 times where the kernel takes no eBPF program of this user.",
+    cost: "A UDP ping-pong, the worst case, took 1.00 times as long with it as without (quartiles 0.95 to 1.05; twice \
+           without it: 0.93 to 1.03); 1.1 to 1.3 times where the kernel takes no eBPF program of this user.",
     needs: Some(NEEDS),
     by_default: false,
     metrics: &[
@@ -42,24 +43,22 @@ pub const TOTAL: About = About {
 const NEEDS: &str =
     "root, or CAP_PERFMON and a readable tracing file system; it is mounted at /sys/kernel/tracing if it is not";
 
-const ALL: &str = "System calls of all threads of the process and its children that were entered in the measured window, \
-                   divided by the requests that succeeded in it. One that was waiting in the kernel when the window began is \
-                   not in it; one that waits when it ends is.";
+const ALL: &str = "System calls that all threads of the process and its children entered in the measured window, \
+                   divided by the requests that succeeded in it. A call that was waiting in the kernel when the window \
+                   began does not count; a call that waits when the window ends does.";
 
-const ONE: &str = "Calls of the function that the title names (section 2 of the manual), counted as the total is.";
+const ONE: &str = "Calls of the function in the title (section 2 of the manual), counted like the total.";
 
-const OTHER: &str = "System calls, as in the total, that are not among those that are counted by name; 32-bit programs have \
-                     all of theirs here.";
+const OTHER: &str = "System calls of the total that are not counted by name, and all system calls of 32-bit programs.";
 
-const TRACED: &str = "System calls that strace counted between its attaching before the measured window and its detaching after \
-                      it, of all threads of the process and its children, divided by the requests that succeeded in it. Only \
-                      calls that returned; whatever waited in the kernel is interrupted by attaching and asks again, which is a \
-                      call more for each such thread.";
+const TRACED: &str = "System calls that strace counted, of all threads of the process and its children, divided by the \
+                      requests that succeeded in the measured window. strace attaches before the window and detaches \
+                      after it. Only calls that returned count. Attaching interrupts each waiting call, which adds one \
+                      call for each such thread.";
 
-const TRACED_ONE: &str =
-    "Calls of the function that the title names (section 2 of the manual), counted as strace's total is.";
+const TRACED_ONE: &str = "Calls of the function in the title (section 2 of the manual), counted like strace's total.";
 
-const TRACED_OTHER: &str = "System calls, as in strace's total, that are not among those that are counted by name.";
+const TRACED_OTHER: &str = "System calls of strace's total that are not counted by name.";
 
 const fn per_request(name: &'static str, title: &'static str, side: Side, meaning: &'static str) -> Metric {
     Metric { name, title, unit: Unit::Count, side, vantage: VANTAGE, better: Better::Lower, meaning }
@@ -69,20 +68,21 @@ const fn traced(name: &'static str, title: &'static str, side: Side, meaning: &'
     Metric { vantage: STOPPED, ..per_request(name, title, side, meaning) }
 }
 
-/// Declares [`CALLS`], [`BY_NAME`] and [`STRACE`] from the calls' names and, where the kernel's tracepoint has another, that one.
+/// Declares [`CALLS`], [`BY_NAME`] and [`STRACE`] from the calls' names, and the tracepoints' names if they differ.
 macro_rules! calls {
     ($($call:literal $(as $tracepoint:literal)?),* $(,)?) => {
-        /// The calls by name, each with its tracepoint: what network programs spend their calls on, and what they wait in.
-        /// One more name costs a thread some 0.2 µs each time it waits (see [`TOTAL`]), so rare ones are not here.
+        /// The calls that are counted by name, each with its tracepoint: the calls that network programs use most and
+        /// wait in. Every further name costs a thread about 0.2 µs each time it waits (see [`TOTAL`]), so rare calls
+        /// are left out.
         pub const CALLS: &[(&str, &str)] = &[$(($call, calls!(@tracepoint $call $(as $tracepoint)?))),*];
 
-        /// The declaration of the observer of calls by name. What it costs stands at [`TOTAL`].
+        /// The declaration of the observer `syscalls_by_name`; [`TOTAL`] has the measurement of its cost.
         pub const BY_NAME: About = About {
             name: "syscalls_by_name",
             summary: "System calls of client and server in the measured window, by name.",
-            cost: "That of `syscalls`, because one program counts both. Where the kernel takes no eBPF program of this user: a UDP ping-pong, \
-                   the worst case, took 2.1 times as long with it as without, so times of its trials compare with each other only; and \
-                   the run ends a second later.",
+            cost: "As `syscalls`, because one program counts both. Where the kernel refuses an eBPF program of this \
+                   user: a UDP ping-pong, the worst case, took 2.1 times as long with it as without, so times of its \
+                   trials compare with each other only, and the run ends a second later.",
             needs: Some(NEEDS),
             by_default: false,
             metrics: &[
@@ -100,17 +100,27 @@ macro_rules! calls {
                         ONE,
                     ),
                 )*
-                per_request("syscalls_client_other_per_request", "Other system calls per request, client", Side::Client, OTHER),
-                per_request("syscalls_server_other_per_request", "Other system calls per request, server", Side::Server, OTHER),
+                per_request(
+                    "syscalls_client_other_per_request",
+                    "Other system calls per request, client",
+                    Side::Client,
+                    OTHER,
+                ),
+                per_request(
+                    "syscalls_server_other_per_request",
+                    "Other system calls per request, server",
+                    Side::Server,
+                    OTHER,
+                ),
             ],
         };
 
-        /// The declaration of the observer that has strace count.
+        /// The declaration of the observer `strace`.
         pub const STRACE: About = About {
             name: "strace",
-            summary: "System calls of client and server by strace, where the kernel's counters cannot be had. Its trials give no other \
-                      value: all else is slowed down.",
-            cost: "Many times the trial's length, which is why nothing else is measured in its trials.",
+            summary: "System calls of client and server by strace, for kernels without usable counters. Its trials \
+                      give no other value, because strace slows the processes down.",
+            cost: "Trials take many times as long, so they give no other metric.",
             needs: Some("strace, and the right to trace: root, CAP_SYS_PTRACE, or kernel.yama.ptrace_scope = 0"),
             by_default: false,
             metrics: &[
@@ -130,8 +140,18 @@ macro_rules! calls {
                         TRACED_ONE,
                     ),
                 )*
-                traced("strace_client_other_per_request", "Other system calls per request by strace, client", Side::Client, TRACED_OTHER),
-                traced("strace_server_other_per_request", "Other system calls per request by strace, server", Side::Server, TRACED_OTHER),
+                traced(
+                    "strace_client_other_per_request",
+                    "Other system calls per request by strace, client",
+                    Side::Client,
+                    TRACED_OTHER,
+                ),
+                traced(
+                    "strace_server_other_per_request",
+                    "Other system calls per request by strace, server",
+                    Side::Server,
+                    TRACED_OTHER,
+                ),
             ],
         };
     };
@@ -140,7 +160,7 @@ macro_rules! calls {
 }
 
 calls!(
-    // Bytes out and in.
+    // Input and output.
     "read",
     "write",
     "readv",
@@ -175,7 +195,7 @@ calls!(
     "madvise",
 );
 
-/// The kernel's number of a call; absent where this machine's kernel has no such call.
+/// The number of a call on this architecture; `None` if the architecture lacks the call.
 pub fn number(call: &str) -> Option<u64> {
     let number = match call {
         "read" => libc::SYS_read,
@@ -220,7 +240,7 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn every_call_has_a_number_of_its_own() {
+    fn every_call_has_a_distinct_number() {
         let numbers: std::collections::BTreeSet<_> = CALLS.iter().map(|(call, _)| number(call).unwrap()).collect();
         assert_eq!(numbers.len(), CALLS.len());
         assert_eq!(number("fly"), None);

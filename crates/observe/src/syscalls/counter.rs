@@ -1,7 +1,7 @@
-//! Counters of kernel tracepoints on single threads, perf_event_open(2).
+//! Counters of kernel tracepoints on single threads, by perf_event_open(2).
 //!
-//! Each event has a counter of its own rather than one group per thread: a group is cheaper when the kernel switches threads,
-//! but while a thread ends, the counts of a group's members are for a moment in no sum that can be read.
+//! Each event has a counter of its own, not a group per thread. A group is cheaper when the kernel switches threads.
+//! While a thread ends, though, the counts of a group's members are missing from every readable sum for a moment.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 
 use crate::tree::Pid;
 
-/// `struct perf_event_attr` in its first version, which every kernel takes; what later ones added is zero then.
+/// `struct perf_event_attr` in its first version, which every kernel accepts; the fields of later versions are zero.
 #[repr(C)]
 #[derive(Debug, Default)]
 struct Attributes {
@@ -39,7 +39,7 @@ const TIMES: u64 = 1 | 2;
 const DISABLED: u64 = bit(0);
 const INHERIT: u64 = bit(1);
 
-/// A bit field of one bit by its place in the structure; C begins at the other end on machines of the other byte order.
+/// A bit field of one bit by its position in the C structure; the order depends on the byte order of the machine.
 const fn bit(place: u32) -> u64 {
     if cfg!(target_endian = "big") { 1 << (63 - place) } else { 1 << place }
 }
@@ -53,12 +53,12 @@ const CLOSE_ON_EXEC: libc::c_ulong = 8;
 const ENABLE: libc::Ioctl = libc::_IO(b'$' as u32, 0);
 const DISABLE: libc::Ioctl = libc::_IO(b'$' as u32, 1);
 
-/// How often a tracepoint was passed by a thread, and by every thread and process that came of it since.
+/// Counts how often a thread, and its later threads and child processes, passed a tracepoint.
 #[derive(Debug)]
 pub struct Counter(File);
 
 impl Counter {
-    /// A counter of a thread and of what comes of it; it does not count yet.
+    /// Opens a disabled counter of a thread and its later threads and child processes.
     ///
     /// # Errors
     /// `EACCES` or `EPERM` without the privilege, `ESRCH` if the thread has ended, `EMFILE` with too many open files.
@@ -67,28 +67,29 @@ impl Counter {
         Self::new(tracepoint, thread, ANY_PROCESSOR, DISABLED | INHERIT)
     }
 
-    /// A counter of everybody on one processor, for a program to be put at: that runs on all of them.
+    /// Opens a disabled counter of all processes on one processor, to attach a program to; the program runs on all
+    /// processors.
     ///
     /// # Errors
-    /// Those of [`Counter::open`].
+    /// As [`Counter::open`].
     pub fn of_all(tracepoint: u64) -> io::Result<Self> {
-        let (everybody, processor) = (-1, 0);
-        Self::new(tracepoint, everybody, processor, DISABLED)
+        let (any_thread, processor) = (-1, 0);
+        Self::new(tracepoint, any_thread, processor, DISABLED)
     }
 
-    /// The open counter.
+    /// The counter's descriptor.
     pub const fn file(&self) -> &File {
         &self.0
     }
 
-    /// A counter that counts nothing, ever. As long as there is one, closing others does not wait until every processor
-    /// has left the tracepoint: some 40 ms for each.
+    /// Opens a counter that never counts. While one is open, closing others does not wait until every processor has
+    /// left the tracepoint, which takes about 40 ms each.
     ///
     /// # Errors
-    /// Those of [`Counter::open`].
+    /// As [`Counter::open`].
     pub fn idle(tracepoint: u64) -> io::Result<Self> {
-        let myself = 0;
-        Self::new(tracepoint, myself, ANY_PROCESSOR, DISABLED)
+        let this_thread = 0;
+        Self::new(tracepoint, this_thread, ANY_PROCESSOR, DISABLED)
     }
 
     fn new(tracepoint: u64, thread: libc::pid_t, processor: libc::c_int, flags: u64) -> io::Result<Self> {
@@ -101,16 +102,17 @@ impl Counter {
             ..Attributes::default()
         };
         let no_group: libc::c_int = -1;
-        // SAFETY: the attributes are valid for the call, as long as they say, and ask for a count, which writes to no memory.
+        // SAFETY: the attributes are valid for the call and for the size that they state; counting writes to no memory
+        // of ours.
         let fd = unsafe {
             libc::syscall(libc::SYS_perf_event_open, &raw const attributes, thread, processor, no_group, CLOSE_ON_EXEC)
         };
         let fd = libc::c_int::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(io::Error::last_os_error)?;
-        // SAFETY: the kernel has just made this descriptor, and nobody else has it.
+        // SAFETY: the kernel has just made this descriptor, and nothing else owns it.
         Ok(Self(unsafe { File::from_raw_fd(fd) }))
     }
 
-    /// Begins to count, also in the threads that came of this one.
+    /// Starts counting, also in the threads and processes that inherited the counter.
     ///
     /// # Errors
     /// Those of ioctl(2).
@@ -118,7 +120,7 @@ impl Counter {
         self.control(ENABLE)
     }
 
-    /// Ceases to count.
+    /// Stops counting.
     ///
     /// # Errors
     /// Those of ioctl(2).
@@ -131,10 +133,10 @@ impl Counter {
         if unsafe { libc::ioctl(self.0.as_raw_fd(), what, 0) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// The count; that of ended threads included.
+    /// The count, ended threads included.
     ///
     /// # Errors
-    /// Those of read(2), and where the kernel did not count all the time.
+    /// Those of read(2), and if the kernel did not count all the time.
     pub fn read(&self) -> io::Result<u64> {
         let mut bytes = [0; 24];
         (&self.0).read_exact(&mut bytes)?;
@@ -143,16 +145,16 @@ impl Counter {
             word.copy_from_slice(&bytes[at..at + 8]);
             u64::from_ne_bytes(word)
         });
-        whole(count, enabled, running)
+        complete(count, enabled, running)
     }
 }
 
-/// A count is one only if the kernel counted all the time that it should have.
-fn whole(count: u64, enabled: u64, running: u64) -> io::Result<u64> {
+/// The count, if the kernel counted during all of the enabled time.
+fn complete(count: u64, enabled: u64, running: u64) -> io::Result<u64> {
     if running == enabled {
         Ok(count)
     } else {
-        Err(io::Error::other(format!("the kernel counted in {running} ns of {enabled} ns only")))
+        Err(io::Error::other(format!("the kernel counted in only {running} ns of {enabled} ns")))
     }
 }
 
@@ -161,9 +163,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_of_a_part_of_the_time_is_an_error_and_not_a_number() {
-        assert_eq!(whole(5, 0, 0).unwrap(), 5);
-        assert_eq!(whole(5, 70, 70).unwrap(), 5);
-        assert_eq!(whole(5, 70, 60).unwrap_err().to_string(), "the kernel counted in 60 ns of 70 ns only");
+    fn a_count_over_part_of_the_time_is_an_error() {
+        assert_eq!(complete(5, 0, 0).unwrap(), 5);
+        assert_eq!(complete(5, 70, 70).unwrap(), 5);
+        assert_eq!(complete(5, 70, 60).unwrap_err().to_string(), "the kernel counted in only 60 ns of 70 ns");
     }
 }

@@ -1,7 +1,7 @@
-//! System calls counted by counters of single threads (perf_event_open(2)), where no program can be put into the kernel.
+//! Counts system calls with one counter per thread (perf_event_open(2)), for kernels that accept no eBPF program.
 //!
-//! A counter is put on every thread of the process and its children before the window; threads and children that start in the window
-//! inherit it.
+//! Every thread of the process and its children gets a counter before the window. Threads and children that start in
+//! the window inherit it.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,23 +14,24 @@ use super::counter::Counter;
 use super::tracefs;
 use crate::tree::{Pid, threads};
 
-/// The counters of a tree of processes.
+/// The counters of a process tree.
 #[derive(Debug)]
 pub(super) struct Counters {
-    /// Of every system call, one per thread.
+    /// Counters of all system calls, one per thread.
     total: Vec<Counter>,
-    /// By name, one per thread; absent if the kernel has no such call.
+    /// Counters by name, one per thread; `None` if the kernel has no such call.
     named: Vec<(&'static str, Option<Vec<Counter>>)>,
 }
 
-/// How often the counters are opened anew because threads came or went meanwhile. Both processes wait, so once is usual.
+/// How often counters are opened again because a thread started or ended meanwhile. Both processes wait, so one try is
+/// usual.
 const TRIES: usize = 10;
 
 impl Counters {
-    /// Counters on every thread of the process and its children; they do not count yet.
+    /// Opens disabled counters on every thread of the process and its children.
     ///
-    /// A thread that starts after the threads were listed is counted if its parent had its counters already and is not if it
-    /// had none yet, and nothing shows which it was. So the list has to be the same before and after.
+    /// The list of threads must be the same before and after. A thread that starts in between inherits its parent's
+    /// counters if they exist already; nothing shows whether they did.
     pub(super) fn open(roots: &[Pid], calls: &[(&'static str, &str)]) -> Result<Self, String> {
         let events = tracefs::events()?;
         let every = tracefs::number(&events, EVERY)?
@@ -56,11 +57,11 @@ impl Counters {
                 _ => {}
             }
         }
-        Err("threads kept starting and ending while their system calls were to be counted".to_owned())
+        Err("counting system calls failed: threads kept starting and ending while the counters were opened".to_owned())
     }
 
-    /// Begins with the total and ceases with it, so that a call of a background thread meanwhile is in no name without being
-    /// in the total.
+    /// Enables the total first and [`Counters::disable`] disables it last. A call of a background thread in between
+    /// then counts in the total only, never by name only.
     pub(super) fn enable(&self) -> Result<(), String> {
         self.total.iter().chain(self.by_name()).try_for_each(Counter::enable).map_err(unreadable)
     }
@@ -81,13 +82,14 @@ impl Counters {
     }
 }
 
-/// A counter of a tracepoint on each thread.
+/// Opens a counter of a tracepoint on each thread.
 fn on_all(tracepoint: u64, threads: &[Pid]) -> io::Result<Vec<Counter>> {
     keep(tracepoint)?;
     threads.iter().map(|thread| Counter::open(tracepoint, *thread)).collect()
 }
 
-/// Keeps the tracepoint in use until wirelab ends: a second of waiting at the end of the run instead of in each trial.
+/// Keeps the tracepoint in use until wirelab ends. The kernel's wait of a second then happens at the end of the run,
+/// not in each trial.
 fn keep(tracepoint: u64) -> io::Result<()> {
     static KEPT: Mutex<BTreeMap<u64, Counter>> = Mutex::new(BTreeMap::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,21 +103,21 @@ fn unreadable(error: io::Error) -> String {
     format!("the kernel's counters of system calls failed: {error}")
 }
 
-/// Why counters could not be opened, with the remedy.
+/// The reason why counters could not be opened, with the remedy.
 fn refused(error: &io::Error, threads: usize, tracepoints: usize) -> String {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
             let setting = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
             format!(
-                "the kernel does not let wirelab count system calls ({error}; kernel.perf_event_paranoid is {}). Remedy: run \
-                 wirelab as root or with CAP_PERFMON; in a container, allow perf_event_open. Or let strace count in trials of their \
-                 own, which give nothing else (observer `strace`)",
+                "the kernel does not let wirelab count system calls ({error}; kernel.perf_event_paranoid is {}). \
+                 Remedy: run wirelab as root or with CAP_PERFMON; in a container, allow perf_event_open. Or use the \
+                 observer `strace`, whose trials give no other metric",
                 setting.trim()
             )
         }
         Some(libc::EMFILE | libc::ENFILE) => format!(
-            "counting {tracepoints} kinds of system calls in {threads} threads takes {} open files: {error}. Remedy: raise the \
-             limit (ulimit -Hn)",
+            "counting {tracepoints} kinds of system calls in {threads} threads takes {} open files: {error}. Remedy: \
+             raise the limit (ulimit -Hn)",
             threads * tracepoints
         ),
         Some(libc::ENOSYS) => "this kernel has no perf_event_open (CONFIG_PERF_EVENTS)".to_owned(),
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_why_counters_cannot_be_opened_name_what_is_wanting() {
+    fn reasons_why_counters_cannot_be_opened_name_the_missing_privilege_or_limit() {
         let reason = |number| refused(&io::Error::from_raw_os_error(number), 64, 30);
         assert!(reason(libc::EACCES).contains("run wirelab as root or with CAP_PERFMON"));
         assert!(reason(libc::EMFILE).contains("30 kinds of system calls in 64 threads takes 1920 open files"));

@@ -1,7 +1,7 @@
 //! System calls of client and server in the measured window, counted at the kernel's tracepoints.
 //!
-//! Nothing stops the processes, unlike with strace(1): the kernel counts on its own, by a program of ours where it takes one
-//! ([`program`]), otherwise by counters on every thread ([`counters`]).
+//! Unlike strace(1), this stops no process. The kernel counts with an eBPF program ([`program`]) if it accepts one,
+//! otherwise with counters on every thread ([`counters`]).
 
 mod calls;
 mod counter;
@@ -25,17 +25,17 @@ use room::Room;
 /// How system calls are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Means {
-    /// By a program where the kernel takes one, otherwise by counters.
+    /// By an eBPF program if the kernel accepts one, otherwise by counters.
     #[default]
     Best,
     /// By counters on every thread.
     Counters,
 }
 
-/// Tries whether system calls can be counted here, on this process itself. How they are, in a few words.
+/// Tests on this process whether system calls can be counted here. Returns the means in a few words.
 ///
 /// # Errors
-/// If they cannot; says why.
+/// The reason, if they cannot be counted.
 pub fn available() -> Result<String, String> {
     let own = [std::process::id()];
     match Program::start(&own, &[]).and_then(Program::stop) {
@@ -46,11 +46,11 @@ pub fn available() -> Result<String, String> {
     }
 }
 
-/// The observer of totals.
+/// The observer `syscalls`.
 #[derive(Debug, Default)]
 pub struct Total(Syscalls);
 
-/// The observer of calls by name. Apart from the other because it costs the trial far more.
+/// The observer `syscalls_by_name`. It is separate because it can cost the trial far more.
 #[derive(Debug, Default)]
 pub struct ByName(Syscalls);
 
@@ -90,13 +90,13 @@ impl Observer for ByName {
             .flat_map(|number| self.0.readings(|counts| counts.named(number), window))
             .chain(self.0.readings(Counts::other, window));
         let readings: [Reading; BY_NAME.metrics.len()] =
-            std::array::from_fn(|_| readings.next().unwrap_or_else(|| Err("it is not counted".to_owned())));
+            std::array::from_fn(|_| readings.next().unwrap_or_else(|| Err("the call is not counted".to_owned())));
         values(BY_NAME.metrics, readings)
     }
 }
 
 impl Total {
-    /// One that counts by these means.
+    /// An observer that counts by these means.
     #[must_use]
     pub fn by(means: Means) -> Self {
         Self(Syscalls { means, ..Syscalls::default() })
@@ -104,14 +104,14 @@ impl Total {
 }
 
 impl ByName {
-    /// One that counts by these means.
+    /// An observer that counts by these means.
     #[must_use]
     pub fn by(means: Means) -> Self {
         Self(Syscalls { means, ..Syscalls::default() })
     }
 }
 
-/// What counts, then the counts.
+/// The running counters, then the counts.
 #[derive(Debug, Default)]
 struct Syscalls {
     means: Means,
@@ -135,7 +135,7 @@ impl Syscalls {
                 return;
             }
         }
-        // Without, the error of the counter that found no room explains itself.
+        // If the limit cannot be raised, opening a counter fails with a reason of its own.
         self.room = Room::make().ok();
         let mut counters = Sides::read(targets, |roots| Counters::open(roots, calls));
         for side in [&mut counters.client, &mut counters.server] {
@@ -158,7 +158,7 @@ impl Syscalls {
                 Some(Sides { client: side(client, |sides| sides.client), server: side(server, |sides| sides.server) })
             }
             Some(Counting::Counters(Sides { client, server })) => {
-                // Both first, so that reading the one is not in the window of the other.
+                // Disables both first, so that reading one side does not fall into the window of the other.
                 let disabled =
                     [&client, &server].map(|side| side.as_ref().map_err(Clone::clone).and_then(Counters::disable));
                 let [client, server] = [(client, &disabled[0]), (server, &disabled[1])].map(|(side, disabled)| {
@@ -171,7 +171,7 @@ impl Syscalls {
         self.room = None;
     }
 
-    /// A count per request of the client and of the server.
+    /// A count per request, for the client and for the server.
     fn readings(&self, of: impl Fn(&Counts) -> Result<u64, String>, window: &Window) -> [Reading; 2] {
         let Some(Sides { client, server }) = &self.counts else { return [(); 2].map(|()| Err(NO_WINDOW.to_owned())) };
         [client, server].map(|side| {
@@ -181,7 +181,7 @@ impl Syscalls {
     }
 }
 
-/// The counts of a tree of processes in the window.
+/// The counts of a process tree in the window.
 #[derive(Debug, Clone, Default)]
 struct Counts {
     total: u64,
@@ -193,7 +193,7 @@ impl Counts {
         match self.named.get(number) {
             Some((_, Some(count))) => Ok(*count),
             Some((name, None)) => Err(format!("this kernel has no system call {name}")),
-            None => Err("it was not counted".to_owned()),
+            None => Err("the call was not counted".to_owned()),
         }
     }
 
@@ -203,7 +203,7 @@ impl Counts {
             return Err("the kernel has no tracepoints of single system calls (CONFIG_FTRACE_SYSCALLS)".to_owned());
         }
         let sum = counts.iter().sum();
-        self.total.checked_sub(sum).ok_or_else(|| "the calls by name are more than all calls".to_owned())
+        self.total.checked_sub(sum).ok_or_else(|| "the counts by name exceed the count of all calls".to_owned())
     }
 }
 
@@ -212,11 +212,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_the_kernel_does_not_have_is_a_reason_and_the_others_are_what_remains() {
+    fn a_call_that_the_kernel_lacks_gives_a_reason_and_other_is_the_total_minus_the_named() {
         let counts = Counts { total: 10, named: vec![("poll", None), ("read", Some(3)), ("write", Some(2))] };
         assert_eq!(counts.named(0).unwrap_err(), "this kernel has no system call poll");
         assert_eq!((counts.named(1), counts.other()), (Ok(3), Ok(5)));
-        assert!(Counts { total: 4, ..counts }.other().unwrap_err().contains("more than all"));
+        assert!(Counts { total: 4, ..counts }.other().unwrap_err().contains("exceed the count of all"));
         let none = Counts { total: 4, named: vec![("read", None)] };
         assert!(none.other().unwrap_err().contains("CONFIG_FTRACE_SYSCALLS"));
     }

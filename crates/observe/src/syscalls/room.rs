@@ -1,9 +1,10 @@
-//! Room for open files: a counter is one, and a process of many threads needs more than the usual limit of 1024.
+//! The limit on open files. Each counter is an open file, and a process with many threads needs more than the usual
+//! limit of 1024.
 
 use std::io;
 
-/// The limit on open files, raised as far as this process may, until this is dropped. The endpoints of other trials must not
-/// inherit a limit that those of the first did not have.
+/// Raises the limit on open files to the hard limit until it is dropped. Without the reset, endpoints of later trials
+/// would inherit another limit than those of the first.
 #[derive(Debug)]
 pub struct Room {
     before: libc::rlimit,
@@ -27,7 +28,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        // It was this process's limit, so it is allowed.
+        // Lowering a soft limit is always allowed.
         let _ = set(self.before);
     }
 }

@@ -1,7 +1,7 @@
-//! System calls as strace(1) counts them: for where the kernel's own counters cannot be had, and for comparing both.
+//! System calls counted by strace(1), for kernels whose counters are not available, and to compare both.
 //!
-//! strace stops every thread twice in every call (ptrace(2)). What takes time then takes many times as long, so a trial that is traced
-//! gives these counts and nothing else.
+//! strace stops every thread twice in every call (ptrace(2)), which slows the trial down many times. A traced trial
+//! gives these counts only.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,8 +18,8 @@ use crate::tree::{Pid, threads, tree};
 use crate::window::{NO_WINDOW, Reading, Sides, per_request, values};
 use crate::{About, Observer, Targets, Window};
 
-/// How long attaching and detaching may take. Hundreds of threads take a second.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time-out of attaching and of detaching. Hundreds of threads take about a second.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The observer.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub struct Strace {
     counts: Option<Sides<Result<Counts, String>>>,
 }
 
-/// How often each call returned, by name.
+/// Number of returned calls by name.
 type Counts = BTreeMap<String, u64>;
 
 impl Observer for Strace {
@@ -61,13 +61,13 @@ impl Observer for Strace {
         readings.extend(self.readings(other, window));
         let mut readings = readings.into_iter();
         let readings: [Reading; STRACE.metrics.len()] =
-            std::array::from_fn(|_| readings.next().unwrap_or_else(|| Err("it is not counted".to_owned())));
+            std::array::from_fn(|_| readings.next().unwrap_or_else(|| Err("the call is not counted".to_owned())));
         values(STRACE.metrics, readings)
     }
 }
 
 impl Strace {
-    /// A count per request of the client and of the server.
+    /// A count per request, for the client and for the server.
     fn readings(&self, of: impl Fn(&Counts) -> u64, window: &Window) -> [Reading; 2] {
         let Some(Sides { client, server }) = &self.counts else { return [(); 2].map(|()| Err(NO_WINDOW.to_owned())) };
         [client, server]
@@ -75,13 +75,13 @@ impl Strace {
     }
 }
 
-/// A running strace. Dropping it ends it; what it traced goes on.
+/// A running strace. Dropping it ends strace; the traced processes continue.
 #[derive(Debug)]
 struct Tracer(Child);
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // It may have ended, and nobody can be told.
+        // strace may have ended already, and a drop cannot report errors.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -91,7 +91,7 @@ impl Tracer {
     /// Attaches to every thread of the processes and their children, and waits until all are traced.
     fn attach(roots: &[Pid]) -> Result<Self, String> {
         let mut command = Command::new("strace");
-        // Two times quiet: standard error has the table and errors, nothing else.
+        // With -qq, standard error has only the table and errors.
         command.args(["-f", "-c", "-qq"]);
         for pid in tree(roots)?.into_keys() {
             command.args(["-p", &pid.to_string()]);
@@ -99,29 +99,29 @@ impl Tracer {
         let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
         let mut tracer = Self(spawned.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                "there is no strace on the PATH. Remedy: install it (apt-get install strace)".to_owned()
+                "cannot run strace: it is not on the PATH. Remedy: install it (apt-get install strace)".to_owned()
             }
             _ => format!("strace cannot be started: {error}"),
         })?);
-        let deadline = Instant::now() + PATIENCE;
-        while !tracer.has(roots)? {
-            if tracer.0.try_wait().map_err(|error| format!("strace cannot be waited for: {error}"))?.is_some() {
+        let deadline = Instant::now() + TIMEOUT;
+        while !tracer.traces_all(roots)? {
+            if tracer.0.try_wait().map_err(|error| format!("waiting for strace failed: {error}"))?.is_some() {
                 return Err(format!(
-                    "strace ended when it was to attach: {}. Remedy: run wirelab as root, with CAP_SYS_PTRACE, or with \
-                     kernel.yama.ptrace_scope = 0",
-                    tracer.words().trim_end()
+                    "strace ended before it was attached: {}. Remedy: run wirelab as root, with CAP_SYS_PTRACE, or \
+                     with kernel.yama.ptrace_scope = 0",
+                    tracer.output().trim_end()
                 ));
             }
             if Instant::now() > deadline {
-                return Err(format!("strace did not attach to every thread within {} s", PATIENCE.as_secs()));
+                return Err(format!("strace did not attach to every thread within {} s", TIMEOUT.as_secs()));
             }
             sleep(Duration::from_millis(1));
         }
         Ok(tracer)
     }
 
-    /// Whether every thread is traced by it.
-    fn has(&self, roots: &[Pid]) -> Result<bool, String> {
+    /// Whether this strace traces every thread.
+    fn traces_all(&self, roots: &[Pid]) -> Result<bool, String> {
         let own = format!("TracerPid:\t{}", self.0.id());
         Ok(threads(roots)?.into_iter().all(|(thread, process)| {
             let status = fs::read_to_string(format!("/proc/{process}/task/{thread}/status")).unwrap_or_default();
@@ -129,40 +129,41 @@ impl Tracer {
         }))
     }
 
-    /// Detaches, and reads the table.
+    /// Detaches and reads the table.
     fn detach(mut self) -> Result<Counts, String> {
         let pid = i32::try_from(self.0.id()).ok().and_then(rustix::process::Pid::from_raw);
-        let asked = pid.ok_or(rustix::io::Errno::SRCH).and_then(|pid| kill_process(pid, Signal::INT));
-        asked.map_err(|error| format!("strace cannot be told to detach: {error}"))?;
-        let deadline = Instant::now() + PATIENCE;
-        while self.0.try_wait().map_err(|error| format!("strace cannot be waited for: {error}"))?.is_none() {
+        let interrupted = pid.ok_or(rustix::io::Errno::SRCH).and_then(|pid| kill_process(pid, Signal::INT));
+        interrupted.map_err(|error| format!("strace cannot be interrupted to make it detach: {error}"))?;
+        let deadline = Instant::now() + TIMEOUT;
+        while self.0.try_wait().map_err(|error| format!("waiting for strace failed: {error}"))?.is_none() {
             if Instant::now() > deadline {
-                return Err(format!("strace did not detach within {} s", PATIENCE.as_secs()));
+                return Err(format!("strace did not detach within {} s", TIMEOUT.as_secs()));
             }
             sleep(Duration::from_millis(1));
         }
-        let words = self.words();
-        parse(&words).ok_or_else(|| format!("strace printed no table of system calls: {}", words.trim_end()))
+        let output = self.output();
+        parse(&output).ok_or_else(|| format!("strace printed no table of system calls: {}", output.trim_end()))
     }
 
-    /// What it wrote to standard error, after its end. A table is far smaller than a pipe, so strace never waited for us.
-    fn words(&mut self) -> String {
-        let mut words = String::new();
+    /// The standard error of the ended strace. A table is far smaller than a pipe's buffer, so strace never blocked on
+    /// it.
+    fn output(&mut self) -> String {
+        let mut output = String::new();
         if let Some(stderr) = &mut self.0.stderr {
-            // Half of it is better than nothing.
-            let _ = stderr.read_to_string(&mut words);
+            // After an error, the part that was read is kept.
+            let _ = stderr.read_to_string(&mut output);
         }
-        words
+        output
     }
 }
 
-/// Reads strace's table: `% time`, seconds, microseconds per call, calls, errors or nothing, name. Where there was no call there is no
-/// table, and nothing else either.
-fn parse(words: &str) -> Option<Counts> {
-    if words.trim().is_empty() {
+/// Parses strace's table: `% time`, seconds, microseconds per call, calls, errors or nothing, name. Without any call
+/// strace prints nothing.
+fn parse(output: &str) -> Option<Counts> {
+    if output.trim().is_empty() {
         return Some(Counts::new());
     }
-    let mut rows = words.lines().skip_while(|line| !line.trim_start().starts_with("% time"));
+    let mut rows = output.lines().skip_while(|line| !line.trim_start().starts_with("% time"));
     rows.next()?;
     let rows = rows.filter_map(|line| {
         let fields: Vec<_> = line.split_ascii_whitespace().collect();

@@ -1,13 +1,14 @@
-//! The numbers of the kernel's tracepoints, from its tracing file system.
+//! Tracepoint ids, from the kernel's tracing file system.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Where it is mounted, on systems of today and of yesterday.
+/// Mount points: the current one, and that of older systems.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// The folder of tracepoints. Mounts the file system at its usual place where nobody has, as other tracing tools do.
+/// The folder of tracepoints. Mounts the file system at its usual place if it is not mounted, as other tracing tools
+/// do.
 ///
 /// # Errors
 /// The reason for the report, with the remedy.
@@ -18,10 +19,10 @@ pub fn events() -> Result<String, String> {
     let failed = "the kernel's tracing file system is not mounted, and mounting it failed";
     let remedy = format!("Remedy: mount -t tracefs tracefs {}", MOUNTS[0]);
     mount().map_err(|error| format!("{failed}: {error}. {remedy}"))?;
-    mounted()?.ok_or_else(|| format!("{failed}: it holds no tracepoints. {remedy}"))
+    mounted()?.ok_or_else(|| format!("{failed}: the mounted folder has no tracepoints. {remedy}"))
 }
 
-/// The number of a tracepoint; absent if this kernel does not have it.
+/// The id of a tracepoint; `None` if this kernel does not have it.
 ///
 /// # Errors
 /// The reason for the report.
@@ -34,7 +35,7 @@ pub fn number(events: &str, tracepoint: &str) -> Result<Option<u64>, String> {
     }
 }
 
-/// Absent: nowhere.
+/// The folder of tracepoints, if the file system is mounted.
 fn mounted() -> Result<Option<String>, String> {
     let mut unreadable = None;
     for mount in MOUNTS {
@@ -57,7 +58,7 @@ fn mount() -> io::Result<()> {
     if !Path::new(MOUNTS[0]).is_dir() {
         return Err(io::Error::other(format!("this kernel has no {}", MOUNTS[0])));
     }
-    // SAFETY: all three are strings that end in zero and live through the call; this file system takes no data.
+    // SAFETY: all three strings end in zero and live through the call; this file system takes no data.
     let status = unsafe {
         libc::mount(
             c"tracefs".as_ptr(),
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tracepoint_that_the_kernel_does_not_have_is_absent_and_a_file_without_a_number_is_a_reason() {
+    fn an_unknown_tracepoint_is_none_and_a_file_without_a_number_is_an_error() {
         let folder = std::env::temp_dir().join(format!("wirelab-tracefs-{}", std::process::id()));
         for (tracepoint, text) in [("good", "443\n"), ("bad", "\n")] {
             fs::create_dir_all(folder.join(tracepoint)).unwrap();

@@ -1,4 +1,4 @@
-//! The metrics of TCP, and how they follow from what the kernel told.
+//! The metrics of TCP, and how they are computed from the kernel's accounts.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit};
 use wirelab_model::transport::TransportReport;
@@ -6,12 +6,12 @@ use wirelab_model::transport::TransportReport;
 use crate::window::{Reading, Sides, per_request};
 use crate::{About, Window};
 
-/// The declaration.
+/// Name, cost and metrics.
 pub const ABOUT: About = About {
     name: "tcp",
-    summary: "Round trips, segments, retransmissions and congestion windows of TCP, as the kernel knows them of any endpoint.",
-    cost: "Two questions to the kernel per network namespace, outside the window; in it, the kernel tells another process of \
-           each connection that ends, and of nothing else.",
+    summary: "Round trips, segments, retransmissions and congestion windows of TCP, from the kernel, for any endpoint.",
+    cost: "Two requests to the kernel per network namespace, outside the window. In the window, the kernel reports \
+           each connection that ends to another process, and nothing else.",
     needs: None,
     by_default: false,
     metrics: &METRICS,
@@ -37,19 +37,18 @@ const METRICS: [Metric; COUNT] = [
 ];
 
 const CONNECTIONS: &str = "Connections that were open at any moment of the measured window.";
-const SMALLEST: &str = "The smallest round trip that the kernel remembers of any of them (`tcpi_min_rtt`), some of it perhaps \
-     from before the window.";
-const SMOOTHED: &str = "The smoothed round trip (RFC 6298, section 2; `tcpi_rtt`) at the end of a connection, or of the window if \
-     it was open: the mean over connections.";
-const SEGMENTS: &str = "Segments sent in the measured window, acknowledgements and repeated ones included, divided by requests \
-     that succeeded.";
-const RETRANSMITTED: &str =
-    "Segments that were sent again in the measured window (`tcpi_total_retrans`); late ones are among them.";
-const BYTES: &str = "Payload of the segments that were sent again in the measured window (`tcpi_bytes_retrans`).";
-const WINDOW: &str = "The largest congestion window of any of them, each as it was at its end, or at that of the window; larger \
-     ones of before are not remembered.";
+const SMALLEST: &str = "The smallest round trip of all connections that the kernel remembers (`tcpi_min_rtt`), \
+                        possibly from before the window.";
+const SMOOTHED: &str = "The smoothed round trip (RFC 6298, section 2; `tcpi_rtt`) at the end of each connection, or at \
+                        the end of the window for open ones; the mean over connections.";
+const SEGMENTS: &str = "Segments sent in the measured window, acknowledgements and retransmissions included, divided \
+                        by requests that succeeded.";
+const RETRANSMITTED: &str = "Segments retransmitted in the measured window (`tcpi_total_retrans`), late ones included.";
+const BYTES: &str = "Payload of the segments retransmitted in the measured window (`tcpi_bytes_retrans`).";
+const WINDOW: &str = "The largest congestion window of all connections, each read at the connection's end or at the \
+                      end of the window. The kernel does not remember larger earlier values.";
 
-const VANTAGE: &str = "the kernel's account of each TCP connection, asked from outside the endpoint (sock_diag(7))";
+const VANTAGE: &str = "the kernel's account of each TCP connection, read from outside the endpoint (sock_diag(7))";
 
 const fn client(name: &'static str, title: &'static str, unit: Unit, meaning: &'static str) -> Metric {
     Metric { name, title, unit, side: Side::Client, vantage: VANTAGE, better: Better::Lower, meaning }
@@ -59,12 +58,12 @@ const fn server(name: &'static str, title: &'static str, unit: Unit, meaning: &'
     Metric { side: Side::Server, ..client(name, title, unit, meaning) }
 }
 
-/// The more, the better.
+/// Marks a metric as better if higher.
 const fn wider(metric: Metric) -> Metric {
     Metric { better: Better::Higher, ..metric }
 }
 
-/// The values, in the order of the metrics.
+/// The values, in the order of [`METRICS`].
 pub(super) fn readings(seen: &Sides<Result<TransportReport, String>>, window: &Window) -> [Reading; COUNT] {
     let [client, server] = [side(&seen.client, "client", window), side(&seen.server, "server", window)];
     let mut both = client.into_iter().chain(server);
@@ -77,7 +76,7 @@ fn side(seen: &Result<TransportReport, String>, who: &str, window: &Window) -> [
         if report.connections == 0 {
             return Err(format!("the {who} had no TCP connection in the window"));
         }
-        Ok(value(report).ok_or("the kernel has no sample of it")? as f64)
+        Ok(value(report).ok_or("the kernel has no sample of this value")? as f64)
     };
     [
         of(|report| Some(report.connections)),
@@ -97,7 +96,7 @@ mod tests {
     const WINDOW: Window = Window { ns: 1, requests: 10, bytes: 0 };
 
     #[test]
-    fn values_stand_where_their_metrics_do() {
+    fn values_are_in_the_order_of_their_metrics() {
         let report = |connections| TransportReport {
             connections,
             round_trip_min_ns: Some(1),
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_without_connections_says_so() {
+    fn a_side_without_connections_gives_a_reason() {
         let seen = Sides { client: Ok(TransportReport::default()), server: Err("hidden".to_owned()) };
         let readings = readings(&seen, &WINDOW);
         assert_eq!(readings[0], Err("the client had no TCP connection in the window".to_owned()));

@@ -1,8 +1,9 @@
-//! TCP connections as the kernel knows them: of every endpoint, whatever it is written in, because nobody asks it.
+//! TCP connections as the kernel accounts them, for endpoints in any language, because it needs no help from the
+//! endpoint.
 //!
-//! The witness ([`crate::witness`]) asks in the network namespaces of client and servers. A server's connections are those at
-//! ports where it listens. A client's are all others of its namespace; where it shares that with a server, as on loopback,
-//! those to the server's ports.
+//! The witness ([`crate::witness`]) asks the kernel in the network namespaces of client and servers. A server's
+//! connections are those at its listening ports. A client's connections are all others of its namespace. In a namespace
+//! that client and server share, as on loopback, they are those to the server's ports.
 
 mod metrics;
 mod ports;
@@ -19,26 +20,26 @@ pub use metrics::ABOUT;
 
 use crate::tree::Pid;
 use crate::window::{NO_WINDOW, Sides, values};
-use crate::witness::{Answer, Order, Sought, Witness};
+use crate::witness::{Answer, Order, Selection, Witness};
 use crate::{About, Observer, Reaped, Stage, Targets, Window};
 
-/// What was seen of each side.
+/// The account of each side.
 type Seen = Sides<Result<TransportReport, String>>;
 
 /// The observer.
 #[derive(Debug)]
 pub struct Tcp {
     witness: Witness,
-    /// The user namespace that owns those of the network, where it is not wirelab's own.
+    /// The user namespace that owns the network namespaces, if it is not wirelab's own.
     owner: Option<PathBuf>,
-    /// While the witness looks.
-    asked: Option<Result<Vec<Sought>, String>>,
+    /// What to collect from the witness after the window, once it watches.
+    pending: Option<Result<Vec<Selection>, String>>,
     seen: Seen,
 }
 
 impl Default for Tcp {
     fn default() -> Self {
-        Self { witness: Witness::default(), owner: None, asked: None, seen: nothing(NO_WINDOW) }
+        Self { witness: Witness::default(), owner: None, pending: None, seen: unknown(NO_WINDOW) }
     }
 }
 
@@ -53,13 +54,13 @@ impl Observer for Tcp {
     }
 
     fn begin(&mut self, targets: &Targets) {
-        self.asked = Some(self.look(targets));
+        self.pending = Some(self.watch(targets));
     }
 
     fn end(&mut self, _: &Targets) {
-        self.asked = self.asked.take().map(|asked| {
-            let sought = asked?;
-            self.witness.ask(&Order::EndConnections).map(|_| sought)
+        self.pending = self.pending.take().map(|pending| {
+            let selections = pending?;
+            self.witness.ask(&Order::EndConnections).map(|_| selections)
         });
     }
 
@@ -73,7 +74,7 @@ impl Observer for Tcp {
     }
 }
 
-/// A network namespace, and whose processes are in it.
+/// A network namespace with the processes in it.
 #[derive(Debug)]
 struct Namespace {
     path: PathBuf,
@@ -82,43 +83,43 @@ struct Namespace {
 }
 
 impl Tcp {
-    /// Lets the witness look; gives what is to be sought in each namespace.
-    fn look(&self, targets: &Targets) -> Result<Vec<Sought>, String> {
+    /// Starts the witness's watch; returns the connections to select in each namespace.
+    fn watch(&self, targets: &Targets) -> Result<Vec<Selection>, String> {
         let namespaces = namespaces(targets)?;
         let paths = namespaces.iter().map(|namespace| namespace.path.clone()).collect();
         let order = Order::WatchConnections { namespaces: paths, owner: self.owner.clone() };
         let Answer::Listening { listeners } = self.witness.ask(&order)? else {
-            return Err("the process that looks at the network answers something else".to_owned());
+            return Err("the witness process did not answer with listening sockets".to_owned());
         };
-        let sought = |(namespace, listeners): (&Namespace, Vec<_>)| {
+        let selection = |(namespace, listeners): (&Namespace, Vec<_>)| {
             let server_ports = ports::of(&namespace.servers, &listeners)?;
-            Ok(Sought { server_ports, has_client: namespace.has_client })
+            Ok(Selection { server_ports, has_client: namespace.has_client })
         };
-        namespaces.iter().zip(listeners).map(sought).collect()
+        namespaces.iter().zip(listeners).map(selection).collect()
     }
 
-    /// Takes what was seen, once.
+    /// Takes the accounts from the witness, once.
     fn collect(&mut self) {
-        let Some(asked) = self.asked.take() else { return };
-        let answer = asked.and_then(|sought| self.witness.ask(&Order::CollectConnections { sought }));
+        let Some(pending) = self.pending.take() else { return };
+        let answer = pending.and_then(|sought| self.witness.ask(&Order::CollectConnections { sought }));
         self.seen = match answer {
             Ok(Answer::Connections { transports }) => {
                 Sides { client: Ok(transports.client), server: Ok(transports.servers) }
             }
-            Ok(other) => nothing(&format!("an answer to nothing: {other:?}")),
-            Err(why) => nothing(&why),
+            Ok(other) => unknown(&format!("the witness answered `collect_connections` with {other:?}")),
+            Err(why) => unknown(&why),
         };
     }
 }
 
-fn nothing(why: &str) -> Seen {
+fn unknown(why: &str) -> Seen {
     Sides { client: Err(why.to_owned()), server: Err(why.to_owned()) }
 }
 
-/// The namespaces of the processes that the lab shows, each once.
+/// The namespaces of all visible processes, each once.
 fn namespaces(targets: &Targets) -> Result<Vec<Namespace>, String> {
     let (Some(clients), Some(servers)) = (&targets.clients, &targets.servers) else {
-        return Err("the lab does not show the processes, so their network is not known".to_owned());
+        return Err("the lab does not show the processes, so their network namespaces are not known".to_owned());
     };
     let mut namespaces = BTreeMap::new();
     let clients = clients.iter().map(|pid| (*pid, true));
@@ -141,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_namespace_that_client_and_servers_share_is_looked_at_once() {
+    fn a_namespace_that_client_and_servers_share_is_watched_once() {
         let own = std::process::id();
         let targets = Targets { clients: Some(vec![own]), servers: Some(vec![own, own]), ..Targets::default() };
         let namespaces = namespaces(&targets).unwrap();
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_processes_are_a_reason() {
+    fn hidden_processes_give_a_reason() {
         let why = namespaces(&Targets { clients: Some(vec![1]), ..Targets::default() }).unwrap_err();
         assert!(why.contains("does not show the processes"), "{why}");
     }

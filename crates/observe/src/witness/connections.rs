@@ -1,7 +1,7 @@
-//! The TCP connections of one network namespace, and what the kernel knows of each (sock_diag(7), `TCP_INFO` of tcp(7)).
+//! The TCP connections of one network namespace, as the kernel accounts them (sock_diag(7), `TCP_INFO` of tcp(7)).
 //!
-//! Those that are open are asked for before the window and after it. Of one that ends in between, the kernel tells by itself,
-//! with its counts as they were at its end. Nothing is asked while the window is open.
+//! Open connections are read before and after the window. The kernel reports each connection that ends in between, with
+//! its counts at the end. Nothing is requested inside the window.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,43 +19,45 @@ use netlink_sys::{Socket, SocketAddr};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use wirelab_model::transport::TransportReport;
 
-use crate::witness::orders::{Listener, Sought, Transports};
+use crate::witness::orders::{Listener, Selection, Transports};
 use crate::witness::watch::within;
 
-/// The kernel's groups for ended sockets, `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY` of linux/sock_diag.h.
+/// The kernel's multicast groups for ended sockets: `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY` of
+/// linux/sock_diag.h.
 const ENDED: [u32; 2] = [1, 3];
 
-/// Room for what the kernel tells until it is read: that of some thousand connections. The kernel may grant less.
-const ROOM: usize = 4 << 20;
+/// Bytes of the receive buffer: reports of some thousand connections. The kernel may grant less.
+const BUFFER: usize = 4 << 20;
 
-/// The kernel tells of an ended socket a moment later, from a queue of work. Nothing for this long: it has told all.
+/// The kernel reports ended sockets with a delay, from a work queue. Silence of this length means that all were
+/// reported.
 const QUIET: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
-/// But no more often than this, where something else in the namespace goes on ending connections.
-const PATIENCE: u32 = 100;
+/// Maximum number of such waits, in case other programs keep ending connections.
+const MOST_WAITS: u32 = 100;
 
-/// The connections of a namespace that are looked at.
+/// The watched connections of a namespace.
 pub(crate) struct Connections {
     questions: Socket,
     news: Socket,
-    /// What was counted before the window, by the kernel's number of the socket.
+    /// Counts before the window, by socket cookie.
     before: HashMap<u64, Connection>,
-    /// What those had counted that ended since.
+    /// Final counts of connections that ended since.
     ended: HashMap<u64, Connection>,
-    /// What those had counted that were open as the window ended.
+    /// Counts of connections that were open at the end of the window.
     after: Option<HashMap<u64, Connection>>,
     listeners: Vec<Listener>,
     trouble: Option<String>,
 }
 
-/// What is known of one.
+/// The account of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Connection {
     local_port: u16,
     remote_port: u16,
     round_trip_us: u32,
     round_trip_min_us: u32,
-    /// In bytes.
+    /// Congestion window in bytes.
     window: u64,
     segments: u64,
     retransmitted: u64,
@@ -63,10 +65,11 @@ struct Connection {
 }
 
 impl Connections {
-    /// Begins to look, before the window: notes what was counted so far.
+    /// Starts watching, before the window, and records the counts so far.
     pub(crate) fn open(namespace: &Path) -> Result<Self, String> {
-        let attempt = |error: io::Error| format!("looking at the TCP connections of {}: {error}", namespace.display());
-        // Without entering where that is not needed, because entering needs a privilege.
+        let attempt =
+            |error: io::Error| format!("cannot watch the TCP connections of {}: {error}", namespace.display());
+        // Enters the namespace only if it is another one, because entering needs a privilege.
         let (questions, news) = if is_own(namespace).map_err(attempt)? {
             sockets()
         } else {
@@ -76,79 +79,79 @@ impl Connections {
         let (before, ended) = (HashMap::new(), HashMap::new());
         let mut connections =
             Self { questions, news, before, ended, after: None, listeners: Vec::new(), trouble: None };
-        // What ended before the window is not to be taken for what ended in it.
+        // Discards connections that ended before the window.
         connections.settle();
         connections.ended.clear();
         connections.before = connections.open_now().map_err(attempt)?;
         Ok(connections)
     }
 
-    /// The sockets that waited for connections when it began to look.
+    /// The listening sockets at the time of [`Connections::open`].
     pub(crate) fn listeners(&self) -> &[Listener] {
         &self.listeners
     }
 
-    /// Reads what the kernel told.
+    /// Reads the kernel's reports that have arrived.
     pub(crate) fn look(&mut self) {
         loop {
             match receive(&self.news, libc::MSG_DONTWAIT) {
                 Ok(messages) => {
                     let ended = messages.into_iter().filter_map(|message| match message {
-                        NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(told)) => connection(&told),
+                        NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => connection(&response),
                         _ => None,
                     });
                     self.ended.extend(ended);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                    let why = "connections ended faster than they could be read, so the others say nothing";
+                    let why = "connections ended faster than they could be read, so the counts are incomplete";
                     self.trouble.get_or_insert_with(|| why.to_owned());
                 }
                 Err(error) => {
-                    self.trouble.get_or_insert_with(|| format!("reading of ended connections: {error}"));
+                    self.trouble.get_or_insert_with(|| format!("reading the reports of ended connections: {error}"));
                     return;
                 }
             }
         }
     }
 
-    /// Reads until the kernel has nothing more to tell.
+    /// Reads reports until the kernel has sent all.
     fn settle(&mut self) {
-        for _ in 0..PATIENCE {
-            let told = poll(&mut [PollFd::new(&self, PollFlags::IN)], Some(&QUIET));
-            if matches!(told, Ok(0)) {
+        for _ in 0..MOST_WAITS {
+            let ready = poll(&mut [PollFd::new(&self, PollFlags::IN)], Some(&QUIET));
+            if matches!(ready, Ok(0)) {
                 return;
             }
             self.look();
         }
     }
 
-    /// The window has ended: what is counted from now on does not count.
+    /// Ends the window: records the counts of open connections.
     pub(crate) fn end(&mut self) -> Result<(), String> {
-        self.after = Some(self.open_now().map_err(|error| format!("asking for the TCP connections: {error}"))?);
+        self.after = Some(self.open_now().map_err(|error| format!("cannot list the TCP connections: {error}"))?);
         Ok(())
     }
 
-    /// What the connections sought counted in the window.
-    pub(crate) fn finish(mut self, sought: &Sought) -> Result<Transports, String> {
+    /// What the selected connections counted in the window.
+    pub(crate) fn finish(mut self, selection: &Selection) -> Result<Transports, String> {
         self.settle();
         if let Some(trouble) = self.trouble {
             return Err(trouble);
         }
         let mut all = self.ended;
-        // Of one that ended after the window, the count at the window's end.
+        // For a connection that ended after the window, the counts at the window's end replace its final ones.
         all.extend(self.after.ok_or(crate::window::NO_WINDOW)?);
         let of = |is_one: &dyn Fn(&Connection) -> bool| {
             let chosen = all.iter().filter(|(_, connection)| is_one(connection));
             report(chosen.map(|(number, connection)| connection.since(self.before.get(number))))
         };
         Ok(Transports {
-            servers: of(&|connection| sought.is_servers(connection.local_port)),
-            client: of(&|connection| sought.is_clients(connection.local_port, connection.remote_port)),
+            servers: of(&|connection| selection.is_servers(connection.local_port)),
+            client: of(&|connection| selection.is_clients(connection.local_port, connection.remote_port)),
         })
     }
 
-    /// The connections that are open now; notes the listeners.
+    /// The open connections; records the listeners, too.
     fn open_now(&mut self) -> io::Result<HashMap<u64, Connection>> {
         let mut open = HashMap::new();
         self.listeners.clear();
@@ -157,12 +160,12 @@ impl Connections {
             'answers: loop {
                 for message in receive(&self.questions, 0)? {
                     match message {
-                        NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(told)) => {
-                            if told.header.state == TCP_LISTEN {
-                                let (inode, port) = (told.header.inode, told.header.socket_id.source_port);
+                        NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
+                            if response.header.state == TCP_LISTEN {
+                                let (inode, port) = (response.header.inode, response.header.socket_id.source_port);
                                 self.listeners.push(Listener { inode, port });
                             }
-                            open.extend(connection(&told));
+                            open.extend(connection(&response));
                         }
                         NetlinkPayload::Done(_) => break 'answers,
                         NetlinkPayload::Error(error) => return Err(error.to_io()),
@@ -196,7 +199,7 @@ impl Connection {
         }
     }
 
-    /// What was counted since then.
+    /// The growth of the counts since an earlier account.
     fn since(self, before: Option<&Self>) -> Self {
         before.map_or(self, |before| Self {
             segments: self.segments.saturating_sub(before.segments),
@@ -207,19 +210,19 @@ impl Connection {
     }
 }
 
-/// Whether it is the namespace of this process.
+/// Whether this process is in the namespace.
 fn is_own(namespace: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     Ok(std::fs::metadata(namespace)?.ino() == std::fs::metadata("/proc/self/ns/net")?.ino())
 }
 
-/// One socket to ask, and one that is told, in the network namespace of this thread.
+/// A socket for requests and one for the kernel's reports, in the network namespace of this thread.
 fn sockets() -> io::Result<(Socket, Socket)> {
     let questions = Socket::new(NETLINK_SOCK_DIAG)?;
     questions.connect(&SocketAddr::new(0, 0))?;
     let mut news = Socket::new(NETLINK_SOCK_DIAG)?;
     news.bind_auto()?;
-    news.set_rx_buf_sz(ROOM as libc::c_int)?;
+    news.set_rx_buf_sz(BUFFER as libc::c_int)?;
     ENDED.iter().try_for_each(|group| news.add_membership(*group))?;
     Ok((questions, news))
 }
@@ -250,8 +253,8 @@ fn receive(socket: &Socket, flags: libc::c_int) -> io::Result<Vec<NetlinkPayload
     let mut rest = buffer.as_slice();
     while !rest.is_empty() {
         let message = NetlinkMessage::<SockDiagMessage>::deserialize(rest)
-            .map_err(|error| io::Error::other(format!("the kernel's answer is not understood: {error}")))?;
-        // Messages begin at multiples of four.
+            .map_err(|error| io::Error::other(format!("the kernel's answer cannot be parsed: {error}")))?;
+        // Messages are aligned to four bytes.
         let length = (message.header.length as usize).next_multiple_of(4).clamp(1, rest.len());
         messages.push(message.payload);
         rest = &rest[length..];
@@ -259,25 +262,26 @@ fn receive(socket: &Socket, flags: libc::c_int) -> io::Result<Vec<NetlinkPayload
     Ok(messages)
 }
 
-/// A connection, with the kernel's number of its socket. None: it is none (yet), or only waits for late packets.
-fn connection(told: &InetResponse) -> Option<(u64, Connection)> {
-    let socket = &told.header.socket_id;
-    if told.header.state == TCP_LISTEN || socket.destination_port == 0 {
+/// A connection with its socket cookie; `None` for listeners and for sockets without a peer or without `TCP_INFO`
+/// (TIME_WAIT).
+fn connection(response: &InetResponse) -> Option<(u64, Connection)> {
+    let socket = &response.header.socket_id;
+    if response.header.state == TCP_LISTEN || socket.destination_port == 0 {
         return None;
     }
-    told.nlas.iter().find_map(|attribute| match attribute {
+    response.nlas.iter().find_map(|attribute| match attribute {
         Nla::TcpInfo(info) => Some((u64::from_ne_bytes(socket.cookie), Connection::new(socket, info))),
         _ => None,
     })
 }
 
-/// All of them together.
+/// Sums and means over all connections.
 fn report(connections: impl Iterator<Item = Connection>) -> TransportReport {
     let all: Vec<_> = connections.collect();
     if all.is_empty() {
         return TransportReport::default();
     }
-    // The kernel's words for "no sample yet".
+    // The kernel's values for "no sample yet".
     let sampled = |us: &u32| *us > 0 && *us != u32::MAX;
     let round_trips: Vec<u64> = all.iter().map(|one| one.round_trip_us).filter(sampled).map(u64::from).collect();
     let smallest = all.iter().map(|one| one.round_trip_min_us).filter(sampled).min();
@@ -312,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_are_added_and_one_without_a_round_trip_has_no_part_in_the_mean() {
+    fn connections_are_added_and_one_without_a_round_trip_is_left_out_of_the_mean() {
         let report = report([one(20, 100, 2), one(41, 50, 1), one(0, 3, 0)].into_iter());
         let expected = TransportReport {
             connections: 3,
@@ -334,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_counted_since_the_begin_counts() {
+    fn only_counts_since_the_begin_of_the_window_count() {
         let now = one(30, 100, 5);
         assert_eq!(now.since(Some(&one(20, 60, 5))), Connection { bytes_retransmitted: 0, ..one(30, 40, 0) });
         assert_eq!(now.since(None), now);

@@ -1,8 +1,8 @@
-//! The witness: a process that looks at networks from within.
+//! The witness: a process that captures packets and reads TCP accounts inside network namespaces.
 //!
-//! To look at an interface one has to be in its network namespace, and for that in the user namespace that owns it, where
-//! wirelab itself must not go. So wirelab starts itself once more as `wirelab witness`, once per run, tells it by JSON lines
-//! what to look at, and gets an answer to each. The witness ends at the end of its input, and with wirelab.
+//! Capturing at an interface requires being in its network namespace, and therefore in the user namespace that owns it,
+//! which wirelab itself must not enter. wirelab starts itself as `wirelab witness`, once per run, and sends it orders
+//! as JSON lines; each order gets one answer. The witness ends at the end of its input, and with wirelab.
 
 mod connections;
 mod orders;
@@ -19,32 +19,32 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-pub(crate) use orders::{Answer, Listener, Order, Sought, Transports};
+pub(crate) use orders::{Answer, Listener, Order, Selection, Transports};
 pub use process::main;
 
-/// The word on wirelab's command line that makes it this process.
+/// The subcommand of wirelab that runs the witness.
 pub const SUBCOMMAND: &str = "witness";
 
-/// How long an answer may take. The longest wait within an order is [`watch::SETTLING`].
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time-out of an answer. The longest wait within an order is [`watch::SETTLING`].
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// wirelab's side of the witness: started when it is first asked, ended when the last clone is dropped.
+/// wirelab's handle of the witness. The process starts at the first order and ends when the last clone is dropped.
 #[derive(Debug, Clone, Default)]
 pub struct Witness(Arc<Mutex<Option<Running>>>);
 
 impl Witness {
-    /// Tries whether packets can be captured here, in a network namespace of its own.
+    /// Tests whether packets can be captured here, in a network namespace of the witness's own.
     ///
     /// # Errors
-    /// If they cannot; says why.
+    /// The reason, if they cannot.
     pub fn can_capture(&self) -> Result<(), String> {
         self.ask(&Order::Try).map(|_| ())
     }
 
-    /// Gives an order and waits for its answer.
+    /// Sends an order and waits for its answer.
     ///
     /// # Errors
-    /// If the process cannot be started or has ended, or says that it could not do it.
+    /// If the process cannot be started, has ended, or reports a failure.
     pub(crate) fn ask(&self, order: &Order) -> Result<Answer, String> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
@@ -52,7 +52,7 @@ impl Witness {
         }
         let answer = slot.as_mut().map_or_else(|| Err(GONE.to_owned()), |running| running.ask(order));
         if answer.is_err() {
-            // Its next answer could be that to this order.
+            // A late answer to this order must not be taken for the answer to the next.
             *slot = None;
         }
         match answer? {
@@ -62,12 +62,12 @@ impl Witness {
     }
 }
 
-const GONE: &str = "the process that looks at the network has ended; did someone kill it?";
+const GONE: &str = "the witness process has ended; was it killed?";
 
 #[derive(Debug)]
 struct Running {
     child: Child,
-    /// Absent only while it is dropped.
+    /// `None` only during drop.
     orders: Option<ChildStdin>,
     answers: ChildStdout,
     unread: Vec<u8>,
@@ -75,10 +75,10 @@ struct Running {
 
 impl Running {
     fn start() -> Result<Self, String> {
-        let attempt = |error: std::io::Error| format!("cannot start the process that looks at the network: {error}");
+        let attempt = |error: std::io::Error| format!("cannot start the witness process: {error}");
         let mut child = Command::new(std::env::current_exe().map_err(attempt)?)
             .arg(SUBCOMMAND)
-            // Ctrl-C in a terminal is for wirelab, which ends the trial first.
+            // Ctrl-C in a terminal goes to wirelab only, which ends the trial first.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -94,15 +94,15 @@ impl Running {
         line.push(b'\n');
         let orders = self.orders.as_mut().expect("the pipe is there until it is dropped");
         orders.write_all(&line).map_err(gone)?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.unread.drain(..=end).collect();
                 return serde_json::from_slice(&line)
-                    .map_err(|error| format!("the process that looks at the network speaks nonsense: {error}"));
+                    .map_err(|error| format!("the witness process sent an answer that cannot be parsed: {error}"));
             }
             if !readable(&self.answers, deadline)? {
-                return Err("the process that looks at the network does not answer in time".to_owned());
+                return Err(format!("the witness process did not answer within {} s", TIMEOUT.as_secs()));
             }
             let mut buffer = [0; 4096];
             match self.answers.read(&mut buffer) {
@@ -116,14 +116,14 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The end of its input ends it; nothing that it holds outlives it.
+        // The end of input ends the witness; none of its resources outlive it.
         drop(self.orders.take());
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Waits until there is something to read, or the end. False: the deadline passed.
+/// Waits for input or its end. Returns false after the deadline.
 fn readable(source: impl AsFd, deadline: Instant) -> Result<bool, String> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -131,7 +131,7 @@ fn readable(source: impl AsFd, deadline: Instant) -> Result<bool, String> {
         match poll(&mut [PollFd::new(&source, PollFlags::IN)], Some(&left)) {
             Ok(ready) => return Ok(ready > 0),
             Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(format!("waiting for the process that looks at the network: {error}")),
+            Err(error) => return Err(format!("waiting for the witness process: {error}")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the witness is told, and what it answers: one JSON line each.
+//! The orders to the witness and its answers, one JSON line each.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,87 +9,87 @@ use wirelab_model::transport::TransportReport;
 
 use crate::packets::tally::Tally;
 
-/// What it is told. Of packets, a trial goes `Watch`, `Begin`, `End`, `Collect`; of connections, `WatchConnections` as the window
-/// begins, `EndConnections` as it ends, and `CollectConnections` later.
+/// An order. For packets, a trial sends `Watch`, `Begin`, `End`, `Collect`. For connections, it sends
+/// `WatchConnections` at the begin of the window, `EndConnections` at its end, and `CollectConnections` later.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub(crate) enum Order {
-    /// Look at these interfaces from now on, and at no others any more.
+    /// Capture at these interfaces from now on, and at no others.
     Watch {
-        /// Which, each with the file that gets all its frames, where one is wanted.
+        /// The interfaces, each with the file for its frames if frames are kept.
         vantages: Vec<(Vantage, Option<PathBuf>)>,
     },
-    /// The measured window begins: what passes from now on counts.
+    /// The measured window begins: count packets from now on.
     Begin,
-    /// The measured window has ended: what passes from now on does not count.
+    /// The measured window has ended: count no further packets.
     End,
-    /// Say what passed, once everything that did is read, and look no longer.
+    /// Read everything that was captured, answer with the counts, and stop capturing.
     Collect,
-    /// Look at the TCP connections of these network namespaces from now on, and at no others any more.
+    /// Watch the TCP connections of these network namespaces from now on, and no others.
     WatchConnections {
-        /// As files that this user can open.
+        /// The namespaces as files that this user can open.
         namespaces: Vec<PathBuf>,
-        /// The user namespace that owns them, where it is not wirelab's own.
+        /// The user namespace that owns them, if it is not wirelab's own.
         owner: Option<PathBuf>,
     },
-    /// The measured window has ended: what connections count from now on does not count.
+    /// The measured window has ended: record the connections' counts.
     EndConnections,
-    /// Say what became of the connections in the window, and look no longer.
+    /// Answer with the connections' counts in the window, and stop watching.
     CollectConnections {
-        /// Which of them, for each namespace of `WatchConnections`.
-        sought: Vec<Sought>,
+        /// The connections to count, for each namespace of `WatchConnections`.
+        sought: Vec<Selection>,
     },
-    /// Try whether packets can be captured at all.
+    /// Test whether packets can be captured.
     Try,
 }
 
-/// What it answers.
+/// The answer to an order.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub(crate) enum Answer {
-    /// It is done.
+    /// Success without a result.
     Done,
-    /// What passed at each vantage, in the order of `Watch`; or why that is not known.
+    /// The counts at each vantage, in the order of `Watch`, or the reason why they are missing.
     Collected {
         /// By vantage.
         tallies: Vec<Result<Tally, String>>,
     },
-    /// Who waits for TCP connections, for each namespace of `WatchConnections`.
+    /// The listening TCP sockets of each namespace of `WatchConnections`.
     Listening {
         /// By namespace.
         listeners: Vec<Vec<Listener>>,
     },
-    /// What became of the connections, of all namespaces together.
+    /// The connections' counts, over all namespaces.
     Connections {
         /// By side.
         transports: Box<Transports>,
     },
-    /// It could not be done.
+    /// The order failed.
     Failed {
-        /// What was attempted, and what happened.
+        /// What was attempted, and what went wrong.
         why: String,
     },
 }
 
-/// A TCP socket that waits for connections.
+/// A listening TCP socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Listener {
-    /// The number by which `/proc/PID/fd` names it.
+    /// The inode number, as in the links of `/proc/PID/fd`.
     pub inode: u32,
-    /// Its port.
+    /// The local port.
     pub port: u16,
 }
 
-/// Which connections of a namespace are whose.
+/// Assigns the connections of a namespace to the sides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sought {
-    /// Where the servers listen.
+pub(crate) struct Selection {
+    /// The servers' listening ports.
     pub server_ports: BTreeSet<u16>,
-    /// Whether the client is here.
+    /// Whether the client is in this namespace.
     pub has_client: bool,
 }
 
-impl Sought {
+impl Selection {
     pub(crate) fn is_servers(&self, local_port: u16) -> bool {
         self.server_ports.contains(&local_port)
     }
@@ -100,7 +100,7 @@ impl Sought {
     }
 }
 
-/// What the transports of both sides counted.
+/// The transport counts of both sides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Transports {
     pub client: TransportReport,
@@ -108,7 +108,7 @@ pub(crate) struct Transports {
 }
 
 impl Transports {
-    /// Those of two namespaces.
+    /// The sum over two namespaces.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self { client: self.client.and(&other.client), servers: self.servers.and(&other.servers) }
     }
@@ -119,12 +119,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_belong_to_the_side_whose_they_are() {
-        let of = |ports: &[u16], has_client| Sought { server_ports: ports.iter().copied().collect(), has_client };
-        // A namespace of its own.
+    fn connections_are_assigned_to_their_sides() {
+        let of = |ports: &[u16], has_client| Selection { server_ports: ports.iter().copied().collect(), has_client };
+        // Separate namespaces.
         assert!(of(&[], true).is_clients(40_000, 443) && !of(&[], true).is_servers(40_000));
         assert!(of(&[443], false).is_servers(443) && !of(&[443], false).is_clients(40_000, 443));
-        // One for both: the server's connection, the client's, and a stranger's.
+        // One shared namespace: the server's connection, the client's, and an unrelated one.
         let both = of(&[443], true);
         assert!(both.is_servers(443) && !both.is_clients(443, 40_000));
         assert!(both.is_clients(40_000, 443) && !both.is_servers(40_000));

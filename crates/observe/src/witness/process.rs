@@ -1,4 +1,4 @@
-//! The process itself: one thread that waits for orders and for packets.
+//! The witness process: one thread that waits for orders and for packets.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -17,13 +17,13 @@ use crate::witness::ring::Ring;
 use crate::witness::watch::{SETTLING, Watch};
 use crate::witness::{Answer, Order, Transports};
 
-/// The whole process: `wirelab witness`. It has to have one thread, because only such a process may enter a user namespace.
+/// Runs `wirelab witness`. The process must have one thread, because only such a process may enter a user namespace.
 pub fn main(orders: BorrowedFd<'_>, answers: &mut dyn Write) -> ExitCode {
     end_with_wirelab();
-    let mut eyes = Eyes::default();
+    let mut state = State::default();
     let mut unread = Vec::new();
     loop {
-        match eyes.wait(orders) {
+        match state.wait(orders) {
             Ok(false) => {}
             Ok(true) => match read(orders, &mut unread) {
                 Ok(0) => return ExitCode::SUCCESS,
@@ -32,9 +32,9 @@ pub fn main(orders: BorrowedFd<'_>, answers: &mut dyn Write) -> ExitCode {
                         let line: Vec<u8> = unread.drain(..=end).collect();
                         let answer = serde_json::from_slice(&line)
                             .map_err(|error| format!("reading an order: {error}"))
-                            .and_then(|order| eyes.obey(order))
+                            .and_then(|order| state.execute(order))
                             .unwrap_or_else(|why| Answer::Failed { why });
-                        // Nobody listens any more where wirelab has ended; then the end of input ends this process too.
+                        // If wirelab has ended, nothing reads the answer; the end of input then ends this process, too.
                         let _ = serde_json::to_writer(&mut *answers, &answer);
                         let _ = answers.write_all(b"\n").and_then(|()| answers.flush());
                     }
@@ -43,13 +43,14 @@ pub fn main(orders: BorrowedFd<'_>, answers: &mut dyn Write) -> ExitCode {
             },
             Err(_) => return ExitCode::FAILURE,
         }
-        eyes.look();
+        state.look();
     }
 }
 
-/// Besides the end of its input. The kernel forgets it when the process enters a user namespace.
+/// Makes the kernel end this process with wirelab, besides the end of input. The kernel drops the setting when the
+/// process enters a user namespace.
 fn end_with_wirelab() {
-    // Without it the end of input does the same.
+    // On failure, the end of input still ends the process.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
 }
 
@@ -60,16 +61,16 @@ fn read(orders: BorrowedFd<'_>, unread: &mut Vec<u8>) -> io::Result<usize> {
     Ok(count)
 }
 
-/// What is looked at.
+/// The active watches.
 #[derive(Default)]
-struct Eyes {
-    /// Where that failed, why.
+struct State {
+    /// The watched interfaces, or why the watch could not start.
     interfaces: Vec<Result<Watch, String>>,
     connections: Vec<Connections>,
 }
 
-impl Eyes {
-    fn obey(&mut self, order: Order) -> Result<Answer, String> {
+impl State {
+    fn execute(&mut self, order: Order) -> Result<Answer, String> {
         match order {
             Order::Watch { vantages } => {
                 self.interfaces.clear();
@@ -108,7 +109,7 @@ impl Eyes {
                 let transports = parts.iter().fold(Transports::default(), |sum, part| sum.and(part));
                 return Ok(Answer::Connections { transports: Box::new(transports) });
             }
-            Order::Try => attempt()?,
+            Order::Try => test_capture()?,
         }
         Ok(Answer::Done)
     }
@@ -117,7 +118,7 @@ impl Eyes {
         self.interfaces.iter_mut().flatten()
     }
 
-    /// Reads what there is.
+    /// Reads all that has arrived.
     fn look(&mut self) {
         self.watches().for_each(Watch::look);
         for connections in &mut self.connections {
@@ -125,7 +126,7 @@ impl Eyes {
         }
     }
 
-    /// Reads until everything that passed the interfaces is read, up to the deadline.
+    /// Reads until every packet that passed was read, or until the deadline.
     fn settle(&mut self) {
         let deadline = Instant::now() + SETTLING;
         loop {
@@ -134,12 +135,12 @@ impl Eyes {
             if unsettled == 0 || Instant::now() > deadline {
                 return;
             }
-            // What is in a block that is not full comes after a while, without an event where it is nothing.
+            // The kernel hands over a partly filled block after a time-out, and an empty block raises no event.
             std::thread::sleep(Duration::from_millis(2));
         }
     }
 
-    /// Waits for an order, a packet or the end of a connection. True: there is an order, or their end.
+    /// Waits for an order, a packet or the end of a connection. Returns true if an order or the end of input arrived.
     fn wait(&self, orders: BorrowedFd<'_>) -> io::Result<bool> {
         let mut sources = vec![PollFd::new(&orders, PollFlags::IN)];
         let rings = self.interfaces.iter().flatten().map(AsFd::as_fd);
@@ -153,9 +154,9 @@ impl Eyes {
     }
 }
 
-/// Enters the user namespace of the lab, if it has one, unless this process is there.
+/// Enters the lab's user namespace, if it has one and this process is in another.
 fn enter(owner: Option<&Path>) -> Result<(), String> {
-    owner.map_or(Ok(()), enter_owner).map_err(|error| format!("entering the user namespace of the lab: {error}"))
+    owner.map_or(Ok(()), enter_owner).map_err(|error| format!("entering the lab's user namespace: {error}"))
 }
 
 fn enter_owner(owner: &Path) -> io::Result<()> {
@@ -167,9 +168,9 @@ fn enter_owner(owner: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a ring on the loopback interface of a new network namespace, with a user namespace around it where that is needed.
-/// The process stays there: it is of no use for anything else then, and wirelab drops it.
-fn attempt() -> Result<(), String> {
+/// Opens a ring on the loopback interface of a new network namespace, inside a new user namespace if needed. The
+/// process stays in these namespaces and cannot be used further; wirelab drops it.
+fn test_capture() -> Result<(), String> {
     let new = |flags| {
         // SAFETY: the process has one thread, and unshares neither memory nor file descriptors.
         unsafe { unshare_unsafe(flags) }
@@ -180,7 +181,7 @@ fn attempt() -> Result<(), String> {
     Ring::open("lo", false).map(drop).map_err(|error| format!("opening a packet socket with a ring: {error}"))
 }
 
-/// The clock of the kernel's time stamps of packets, in nanoseconds since 1970.
+/// The clock of the kernel's packet time stamps, in nanoseconds of Unix time.
 fn now_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64)
 }

@@ -1,5 +1,6 @@
 //! A packet socket whose frames arrive in memory that the kernel and this process share (packet(7), `TPACKET_V3`; the
-//! kernel's Documentation/networking/packet_mmap.rst): blocks of frames, each of which belongs to one of the two at a time.
+//! kernel's Documentation/networking/packet_mmap.rst). Each block of frames belongs to the kernel or to this process at
+//! a time.
 
 use std::ffi::CString;
 use std::io;
@@ -10,25 +11,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{sockaddr_ll, tpacket_block_desc, tpacket_hdr_v1, tpacket_req3, tpacket_stats_v3, tpacket3_hdr};
 
-/// Bytes of a block: more than the longest frame, which is 64 KiB.
+/// Bytes of a block: more than the longest frame, which has 64 KiB.
 const BLOCK: usize = 1 << 18;
 
-/// Blocks of the ring where headers are enough: 8 MiB, 40 000 frames. And where whole frames are wanted: 64 MiB.
-const FEW: usize = 32;
-const MANY: usize = 256;
+/// Blocks of the ring for headers: 8 MiB, 40 000 frames; and for whole frames: 64 MiB.
+const BLOCKS_FOR_HEADERS: usize = 32;
+const BLOCKS_FOR_FRAMES: usize = 256;
 
-/// Bytes of a frame that are captured where its headers are enough: two sets of Ethernet, IP and UDP or TCP, and VXLAN.
+/// Captured bytes of a frame if headers suffice: two sets of Ethernet, IP and UDP or TCP, and VXLAN.
 const HEADERS: u32 = 128;
 
-/// The kernel hands over a block that is not full after this many milliseconds.
+/// Milliseconds after which the kernel hands over a partly filled block.
 const RETIRE: u32 = 50;
 
-/// The kernel's note on segments, before each frame: `struct virtio_net_hdr` of linux/virtio_net.h.
-const NOTE: usize = 10;
-const NOTE_KIND: usize = 1;
-const NOTE_SEGMENT: usize = 4;
+/// Bytes of the segmentation header before each frame, and offsets in it: `struct virtio_net_hdr` of
+/// linux/virtio_net.h.
+const SEGMENTATION: usize = 10;
+const SEGMENTATION_KIND: usize = 1;
+const SEGMENTATION_SIZE: usize = 4;
 
-/// All protocols, in network order as the socket wants it.
+/// All protocols, in network byte order as the socket expects.
 const ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
 
 /// The socket and its ring.
@@ -41,26 +43,26 @@ pub(crate) struct Ring {
     next: usize,
 }
 
-// SAFETY: the memory is this value's alone (shared with the kernel only), and is not tied to a thread.
+// SAFETY: the memory belongs to this value alone (shared with the kernel only) and is not tied to a thread.
 unsafe impl Send for Ring {}
 
 /// A frame in the ring.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Captured<'a> {
-    /// When the kernel saw it, in nanoseconds since 1970.
+    /// The kernel's time stamp in nanoseconds of Unix time.
     pub at_ns: u64,
-    /// What was captured of it.
+    /// The captured part.
     pub bytes: &'a [u8],
-    /// Its whole length.
+    /// Length of the whole frame.
     pub length: u32,
-    /// Payload bytes of its segments; absent: it is no super-packet.
+    /// Payload bytes of each segment; `None`: no super-packet.
     pub segment: Option<u16>,
-    /// Whether this host sent it.
+    /// Whether this host sent the frame.
     pub is_sent: bool,
 }
 
 impl Ring {
-    /// Captures at an interface in the network namespace of this thread: the headers of each frame, or all of it.
+    /// Captures at an interface in the network namespace of this thread; `whole`: entire frames instead of headers.
     pub(crate) fn open(interface: &str, whole: bool) -> io::Result<Self> {
         let name = CString::new(interface)?;
         // SAFETY: the name ends with a zero byte and lives through the call.
@@ -68,7 +70,7 @@ impl Ring {
         if index == 0 {
             return Err(io::Error::last_os_error());
         }
-        // Without a protocol, so that nothing arrives before it is bound.
+        // With protocol 0 nothing arrives before the socket is bound.
         // SAFETY: no pointers; the result is checked.
         let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if fd < 0 {
@@ -81,8 +83,8 @@ impl Ring {
         if !whole {
             cut(&socket, HEADERS)?;
         }
-        let mut blocks = if whole { MANY } else { FEW };
-        // Less where the kernel has no room for that.
+        let mut blocks = if whole { BLOCKS_FOR_FRAMES } else { BLOCKS_FOR_HEADERS };
+        // Halves the ring as long as the kernel lacks memory for it.
         while let Err(error) = set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request(blocks)) {
             if error.raw_os_error() != Some(libc::ENOMEM) || blocks <= 4 {
                 return Err(error);
@@ -110,9 +112,9 @@ impl Ring {
         if status < 0 { Err(io::Error::last_os_error()) } else { Ok(ring) }
     }
 
-    /// Gives every frame that the kernel has handed over, in its order, and the blocks back.
+    /// Passes every frame that the kernel has handed over to `each`, in order, and returns the blocks to the kernel.
     pub(crate) fn read(&mut self, mut each: impl FnMut(Captured<'_>)) {
-        // At most once around, so that orders get their turn.
+        // At most one round, so that orders are not delayed.
         for _ in 0..self.blocks {
             // SAFETY: the block lies within the mapping, which is as long as the ring.
             let block = unsafe { self.memory.add(self.next * BLOCK) };
@@ -129,7 +131,7 @@ impl Ring {
         }
     }
 
-    /// Frames that found no room in the ring since the last call.
+    /// Frames that were dropped because the ring was full, since the last call.
     pub(crate) fn dropped(&self) -> io::Result<u64> {
         let mut statistics = tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
         let mut length = size_of::<tpacket_stats_v3>() as libc::socklen_t;
@@ -146,10 +148,10 @@ impl Ring {
         if status < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics.tp_drops.into()) }
     }
 
-    /// The socket's error, such as that its interface went down; asking clears it.
+    /// The socket's pending error, for example that its interface went down; reading clears it.
     pub(crate) fn error(&self) -> Option<io::Error> {
         rustix::net::sockopt::socket_error(&self.socket)
-            .map_or_else(|error| Some(error.into()), |told| told.err().map(Into::into))
+            .map_or_else(|error| Some(error.into()), |pending| pending.err().map(Into::into))
     }
 }
 
@@ -161,13 +163,13 @@ impl AsFd for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: exactly what was mapped, and nothing refers to it any more.
+        // SAFETY: unmaps exactly the mapped range, and no reference to it is left.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), BLOCK * self.blocks) };
     }
 }
 
 fn request(blocks: usize) -> tpacket_req3 {
-    // Frames have the length that they have; the kernel wants a size nevertheless.
+    // Frames have variable lengths in `TPACKET_V3`; the kernel checks the frame size nevertheless.
     let frame = 2048;
     tpacket_req3 {
         tp_block_size: BLOCK as u32,
@@ -180,7 +182,7 @@ fn request(blocks: usize) -> tpacket_req3 {
     }
 }
 
-/// Cuts each frame to its first bytes: a filter of one instruction, which accepts that many.
+/// Truncates captured frames: a filter of one instruction, which accepts `bytes`.
 fn cut(socket: &OwnedFd, bytes: u32) -> io::Result<()> {
     let mut program = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: bytes }];
     set(
@@ -217,12 +219,12 @@ fn frames(block: &[u8], each: &mut impl FnMut(Captured<'_>)) {
     }
 }
 
-/// The frame at the beginning of these bytes. Before it are its header, its address, and the note on segments.
+/// The frame at the start of these bytes: header, address, segmentation header, then data.
 fn captured(frame: &[u8]) -> Captured<'_> {
     let field = |at| word(frame, at);
     let start = usize::from(half(frame, offset_of!(tpacket3_hdr, tp_mac)));
     let captured = field(offset_of!(tpacket3_hdr, tp_snaplen)) as usize;
-    let note = &frame[start - NOTE..start];
+    let segmentation = &frame[start - SEGMENTATION..start];
     let kind = frame
         [size_of::<tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT) + offset_of!(sockaddr_ll, sll_pkttype)];
     let seconds = u64::from(field(offset_of!(tpacket3_hdr, tp_sec)));
@@ -230,7 +232,7 @@ fn captured(frame: &[u8]) -> Captured<'_> {
         at_ns: seconds * 1_000_000_000 + u64::from(field(offset_of!(tpacket3_hdr, tp_nsec))),
         bytes: &frame[start..start + captured],
         length: field(offset_of!(tpacket3_hdr, tp_len)),
-        segment: (note[NOTE_KIND] != 0).then(|| half(note, NOTE_SEGMENT)),
+        segment: (segmentation[SEGMENTATION_KIND] != 0).then(|| half(segmentation, SEGMENTATION_SIZE)),
         is_sent: kind == libc::PACKET_OUTGOING,
     }
 }

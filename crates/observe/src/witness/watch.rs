@@ -1,8 +1,8 @@
-//! One interface that is looked at, and what passed it.
+//! A watched interface and its packet counts.
 //!
-//! Frames count by the kernel's time stamp, so beginning and ending the window takes no more than noting the time, and what is
-//! still in the ring then is not lost. That nothing was missed is checked against the interface's own counters, over the whole
-//! time that it is looked at. At an interface that others use too, whose counters say nothing, who asked has to compare with another one.
+//! Frames count by the kernel's time stamp. The begin and the end of the window only record the time, and frames that
+//! are still in the ring are not lost. The interface's own counters, over the whole watch, show whether frames were
+//! missed. The counters of a shared interface do not show that, so the caller must compare with another interface.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -19,49 +19,50 @@ use crate::packets::split::datagrams;
 use crate::packets::tally::Tally;
 use crate::witness::ring::{Captured, Ring};
 
-/// How long the ring and the interface's counters may take to agree after a trial. The kernel hands over what it has after
-/// 50 ms; the rest is for a busy machine.
+/// Time-out until ring and interface counters agree after a trial. The kernel hands over partly filled blocks after 50
+/// ms; the rest is for busy machines.
 pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 
-/// How long the kernel may take to hand over a frame where nothing says that all were: several times as long as it does (`ring::RETIRE`).
+/// Wait for the kernel to hand over all frames at an interface without usable counters: several times `ring::RETIRE`.
 const HANDED_OVER_NS: u64 = 250_000_000;
 
-/// How often it is tried to begin at a moment when nothing passes, so that counters and ring begin alike.
+/// How often the start is repeated until no packet passes meanwhile, so that counters and ring start equal.
 const TRIES: u32 = 100;
 
 /// An interface that is looked at.
 pub(crate) struct Watch {
     ring: Ring,
-    /// The interface's counters, and what they were when the ring began; absent: the interface is shared.
+    /// The interface's counters, and their values when the ring started; `None` at a shared interface.
     counters: Option<(Counters, Counts)>,
-    /// Whose packets count; absent: everybody's.
+    /// The hosts whose packets count; `None`: all packets count.
     between: Option<Between>,
     has_tunnels: bool,
-    /// Frames read from the ring, and those that found no room there.
+    /// Frames read from the ring, and frames that were dropped because it was full.
     captured: u64,
     dropped: u64,
-    /// Those of the window that found no room.
+    /// Frames of the window that were dropped.
     dropped_in_window: u64,
     begin_ns: Option<u64>,
     end_ns: Option<u64>,
     tally: Tally,
     file: Option<Writer>,
-    /// Whether everything that passed is read.
+    /// Whether every frame that passed was read.
     is_whole: bool,
     trouble: Option<String>,
 }
 
 impl Watch {
-    /// Begins to look; all frames go to the file, where there is one.
+    /// Starts watching; writes all frames to `capture`, if given.
     pub(crate) fn open(vantage: &Vantage, capture: Option<&Path>) -> Result<Self, String> {
-        let attempt =
-            |what: &str, error: io::Error| format!("looking at the interface {}: {what}: {error}", vantage.interface);
+        let attempt = |what: &str, error: io::Error| {
+            format!("cannot capture at the interface {}: {what}: {error}", vantage.interface)
+        };
         let namespace = File::open(&vantage.namespace).map_err(|error| attempt("opening its namespace", error))?;
         let begun = within(&namespace, || match vantage.is_shared() {
             true => Ok((Ring::open(&vantage.interface, capture.is_some())?, None)),
             false => begin(&vantage.interface, capture.is_some()),
         });
-        let (ring, counters) = begun.map_err(|error| attempt("capturing there", error))?;
+        let (ring, counters) = begun.map_err(|error| attempt("opening a packet socket", error))?;
         let file = capture.map(|path| Writer::create(path, &vantage.interface)).transpose();
         Ok(Self {
             ring,
@@ -80,19 +81,19 @@ impl Watch {
         })
     }
 
-    /// What passes from this moment on counts.
+    /// Frames from this moment on count.
     pub(crate) fn begin(&mut self, now_ns: u64) {
         self.account();
         self.begin_ns = Some(now_ns);
     }
 
-    /// What passed until this moment counts.
+    /// Frames until this moment count.
     pub(crate) fn end(&mut self, now_ns: u64) {
         self.dropped_in_window = self.account();
         self.end_ns = Some(now_ns);
     }
 
-    /// Reads what there is.
+    /// Reads the frames that have arrived.
     pub(crate) fn look(&mut self) {
         let Self { ring, captured, begin_ns, end_ns, tally, file, trouble, has_tunnels, between, .. } = self;
         ring.read(|frame| {
@@ -111,12 +112,12 @@ impl Watch {
             }
         });
         if let Some(error) = self.ring.error() {
-            self.trouble.get_or_insert(format!("the interface failed while it was looked at: {error}"));
+            self.trouble.get_or_insert(format!("the interface failed during the capture: {error}"));
         }
     }
 
-    /// Reads what there is, until that is everything that passed. Packets that pass after that are not looked at: they were sent
-    /// after the trial, and could only blur the comparison.
+    /// Reads frames until every frame that passed was read; returns whether that is so. Later packets are ignored: they
+    /// were sent after the trial and would only disturb the comparison.
     pub(crate) fn settle(&mut self, now_ns: u64) -> bool {
         if !self.is_whole {
             self.look();
@@ -127,7 +128,7 @@ impl Watch {
         self.is_whole
     }
 
-    /// What passed in the window. To be called after [`Watch::settle`].
+    /// The counts of the window. Call [`Watch::settle`] first.
     pub(crate) fn finish(mut self) -> Result<Tally, String> {
         if let Some(writer) = self.file.take() {
             writer.finish().map_err(|error| format!("writing the capture: {error}"))?;
@@ -140,8 +141,8 @@ impl Watch {
         }
         if self.dropped_in_window > 0 {
             return Err(format!(
-                "{} frames came faster than they could be read, so the others say nothing; lower the load, or use a machine \
-                 with more processors",
+                "{} frames arrived faster than they could be read, so the counts are incomplete; lower the load, or \
+                 use a machine with more processors",
                 self.dropped_in_window
             ));
         }
@@ -151,7 +152,7 @@ impl Watch {
         Ok(self.tally)
     }
 
-    /// Asks the kernel for frames that found no room; gives their number since the last time.
+    /// Asks the kernel for dropped frames; returns their number since the last call.
     fn account(&mut self) -> u64 {
         match self.ring.dropped() {
             Ok(dropped) => {
@@ -165,20 +166,20 @@ impl Watch {
         }
     }
 
-    /// Compares with the interface's counters.
+    /// Compares the captured frames with the interface's counters.
     fn missed(&mut self) -> Result<(), String> {
         let Some((counters, before)) = &mut self.counters else { return Ok(()) };
         let now = counters.read().map_err(|error| format!("reading the interface's counters: {error}"))?;
         let counted = now.packets.wrapping_sub(before.packets);
-        // A frame that its interface gave up was captured before that, and counts as sent: the host did send it.
+        // A frame that the interface failed to send was captured before that, and counts as sent: the host did send it.
         let given_up = now.given_up.wrapping_sub(before.given_up);
         let seen = self.captured + self.dropped;
         if (counted..=counted + given_up).contains(&seen) {
             return Ok(());
         }
         Err(format!(
-            "{seen} frames were captured where the interface counted {counted}, so the capture is not what passed (does the \
-             interface merge what it receives, GRO?)"
+            "{seen} frames were captured but the interface counted {counted}, so the capture is not what passed (does \
+             the interface merge what it receives, GRO?)"
         ))
     }
 }
@@ -189,7 +190,7 @@ impl AsFd for Watch {
     }
 }
 
-/// Writes a frame to the capture, the datagrams of a super-packet one by one.
+/// Writes a frame to the capture, or the datagrams of a super-packet one by one.
 fn keep(writer: &mut Writer, frame: &Frame<'_>, has_tunnels: bool, at_ns: u64, is_sent: bool) -> io::Result<()> {
     match datagrams(frame, has_tunnels) {
         None => writer.frame(at_ns, frame.bytes, frame.length as u32, is_sent),
@@ -197,7 +198,7 @@ fn keep(writer: &mut Writer, frame: &Frame<'_>, has_tunnels: bool, at_ns: u64, i
     }
 }
 
-/// Opens ring and counters in this thread's namespace, so that both begin at the same moment.
+/// Opens ring and counters in this thread's namespace so that both start at the same moment.
 fn begin(interface: &str, whole: bool) -> io::Result<(Ring, Option<(Counters, Counts)>)> {
     let mut counters = Counters::open(interface)?;
     for _ in 0..TRIES {
@@ -207,10 +208,10 @@ fn begin(interface: &str, whole: bool) -> io::Result<(Ring, Option<(Counters, Co
             return Ok((ring, Some((counters, before))));
         }
     }
-    Err(io::Error::other("packets passed all the time before the trial, so there was no moment to begin at"))
+    Err(io::Error::other("packets kept passing before the trial, so ring and counters could not start together"))
 }
 
-/// Does `work` in a network namespace, in a thread of its own, because the thread stays there.
+/// Runs `work` in a network namespace, on a new thread, because the thread stays in the namespace.
 pub(crate) fn within<T: Send>(namespace: &File, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, || {
@@ -221,10 +222,10 @@ pub(crate) fn within<T: Send>(namespace: &File, work: impl FnOnce() -> io::Resul
     })
 }
 
-/// The interface's counters: a line of /proc/net/dev.
+/// The interface's counters, from its line of /proc/net/dev.
 #[derive(Debug)]
 struct Counters {
-    /// Opened in the namespace, of which it goes on telling.
+    /// Opened in the namespace; keeps showing that namespace's interfaces.
     file: File,
     interface: String,
 }
@@ -234,7 +235,7 @@ struct Counters {
 struct Counts {
     /// Frames received and sent.
     packets: u64,
-    /// Frames that it was to send and did not.
+    /// Frames that the interface failed to send.
     given_up: u64,
 }
 
@@ -248,11 +249,11 @@ impl Counters {
         self.file.seek(SeekFrom::Start(0))?;
         self.file.read_to_string(&mut text)?;
         counts(&text, &self.interface)
-            .ok_or_else(|| io::Error::other(format!("/proc/net/dev does not have the interface {}", self.interface)))
+            .ok_or_else(|| io::Error::other(format!("/proc/net/dev has no interface {}", self.interface)))
     }
 }
 
-/// Eight numbers of receiving, then eight of sending: bytes, packets, errors, dropped, ...
+/// Parses eight numbers for receiving, then eight for sending: bytes, packets, errors, dropped, ...
 fn counts(text: &str, interface: &str) -> Option<Counts> {
     let numbers = text.lines().find_map(|line| {
         let (name, numbers) = line.split_once(':')?;
@@ -268,7 +269,8 @@ mod tests {
 
     #[test]
     fn the_counters_of_an_interface_are_found_by_its_whole_name() {
-        let text = "Inter-|   Receive   |  Transmit\n face |bytes packets\n  eth0: 900 9 0 0 0 0 0 0 500 5 0 1 0 0 0 0\n\
+        let text = "Inter-|   Receive   |  Transmit\n face |bytes packets\n  eth0: 900 9 0 0 0 0 0 0 500 5 0 1 0 0 0 \
+                    0\n\
                     veth0:1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
         assert_eq!(counts(text, "eth0"), Some(Counts { packets: 14, given_up: 1 }));
         assert_eq!(counts(text, "veth0"), Some(Counts { packets: 12, given_up: 12 }));

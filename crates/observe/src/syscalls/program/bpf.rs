@@ -1,4 +1,4 @@
-//! Maps and programs in the kernel, bpf(2).
+//! eBPF maps and programs, by bpf(2).
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -14,21 +14,21 @@ const MAP_UPDATE: libc::c_int = 2;
 const PROGRAM_LOAD: libc::c_int = 5;
 const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
 
-/// What kind of map.
+/// The type of a map.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
-    /// From keys to values.
+    /// A hash map from keys to values.
     Hash = 1,
-    /// By number, a value for each processor.
+    /// An array with one value per processor.
     PerProcessor = 6,
 }
 
-/// Where a program is put.
+/// The type of a program: what it is attached to and which argument it gets.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
-    /// At a tracepoint, seeing the record that tracing would write.
+pub(super) enum Attachment {
+    /// A tracepoint; the argument is the trace record.
     Tracepoint = 5,
-    /// At a tracepoint, seeing its arguments.
+    /// A raw tracepoint; the argument is the tracepoint's arguments.
     RawTracepoint = 17,
 }
 
@@ -74,7 +74,7 @@ struct RawTracepointAttributes {
     padding: u32,
 }
 
-/// A map from 32-bit keys.
+/// A map with 32-bit keys.
 #[derive(Debug)]
 pub(super) struct Map {
     fd: OwnedFd,
@@ -83,7 +83,7 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// A map of numbers of 32 bits, or a counter of 64 bits for each of `processors`.
+    /// Creates a map of 32-bit numbers, or of a 64-bit counter for each of `processors`.
     ///
     /// # Errors
     /// `EPERM` without the privilege (CAP_BPF), `ENOSYS` without bpf(2).
@@ -93,12 +93,12 @@ impl Map {
             Kind::PerProcessor => (8, 8 * processors),
         };
         let attributes = MapAttributes { kind: kind as u32, key_size: 4, value_size, entries, flags: 0 };
-        // SAFETY: it makes a new descriptor, which nobody else has.
+        // SAFETY: the call makes a new descriptor, which nothing else owns.
         let fd = unsafe { OwnedFd::from_raw_fd(bpf(MAP_CREATE, &attributes)?) };
         Ok(Self { fd, value })
     }
 
-    /// Puts a value.
+    /// Sets the value of a key.
     ///
     /// # Errors
     /// `E2BIG` if the map is full.
@@ -130,20 +130,20 @@ impl AsFd for Map {
     }
 }
 
-/// A program that the kernel has checked.
+/// A program that the kernel's verifier has accepted.
 #[derive(Debug)]
 pub(super) struct Code(OwnedFd);
 
 impl Code {
-    /// Hands it to the kernel.
+    /// Loads a program.
     ///
     /// # Errors
-    /// `EPERM` without the privilege (CAP_BPF and CAP_PERFMON); `EACCES` or `EINVAL`, with what the kernel says of it, if the kernel does
-    /// not take it.
-    pub(super) fn load(place: Place, code: &[Instruction]) -> io::Result<Self> {
+    /// `EPERM` without the privilege (CAP_BPF and CAP_PERFMON). `EACCES` or `EINVAL`, with the end of the verifier's
+    /// log, if the kernel rejects the program.
+    pub(super) fn load(attachment: Attachment, code: &[Instruction]) -> io::Result<Self> {
         let mut log = vec![0_u8; 1 << 16];
         let attributes = ProgramAttributes {
-            kind: place as u32,
+            kind: attachment as u32,
             instructions: code.len() as u32,
             code: code.as_ptr() as u64,
             license: c"MIT OR Apache-2.0".as_ptr() as u64,
@@ -154,28 +154,28 @@ impl Code {
             flags: 0,
         };
         match bpf(PROGRAM_LOAD, &attributes) {
-            // SAFETY: it makes a new descriptor, which nobody else has.
+            // SAFETY: the call makes a new descriptor, which nothing else owns.
             Ok(fd) => Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) })),
             Err(error) => {
-                let said = CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy();
-                let last = said.trim_end().lines().rev().take(2).collect::<Vec<_>>().join("; ");
+                let log = CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy();
+                let last = log.trim_end().lines().rev().take(2).collect::<Vec<_>>().join("; ");
                 Err(if last.is_empty() { error } else { io::Error::new(error.kind(), format!("{error}: {last}")) })
             }
         }
     }
 
-    /// Puts it at a raw tracepoint, where it runs until what is returned is dropped.
+    /// Attaches the program to a raw tracepoint until the returned descriptor is dropped.
     ///
     /// # Errors
     /// `ENOENT` if the kernel has no such tracepoint.
     pub(super) fn at_raw_tracepoint(&self, name: &CStr) -> io::Result<OwnedFd> {
         let program = self.0.as_raw_fd() as u32;
         let attributes = RawTracepointAttributes { name: name.as_ptr() as u64, program, padding: 0 };
-        // SAFETY: it makes a new descriptor, which nobody else has.
+        // SAFETY: the call makes a new descriptor, which nothing else owns.
         Ok(unsafe { OwnedFd::from_raw_fd(bpf(RAW_TRACEPOINT_OPEN, &attributes)?) })
     }
 
-    /// Puts it at the tracepoint of an event, where it runs until that is closed.
+    /// Attaches the program to the tracepoint of an event until the event is closed.
     ///
     /// # Errors
     /// Those of ioctl(2).
@@ -193,8 +193,9 @@ impl Code {
 
 /// bpf(2).
 fn bpf<A>(command: libc::c_int, attributes: &A) -> io::Result<libc::c_int> {
-    // SAFETY: the attributes are as long as is said, live through the call, and so does all that they point to: callers take the addresses
-    // from borrows and locals that outlive it, of the sizes that they tell the kernel or that the map was created with.
+    // SAFETY: the attributes have the stated size and live through the call, as does all memory that they point to.
+    // Callers take these addresses from borrows and locals that outlive the call, with the sizes that the kernel is
+    // given or that the map was created with.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<A>()) };
     libc::c_int::try_from(result).ok().filter(|result| *result >= 0).ok_or_else(io::Error::last_os_error)
 }

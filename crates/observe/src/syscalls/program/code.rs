@@ -1,32 +1,33 @@
-//! The two programs that count, instruction by instruction (RFC 9669, BPF instruction set).
+//! The two counting programs, instruction by instruction (RFC 9669, BPF instruction set).
 //!
-//! Written by hand because they are thirty instructions: a compiler for them would be a dependency that every build needs.
+//! They are written by hand because they have only thirty instructions: a BPF compiler would be a dependency of every
+//! build.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// One instruction, as the kernel of a little-endian machine reads it.
+/// One instruction in the layout of a little-endian machine.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Instruction {
     code: u8,
-    /// The destination in the lower half, the source in the upper.
+    /// Destination in the lower four bits, source in the upper four.
     registers: u8,
     offset: i16,
     immediate: i32,
 }
 
-/// The slots of a side: a call's number, and the last one for all numbers beyond.
+/// Slots per side: one for each call number; the last slot counts all higher numbers.
 pub(super) const SLOTS: u32 = 512;
 
-/// The slot that counts processes which could not be followed, after those of both sides.
+/// The slot after those of both sides: counts processes that did not fit into the map.
 pub(super) const MISSED: u32 = 2 * SLOTS;
 
-/// Functions that the kernel offers to programs (bpf-helpers(7)).
+/// The kernel's helper functions (bpf-helpers(7)).
 const MAP_LOOKUP: i32 = 1;
 const MAP_UPDATE: i32 = 2;
 const PROCESS_AND_THREAD: i32 = 14;
 
-/// Registers: what functions return, their arguments, what they leave alone, and the stack.
+/// Registers: R0 holds results, R1 to R4 arguments; the next two survive calls; the last is the stack pointer.
 const R0: u8 = 0;
 const R1: u8 = 1;
 const R2: u8 = 2;
@@ -36,7 +37,7 @@ const KEPT: u8 = 6;
 const SIDE: u8 = 7;
 const STACK: u8 = 10;
 
-/// Where a key lies on the stack, and a value.
+/// Stack offsets of a key and of a value.
 const KEY: i16 = -4;
 const VALUE: i16 = -8;
 
@@ -72,28 +73,28 @@ const fn store_u32(offset: i16, from: u8) -> Instruction {
     instruction(0x63, STACK, from, offset, 0)
 }
 
-/// Skips so many instructions where the register is zero.
+/// Skips `skipped` instructions if the register is zero.
 const fn skip_if_zero(register: u8, skipped: i16) -> Instruction {
     instruction(0x15, register, 0, skipped, 0)
 }
 
-/// A map as an argument: an instruction of double length.
+/// Loads a map as an argument: one instruction of double length.
 fn map(register: u8, map: BorrowedFd<'_>) -> [Instruction; 2] {
     const IS_DESCRIPTOR: u8 = 1;
     [instruction(0x18, register, IS_DESCRIPTOR, 0, map.as_raw_fd()), instruction(0, 0, 0, 0, 0)]
 }
 
-/// Leaves in `R0` where the value of the key on the stack is; zero: nowhere.
+/// Leaves the address of the value for the key on the stack in `R0`; zero if the map lacks the key.
 fn look_up(in_map: BorrowedFd<'_>) -> Vec<Instruction> {
     let mut code = map(R1, in_map).to_vec();
     code.extend([copy(R2, STACK), add(R2, KEY as i32), call(MAP_LOOKUP)]);
     code
 }
 
-/// Leaves in `R0` where the side of the current process is; zero: it is of neither.
+/// Leaves the address of the current process's side in `R0`; zero if it belongs to neither side.
 fn side(trees: BorrowedFd<'_>) -> Vec<Instruction> {
     const SHIFT_RIGHT: u8 = 0x77;
-    // The process is in the upper half.
+    // The process id is in the upper half.
     let mut code = vec![call(PROCESS_AND_THREAD), instruction(SHIFT_RIGHT, R0, 0, 0, 32), store_u32(KEY, R0)];
     code.extend(look_up(trees));
     code
@@ -107,7 +108,7 @@ fn count(counts: BorrowedFd<'_>) -> Vec<Instruction> {
     code
 }
 
-/// Skips the rest where `R0` is zero, and ends.
+/// Skips `rest` if `R0` is zero, then returns 0.
 fn guarded(before: Vec<Instruction>, rest: Vec<Instruction>) -> Vec<Instruction> {
     let mut code = before;
     code.push(skip_if_zero(R0, rest.len() as i16));
@@ -116,12 +117,12 @@ fn guarded(before: Vec<Instruction>, rest: Vec<Instruction>) -> Vec<Instruction>
     code
 }
 
-/// On the raw tracepoint `sys_enter`: counts the call by its side and number.
+/// The program at the raw tracepoint `sys_enter`: counts each call by side and number.
 pub(super) fn sys_enter(trees: BorrowedFd<'_>, counts: BorrowedFd<'_>) -> Vec<Instruction> {
     const SKIP_IF_BELOW: u8 = 0xa5;
     const MULTIPLY: u8 = 0x27;
     const ADD: u8 = 0x0f;
-    // The second argument of the tracepoint is the number of the call.
+    // The tracepoint's second argument is the call number.
     let mut before = vec![load_u64(KEPT, R1, 8)];
     before.extend(side(trees));
     let mut rest = vec![
@@ -136,8 +137,9 @@ pub(super) fn sys_enter(trees: BorrowedFd<'_>, counts: BorrowedFd<'_>) -> Vec<In
     guarded(before, rest)
 }
 
-/// On the tracepoint `sched_process_fork`, whose record has the child's number at `child`: a child is of its parent's side. Threads come
-/// here too; that their numbers are in the map does no harm, because no process has the number of a thread that lives.
+/// The program at the tracepoint `sched_process_fork`: adds the child to its parent's side. `child` is the offset of
+/// the child's id in the record. Threads arrive here, too. Their ids in the map do no harm, because no process has the
+/// id of a living thread.
 pub(super) fn fork(child: i16, trees: BorrowedFd<'_>, counts: BorrowedFd<'_>) -> Vec<Instruction> {
     let mut before = vec![load_u32(KEPT, R1, child)];
     before.extend(side(trees));

@@ -1,7 +1,8 @@
-//! System calls counted by a program in the kernel (eBPF), on its way into every call.
+//! Counts system calls with an eBPF program at the entry of every call.
 //!
-//! It looks up the side of the current process, and counts by number of the call. So it costs the same whether calls are told apart by
-//! name or not, and nothing when threads take turns, where counters of single threads cost most (see [`super::TOTAL`]).
+//! The program looks up the side of the current process and counts by call number. Its cost is the same with and
+//! without names, and context switches add nothing; they are what makes counters per thread expensive (see
+//! [`super::TOTAL`]).
 
 mod bpf;
 mod code;
@@ -10,7 +11,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 
-use self::bpf::{Code, Kind, Map, Place};
+use self::bpf::{Attachment, Code, Kind, Map};
 use self::code::{MISSED, SLOTS};
 use super::Counts;
 use super::calls::{CALLS, number};
@@ -19,41 +20,41 @@ use super::tracefs;
 use crate::tree::{Pid, tree};
 use crate::window::Sides;
 
-/// The most processes and threads that can be followed.
+/// The maximum number of processes and threads in the map.
 const FOLLOWED: u32 = 16_384;
 
-/// How often the processes are listed anew because some came or went meanwhile. Both sides wait, so once is usual.
+/// How often processes are listed again because one started or ended meanwhile. Both sides wait, so one try is usual.
 const TRIES: usize = 10;
 
-/// The kernel's number of the first namespace of process numbers (`PROC_PID_INIT_INO`).
+/// The inode number of the initial PID namespace (`PROC_PID_INIT_INO`).
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
-/// The counting of both sides. Dropping it ends it.
+/// The running program, counting both sides until it is dropped.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// The first to go: the window ends with it.
+    /// Dropped first, which ends the counting.
     enter: OwnedFd,
     _fork: Counter,
     counts: Map,
 }
 
-/// Client and server in the map of sides.
+/// The sides in the map.
 const CLIENT: u32 = 0;
 const SERVER: u32 = 1;
 
 impl Program {
-    /// Counts from now on, in the processes of both sides, their children included. A side without processes is not counted.
+    /// Starts counting in the processes of both sides and their children. A side without processes is not counted.
     ///
     /// # Errors
-    /// Why this kernel, or this user, cannot; then single counters may.
+    /// The reason why this kernel or user cannot; counters per thread may still work.
     pub(super) fn start(clients: &[Pid], servers: &[Pid]) -> Result<Self, String> {
         suited()?;
         let events = tracefs::events()?;
         let fork = format!("{events}/sched/sched_process_fork");
         let child = offset(&fs::read_to_string(format!("{fork}/format")).map_err(|error| format!("{fork}: {error}"))?)
-            .ok_or_else(|| format!("{fork}/format says nothing of child_pid"))?;
+            .ok_or_else(|| format!("{fork}/format has no field child_pid"))?;
         let event = tracefs::number(&events, "sched/sched_process_fork")?
-            .ok_or_else(|| "the kernel has no tracepoint of forks".to_owned())?;
+            .ok_or_else(|| "the kernel has no tracepoint sched_process_fork".to_owned())?;
         for _ in 0..TRIES {
             let listed = Self::sides(clients, servers)?;
             let started = Self::attach(child, event, &listed).map_err(|error| format!("eBPF: {error}"))?;
@@ -61,13 +62,14 @@ impl Program {
                 return Ok(started);
             }
         }
-        Err("processes kept starting and ending while their system calls were to be counted".to_owned())
+        Err("counting system calls failed: processes kept starting and ending while the program was attached"
+            .to_owned())
     }
 
     fn sides(clients: &[Pid], servers: &[Pid]) -> Result<Vec<(Pid, u32)>, String> {
         let mut all = Vec::new();
         for (roots, side) in [(clients, CLIENT), (servers, SERVER)] {
-            // Nothing below no root; and a search of all processes saved.
+            // Saves a search of all processes if a side has none.
             if !roots.is_empty() {
                 all.extend(tree(roots)?.into_keys().map(|pid| (pid, side)));
             }
@@ -82,8 +84,8 @@ impl Program {
             is_64_bit(*pid)?;
             trees.put(*pid, *side)?;
         }
-        let at_fork = Code::load(Place::Tracepoint, &code::fork(child, trees.as_fd(), counts.as_fd()))?;
-        let at_enter = Code::load(Place::RawTracepoint, &code::sys_enter(trees.as_fd(), counts.as_fd()))?;
+        let at_fork = Code::load(Attachment::Tracepoint, &code::fork(child, trees.as_fd(), counts.as_fd()))?;
+        let at_enter = Code::load(Attachment::RawTracepoint, &code::sys_enter(trees.as_fd(), counts.as_fd()))?;
         let fork = Counter::of_all(event)?;
         at_fork.at_event(fork.file())?;
         fork.enable()?;
@@ -91,13 +93,15 @@ impl Program {
         Ok(Self { enter, _fork: fork, counts })
     }
 
-    /// Counts no more. What was counted.
+    /// Stops counting and returns the counts.
     pub(super) fn stop(self) -> Result<Sides<Counts>, String> {
         drop(self.enter);
         let read = |slot| self.counts.sum(slot).map_err(|error| format!("the counts of system calls: {error}"));
         let missed = read(MISSED)?;
         if missed > 0 {
-            return Err(format!("{missed} processes or threads more than the {FOLLOWED} that can be followed"));
+            return Err(format!(
+                "the program can follow {FOLLOWED} processes and threads, and {missed} more were started"
+            ));
         }
         let side = |side: u32| {
             let slots = (0..SLOTS).map(|slot| read(side * SLOTS + slot)).collect::<Result<Vec<_>, _>>()?;
@@ -111,37 +115,37 @@ impl Program {
     }
 }
 
-/// Whether the numbers of processes and calls mean here what the program takes them for.
+/// Checks that process ids and call numbers mean here what the program assumes.
 fn suited() -> Result<(), String> {
     if cfg!(target_endian = "big") {
-        return Err("eBPF: not on machines of this byte order".to_owned());
+        return Err("eBPF: big-endian machines are not supported".to_owned());
     }
-    // In another one, such as a container's, processes have other numbers than the program sees.
+    // In another PID namespace, such as a container's, process ids differ from those that the program sees.
     match fs::read_link("/proc/self/ns/pid") {
         Ok(namespace) if namespace.as_os_str() == FIRST_NAMESPACE => Ok(()),
-        Ok(_) => Err("eBPF: this namespace numbers its processes by itself".to_owned()),
+        Ok(_) => Err("eBPF: wirelab runs in a PID namespace of its own, such as a container's".to_owned()),
         Err(error) => Err(format!("eBPF: /proc/self/ns/pid: {error}")),
     }
 }
 
-/// Programs of 32 bits number their calls in another way.
+/// Checks that a process is a 64-bit program; 32-bit programs have other call numbers.
 fn is_64_bit(pid: Pid) -> io::Result<()> {
     let mut head = [0; 5];
     fs::File::open(format!("/proc/{pid}/exe"))?.read_exact(&mut head)?;
     match head {
         [0x7f, b'E', b'L', b'F', 2] => Ok(()),
-        _ => Err(io::Error::other(format!("process {pid} is no program of 64 bits"))),
+        _ => Err(io::Error::other(format!("process {pid} is not a 64-bit program"))),
     }
 }
 
-/// How many processors the kernel keeps counters for: those that could ever come.
+/// The number of processors that the kernel keeps per-processor values for: all possible ones.
 fn processors() -> io::Result<usize> {
     let text = fs::read_to_string("/sys/devices/system/cpu/possible")?;
     let last = text.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
-    last.map(|last| last + 1).ok_or_else(|| io::Error::other("/sys/devices/system/cpu/possible says nothing"))
+    last.map(|last| last + 1).ok_or_else(|| io::Error::other("/sys/devices/system/cpu/possible names no processor"))
 }
 
-/// Where the record of a fork has the child's number, by the kernel's description of it.
+/// The offset of the child's process id in a fork's record, from the kernel's description of the record.
 fn offset(format: &str) -> Option<i16> {
     let field = format.lines().find(|line| line.contains(" child_pid;"))?;
     field.split("offset:").nth(1)?.split(';').next()?.trim().parse().ok()
@@ -152,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_childs_number_is_found_in_the_kernels_description_of_a_fork() {
+    fn the_childs_id_is_found_in_the_kernels_description_of_a_fork() {
         let format = "\tfield:pid_t parent_pid;\toffset:12;\tsize:4;\tsigned:1;\n\
                       \tfield:pid_t child_pid;\toffset:20;\tsize:4;\tsigned:1;\n";
         assert_eq!(offset(format), Some(20));
@@ -160,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn this_program_has_64_bits_and_a_script_has_none() {
+    fn this_program_has_64_bits() {
         assert!(cfg!(target_pointer_width = "32") || is_64_bit(std::process::id()).is_ok());
     }
 }

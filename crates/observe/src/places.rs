@@ -1,12 +1,12 @@
-//! Accounts of processes that are in several places, each taken by somebody who is there: as one.
+//! Merges the metric values of processes that run in several places (pods, nodes), each read where the processes run.
 
 use wirelab_model::metric::{Metric, Side, Value, Values};
 
 use crate::packets::{self, LARGEST_OF_NODE};
 use crate::registry::OBSERVERS;
 
-/// The observers that need nothing but the processes themselves, so that anybody beside these can do their work.
-pub const BESIDE: [&str; 6] = [
+/// Observers that need only access to the processes, so an agent in the same pod can run them.
+pub const PROCESS_OBSERVERS: [&str; 6] = [
     crate::cpu::ABOUT.name,
     crate::memory::ABOUT.name,
     crate::switches::ABOUT.name,
@@ -15,29 +15,30 @@ pub const BESIDE: [&str; 6] = [
     crate::drops::ABOUT.name,
 ];
 
-/// The observers that need privileges on the machine of the processes. Of packets, the clients' side has but one place: shares do not add up.
-pub const ON_NODES: [&str; 3] =
+/// Observers that need privileges on the processes' node. `packets` runs in one place on the clients' side, because
+/// shares do not add up.
+pub const NODE_OBSERVERS: [&str; 3] =
     [crate::syscalls::TOTAL.name, crate::syscalls::BY_NAME.name, crate::packets::ABOUT.name];
 
-/// The values of these observers for one side, of what was read in each place. Everything they measure adds up, but for the part of the
-/// kernel, which is weighted by the processor time that it is a part of, and for the largest packet. What is not known in one place is not
-/// known of all, unless there is nothing to be known there.
+/// Merges the values of `observers` for one side over all places. Values add up, with two exceptions: the system share
+/// is weighted by CPU time, and the largest packet is the maximum. A value that is missing in one place is missing in
+/// the result, unless that place had nothing to count.
 #[must_use]
-pub fn together(side: Side, observers: &[String], places: &[Values]) -> Values {
+pub fn merge(side: Side, observers: &[String], places: &[Values]) -> Values {
     let metrics = metrics(side, observers);
     metrics.map(|metric| (metric.name.to_owned(), value(metric, places))).collect()
 }
 
-/// The same where nothing was read.
+/// Every metric of `observers` for one side as missing, for the reason `why`.
 #[must_use]
-pub fn nowhere(side: Side, observers: &[String], why: &str) -> Values {
+pub fn all_missing(side: Side, observers: &[String], why: &str) -> Values {
     metrics(side, observers).map(|metric| (metric.name.to_owned(), Value::missing(why))).collect()
 }
 
 fn metrics(side: Side, observers: &[String]) -> impl Iterator<Item = &'static Metric> {
-    let is_apart = |name: &str| BESIDE.contains(&name) || ON_NODES.contains(&name);
+    let is_merged = |name: &str| PROCESS_OBSERVERS.contains(&name) || NODE_OBSERVERS.contains(&name);
     let wanted =
-        OBSERVERS.iter().filter(move |about| is_apart(about.name) && observers.iter().any(|name| name == about.name));
+        OBSERVERS.iter().filter(move |about| is_merged(about.name) && observers.iter().any(|name| name == about.name));
     wanted.flat_map(|about| about.metrics).filter(move |metric| metric.side == side)
 }
 
@@ -48,11 +49,11 @@ fn value(metric: &Metric, places: &[Values]) -> Value {
             Some(Value::Measured(number)) => numbers.push(*number),
             Some(missing) if packets::adds_nothing(missing) => nothing = Some(missing),
             Some(missing) => return missing.clone(),
-            None => return Value::missing("it was not read everywhere"),
+            None => return Value::missing("one of the places did not report this metric"),
         }
     }
     if numbers.is_empty() {
-        return nothing.cloned().unwrap_or_else(|| Value::missing("it was read nowhere"));
+        return nothing.cloned().unwrap_or_else(|| Value::missing("no place reported this metric"));
     }
     match metric.name {
         "cpu_client_system_share" => weighted(&numbers, "cpu_client_share", places),
@@ -93,44 +94,44 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_in_two_places_adds_up_and_the_kernels_part_is_weighted() {
+    fn values_of_two_places_add_up_and_the_system_share_is_weighted() {
         let both = [place(0.3, 0.5, 100.0), place(0.1, 0.1, 50.0)];
-        let values = together(Side::Server, &named(&["cpu", "memory", "machine"]), &both);
+        let values = merge(Side::Server, &named(&["cpu", "memory", "machine"]), &both);
         let number = |name: &str| values[name].number().unwrap();
         assert_eq!((number("cpu_server_per_request"), number("memory_server_peak")), (20.0, 150.0));
         assert!((number("cpu_server_share") - 0.4).abs() < 1e-12);
         assert!((number("cpu_server_system_share") - 0.4).abs() < 1e-12, "0.15 and 0.01 of 0.4");
-        assert_eq!(values.len(), 6, "of the other side, and of other observers, nothing is said: {values:?}");
+        assert_eq!(values.len(), 6, "metrics of the other side and of other observers are left out: {values:?}");
     }
 
     #[test]
-    fn what_is_not_known_in_one_place_is_not_known_of_all() {
+    fn a_value_that_is_missing_in_one_place_is_missing_in_the_result() {
         let mut other = place(0.1, 0.1, 50.0);
         other.insert("memory_server_peak".to_owned(), Value::missing("not permitted"));
         other.shift_remove("memory_server_life_peak");
-        let values = together(Side::Server, &named(&["memory"]), &[place(0.3, 0.5, 100.0), other]);
+        let values = merge(Side::Server, &named(&["memory"]), &[place(0.3, 0.5, 100.0), other]);
         assert_eq!(values["memory_server_peak"], Value::missing("not permitted"));
-        assert_eq!(values["memory_server_life_peak"], Value::missing("it was not read everywhere"));
-        let nothing = nowhere(Side::Client, &named(&["memory"]), "the pod was lost");
+        assert_eq!(values["memory_server_life_peak"], Value::missing("one of the places did not report this metric"));
+        let nothing = all_missing(Side::Client, &named(&["memory"]), "the pod was lost");
         assert_eq!(nothing["memory_client_peak"], Value::missing("the pod was lost"));
-        let of_none = together(Side::Client, &named(&["memory"]), &[]);
-        assert_eq!(of_none["memory_client_peak"], Value::missing("it was read nowhere"));
+        let of_none = merge(Side::Client, &named(&["memory"]), &[]);
+        assert_eq!(of_none["memory_client_peak"], Value::missing("no place reported this metric"));
         assert_eq!(nothing.len(), 2);
     }
 
     #[test]
-    fn what_everything_takes_adds_up_over_all_places_and_is_of_no_side() {
+    fn metrics_of_the_link_add_up_over_all_places() {
         let everything =
             |time: f64| -> Values { [("cpu_all_per_request".to_owned(), Value::Measured(time))].into_iter().collect() };
         let both = [everything(30.0), everything(12.0)];
-        let values = together(Side::Link, &named(&["cpu", "sidecars"]), &both);
+        let values = merge(Side::Link, &named(&["cpu", "sidecars"]), &both);
         assert_eq!((values.len(), values["cpu_all_per_request"].number()), (1, Some(42.0)), "{values:?}");
-        assert!(together(Side::Link, &named(&["cpu"]), &both).is_empty());
+        assert!(merge(Side::Link, &named(&["cpu"]), &both).is_empty());
         let dropped =
             |count: f64| -> Values { [("tcp_retransmitted".to_owned(), Value::Measured(count))].into_iter().collect() };
-        let values = together(Side::Link, &named(&["drops"]), &[dropped(2.0), dropped(3.0)]);
+        let values = merge(Side::Link, &named(&["drops"]), &[dropped(2.0), dropped(3.0)]);
         assert_eq!(values["tcp_retransmitted"].number(), Some(5.0));
-        assert_eq!(values["udp_in_errors"], Value::missing("it was not read everywhere"));
+        assert_eq!(values["udp_in_errors"], Value::missing("one of the places did not report this metric"));
     }
 
     #[test]
@@ -139,19 +140,22 @@ mod tests {
             let values = [("packets_server_node_sent_per_request", sent), ("packets_server_node_largest", largest)];
             values.map(|(name, number)| (name.to_owned(), Value::Measured(number))).into_iter().collect()
         };
-        let near = nowhere(Side::Server, &named(&["packets"]), packets::STAYS);
-        let of = |places: &[Values]| together(Side::Server, &named(&["packets"]), places);
+        let near = all_missing(Side::Server, &named(&["packets"]), packets::ON_CLIENT_NODE);
+        let of = |places: &[Values]| merge(Side::Server, &named(&["packets"]), places);
         let all = of(&[node(2.0, 1500.0), near.clone(), node(3.0, 900.0)]);
         assert_eq!(all["packets_server_node_sent_per_request"].number(), Some(5.0));
         assert_eq!(all["packets_server_node_largest"].number(), Some(1500.0));
-        assert_eq!(of(std::slice::from_ref(&near))["packets_server_node_largest"], Value::missing(packets::STAYS));
-        let lost = nowhere(Side::Server, &named(&["packets"]), "it went down");
+        assert_eq!(
+            of(std::slice::from_ref(&near))["packets_server_node_largest"],
+            Value::missing(packets::ON_CLIENT_NODE)
+        );
+        let lost = all_missing(Side::Server, &named(&["packets"]), "it went down");
         assert_eq!(of(&[node(2.0, 1500.0), lost])["packets_server_node_largest"], Value::missing("it went down"));
     }
 
     #[test]
-    fn every_one_of_them_is_an_observer() {
-        let all: Vec<_> = BESIDE.iter().chain(&ON_NODES).collect();
+    fn every_merged_name_is_that_of_an_observer() {
+        let all: Vec<_> = PROCESS_OBSERVERS.iter().chain(&NODE_OBSERVERS).collect();
         assert!(all.iter().all(|name| OBSERVERS.iter().any(|about| about.name == **name)));
     }
 }
