@@ -1,4 +1,4 @@
-//! Rows to cells and their observations.
+//! Converts rows to cells and observations.
 
 use std::collections::HashMap;
 
@@ -15,36 +15,36 @@ use crate::table::columns::{Columns, Numbers, is_skipped};
 use crate::table::is_gap;
 use crate::table::sheet::{Row, Sheet};
 
-/// Observations of one cell: beyond this the bootstrap would take too much memory and time.
+/// Maximum observations per cell: more would cost the bootstrap too much memory and time.
 const MAX_OBSERVATIONS: usize = 10_000;
 
-/// Gaps that are named one by one.
+/// Maximum gaps that a message names.
 const NAMED: usize = 4;
 
-/// The cells of a table in the order of the file, and what was observed in them.
+/// The cells of a table in file order, with their observations.
 pub(super) struct Cells {
-    /// The levels of the compared factor.
+    /// Levels of the compared factor.
     pub levels: IndexSet<String>,
-    /// The levels of each of the other factors.
+    /// Levels of each other factor.
     pub others: IndexMap<String, IndexSet<String>>,
-    /// Cells that differ in the compared factor alone stand together, in the order of its levels.
+    /// Cells that differ only in the compared factor are adjacent, in level order.
     pub cells: Vec<Cell>,
     pub records: Vec<TrialRecord>,
-    /// How many numbers there are.
+    /// Count of numbers in the table.
     pub observations: u32,
-    /// What was left out, each a sentence.
+    /// Omitted rows and comparisons, one sentence each.
     pub left_out: Vec<String>,
 }
 
-/// A cell by its levels: those of the other factors, and that of the compared one.
+/// A cell's key: levels of the other factors, and the level of the compared one.
 type Key = (Vec<String>, String);
 
-/// What is gathered of a cell.
+/// Observations of one cell.
 #[derive(Default)]
 struct Gathered {
-    /// By block, or one after the other.
+    /// By block number, or by position if the table has no blocks.
     observations: IndexMap<u32, Values>,
-    /// The line of each block.
+    /// Line of each block.
     lines: HashMap<u32, usize>,
 }
 
@@ -76,7 +76,7 @@ struct Gatherer<'a> {
     columns: &'a Columns,
     blocks: IndexSet<String>,
     cells: IndexMap<Key, Gathered>,
-    /// Lines and columns of fields without a number.
+    /// Line and column of each field without a number.
     gaps: Vec<(usize, usize)>,
 }
 
@@ -111,7 +111,7 @@ impl Gatherer<'_> {
         Ok(())
     }
 
-    /// The numbers of a row by level of the compared factor; of levels without any there is nothing.
+    /// Numbers of a row by level of the compared factor; levels without a number are absent.
     fn values(&mut self, row: &Row) -> Result<IndexMap<String, Values>, StudyError> {
         let mut values: IndexMap<String, Values> = IndexMap::new();
         let level = self.columns.levels.map(|column| self.level(row, column)).transpose()?;
@@ -135,7 +135,7 @@ impl Gatherer<'_> {
         Ok(values)
     }
 
-    /// The number of a field; absent: a gap.
+    /// The number in a field; `None` for a gap.
     fn number(&self, row: &Row, column: usize) -> Result<Option<f64>, StudyError> {
         let field = row.field(column);
         if is_gap(field) {
@@ -220,7 +220,7 @@ impl Gatherer<'_> {
                 self.cells.len()
             )));
         }
-        // Wide: in the order of the mapping; long: of the file. Levels without a number are no cells.
+        // Wide tables: mapping order. Long tables: file order. Levels without a number make no cells.
         let present: IndexSet<String> = self.cells.keys().map(|(_, level)| level.clone()).collect();
         let named = self.columns.measures.iter().flat_map(|measure| match &measure.numbers {
             Numbers::Wide(levels) => &levels[..],
@@ -258,7 +258,7 @@ fn gathered_line(gathered: &Gathered, block: u32) -> usize {
     gathered.lines.get(&block).copied().unwrap_or_default()
 }
 
-/// What was done is not known. A plan has to name a job; of the cells of a table nothing reads it, which a test of the reports shows.
+/// The actual workload is unknown, but a plan requires a job. Reports of tables do not read it; a test checks this.
 fn unknown_job() -> Job {
     Job::plain(Protocol::Udp)
 }
