@@ -1,12 +1,12 @@
-//! Several clients that share one workload: each has an equal part of it, or there are none.
+//! Several clients that share one workload: each client gets an equal part.
 
 use wirelab_model::plan::Job;
 use wirelab_model::spec::{Arrivals, ConnectionPolicy, Extent, Schedule};
 
-/// Refuses what several clients cannot share.
+/// Rejects workloads that several clients cannot share.
 ///
 /// # Errors
-/// Says what to change.
+/// If the workload cannot be divided; the message says what to change.
 pub(crate) fn divided(job: Job) -> Result<Job, String> {
     let clients = job.clients;
     if clients == 1 {

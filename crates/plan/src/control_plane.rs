@@ -1,14 +1,14 @@
-//! A control plane for the clients: which settings go with it.
+//! Compatibility of the setting `control_plane` with other settings.
 
 use wirelab_model::network::{Address, Network};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Settings};
 use wirelab_model::spec::Resumption;
 
-/// The endpoint that plays it; absent where there is none.
+/// Name of the control-plane endpoint, or `None` if the setting is absent.
 ///
 /// # Errors
-/// If it does not go with the other settings; says what to change.
+/// If another setting contradicts it; the message says what to change.
 pub(crate) fn control_plane(settings: &Settings, protocol: Protocol) -> Result<Option<String>, String> {
     let Some(name) = &settings.control_plane else { return Ok(None) };
     if !protocol.is_grpc() {

@@ -1,4 +1,4 @@
-//! Studies of every endpoint that there is: the level `installed` of a factor that chooses endpoints.
+//! The level `installed` of endpoint factors: expands to every installed endpoint.
 
 use serde_json::Value;
 use wirelab_model::endpoint::{Description, Role};
@@ -11,22 +11,22 @@ use crate::error::StudyError;
 use crate::factor;
 use crate::locate::steps;
 
-/// The level that stands for every endpoint that is installed and speaks the protocol in the factor's role.
+/// Level that stands for every installed endpoint with the required protocol and role.
 pub const INSTALLED: &str = "installed";
 
 /// The factors whose levels are endpoints.
 const ROLES: [&str; 3] = ["endpoint", "server", "client"];
 
-/// An endpoint that was found, and what it says of itself, or why it cannot be used.
+/// A discovered endpoint with its description, or the reason why it cannot be used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// Its name.
+    /// Endpoint name.
     pub name: String,
-    /// Its own words, or the reason.
+    /// Description from the endpoint itself, or the reason why it cannot be used.
     pub description: Result<Description, String>,
 }
 
-/// Whether the level `installed` of this factor stands for endpoints.
+/// Whether this level is the placeholder `installed` of an endpoint factor.
 pub(crate) fn stands_for_all(factor: &str, level: &str) -> bool {
     ROLES.contains(&factor) && level == INSTALLED
 }
@@ -41,13 +41,13 @@ fn is_open(name: &str, factor: &Factor) -> bool {
     matches!(factor, Factor::Values(values) if values.iter().any(|value| stands_for_all(name, &factor::level_name(value))))
 }
 
-/// A study to which preset and command line are applied ([`resolve`](crate::resolve())), in which the level `installed` is replaced
-/// by the endpoints that it stands for, and a warning for each endpoint that cannot be used. Where the protocol is varied, the
-/// combinations of a protocol with an endpoint that does not speak it are excluded: nobody said that there is such a thing.
-/// `find` is called only if some factor has the level.
+/// Replaces the level `installed` by the endpoints that it stands for. Returns the study with a warning for each
+/// endpoint that cannot be used. `study` must have its preset and command line applied
+/// ([`resolve`](crate::resolve())). If the protocol varies, combinations of a protocol and an endpoint that lacks it
+/// are excluded. Calls `find` only if some factor has the level.
 ///
 /// # Errors
-/// If `installed` finds nothing, or a factor keeps no level.
+/// If `installed` matches no endpoint, or a factor keeps no level.
 pub fn with_installed(
     mut study: Study,
     find: &mut dyn FnMut() -> Vec<Candidate>,
@@ -93,7 +93,7 @@ pub fn with_installed(
     if taken == 0 {
         return Err(nothing("no endpoint besides those that the study names", &spoken, &found));
     }
-    // Of several with one name all but the first are hidden, which does not matter where that one can be used.
+    // Endpoints hidden by an earlier one of the same name need no warning if the earlier one works.
     let usable: Vec<String> = found.iter().filter(|one| one.description.is_ok()).map(|one| one.name.clone()).collect();
     let broken = found.into_iter().filter(|one| !usable.contains(&one.name));
     let warnings = broken.filter_map(|one| {
@@ -112,7 +112,7 @@ fn role_speaks(factor: &str, description: &Description, protocol: Protocol) -> b
     }
 }
 
-/// The protocols of a study, each with the factor and level that sets it; none where the workload does.
+/// The protocols of a study, each with the factor and level that sets it, or `None` for the workload's.
 struct Spoken(Vec<(Protocol, Option<(String, String)>)>);
 
 impl Spoken {
@@ -129,7 +129,7 @@ impl Spoken {
     }
 }
 
-/// What is said where `installed` finds nothing: also why others that are there cannot be used.
+/// The error if `installed` matches no endpoint. It includes why other discovered endpoints cannot be used.
 fn nothing(what: &str, spoken: &Spoken, found: &[Candidate]) -> StudyError {
     let mut protocols: Vec<_> = spoken.0.iter().map(|(protocol, _)| protocol.token()).collect();
     protocols.dedup();

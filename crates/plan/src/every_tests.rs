@@ -34,7 +34,7 @@ fn candidate(name: &str, client: &[Protocol], server: &[Protocol]) -> Candidate 
     Candidate { name: name.to_owned(), description: Ok(description) }
 }
 
-/// `both` speaks everything, `web` serves HTTP/2 only, `raw` speaks neither, `gone` cannot be used.
+/// `both` has every protocol, `web` serves HTTP/2 only, `raw` has neither, `gone` cannot be used.
 fn found() -> Vec<Candidate> {
     use Protocol::{H2, H3, Tcp};
     let gone = Candidate { name: "gone".to_owned(), description: Err("no gone here".to_owned()) };
@@ -55,7 +55,7 @@ fn expanded(text: &str, sets: &[&str], found: &[Candidate]) -> Result<(Study, Ve
     with_installed(study, &mut || found.to_vec()).map_err(|error| error.to_string())
 }
 
-/// The pairs of a protocol, each as `client>server`.
+/// The endpoint pairs of a protocol, each as `client>server`.
 fn pairs(study: &Study, protocol: &str) -> Vec<String> {
     let (plan, _) = plan(study).unwrap();
     let cells = plan.cells.iter().filter(|cell| cell.twin_of.is_none() && cell.job.protocol.token() == protocol);

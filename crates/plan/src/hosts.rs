@@ -1,10 +1,10 @@
-//! Which hosts a trial has, and how they are joined.
+//! The hosts of a trial, and the network between them.
 
 use wirelab_model::link::{Link, preset};
 use wirelab_model::network::{Address, Network, PLACEMENTS, Servers};
 use wirelab_model::settings::Settings;
 
-/// The hosts of a trial.
+/// Topology of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hosts {
     pub network: Network,
@@ -24,7 +24,7 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Strin
         _ => Servers::ONE,
     });
     let several = servers.count() > 1;
-    // Sidecars, and a control plane, stand for the servers of a service, be it but one.
+    // Sidecars and a control plane resolve a service even if it has one server.
     let is_service = several || settings.mesh.is_some() || settings.control_plane.is_some();
     let address = settings.address.unwrap_or(if is_service { Address::Service } else { Address::Server });
     if network == Network::Direct && (servers != Servers::ONE || address != Address::Server) {
@@ -46,10 +46,10 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Strin
     Ok(Hosts { network, servers, address })
 }
 
-/// Whether the hosts' interfaces offload.
+/// Whether the hosts' interfaces use offloads. `None`: not set.
 ///
 /// # Errors
-/// If they cannot.
+/// If the topology has no interfaces of its own, or the emulated link rules offloads out.
 pub(crate) fn offloads(settings: &Settings, network: Network, link: Option<&Link>) -> Result<Option<bool>, String> {
     let Some(on) = settings.offloads else { return Ok(None) };
     let Some(link) = link else {
@@ -86,7 +86,7 @@ mod tests {
         let headless = Hosts { servers: Servers { near: 0, far: 2 }, address: Address::Headless, ..overlay };
         let named = "network = 'overlay'\nplacement = 'lan'\nservers = '2 far'\naddress = 'headless'";
         assert_eq!(of(named), Ok(headless));
-        // A placement of a real cluster has no link that could be told.
+        // Placements of a real cluster have no configured link.
         assert_eq!(of("network = 'overlay'\nplacement = 'other-zone'"), Ok(overlay));
         let both = Hosts { servers: Servers { near: 1, far: 1 }, address: Address::Service, ..overlay };
         assert_eq!(of("network = 'overlay'\nplacement = 'lan'\nservers = 'near + far'"), Ok(both));
