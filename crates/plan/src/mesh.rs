@@ -1,13 +1,13 @@
-//! Sidecars beside servers and clients: which settings go with them.
+//! Compatibility of the setting `mesh` with other settings.
 
 use wirelab_model::network::{Address, Network};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::Settings;
 
-/// The endpoint that plays the sidecars; absent where there are none.
+/// Name of the sidecar endpoint, or `None` if the setting is absent.
 ///
 /// # Errors
-/// If they do not go with the other settings; says what to change.
+/// If another setting contradicts it; the message says what to change.
 pub(crate) fn mesh(settings: &Settings, protocol: Protocol) -> Result<Option<String>, String> {
     let Some(mesh) = &settings.mesh else { return Ok(None) };
     if !matches!(protocol, Protocol::H1c | Protocol::H2c | Protocol::Grpcc) {

@@ -1,4 +1,4 @@
-//! A page that a browser loads: which settings go with it.
+//! Compatibility of the setting `page` with other settings.
 
 use wirelab_model::network::Network;
 use wirelab_model::page::{PageName, host_names};
@@ -8,10 +8,10 @@ use wirelab_model::spec::Resumption;
 
 use crate::corpus;
 
-/// The page; absent where single documents are asked for.
+/// The page, or `None` if clients request single documents.
 ///
 /// # Errors
-/// If browsers do not speak the protocol, if no client is named, or if something is set that a browser decides itself.
+/// If browsers lack the protocol, if no client is set, or if a setting contradicts what browsers decide themselves.
 pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<PageName>, String> {
     let Some(page) = settings.page else {
         let of_pages = [
@@ -42,15 +42,16 @@ pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<Pag
     }
 }
 
-/// What a page is that wirelab did not make.
+/// Noun for a page that wirelab does not generate.
 const fn kind(page: PageName) -> &'static str {
     if matches!(page, PageName::Archive(_)) { "an archive" } else { "a folder" }
 }
 
-/// The names of the page's hosts, its document's first; none where it has but one. Those of an archive only whoever reads it knows.
+/// Host names of the page, the document's host first. Empty for one host, and for archives, whose hosts are read
+/// later.
 ///
 /// # Errors
-/// If the page cannot be spread so, or something is set that pages of several hosts do not go with.
+/// If the page has too few files for these hosts, or another setting rules several hosts out.
 pub(crate) fn spread(settings: &Settings, page: PageName) -> Result<Vec<String>, String> {
     if matches!(page, PageName::Archive(_)) {
         alone(settings, page)?;
@@ -76,7 +77,7 @@ pub(crate) fn spread(settings: &Settings, page: PageName) -> Result<Vec<String>,
     Ok(host_names(count))
 }
 
-/// Refuses what pages of several hosts do not go with.
+/// Rejects settings that pages of several hosts do not support.
 fn alone(settings: &Settings, page: PageName) -> Result<(), String> {
     let what = format!("the page (`{page}`) has several hosts");
     if settings.network == Some(Network::Overlay) {
@@ -91,7 +92,7 @@ fn alone(settings: &Settings, page: PageName) -> Result<(), String> {
     Ok(())
 }
 
-/// A key that is set and says what a browser decides itself, or what a page has none of.
+/// The first set key that configures load generators: browsers decide it themselves, or pages lack it.
 fn of_load_generators(settings: &Settings) -> Option<&'static str> {
     let keys = [
         ("site", settings.site.is_some()),

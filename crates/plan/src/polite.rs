@@ -1,4 +1,4 @@
-//! What a host may be sent that is not ours. Politeness is counted in the plan, before anything is sent.
+//! Request limits for hosts that the user does not own. The plan is checked before the first request.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,22 +7,24 @@ use wirelab_model::plan::{Job, Plan};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{Extent, Pause, Schedule};
 
-/// Requests per protocol that a stranger's host may be sent, those before a measurement included.
+/// Maximum requests per protocol to a foreign host, including those before a measurement.
 pub const REQUESTS: u64 = 30;
 
-/// The least time between two requests to strangers, from the end of one to the start of the next.
+/// Minimum time between two requests to foreign hosts, from the end of one to the start of the next.
 pub const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Page loads that a stranger's host may be sent, over all protocols and browsers. How many requests a load takes is the page's
-/// own choice.
+/// Maximum page loads from a foreign host, over all protocols and browsers. The page determines the requests per
+/// load.
 pub const LOADS: u32 = 30;
 
-/// The least time between two page loads from strangers, from the end of one to the start of the next: the pace of a visitor.
+/// Minimum time between two page loads from foreign hosts, from the end of one to the start of the next: the pace of
+/// a visitor.
 pub const LOAD_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Why a plan asks more of hosts than one may ask of a stranger; absent: it does not, or it asks no host that is not ours.
+/// Why a plan exceeds the limits for foreign hosts, or `None` if it keeps them or has no foreign host.
 ///
-/// A trial is taken to send one request more than it records: clients may look at an answer before they measure.
+/// Each trial counts as one request more than it records, because clients may send a check request before they
+/// measure.
 #[must_use]
 pub fn excess(plan: &Plan) -> Option<String> {
     let mut sent: BTreeMap<(&str, &str), u64> = BTreeMap::new();
@@ -50,8 +52,8 @@ pub fn excess(plan: &Plan) -> Option<String> {
     })
 }
 
-/// Takes the A/A twins out of a plan that asks strangers: they would be sent the baseline's requests a second time. Twins come
-/// after all other cells, so that the others keep their numbers.
+/// Removes the A/A twins from a plan with foreign hosts: they would repeat the baseline's requests. Twins come after
+/// all other cells, so the other cells keep their numbers.
 pub fn spare(plan: &mut Plan) {
     if plan.cells.iter().all(|cell| cell.job.site.is_none()) {
         return;
@@ -60,7 +62,7 @@ pub fn spare(plan: &mut Plan) {
     plan.comparisons.retain(|comparison| !comparison.aa);
 }
 
-/// Why a trial's requests follow each other too closely; absent: they do not.
+/// Why a trial's requests are too frequent, or `None`.
 fn too_fast(job: &Job) -> Option<String> {
     let least = Duration::from_nanos(match job.schedule {
         Schedule::Open { .. } => {
@@ -108,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_polite_plan_is_counted_to_the_last_request() {
-        // The baseline and its A/A twin, 5 blocks of 2 requests and one before them: 30.
+        // The baseline and its A/A twin, 5 blocks, 2 requests and one before them: 30.
         assert_eq!(of(&format!("{SITE}\nrequests = 2\npause = \"500 ms\""), 5), None);
         let why = of(&format!("{SITE}\nrequests = 2\npause = \"500 ms\""), 6).unwrap();
         assert!(why.starts_with("example.org would be sent 36 requests of HTTP/1.1"), "{why}");

@@ -1,4 +1,4 @@
-//! Checks of the places that name levels (exclusions, adjustments, claims, published numbers), metrics, observers and labs.
+//! Checks references to levels (exclusions, adjustments, claims, published numbers), metrics, observers and labs.
 
 use std::collections::HashSet;
 
@@ -15,10 +15,10 @@ use crate::locate::{Step, steps};
 use crate::words::{nearest, one_of};
 
 type Checked = Result<(), StudyError>;
-/// The levels by factor.
+/// Known levels by factor.
 type Known = IndexMap<String, IndexSet<String>>;
 
-/// Checks that every selector names factors and levels which the study has, in its base or in a preset.
+/// Checks that every selector refers to factors and levels of the study, in its base or in a preset.
 pub(crate) fn check(study: &Study) -> Checked {
     let known = known(study);
     exclusions(&study.exclude, &known, &[])?;
@@ -120,7 +120,7 @@ fn claims(study: &Study, known: &Known) -> Checked {
     Ok(())
 }
 
-/// The factor of which a claim speaks of several levels.
+/// The factor of `each`, over whose levels a claim is repeated.
 fn each<'a>(claim: &'a Claim, known: &Known, place: &[Step]) -> Result<Option<&'a String>, StudyError> {
     let here = [place, &steps!["each"]].concat();
     if claim.each.is_empty() {
@@ -146,7 +146,7 @@ fn each<'a>(claim: &'a Claim, known: &Known, place: &[Step]) -> Result<Option<&'
     Ok(Some(factor))
 }
 
-/// As many selectors as the effect needs.
+/// Checks that the number of selectors fits the effect.
 fn operands(test: &Test) -> Result<(), String> {
     let given = test.of.len();
     if test.with.is_none() {
@@ -192,7 +192,7 @@ fn selector(selector: &Selector, known: &Known, place: &[Step]) -> Checked {
 
 fn level(factor: &str, value: &Value, levels: &IndexSet<String>, place: Vec<Step>) -> Checked {
     let name = level_name(value);
-    // Which endpoints there are, the study does not know.
+    // The endpoints behind `installed` are unknown here.
     let takes_all = levels.iter().any(|level| every::stands_for_all(factor, level));
     if takes_all || levels.contains(&name) {
         return Ok(());
@@ -203,18 +203,18 @@ fn level(factor: &str, value: &Value, levels: &IndexSet<String>, place: Vec<Step
     Err(StudyError::new(message).meant(meant).at(place))
 }
 
-/// The names that a study may use and that this crate does not know.
+/// Names that a study may use and that other crates define.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'a> {
-    /// Of labs.
+    /// Lab names.
     pub labs: &'a [&'a str],
-    /// Of observers.
+    /// Observer names.
     pub observers: &'a [&'a str],
-    /// Of metrics: those of the statistics and of the observers.
+    /// Metric names, of statistics and observers.
     pub metrics: &'a [&'a str],
 }
 
-/// Checks that the study uses no other names.
+/// Checks that the study uses only known names.
 ///
 /// # Errors
 /// With the nearest known name. [`StudyError::located`] adds file, line and column.

@@ -1,14 +1,14 @@
-//! The page of a server that is not started here, from its URL.
+//! The setting `site`: parses the URL of a remote page.
 
 use url::{Host, Url};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Exchange, Settings};
 use wirelab_model::site::Site;
 
-/// The page; absent where a server is started.
+/// The remote page, or `None` if wirelab starts a server.
 ///
 /// # Errors
-/// If it is no URL that can be asked with the protocol, or if something is set that only a server of ours could be told.
+/// If the URL does not fit the protocol, or if a setting configures servers that wirelab starts.
 pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Site>, String> {
     let Some(text) = &settings.site else {
         let of_sites =
@@ -34,10 +34,10 @@ pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Sit
     Ok(Some(site))
 }
 
-/// Reads a URL.
+/// Parses a URL.
 ///
 /// # Errors
-/// If it is none that can be asked for; says what was expected.
+/// If the URL cannot be requested; the message says what was expected.
 fn parse(text: &str) -> Result<Site, String> {
     let wrong =
         |why: &str| format!("`{text}` is not a URL that can be asked for: {why}; example: https://example.org/");
@@ -60,7 +60,7 @@ fn parse(text: &str) -> Result<Site, String> {
     Ok(Site { host, port, path, url: url.to_string(), address: None, trust_anchor: None })
 }
 
-/// A key that only a server of ours, or a network of ours, could be told, if one is set.
+/// The first set key that configures servers or networks of wirelab.
 fn of_servers(s: &Settings) -> Option<&'static str> {
     let set = [
         ("server", s.server.is_some()),

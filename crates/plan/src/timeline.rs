@@ -1,4 +1,4 @@
-//! What a timeline must be to make sense: by itself, and in a cell.
+//! Checks a timeline: by itself, and in a cell.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::words::{nearest, one_of};
 
 type Checked = Result<(), StudyError>;
 
-/// Checks the table `[timeline]` as it is written.
+/// Checks the table `[timeline]` as written.
 pub(crate) fn check(timeline: &Timeline) -> Checked {
     if timeline.actions.is_empty() {
         let message = "a timeline without actions changes nothing; add one, for example \
@@ -96,10 +96,10 @@ fn window(timeline: &Timeline, name: &str) -> Checked {
     }
 }
 
-/// The job with the timeline of its study.
+/// Adds the study's timeline to a job.
 ///
 /// # Errors
-/// If it makes no sense in this cell; says what to change.
+/// If the timeline is invalid in this cell; the message says what to change.
 pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String> {
     let Some(timeline) = timeline else { return Ok(job) };
     if !matches!(job.extent, Extent::DurationNs(_)) {
@@ -137,7 +137,7 @@ pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String>
             }
             _ => {}
         }
-        // Up to this action, so that what it changes can be looked at.
+        // Cut off after this action, so that `Course` ends with its effect.
         let so_far = timeline.actions.iter().take_while(|one| one.at <= action.at).cloned().collect();
         job.timeline = Some(Timeline { actions: so_far, windows: Default::default() });
         let course = Course::of(&job);
@@ -163,7 +163,7 @@ pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String>
     Ok(Job { timeline: Some(timeline.clone()), ..job })
 }
 
-/// The servers that are reached before the last step.
+/// Servers in service before the last step.
 fn serving_before(course: &Course, job: &Job) -> Vec<u32> {
     let before = course.steps.iter().rev().skip(1).find_map(|step| step.serving.clone());
     before.unwrap_or_else(|| (0..job.servers.count()).collect())
@@ -201,7 +201,7 @@ factor = "address"
 baseline = "service"
 "#;
 
-    /// What is said of the study with a change.
+    /// The error message of the study after replacing `old` by `new`.
     fn said(old: &str, new: &str) -> String {
         assert!(STUDY.contains(old), "{old}");
         let text = STUDY.replace(old, new);
