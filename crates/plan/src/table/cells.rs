@@ -101,8 +101,8 @@ impl Gatherer<'_> {
             gathered.lines.insert(block, line);
             if gathered.observations.len() > MAX_OBSERVATIONS {
                 let message = format!(
-                    "more than {MAX_OBSERVATIONS} observations of {}; take the medians of parts of them, which also lessens what values in \
-                     a row have in common",
+                    "more than {MAX_OBSERVATIONS} observations of {}; replace runs of consecutive observations by \
+                     their medians, which also reduces autocorrelation",
                     self.label(&key)
                 );
                 return Err(self.sheet.error(row, 0, message));
@@ -125,7 +125,7 @@ impl Gatherer<'_> {
                     Some(number) => Value::Measured(number * measure.factor),
                     None => {
                         self.gaps.push((self.sheet.line(row), column));
-                        Value::missing("the table has no number there")
+                        Value::missing("the table has no number in this field")
                     }
                 };
                 values.entry(level).or_default().insert(measure.name.clone(), value);
@@ -169,8 +169,7 @@ impl Gatherer<'_> {
         if !wrong {
             return Ok(field.to_owned());
         }
-        let message =
-            format!("`{}` is a level or a block, which has 1 to {MAX_NAME} characters", self.sheet.names()[column]);
+        let message = format!("a level or block in `{}` needs 1 to {MAX_NAME} characters", self.sheet.names()[column]);
         Err(self.sheet.error(row, column, message))
     }
 
@@ -205,8 +204,8 @@ impl Gatherer<'_> {
         let fields =
             if count == 1 { "1 field without a number".to_owned() } else { format!("{count} fields without a number") };
         let words = format!(
-            "{fields}: {}. Nothing was put in their place. If they stand for measurements that failed, those that are there show a better \
-             picture than there was.",
+            "{fields}: {}. No number was substituted. If the gaps are failed measurements, the remaining numbers look \
+             better than the truth.",
             places.join(", ")
         );
         (count > 0).then_some(words)
@@ -216,7 +215,7 @@ impl Gatherer<'_> {
     fn finished(self, left_out: Vec<String>) -> Result<Cells, StudyError> {
         if self.cells.len() > MAX_CELLS {
             return Err(StudyError::new(format!(
-                "the table has {} cells, at most {MAX_CELLS}; is one of the columns no factor?",
+                "the table has {} cells, at most {MAX_CELLS}; check that every column of `by` is a factor",
                 self.cells.len()
             )));
         }

@@ -72,21 +72,21 @@ pub(super) fn columns(sheet: &Sheet, mapping: &Mapping) -> Result<Columns, Study
     let only = if guessed { ", the only one without numbers" } else { "" };
     let wide = || format!("`{factor}`, with a column for each level");
     let from = levels.map_or_else(wide, |column| format!("{}{only}", plural(&names(&[column]))));
-    reader.said("factor", from, guessed);
+    reader.note("factor", from, guessed);
     if !by.is_empty() {
-        reader.said("cells", format!("{}, whose values are never thrown together", plural(&names(&by))), false);
+        reader.note("cells", format!("{}, whose values are never pooled", plural(&names(&by))), false);
     }
     match block {
-        Some(column) => reader.said(
+        Some(column) => reader.note(
             "blocks",
             format!("{}: rows with the same value were measured together", plural(&names(&[column]))),
             false,
         ),
-        None => reader.said("blocks", "none: all observations are independent of each other".to_owned(), true),
+        None => reader.note("blocks", "none: all observations are independent of each other".to_owned(), true),
     }
     if sheet.delimiter() != ',' {
         let name = if sheet.delimiter() == '\t' { "tabs" } else { "semicolons" };
-        reader.said("fields", format!("what is between {name}"), true);
+        reader.note("fields", format!("what is between {name}"), true);
     }
     Ok(Columns { factor, levels, by, block, skip, measures, taken: reader.taken })
 }
@@ -134,7 +134,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn said(&mut self, what: &str, from: String, guessed: bool) {
+    fn note(&mut self, what: &str, from: String, guessed: bool) {
         self.taken.push(Taken { what: what.to_owned(), from, guessed });
     }
 
@@ -197,7 +197,7 @@ impl Reader<'_> {
                 format!("which column has the values? Say so (`--value COLUMN`); {} would do", or_nothing(&values));
             return Err(StudyError::new(message).at(steps!["metrics"]));
         };
-        self.said("values", format!("the column `{value}`, the only one left with numbers"), true);
+        self.note("values", format!("the column `{value}`, the only one left with numbers"), true);
         let metric = MetricMapping { value: Some(value.clone()), ..MetricMapping::default() };
         Ok((factor, Some(levels), [(value.clone(), metric)].into()))
     }
@@ -218,7 +218,7 @@ impl Reader<'_> {
             return Err(StudyError::new(message).at(steps!["compare", "factor"]));
         }
         let wide: IndexMap<_, _> = names(numbers).into_iter().map(|name| (name.clone(), name)).collect();
-        self.said("values", "every column that is left, each a level of its own".to_owned(), true);
+        self.note("values", "every remaining column, each a level of its own".to_owned(), true);
         Ok((
             "variant".to_owned(),
             None,
@@ -277,11 +277,11 @@ impl Reader<'_> {
             (word, None) => (format!("in {word}"), ""),
         };
         let is_guess = metric.unit.is_none() || metric.better.is_none();
-        self.said(&format!("metric {name}"), format!("{of}, {unit}{from_name}; {which}"), is_guess);
+        self.note(&format!("metric {name}"), format!("{of}, {unit}{from_name}; {which}"), is_guess);
         Ok(Measure {
             name: name.to_owned(),
             title: metric.title.clone().unwrap_or_else(|| name.to_owned()),
-            meaning: metric.meaning.clone().unwrap_or_else(|| "As whoever made the table measured it.".to_owned()),
+            meaning: metric.meaning.clone().unwrap_or_else(|| "As measured by the author of the table.".to_owned()),
             unit: base,
             better,
             factor,
@@ -294,8 +294,8 @@ impl Reader<'_> {
         let forgotten: Vec<_> = self.free().into_iter().map(|column| self.sheet.names()[column].clone()).collect();
         let Some(first) = forgotten.first() else { return Ok(()) };
         let message = format!(
-            "nobody says what {} is. If its values are compared separately: `--by {first}`; if rows with the same value were \
-             measured together: `--block {first}`; if it does not matter: `--ignore {first}`",
+            "the mapping has no role for {}. If its values are compared separately: `--by {first}`; if rows with the \
+             same value were measured together: `--block {first}`; if it does not matter: `--ignore {first}`",
             one_of(&forgotten)
         );
         Err(StudyError::new(message).at_key(steps!["columns"]))

@@ -63,10 +63,8 @@ fn measured(text: &str, file: &str, mapping: &Mapping) -> Result<Measured, Study
     let mut columns = columns::columns(&sheet, mapping)?;
     let by: Vec<_> = columns.by.iter().map(|column| &sheet.names()[*column]).collect();
     if by.contains(&&columns.factor) {
-        let message = format!(
-            "`{}` is the compared factor, and a column that tells cells apart; rename one of them",
-            columns.factor
-        );
+        let message =
+            format!("`{}` is both the compared factor and a column of `by`; rename one of them", columns.factor);
         return Err(StudyError::new(message).at(steps!["compare", "factor"]));
     }
     let mut found = cells::cells(&sheet, &columns)?;
@@ -160,7 +158,7 @@ fn comparisons(
         let Some(with) = cells.iter().position(|cell| cell.levels == levels && cell.twin_of.is_none()) else {
             found
                 .left_out
-                .push(format!("`{}` is compared with nothing: `{baseline}` is not there.", cells[number].label()));
+                .push(format!("`{}` has no comparison: the table lacks its `{baseline}`.", cells[number].label()));
             continue;
         };
         let aa = Some(level.as_str()) == twin;
@@ -183,11 +181,11 @@ fn comparisons(
     }
     if alone > 0 {
         found.left_out.push(format!(
-            "{alone} observations in blocks in which the other side of the comparison has none: cells are compared within blocks."
+            "{alone} observations without a counterpart in their block: cells are compared within blocks."
         ));
     }
     if compared.is_empty() && pairs.is_empty() {
-        let message = format!("nowhere is there both `{baseline}` and another level of `{factor}`; is `by` right?");
+        let message = format!("no group has both `{baseline}` and another level of `{factor}`; check `by`");
         return Err(StudyError::new(message).at(steps!["compare", "baseline"]));
     }
     compared.extend(pairs);

@@ -85,7 +85,7 @@ impl<'a> Sheet<'a> {
             }
         }
         if self.rows.is_empty() {
-            return Err(self.error(&self.header, 0, "there is no row below the heading"));
+            return Err(self.error(&self.header, 0, "the table has no row below its heading"));
         }
         Ok(())
     }
