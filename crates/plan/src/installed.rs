@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_that_does_not_say_skip_keeps_every_level_and_nobody_is_asked() {
+    fn a_study_without_skip_keeps_every_level_and_looks_up_no_endpoint() {
         let (levels, warnings, asked) = reduced(&STUDY.replace("\"skip\"", "\"refuse\""), &["left"]).unwrap();
         assert_eq!((levels.len(), warnings.len(), asked.len()), (3, 0, 0));
     }
