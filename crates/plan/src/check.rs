@@ -121,8 +121,8 @@ fn values(name: &str, values: &[serde_json::Value], place: &[Step]) -> Checked {
     let known = Settings::keys();
     if !known.iter().any(|key| key == name) {
         let message = format!(
-            "unknown factor `{name}`: a list of values varies the setting of that name, and there is none. For a \
-             factor of your own, name its levels and what they set: \
+            "unknown factor `{name}`: a list of values varies the setting of that name, but no setting has this name. \
+             For a factor of your own, name its levels and their settings: \
              `{name} = {{ few = {{ workers = 1 }}, many = {{ workers = 10 }} }}`"
         );
         let meant = nearest(name, known.iter().map(String::as_str));
@@ -193,7 +193,7 @@ fn adjustments(study: &Study) -> Checked {
         }
         let is_list = |key: &&String| matches!(study.factors.get(*key), Some(Factor::Values(_)));
         if let Some(key) = set.iter().find(is_list) {
-            let message = format!("`{key}` is a factor, whose levels would no longer be what they say; remove it here");
+            let message = format!("`{key}` is a factor, and this adjustment would replace its levels; remove it here");
             return Err(StudyError::new(message).at_key(steps!["adjust", index, "set", key]));
         }
     }
@@ -291,7 +291,7 @@ fn compare(study: &Study) -> Checked {
 fn blocks(study: &Study) -> Checked {
     let blocks = &study.blocks;
     if blocks.min == 0 {
-        let message = "`min` is 0, but without a block there is nothing to tell; a verdict needs at least 10";
+        let message = "`min` is 0, but a comparison needs at least 1 block, and a verdict at least 10";
         return Err(StudyError::new(message).at(steps!["blocks", "min"]));
     }
     if blocks.min > blocks.max {

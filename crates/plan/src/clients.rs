@@ -12,12 +12,12 @@ pub(crate) fn divided(job: Job) -> Result<Job, String> {
     if clients == 1 {
         return Ok(job);
     }
-    let whose = [
-        ("site", job.site.is_some(), "a host that is not ours is asked by one client only"),
+    let undivided = [
+        ("site", job.site.is_some(), "wirelab sends requests to a remote site from one client only"),
         ("page", job.page.is_some(), "a browser loads whole pages"),
         ("mesh", job.sidecar().is_some(), "all clients would share one sidecar"),
     ];
-    if let Some((key, _, why)) = whose.into_iter().find(|(_, is_set, _)| *is_set) {
+    if let Some((key, _, why)) = undivided.into_iter().find(|(_, is_set, _)| *is_set) {
         return Err(format!("`clients` is {clients} beside `{key}`, but {why}; leave one of them out"));
     }
     let part = |key: &str, whole: u64| {
@@ -27,7 +27,8 @@ pub(crate) fn divided(job: Job) -> Result<Job, String> {
         match whole % clients {
             0 => Ok(()),
             _ => Err(format!(
-                "`{key}` is {whole}, which {clients} clients cannot share equally; set `{key}` to {nearest}, or another number of `clients`"
+                "`{key}` is {whole}, which {clients} clients cannot share equally; set `{key}` to {nearest}, or change \
+                 `clients`"
             )),
         }
     };
@@ -36,8 +37,8 @@ pub(crate) fn divided(job: Job) -> Result<Job, String> {
         Schedule::Open { arrivals: Arrivals::Poisson, .. } => {}
         Schedule::Open { arrivals: Arrivals::Uniform, .. } => {
             return Err(format!(
-                "`arrivals` is `uniform`, but {clients} clients that begin together would send {clients} requests at each moment; set it \
-                 to `poisson`, whose parts make the same whole"
+                "`arrivals` is `uniform`, but {clients} clients that begin together would send {clients} requests at the \
+                 same moment; set it to `poisson`, whose parts add up to one Poisson process"
             ));
         }
     }

@@ -39,8 +39,8 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Strin
     }
     if network == Network::Overlay && preset(placement).is_none() && !PLACEMENTS.contains(&placement) {
         return Err(format!(
-            "`network = \"overlay\"` needs a placement with a link between the nodes, which `{placement}` is not; set it to \
-             `same-node` or `lan`, for example"
+            "`network = \"overlay\"` needs a link between the nodes, but the placement `{placement}` has none; set \
+             `placement` to `same-node` or `lan`, for example"
         ));
     }
     Ok(Hosts { network, servers, address })
@@ -53,13 +53,14 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Strin
 pub(crate) fn offloads(settings: &Settings, network: Network, link: Option<&Link>) -> Result<Option<bool>, String> {
     let Some(on) = settings.offloads else { return Ok(None) };
     let Some(link) = link else {
-        return Err("`offloads` needs hosts of their own; set `placement` to one with a link, `same-node` for example"
-            .to_owned());
+        return Err(
+            "`offloads` needs emulated hosts; set `placement` to one with a link, for example `same-node`".to_owned()
+        );
     };
     if on && network == Network::Direct && !link.is_wire() {
         return Err(
-            "`offloads` is true, but the emulator of a link takes packets as a wire carries them; leave it out, or \
-                    use `network = \"overlay\"`, whose pods have interfaces of their own"
+            "`offloads` is true, but the link emulator takes packets only as a wire carries them; leave it out, or \
+             use `network = \"overlay\"`, whose pods have interfaces of their own"
                 .to_owned(),
         );
     }
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn offloads_are_refused_where_there_is_nothing_that_could_have_them() {
+    fn offloads_are_refused_without_interfaces_that_could_have_them() {
         let wire = Link::wire();
         let emulated = Link { mtu: 1280, round_trip: wirelab_model::units::Span::from_millis(1), ..wire };
         let of = |on, network, link| {
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_together_is_refused_with_the_remedy() {
+    fn contradictory_settings_are_refused_with_the_remedy() {
         for (toml, remedy) in [
             ("servers = '2 far'\nplacement = 'lan'", "`network = \"overlay\"`"),
             ("address = 'service'\nplacement = 'lan'", "`network = \"overlay\"`"),

@@ -10,11 +10,11 @@ use wirelab_model::settings::Settings;
 /// If a setting shapes the link of a placement without one.
 pub(crate) fn link(settings: &Settings, placement: &str) -> Result<Option<Link>, String> {
     let Some(preset) = preset(placement) else {
-        let Some(key) = shaping(settings) else { return Ok(None) };
+        let Some(key) = link_key(settings) else { return Ok(None) };
         let names = PRESETS.map(|preset| preset.name);
         let meant = did_you_mean(placement, names);
         return Err(format!(
-            "`{key}` shapes a link, but the placement `{placement}` has none{meant}; `placement` is to be one of {}",
+            "`{key}` shapes a link, but the placement `{placement}` has none{meant}; set `placement` to one of {}",
             names.join(", ")
         ));
     };
@@ -35,7 +35,7 @@ pub(crate) fn link(settings: &Settings, placement: &str) -> Result<Option<Link>,
 }
 
 /// The first set key that shapes the link.
-fn shaping(s: &Settings) -> Option<&'static str> {
+fn link_key(s: &Settings) -> Option<&'static str> {
     let set = [
         ("round_trip", s.round_trip.is_some()),
         ("jitter", s.jitter.is_some()),

@@ -107,10 +107,12 @@ fn cells(study: &Study) -> Result<Vec<Cell>, StudyError> {
         }
         let adjusted = adjustments.matching(&numbers).map(|number| &study.adjust[number].set);
         let settings = adjusted.fold(settings, |settings, set| overlaid(&settings, set));
-        let job = job(&settings).and_then(|job| timeline::with(job, study.timeline.as_ref())).map_err(|message| {
-            let names: Vec<_> = levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
-            StudyError::new(format!("the cell `{}` cannot be run: {message}", names.join(" ")))
-        })?;
+        let job = job(&settings).and_then(|job| timeline::with_timeline(job, study.timeline.as_ref())).map_err(
+            |message| {
+                let names: Vec<_> = levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
+                StudyError::new(format!("the cell `{}` cannot be run: {message}", names.join(" ")))
+            },
+        )?;
         cells.push(Cell { levels, twin_of: None, job });
     }
     Ok(cells)

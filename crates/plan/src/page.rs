@@ -32,12 +32,12 @@ pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<Pag
     }
     if !page.is_made() && settings.early_hints == Some(true) {
         let what = kind(page);
-        return Err(format!(
-            "`early_hints` are those of a page that wirelab makes, and `{page}` is {what}; remove one"
-        ));
+        return Err(format!("`early_hints` needs a page that wirelab generates, but `{page}` is {what}; remove one"));
     }
     match of_load_generators(settings) {
-        Some(key) => Err(format!("`{key}` is set beside `page` ({page}), and a browser cannot be told; remove one")),
+        Some(key) => {
+            Err(format!("`{key}` is set beside `page` ({page}), but browsers decide it themselves; remove one"))
+        }
         None => Ok(Some(page)),
     }
 }
@@ -54,7 +54,7 @@ const fn kind(page: PageName) -> &'static str {
 /// If the page has too few files for these hosts, or another setting rules several hosts out.
 pub(crate) fn spread(settings: &Settings, page: PageName) -> Result<Vec<String>, String> {
     if matches!(page, PageName::Archive(_)) {
-        alone(settings, page)?;
+        refuse_several_hosts(settings, page)?;
         return match settings.hosts {
             None => Ok(Vec::new()),
             Some(_) => {
@@ -65,7 +65,8 @@ pub(crate) fn spread(settings: &Settings, page: PageName) -> Result<Vec<String>,
     let Some(count @ 2..) = settings.hosts else { return Ok(Vec::new()) };
     if !page.is_made() {
         return Err(format!(
-            "`hosts` is {count}, and `{page}` is a folder, which has one host; remove `hosts`, or save the page as an archive"
+            "`hosts` is {count}, but `{page}` is a folder, which has one host; remove `hosts`, or save the page as an \
+             archive"
         ));
     }
     let hosts = corpus::spread(&corpus::files(page), count as usize);
@@ -73,21 +74,21 @@ pub(crate) fn spread(settings: &Settings, page: PageName) -> Result<Vec<String>,
     if most < count as usize {
         return Err(format!("`hosts` is {count}, but `{page}` has files for {most} hosts only; use fewer"));
     }
-    alone(settings, page)?;
+    refuse_several_hosts(settings, page)?;
     Ok(host_names(count))
 }
 
 /// Rejects settings that pages of several hosts do not support.
-fn alone(settings: &Settings, page: PageName) -> Result<(), String> {
+fn refuse_several_hosts(settings: &Settings, page: PageName) -> Result<(), String> {
     let what = format!("the page (`{page}`) has several hosts");
     if settings.network == Some(Network::Overlay) {
         return Err(format!(
-            "{what}, and `network` is `overlay`; servers of several hosts are joined by the link alone, in the lab `netns`: set it to \
-             `direct`"
+            "{what}, but `network` is `overlay`, which serves pages of one host only; set it to `direct`, in the lab \
+             `netns`"
         ));
     }
     if settings.early_hints == Some(true) {
-        return Err(format!("{what}, and `early_hints` are those of pages that have one; remove one of them"));
+        return Err(format!("{what}, but `early_hints` needs a page with one host; remove one of them"));
     }
     Ok(())
 }
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_cannot_be_told_is_refused_by_name() {
+    fn settings_that_browsers_decide_are_refused_by_name() {
         let page = "page = 'small-10'\nprotocol = 'h2'\n";
         for (more, words) in [
             ("", "needs a browser: set `client`"),

@@ -110,13 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn a_lab_that_can_be_everything_leaves_nothing_out() {
+    fn a_lab_that_supports_every_cell_omits_none() {
         let (cells, said) = left(&|_| None);
         assert_eq!((cells.len(), said.len()), (12, 0));
     }
 
     #[test]
-    fn what_has_no_place_is_named_by_its_level_or_else_cell_by_cell_for_each_reason() {
+    fn unsupported_cells_are_named_by_level_or_one_by_one_for_each_reason() {
         let (cells, said) = left(&|words| match words {
             _ if words.starts_with("h3") => Some("no UDP"),
             "h2 lan" | "h1 single-az" => Some("too large"),

@@ -45,16 +45,16 @@ pub fn excess(plan: &Plan) -> Option<String> {
     (requests > REQUESTS).then(|| {
         let title = protocol.parse().map_or(protocol, Protocol::title);
         format!(
-            "{host} would be sent {requests} requests of {title} (each trial's, one before them, in every block, A/A twins \
-             included), where a host that is not yours gets at most {REQUESTS} per protocol; lower `requests` or \
-             `blocks.max`, or take fewer clients"
+            "{host} would be sent {requests} requests of {title} (those of each trial and one before, in every block, \
+             A/A twins included), but a host that is not yours gets at most {REQUESTS} per protocol; lower `requests` \
+             or `blocks.max`, or use fewer clients"
         )
     })
 }
 
 /// Removes the A/A twins from a plan with foreign hosts: they would repeat the baseline's requests. Twins come after
 /// all other cells, so the other cells keep their numbers.
-pub fn spare(plan: &mut Plan) {
+pub fn remove_twins(plan: &mut Plan) {
     if plan.cells.iter().all(|cell| cell.job.site.is_none()) {
         return;
     }
@@ -66,7 +66,7 @@ pub fn spare(plan: &mut Plan) {
 fn too_fast(job: &Job) -> Option<String> {
     let least = Duration::from_nanos(match job.schedule {
         Schedule::Open { .. } => {
-            return Some("has an open loop, which does not wait for answers; use `pause`".to_owned());
+            return Some("has an open loop, which does not wait for responses; use `pause`".to_owned());
         }
         Schedule::Closed { workers, .. } if workers > 1 => {
             return Some(format!(
@@ -104,7 +104,7 @@ mod tests {
     const SITE: &str = "site = \"https://example.org/\"";
 
     #[test]
-    fn servers_of_ours_may_be_sent_anything() {
+    fn servers_that_wirelab_starts_have_no_limit() {
         assert_eq!(of("requests = 100000\nworkers = 10", 10), None);
     }
 
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_elses_host_is_asked_twice_at_a_time_or_in_quick_succession() {
+    fn foreign_hosts_get_one_request_at_a_time_with_pauses() {
         for (more, words) in [
             ("requests = 2", "pauses for 0ns"),
             ("requests = 2\npause = \"499 ms\"", "pauses for 499ms"),

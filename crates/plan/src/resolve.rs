@@ -74,7 +74,7 @@ pub fn move_to(study: &mut Study, lab: &str) {
         return;
     }
     if let Some(limits) = &mut study.limits {
-        *limits = format!("Written for the lab `{}`, while this run is of `{lab}`: {limits}", study.lab);
+        *limits = format!("Written for the lab `{}`, but this run uses `{lab}`: {limits}", study.lab);
     }
     lab.clone_into(&mut study.lab);
 }
@@ -171,7 +171,7 @@ fn fix(study: &mut Study, key: &str, words: &[&str]) -> Result<(), StudyError> {
     let settings = Settings::keys();
     if !settings.iter().any(|setting| setting == key) {
         let known: Vec<_> = study.factors.keys().chain(&settings).map(String::as_str).chain(KEYS).collect();
-        let message = format!("there is no factor and no setting `{key}`");
+        let message = format!("no factor and no setting has the name `{key}`");
         return Err(StudyError::new(message).meant(nearest(key, known)));
     }
     let other = match key {

@@ -66,7 +66,7 @@ fn figures(study: &Study, known: &Known) -> Checked {
             }
         }
         if figure.pool.contains(&figure.rows) {
-            let message = format!("`{}` cannot both be the rows and be thrown together", figure.rows);
+            let message = format!("`{}` cannot be both the rows and pooled", figure.rows);
             return Err(StudyError::new(message).at(steps!["figures", index, "pool"]));
         }
     }
@@ -125,8 +125,8 @@ fn each<'a>(claim: &'a Claim, known: &Known, place: &[Step]) -> Result<Option<&'
     let here = [place, &steps!["each"]].concat();
     if claim.each.is_empty() {
         if claim.needs != Needs::All {
-            let message = "`needs` says for how many cases of `each` the tests have to hold, and there is no `each`; name a factor and \
-                           its levels: `each = { implementation = [\"a\", \"b\"] }`";
+            let message = "`needs` is the number of cases of `each` for which the tests must hold, but `each` is \
+                           missing; name a factor and its levels: `each = { implementation = [\"a\", \"b\"] }`";
             return Err(StudyError::new(message).at([place, &steps!["needs"]].concat()));
         }
         return Ok(None);
@@ -140,7 +140,7 @@ fn each<'a>(claim: &'a Claim, known: &Known, place: &[Step]) -> Result<Option<&'
     if let Some((index, twice)) =
         claim.each.levels(factor).into_iter().enumerate().find(|(_, level)| !seen.insert(level.clone()))
     {
-        let message = format!("`{twice}` is there twice, and would count twice");
+        let message = format!("`{twice}` is listed twice; list each level once");
         return Err(StudyError::new(message).at([&here[..], &steps![factor, index]].concat()));
     }
     Ok(Some(factor))
@@ -150,17 +150,17 @@ fn each<'a>(claim: &'a Claim, known: &Known, place: &[Step]) -> Result<Option<&'
 fn operands(test: &Test) -> Result<(), String> {
     let given = test.of.len();
     if test.with.is_none() {
-        let why = "a test is of one, two or four selectors (a; a/b; (a/b)/(c/d)), and this one of";
+        let why = "a test needs one, two or four selectors (a; a/b; (a/b)/(c/d)), and this one has";
         return if matches!(given, 1 | 2 | 4) { Ok(()) } else { Err(format!("{why} {given}")) };
     }
     let [one] = &test.of[..] else {
-        return Err(format!("a correlation (`with`) is over the cells of one selector, and this one has {given}"));
+        return Err(format!("a correlation (`with`) needs one selector, and this one has {given}"));
     };
     let cells: usize = one.0.keys().map(|factor| one.levels(factor).len()).product();
     if cells < Test::LEAST_CELLS {
         let least = Test::LEAST_CELLS;
         return Err(format!(
-            "a correlation (`with`) is over {least} cells or more, and this selector names {cells}; list more levels"
+            "a correlation (`with`) needs {least} cells or more, and this selector names {cells}; list more levels"
         ));
     }
     Ok(())

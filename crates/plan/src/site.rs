@@ -14,7 +14,7 @@ pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Sit
         let of_sites =
             [("site_address", settings.site_address.is_some()), ("site_trust", settings.site_trust.is_some())];
         return match of_sites.into_iter().find(|(_, is_set)| *is_set) {
-            Some((key, _)) => Err(format!("`{key}` is set, but no `site`, to which it belongs")),
+            Some((key, _)) => Err(format!("`{key}` is set, but it needs `site`; set `site` as well, or remove it")),
             None => Ok(None),
         };
     };
@@ -26,8 +26,8 @@ pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Sit
     let mut site = parse(text)?;
     let secure = site.url.starts_with("https:");
     if !protocol.is_http() || protocol.is_secure() != secure {
-        let those = if secure { "`h1`, `h2` or `h3`" } else { "`h1c` or `h2c`" };
-        return Err(format!("{text} cannot be asked for with `{protocol}`; `protocol` is to be {those}"));
+        let possible = if secure { "`h1`, `h2` or `h3`" } else { "`h1c` or `h2c`" };
+        return Err(format!("{text} cannot be requested over `{protocol}`; set `protocol` to {possible}"));
     }
     site.address = settings.site_address;
     site.trust_anchor = settings.site_trust.clone();
@@ -40,7 +40,7 @@ pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Sit
 /// If the URL cannot be requested; the message says what was expected.
 fn parse(text: &str) -> Result<Site, String> {
     let wrong =
-        |why: &str| format!("`{text}` is not a URL that can be asked for: {why}; example: https://example.org/");
+        |why: &str| format!("`{text}` is not a URL that can be requested: {why}; example: https://example.org/");
     let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("its scheme is neither http nor https"));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_for_is_refused_with_the_remedy() {
+    fn unusable_urls_are_refused_with_the_remedy() {
         for (toml, protocol, words) in [
             ("site = 'example.org'", Protocol::H2, "example: https://example.org/"),
             ("site = 'ftp://example.org'", Protocol::H2, "neither http nor https"),

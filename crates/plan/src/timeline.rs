@@ -100,18 +100,18 @@ fn window(timeline: &Timeline, name: &str) -> Checked {
 ///
 /// # Errors
 /// If the timeline is invalid in this cell; the message says what to change.
-pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String> {
+pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job, String> {
     let Some(timeline) = timeline else { return Ok(job) };
     if !matches!(job.extent, Extent::DurationNs(_)) {
         return Err("a timeline needs a window of a known length; set `duration` in place of `requests`".to_owned());
     }
     if job.recording != Recording::Samples {
-        return Err("a timeline needs to know when each request was answered; set `recording = \"samples\"`".to_owned());
+        return Err("a timeline needs the time of each response; set `recording = \"samples\"`".to_owned());
     }
     if job.clients > 1 {
         return Err(format!(
-            "`clients` is {}, but with a timeline each client does the whole workload; leave it out, and let an action say how many there \
-             are (`clients = 30`)",
+            "`clients` is {}, but with a timeline each client runs the whole workload; remove it, and set the number \
+             of clients in an action (`clients = 30`)",
             job.clients
         ));
     }
@@ -131,7 +131,7 @@ pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String>
             Some(Change::Servers(wanted)) if wanted.near != job.servers.near => {
                 let near = Servers { far: wanted.far.max(1), ..job.servers };
                 return Err(format!(
-                    "the action `{name}` changes how many servers are `near`; only those that are `far` can come and go: \
+                    "the action `{name}` changes the number of `near` servers, but only `far` servers can come and go: \
                      `servers = \"{near}\"`, for example"
                 ));
             }
@@ -152,8 +152,8 @@ pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String>
         }
         if course.servers > Servers::MOST || course.clients.len() > MAX_CLIENTS {
             return Err(format!(
-                "up to the action `{name}` there are {} servers and {} clients, restarted ones included; the most are {} and \
-                 {MAX_CLIENTS}",
+                "up to the action `{name}` the trial has {} servers and {} clients, restarted ones included; the most \
+                 are {} and {MAX_CLIENTS}",
                 course.servers,
                 course.clients.len(),
                 Servers::MOST
@@ -202,7 +202,7 @@ baseline = "service"
 "#;
 
     /// The error message of the study after replacing `old` by `new`.
-    fn said(old: &str, new: &str) -> String {
+    fn message(old: &str, new: &str) -> String {
         assert!(STUDY.contains(old), "{old}");
         let text = STUDY.replace(old, new);
         match parse(&text, "mine.toml") {
@@ -220,7 +220,7 @@ baseline = "service"
     }
 
     #[test]
-    fn mistakes_are_told_with_their_place() {
+    fn mistakes_are_reported_with_their_place() {
         for (old, new, words) in [
             ("at = \"25 %\"", "at = \"100 %\"", "mine.toml:16:25: `at` is 100 %"),
             ("at = \"25 %\"", "at = \"60 %\"", "mine.toml:17:25: `T3` is not after `T2`"),
@@ -232,7 +232,7 @@ baseline = "service"
             ("from-T2 = { from = \"T2\" }", "from-T2 = { from = \"T1\" }", "has no action `T1`"),
             ("from = \"T2\", to = \"T4\"", "from = \"T4\", to = \"T3\"", "ends where it begins"),
         ] {
-            let message = said(old, new);
+            let message = message(old, new);
             assert!(message.contains(words), "{new}: {message}");
         }
     }
@@ -245,9 +245,9 @@ baseline = "service"
             (
                 "duration = \"1 s\"",
                 "duration = \"1 s\"\nclients = 2\nworkers = 2",
-                "each client does the whole workload",
+                "each client runs the whole workload",
             ),
-            ("\"3 far\"", "\"near + 2 far\"", "only those that are `far`"),
+            ("\"3 far\"", "\"near + 2 far\"", "only `far` servers can"),
             ("servers = \"3 far\" }", "kill = 2 }", "kills the server 2, which is not there"),
             ("servers = \"2 far\"\nduration", "servers = \"far\"\nduration", "right"),
             ("servers = \"3 far\" }", "kill = 1 }", "right"),
@@ -255,7 +255,7 @@ baseline = "service"
             ("servers = \"3 far\" }", "drain = 1 }", "right"),
             ("servers = \"3 far\" }", "drain = 1, kill = 0 }", "exactly one of"),
         ] {
-            let message = said(old, new);
+            let message = message(old, new);
             assert!(message.contains(words), "{new}: {message}");
         }
         let alone =
