@@ -1,10 +1,10 @@
-//! What the network itself did in a trial, as metrics.
+//! Metrics of the emulated network.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
 
 use crate::netns::emulator::Tallies;
 
-/// Every metric.
+/// All metrics of the lab.
 pub const METRICS: [Metric; 4] = [
     Metric {
         name: "emulator_cpu_share",
@@ -50,7 +50,7 @@ pub const METRICS: [Metric; 4] = [
 
 const LINK: &str = "the link emulator";
 
-/// The values of a trial. `emulated`: what the emulator did and its share of a processor, where there was one.
+/// Values of a trial. `emulated`: counters of the emulator and its share of one processor, unless the link is a wire.
 pub(crate) fn values(emulated: Option<(&Tallies, f64)>, chosen: &[u64]) -> Values {
     let of_link = |value: fn(&Tallies, f64) -> f64| match emulated {
         Some((lines, cpu_share)) => Value::Measured(value(lines, cpu_share)),
