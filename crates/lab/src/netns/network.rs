@@ -1,4 +1,4 @@
-//! wirelab's side of the process that holds the network.
+//! Client of the process that holds the network (`wirelab fabric`).
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -18,27 +18,27 @@ use crate::guard::Guard;
 use crate::netns::fabric::{Answer, Ask, Hosts, SUBCOMMAND, Tallied};
 use crate::process::{Home, prepare};
 
-/// How long it may take to make the network, and to obey an order that does not wait for the link.
+/// Time limit to create the network, and for orders that do not wait for the link.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long a measurement of a link may take, beyond ten of its round trips: a queue has to drain, over and over.
+/// Time limit of a link measurement, beyond ten round trips: queues must drain several times.
 const MEASURING: Duration = Duration::from_secs(60);
 
-/// The network of a run. Dropping it removes it.
+/// The network of a run. Drop removes it.
 #[derive(Debug)]
 pub(crate) struct Network {
     child: Child,
-    /// Absent only while it is dropped.
+    /// `None` only during drop.
     orders: Option<ChildStdin>,
     answers: ChildStdout,
     guard: Arc<Guard>,
     unread: Vec<u8>,
-    /// The user namespace that owns the network namespaces, where it is not that of wirelab.
+    /// User namespace that owns the network namespaces, if it differs from wirelab's.
     pub(crate) owner: Option<PathBuf>,
 }
 
 impl Network {
-    /// Starts the process that holds it.
+    /// Starts the process.
     pub(crate) fn start(program: &Path, guard: Arc<Guard>) -> Result<Self, LabError> {
         let attempt =
             |error: std::io::Error| LabError(format!("cannot start the process that holds the network: {error}"));
@@ -55,7 +55,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Where the processes of a host live.
+    /// Namespaces for the processes of a host.
     pub(crate) fn home(&self, host: &Path) -> Result<Home, LabError> {
         let open = |path: &Path| match File::open(path) {
             Ok(file) => Ok(file.into()),
@@ -64,7 +64,7 @@ impl Network {
         Ok(Home { owner: self.owner.as_deref().map(open).transpose()?, network: Some(open(host)?), names: None })
     }
 
-    /// Makes the network of a trial.
+    /// Creates the network of a trial.
     pub(crate) fn prepare(&mut self, job: &Job, seed: u64) -> Result<Hosts, LabError> {
         match self.ask(&Ask::Prepare { job: Box::new(job.clone()), seed }, PATIENCE)? {
             Answer::Prepared(hosts) => Ok(hosts),
@@ -72,7 +72,7 @@ impl Network {
         }
     }
 
-    /// Lets the service at this port stand for these servers, by their numbers, and for no others.
+    /// Makes the service at this port stand for exactly these servers, given by number.
     pub(crate) fn publish(&mut self, port: u16, servers: Vec<(u32, SocketAddrV4)>) -> Result<(), LabError> {
         match self.ask(&Ask::Publish { port, servers }, PATIENCE)? {
             Answer::Published => Ok(()),
@@ -80,7 +80,7 @@ impl Network {
         }
     }
 
-    /// What happened since the network was prepared.
+    /// Counters since the network was prepared.
     pub(crate) fn tally(&mut self) -> Result<Tallied, LabError> {
         match self.ask(&Ask::Tally, PATIENCE)? {
             Answer::Tallied(tallied) => Ok(tallied),
@@ -138,7 +138,7 @@ fn unexpected(answer: &Answer) -> LabError {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // Its end is all that the network needs: nothing else holds the namespaces.
+        // The end of the process removes the network: nothing else holds the namespaces.
         drop(self.orders.take());
         let pid = rustix::process::Pid::from_child(&self.child);
         let _ = self.child.kill();
