@@ -1,4 +1,4 @@
-//! Asking an endpoint what it can do.
+//! Runs `describe` of an endpoint, which prints its capabilities.
 
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use crate::lines::shortened;
 use crate::process::LocalProcess;
 use crate::{EventError, Exit, ExitStatus, LabError, Process};
 
-/// How long `describe` may take, an interpreter's start included.
+/// Time limit for `describe`, including the start of an interpreter.
 const DESCRIBING: Duration = Duration::from_secs(20);
 
-/// The longest description, in bytes.
+/// Maximum size of a description, in bytes.
 const LONGEST_DESCRIPTION: usize = 64 * 1024;
 
-/// What an endpoint says of itself: the answer to `<endpoint> describe`, checked for contract version and name.
+/// The description of an endpoint from `<endpoint> describe`, checked for contract version and name.
 ///
 /// # Errors
-/// If it cannot be started, does not answer in time, or answers something else.
+/// If the endpoint cannot be started, does not answer in time, or prints no valid description.
 pub fn describe(endpoint: &Endpoint) -> Result<Description, LabError> {
     let name = &endpoint.name;
     let wrong = |why: String| LabError(format!("the endpoint `{name}` does not describe itself: {why}"));
@@ -44,7 +44,7 @@ pub fn describe(endpoint: &Endpoint) -> Result<Description, LabError> {
     Ok(description)
 }
 
-/// Runs an endpoint to its end, and returns its standard output.
+/// Runs an endpoint until it exits, and returns its standard output.
 pub(crate) fn output(
     endpoint: &Endpoint,
     arguments: &[&OsStr],
@@ -62,7 +62,7 @@ pub(crate) fn output(
     Err(LabError(format!("`{command}` of the endpoint `{}` failed: {silence}{}", endpoint.name, quoted(&words))))
 }
 
-/// How a process ended, as the end of a sentence.
+/// The exit of a process, as the end of a sentence.
 pub(crate) fn ended(exit: &Exit) -> String {
     let how = match exit.status {
         ExitStatus::Code(code) => format!("it exited with status {code}"),

@@ -1,4 +1,4 @@
-//! A process that does not exist, and keeps the contract all the same.
+//! A simulated process that keeps the contract.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -14,18 +14,18 @@ use super::script::{Misbehaviour, Moment};
 use super::simulation::Run;
 use crate::{EventError, Exit, ExitStatus, LabError, Process, Role};
 
-/// The port that the fake server says it has. Nothing listens there.
+/// Port that the fake server reports. No process listens on it.
 const PORT: u16 = 40_000;
 
-/// What a fake server answers between two times that it is asked, the first one: each has so many times that as its number, from 1.
+/// Requests that a fake server reports as answered between two queries, times its number, which counts from 1.
 const ANSWERED: u64 = 10;
 
-/// A scripted process.
+/// A process that follows the script.
 #[derive(Debug)]
 pub struct FakeProcess {
     role: Role,
     number: u32,
-    /// How often it was asked how many requests it has answered.
+    /// Number of queries for answered requests so far.
     asked: u64,
     run: Option<(ClientSpec, Run)>,
     misbehaviour: Option<(Moment, Misbehaviour)>,
@@ -58,7 +58,7 @@ impl FakeProcess {
         process
     }
 
-    /// Says `event`, unless the script has something else for this moment.
+    /// Emits `event`, unless the script has a misbehaviour for this moment.
     fn reach(&mut self, moment: Moment, event: Event) {
         if !self.misbehaves(moment) {
             self.said.push_back(Ok(event));

@@ -66,7 +66,7 @@ fn start(lab: &mut Fake, role: Role, job: &Job, seed: u64, folder: &Path) -> Box
     lab.start(&launch).unwrap()
 }
 
-/// Plays a client's whole part of the contract, and returns the results file and the window.
+/// Runs a client through the contract; returns the results file and the window.
 fn play(lab: &mut Fake, job: &Job, seed: u64) -> (String, u64) {
     let folder = tempfile::tempdir().unwrap();
     let mut client = start(lab, Role::Client, job, seed, folder.path());
@@ -128,7 +128,7 @@ fn trials_of_a_block_share_its_effect_and_others_do_not() {
 
 #[test]
 fn trials_of_a_block_share_its_seed_and_still_scatter_on_their_own() {
-    // Each kind of noise alone, so that none hides behind another.
+    // Test each kind of noise alone, so that none hides behind another.
     let kinds = [
         Noise { trial: 0.1, ..Noise::NONE },
         Noise { request: 0.1, ..Noise::NONE },
