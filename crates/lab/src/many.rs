@@ -1,16 +1,18 @@
-//! The same for many, several at a time: for work that is nearly all waiting.
+//! Parallel execution of tasks that mostly wait.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// So many at a time: most of the wait is gone, and an API server that lets a client have a few dozen requests at once is not crowded.
+/// Number of parallel tasks: hides most of the waiting without crowding an API server, which accepts a few dozen
+/// requests per client.
 const AT_ONCE: usize = 16;
 
-/// Does the work for each of these; the results are in their order.
+/// Runs `work` on every item in parallel; the results are in item order.
 ///
 /// # Errors
-/// That of the first of them that failed. What had not begun by then is not begun, and what had succeeded is dropped.
+/// The error of the first item, in item order, that failed. After a failure no further items start, and successful
+/// results are dropped.
 pub fn each<T: Send, R: Send, E: Send>(items: Vec<T>, work: impl Fn(T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
     let done = Mutex::new(Vec::with_capacity(items.len()));
     spread(items.into_iter().enumerate().collect(), |(number, item)| {
@@ -39,7 +41,7 @@ pub fn each<T: Send, R: Send, E: Send>(items: Vec<T>, work: impl Fn(T) -> Result
     }
 }
 
-/// Drops each of these, where that takes its time.
+/// Drops the items in parallel, for items whose drop takes time.
 pub fn drop_all<T: Send>(items: Vec<T>) {
     spread(items, |item| {
         drop(item);
@@ -47,7 +49,7 @@ pub fn drop_all<T: Send>(items: Vec<T>) {
     });
 }
 
-/// Does the work for each of these, until it says that it does not go on.
+/// Runs `work` on the items in parallel, until it returns false.
 fn spread<T: Send>(items: Vec<T>, work: impl Fn(T) -> bool + Sync) {
     let workers = AT_ONCE.min(items.len());
     let waiting = Mutex::new(items.into_iter());
@@ -76,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_work_is_done_for_several_at_a_time_and_its_results_are_in_order() {
-        // Nobody gets past it unless so many work at the same time.
+        // The barrier opens only if this many tasks run in parallel.
         let together = Barrier::new(AT_ONCE);
         let doubled = each((0..3 * AT_ONCE).collect(), |number| {
             together.wait();
@@ -98,7 +100,7 @@ mod tests {
         assert!(begun.into_inner() < 100 * AT_ONCE, "all were begun");
     }
 
-    /// Is not gone before so many go at the same time.
+    /// Its drop returns only when this many drops run in parallel.
     struct Going<'a>(&'a Barrier);
 
     impl Drop for Going<'_> {
@@ -112,7 +114,7 @@ mod tests {
         let together = Barrier::new(AT_ONCE);
         drop_all((0..2 * AT_ONCE).map(|_| Going(&together)).collect());
 
-        // The last of them fails only once all others have succeeded.
+        // The last item fails only after all others have succeeded.
         let succeeded = AtomicUsize::new(0);
         let outcome = each((0..=AT_ONCE).collect(), |number| {
             if number < AT_ONCE {
