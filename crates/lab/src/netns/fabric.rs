@@ -2,7 +2,7 @@
 //! link, and measures that link. It is a separate process so that its CPU time is known, and so that the whole
 //! network ends with it.
 //!
-//! It reads orders as JSON lines from standard input, and writes one JSON line for each to standard output. It ends
+//! It reads requests as JSON lines from standard input, and writes one JSON line for each to standard output. It ends
 //! with its input.
 
 use std::io::{self, BufRead, Write};
@@ -29,7 +29,7 @@ pub const SUBCOMMAND: &str = "fabric";
 /// Orders to the process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
-pub(crate) enum Ask {
+pub(crate) enum Request {
     /// Create the network of a trial.
     Prepare {
         /// Job of the trial.
@@ -72,7 +72,7 @@ pub(crate) enum Answer {
     Tallied(Tallied),
     /// Measured values of the link.
     Measured(Reading),
-    /// The order failed.
+    /// The request failed.
     Failed {
         /// Attempt and cause.
         why: String,
@@ -108,23 +108,23 @@ pub fn main() -> ExitCode {
     let (owner, mut fabric) = match built {
         Ok(built) => built,
         Err(why) => {
-            say(&Answer::Failed { why });
+            write_answer(&Answer::Failed { why });
             return ExitCode::FAILURE;
         }
     };
-    say(&Answer::Ready { owner });
+    write_answer(&Answer::Ready { owner });
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let answer = serde_json::from_str(&line)
-            .map_err(|error| format!("reading an order: {error}"))
-            .and_then(|ask| fabric.obey(ask))
+            .map_err(|error| format!("cannot read the request: {error}"))
+            .and_then(|request| fabric.execute(request))
             .unwrap_or_else(|why| Answer::Failed { why });
-        say(&answer);
+        write_answer(&answer);
     }
     ExitCode::SUCCESS
 }
 
-fn say(answer: &Answer) {
+fn write_answer(answer: &Answer) {
     let mut out = io::stdout().lock();
     // If wirelab has ended, the write fails, and the end of input then ends this process.
     let _ = serde_json::to_writer(&mut out, answer);
@@ -144,9 +144,9 @@ impl Fabric {
         Ok(Self { pair: Pair::build()?, overlay: None, published: 0 })
     }
 
-    fn obey(&mut self, ask: Ask) -> Result<Answer, String> {
-        match ask {
-            Ask::Prepare { job, seed } => {
+    fn execute(&mut self, request: Request) -> Result<Answer, String> {
+        match request {
+            Request::Prepare { job, seed } => {
                 // Without a service, nodes translate no addresses and track no connections.
                 if self.published > 0 {
                     service::withdraw(&self.pair.nodes[0])?;
@@ -160,20 +160,20 @@ impl Fabric {
                 };
                 hosts.map(Answer::Prepared).map_err(|error| format!("making the network of the trial: {error}"))
             }
-            Ask::Publish { port, servers } => {
+            Request::Publish { port, servers } => {
                 let highest = servers.iter().map(|(number, _)| *number).max().ok_or("a service needs a server")?;
                 service::publish(&self.pair.nodes[0], port, &servers)?;
                 self.published = self.published.max(highest + 1);
                 Ok(Answer::Published)
             }
-            Ask::Tally => {
+            Request::Tally => {
                 let chosen = match self.published {
                     0 => Vec::new(),
                     servers => service::chosen(&self.pair.nodes[0], servers)?,
                 };
                 Ok(Answer::Tallied(Tallied { lines: self.pair.tally()?, cpu_ns: privilege::cpu_ns(), chosen }))
             }
-            Ask::Measure { link, seed } => {
+            Request::Measure { link, seed } => {
                 self.pair.shape(&link, seed)?;
                 let addresses = Way::of(&link).addresses;
                 measure::measure(&self.pair.nodes, addresses, &link, || self.pair.tally()).map(Answer::Measured)
@@ -183,7 +183,7 @@ impl Fabric {
 
     fn direct(&mut self, job: &Job, link: &Link) -> io::Result<Hosts> {
         // The servers of a page's hosts share the node and its link; each has its own address.
-        self.pair.house(Way::of(link), job.servers.count())?;
+        self.pair.add_server_addresses(Way::of(link), job.servers.count())?;
         if !job.hosts.is_empty() {
             settings::open_ports(&self.pair.nodes[1])?;
         }
@@ -207,7 +207,7 @@ impl Fabric {
         let servers = Course::of(job).servers;
         // Servers that are added later run on the other node.
         overlay.populate(nodes, Servers { far: servers - job.servers.near, ..job.servers })?;
-        overlay.lead(nodes, Way::of(link).addresses)?;
+        overlay.set_tunnel(nodes, Way::of(link).addresses)?;
         overlay.set_mtu(nodes, link.mtu)?;
         let servers = (0..servers).map(|number| overlay.pod(overlay::server(job.servers, number)));
         let (client, servers) = (overlay.pod(overlay::CLIENT), servers.collect::<Vec<_>>());

@@ -29,7 +29,7 @@ const PASSING: &str = "passing";
 pub(crate) fn pair(near: End<'_>, far: End<'_>) -> io::Result<()> {
     let far_namespace = std::fs::File::open(far.namespace.path())?;
     near.namespace.within(|| {
-        talk(async |handle| {
+        netlink(async |handle| {
             let veth = LinkVeth::new(near.name, PASSING).address(near.mac.into()).build();
             handle.link().add(veth).execute().await?;
             let passing = LinkUnspec::new_with_name(PASSING).setns_by_fd(far_namespace.as_fd().as_raw_fd()).build();
@@ -38,7 +38,7 @@ pub(crate) fn pair(near: End<'_>, far: End<'_>) -> io::Result<()> {
     })?;
     far.namespace.within(|| {
         let index = index(PASSING)?;
-        talk(async |handle| {
+        netlink(async |handle| {
             let named = LinkUnspec::new_with_index(index).name(far.name).address(far.mac.into()).build();
             handle.link().set(named).execute().await
         })
@@ -48,7 +48,7 @@ pub(crate) fn pair(near: End<'_>, far: End<'_>) -> io::Result<()> {
 /// Creates a VXLAN device for IPv4 without address learning, and brings it up.
 pub(crate) fn tunnel(end: End<'_>, identifier: u32, port: u16) -> io::Result<()> {
     let done = end.namespace.within(|| {
-        talk(async |handle| {
+        netlink(async |handle| {
             let device = LinkVxlan::new(end.name, identifier).port(port).learning(false);
             handle.link().add(device.address(end.mac.into()).up().build()).execute().await
         })
@@ -57,21 +57,21 @@ pub(crate) fn tunnel(end: End<'_>, identifier: u32, port: u16) -> io::Result<()>
 }
 
 /// Adds a forwarding entry to a VXLAN device: the outer address for an inner hardware address.
-pub(crate) fn lead(namespace: &Namespace, name: &str, mac: [u8; 6], through: Ipv4Addr) -> io::Result<()> {
+pub(crate) fn add_tunnel_entry(namespace: &Namespace, name: &str, mac: [u8; 6], through: Ipv4Addr) -> io::Result<()> {
     let done = namespace.within(|| {
         let index = index(name)?;
-        talk(async |handle| {
+        netlink(async |handle| {
             let entry = handle.neighbours().add_bridge(index, &mac).destination(IpAddr::V4(through));
             entry.flags(NeighbourFlags::Own).replace().execute().await
         })
     });
-    done.map_err(attempt("leading the tunnel", name))
+    done.map_err(attempt("adding an entry to the tunnel", name))
 }
 
 /// Brings an interface up.
 pub(crate) fn bring_up(namespace: &Namespace, name: &str) -> io::Result<()> {
     let done = namespace.within(|| {
-        talk(async |handle| handle.link().set(LinkUnspec::new_with_name(name).up().build()).execute().await)
+        netlink(async |handle| handle.link().set(LinkUnspec::new_with_name(name).up().build()).execute().await)
     });
     done.map_err(attempt("bringing up", name))
 }
@@ -80,7 +80,7 @@ pub(crate) fn bring_up(namespace: &Namespace, name: &str) -> io::Result<()> {
 pub(crate) fn assign(namespace: &Namespace, name: &str, address: Ipv4Addr, bits: u8) -> io::Result<()> {
     let done = namespace.within(|| {
         let index = index(name)?;
-        talk(async |handle| handle.address().add(index, IpAddr::V4(address), bits).execute().await)
+        netlink(async |handle| handle.address().add(index, IpAddr::V4(address), bits).execute().await)
     });
     done.map_err(attempt("giving an address to", name))
 }
@@ -95,7 +95,7 @@ pub(crate) fn route(
 ) -> io::Result<()> {
     let done = namespace.within(|| {
         let index = index(name)?;
-        talk(async |handle| {
+        netlink(async |handle| {
             let route =
                 RouteMessageBuilder::<Ipv4Addr>::new().destination_prefix(network, bits).output_interface(index);
             let route = match neighbour {
@@ -111,22 +111,22 @@ pub(crate) fn route(
 /// Sets the MTU of an interface.
 pub(crate) fn set_mtu(namespace: &Namespace, name: &str, mtu: u32) -> io::Result<()> {
     let done = namespace.within(|| {
-        talk(async |handle| handle.link().set(LinkUnspec::new_with_name(name).mtu(mtu).build()).execute().await)
+        netlink(async |handle| handle.link().set(LinkUnspec::new_with_name(name).mtu(mtu).build()).execute().await)
     });
     done.map_err(attempt("setting the MTU of", name))
 }
 
 /// Adds a permanent neighbour entry to an interface. Without it, a lost or delayed ARP request would be measured as
 /// part of the protocol.
-pub(crate) fn introduce(namespace: &Namespace, name: &str, address: Ipv4Addr, mac: [u8; 6]) -> io::Result<()> {
+pub(crate) fn add_neighbour(namespace: &Namespace, name: &str, address: Ipv4Addr, mac: [u8; 6]) -> io::Result<()> {
     let done = namespace.within(|| {
         let index = index(name)?;
-        talk(async |handle| {
+        netlink(async |handle| {
             let neighbour = handle.neighbours().add(index, IpAddr::V4(address));
             neighbour.link_layer_address(&mac).state(NeighbourState::Permanent).execute().await
         })
     });
-    done.map_err(attempt("introducing a neighbour to", name))
+    done.map_err(attempt("adding a neighbour to", name))
 }
 
 /// Offloads of an interface (ethtool(8), `-k`).
@@ -208,7 +208,7 @@ pub(crate) fn index(name: &str) -> io::Result<u32> {
 }
 
 /// Runs netlink requests in the namespace of this thread.
-fn talk<T>(work: impl AsyncFnOnce(Handle) -> Result<T, rtnetlink::Error>) -> io::Result<T> {
+fn netlink<T>(work: impl AsyncFnOnce(Handle) -> Result<T, rtnetlink::Error>) -> io::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         let (connection, handle, _) = rtnetlink::new_connection()?;

@@ -33,7 +33,7 @@ const NUMBERED_TIME: Duration = Duration::from_millis(500);
 const NUMBERED_RATE: f64 = 10_000.0;
 
 /// Time beyond its round trip after which a datagram counts as lost.
-const PATIENCE: Duration = Duration::from_millis(250);
+const LOSS_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Measures the link between two hosts; `tally` returns the emulator's counters, for unintended losses.
 pub(crate) fn measure(
@@ -92,7 +92,7 @@ fn join(client: &UdpSocket, server: &UdpSocket) -> io::Result<()> {
 /// Size of the largest IP packet that arrives, in bytes.
 fn mtu(from: &UdpSocket, to: &UdpSocket, link: &Link) -> io::Result<u32> {
     let mut largest = 0;
-    let patience = Duration::from_nanos(link.round_trip.nanos()) + PATIENCE;
+    let timeout = Duration::from_nanos(link.round_trip.nanos()) + LOSS_TIMEOUT;
     let mut buffer = vec![0; 65_536];
     for size in [link.mtu - 1, link.mtu, link.mtu + 1] {
         let payload = vec![0; size as usize - 28];
@@ -102,7 +102,7 @@ fn mtu(from: &UdpSocket, to: &UdpSocket, link: &Link) -> io::Result<u32> {
                 Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => break,
                 other => other?,
             };
-            let deadline = Instant::now() + patience;
+            let deadline = Instant::now() + timeout;
             if receive(to, &mut buffer, deadline)?.is_some_and(|length| length == payload.len()) {
                 largest = size;
                 break;
@@ -141,7 +141,7 @@ fn median(values: &mut [u64]) -> Option<u64> {
 
 /// Round trip of each ping that returned, in nanoseconds.
 fn round_trips(client: &UdpSocket, server: &UdpSocket, link: &Link) -> io::Result<Vec<u64>> {
-    let length = PING_EVERY * PINGS as u32 + Duration::from_nanos(link.round_trip.nanos()) + PATIENCE;
+    let length = PING_EVERY * PINGS as u32 + Duration::from_nanos(link.round_trip.nanos()) + LOSS_TIMEOUT;
     let deadline = Instant::now() + length;
     std::thread::scope(|scope| {
         let echo = scope.spawn(move || echo(server, deadline));
@@ -210,7 +210,7 @@ fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Re
                 sent += 1;
             }
         });
-        let deadline = zero + length + Duration::from_nanos(link.round_trip.nanos()) + queued + PATIENCE;
+        let deadline = zero + length + Duration::from_nanos(link.round_trip.nanos()) + queued + LOSS_TIMEOUT;
         let echo = scope.spawn(move || echo(from, deadline));
         let pinger = scope.spawn(move || -> io::Result<()> {
             // Start when the queue is full.
@@ -225,7 +225,7 @@ fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Re
         let mut buffer = vec![0; 65_536];
         let mut arrivals = Arrivals::default();
         // Set the timeout once: a call per datagram would be a large part of this thread's work.
-        to.set_read_timeout(Some(PATIENCE))?;
+        to.set_read_timeout(Some(LOSS_TIMEOUT))?;
         while Instant::now() < deadline {
             match to.recv(&mut buffer) {
                 Ok(bytes) => {
@@ -309,9 +309,9 @@ fn losses(from: &UdpSocket, to: &UdpSocket, rate: Option<BitRate>, link: &Link) 
         let mut last = None;
         while !came.iter().all(|came| *came) {
             if last.is_none() && sender.is_finished() {
-                last = Some(Instant::now() + Duration::from_nanos(link.round_trip.nanos()) + PATIENCE);
+                last = Some(Instant::now() + Duration::from_nanos(link.round_trip.nanos()) + LOSS_TIMEOUT);
             }
-            let deadline = last.unwrap_or_else(|| Instant::now() + PATIENCE);
+            let deadline = last.unwrap_or_else(|| Instant::now() + LOSS_TIMEOUT);
             let Some(length) = receive(to, &mut buffer, deadline)? else {
                 if last.is_some() {
                     break;

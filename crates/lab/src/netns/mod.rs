@@ -104,7 +104,7 @@ impl Netns {
 }
 
 fn no_trial() -> LabError {
-    LabError("no trial has begun, so there is no network".to_owned())
+    LabError("no trial has begun, so no network exists".to_owned())
 }
 
 /// Address of a server's pod.
@@ -137,7 +137,7 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
     if job.is_in_linkerd() {
         let remedy =
             "use the lab `kubernetes`, or name an endpoint that plays sidecars (`wirelab endpoints` lists them)";
-        return Err(LabError(format!("`mesh` is `{LINKERD}`, and in the lab `{}` is no Linkerd; {remedy}", INFO.name)));
+        return Err(LabError(format!("`mesh` is `{LINKERD}`, but the lab `{}` has no Linkerd; {remedy}", INFO.name)));
     }
     if job.mesh.is_some() {
         // Servers are reachable through their sidecar only.
@@ -152,7 +152,7 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
         Address::Server | Address::Headless => servers[0],
         Address::Service => service::ADDRESS.into(),
         Address::NodePort => {
-            let why = "has no ports of nodes; set `address = \"service\"`, or use the lab `kubernetes`";
+            let why = "has no node ports; set `address = \"service\"`, or use the lab `kubernetes`";
             return Err(LabError(format!("the lab `{}` {why}", INFO.name)));
         }
     };
@@ -216,7 +216,7 @@ impl Lab for Netns {
                 begun.hosts_file.as_ref().map_or(Ok(()), |path| Names::write(path, &begun.named).map(drop))
             }
             Address::Server | Address::NodePort => {
-                Err(LabError("`address = \"server\"` stands for one server".to_owned()))
+                Err(LabError("`address = \"server\"` cannot stand for several servers".to_owned()))
             }
         }
     }
@@ -226,7 +226,7 @@ impl Lab for Netns {
         let begun = self.begun()?;
         if lines.missed > 0 {
             return Err(LabError(format!(
-                "the link emulator could not keep up and lost {} frames that no model of loss took; lower the rate of the \
+                "the link emulator could not keep up and lost {} frames besides those of the loss model; lower the rate of the \
                  link or the load, or use a machine with more processors",
                 lines.missed
             )));
@@ -296,7 +296,7 @@ impl Lab for Netns {
             Role::Client | Role::Sidecar(Beside::Clients) | Role::ControlPlane => Some(&hosts.client),
             Role::Server | Role::Sidecar(Beside::Server) => hosts.servers.get(number as usize),
         };
-        let host = host.ok_or_else(|| LabError(format!("there is no host for the server of number {number}")))?;
+        let host = host.ok_or_else(|| LabError(format!("no host exists for the server with number {number}")))?;
         let mut home = self.network.home(host)?;
         if role == Role::Client && job.address == Address::Headless {
             // One file for all clients of the trial, so that later changes reach all of them.

@@ -61,16 +61,16 @@ impl Overlay {
             interface::tunnel(end, IDENTIFIER, PORT)?;
             let (own, other) = (tunnel_address(node), tunnel_address(1 - node));
             interface::assign(namespace, TUNNEL, own, 32)?;
-            interface::introduce(namespace, TUNNEL, other, mac(1 - node, 0xff, false))?;
+            interface::add_neighbour(namespace, TUNNEL, other, mac(1 - node, 0xff, false))?;
             interface::route(namespace, pods(1 - node), TUNNEL, Some(other))?;
         }
         Ok(Self { pods: [Vec::new(), Vec::new()] })
     }
 
     /// Sets the outer addresses of the tunnel: the nodes' addresses on the network between them.
-    pub(crate) fn lead(&self, nodes: &[Namespace; 2], through: [Ipv4Addr; 2]) -> io::Result<()> {
+    pub(crate) fn set_tunnel(&self, nodes: &[Namespace; 2], through: [Ipv4Addr; 2]) -> io::Result<()> {
         for (node, namespace) in nodes.iter().enumerate() {
-            interface::lead(namespace, TUNNEL, mac(1 - node, 0xff, false), through[1 - node])?;
+            interface::add_tunnel_entry(namespace, TUNNEL, mac(1 - node, 0xff, false), through[1 - node])?;
         }
         Ok(())
     }
@@ -115,10 +115,10 @@ fn pod(node: &Namespace, number_of_node: usize, number: u32) -> io::Result<Names
     interface::bring_up(&pod, POD_INTERFACE)?;
     let own = address(number_of_node, number);
     interface::assign(&pod, POD_INTERFACE, own, 32)?;
-    interface::introduce(&pod, POD_INTERFACE, ROUTER, outer.mac)?;
+    interface::add_neighbour(&pod, POD_INTERFACE, ROUTER, outer.mac)?;
     interface::route(&pod, (ROUTER, 32), POD_INTERFACE, None)?;
     interface::route(&pod, (Ipv4Addr::UNSPECIFIED, 0), POD_INTERFACE, Some(ROUTER))?;
-    interface::introduce(node, &name, own, inner.mac)?;
+    interface::add_neighbour(node, &name, own, inner.mac)?;
     interface::route(node, (own, 32), &name, None)?;
     Ok(pod)
 }

@@ -50,7 +50,7 @@ pub(crate) struct Pair {
     /// Why the emulator ended, once it has.
     ended: Arc<OnceLock<String>>,
     /// Number of servers with an address on the other node: on the emulated path, and on the wired one.
-    housed: [u32; 2],
+    addressed: [u32; 2],
 }
 
 impl Pair {
@@ -86,7 +86,7 @@ impl Pair {
                 why.get_or_init(|| emulator.run().err().map_or_else(String::new, |error| error.to_string()));
             })
             .map_err(attempt("starting the emulator"))?;
-        Ok(Self { nodes, orders, bell, ended, housed: [1, 1] })
+        Ok(Self { nodes, orders, bell, ended, addressed: [1, 1] })
     }
 
     /// Shapes the link's path.
@@ -101,13 +101,13 @@ impl Pair {
     }
 
     /// Gives the first `servers` servers an address each on the other node. Addresses of earlier trials stay.
-    pub(crate) fn house(&mut self, way: Way, servers: u32) -> io::Result<()> {
+    pub(crate) fn add_server_addresses(&mut self, way: Way, servers: u32) -> io::Result<()> {
         let number = usize::from(way == WIRED);
-        while self.housed[number] < servers {
-            let address = way.server(self.housed[number]);
+        while self.addressed[number] < servers {
+            let address = way.server(self.addressed[number]);
             interface::assign(&self.nodes[1], way.interface, address, 24)?;
-            interface::introduce(&self.nodes[0], way.interface, address, mac(number as u8, 1, false))?;
-            self.housed[number] += 1;
+            interface::add_neighbour(&self.nodes[0], way.interface, address, mac(number as u8, 1, false))?;
+            self.addressed[number] += 1;
         }
         Ok(())
     }
@@ -164,7 +164,7 @@ fn wired(nodes: &[Namespace; 2]) -> io::Result<()> {
 fn join(node: &Namespace, way: Way, side: usize, other: [u8; 6]) -> io::Result<()> {
     interface::bring_up(node, way.interface)?;
     interface::assign(node, way.interface, way.addresses[side], 24)?;
-    interface::introduce(node, way.interface, way.addresses[1 - side], other)
+    interface::add_neighbour(node, way.interface, way.addresses[1 - side], other)
 }
 
 fn mac(way: u8, side: usize, outer: bool) -> [u8; 6] {

@@ -33,7 +33,7 @@ pub(crate) fn withdraw(node: &Namespace) -> Result<(), String> {
 /// Number of connections per server.
 pub(crate) fn chosen(node: &Namespace, servers: u32) -> Result<Vec<u64>, String> {
     let text = nft(node, &["-j", "list", "counters", "table", "ip", TABLE], "")?;
-    let unreadable = || format!("`nft` says of its counters what is not understood: {text}");
+    let unreadable = || format!("cannot parse the counters of `nft`: {text}");
     let all: Value = serde_json::from_str(&text).map_err(|_| unreadable())?;
     let counter = |number: u32| {
         let is_it = |one: &&Value| one["counter"]["name"] == counter_name(number);
