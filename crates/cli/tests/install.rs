@@ -227,8 +227,8 @@ fn what_the_same_program_found_right_is_not_checked_again_and_all_else_is() {
 
 #[test]
 fn ctrl_c_and_sigkill_end_what_a_step_started() {
-    let killed = "its installation did not come to its end";
-    for (signal, status, words) in [("INT", Some(130), "`sh`: given up on request"), ("KILL", None, killed)] {
+    let killed = "its installation was interrupted";
+    for (signal, status, words) in [("INT", Some(130), "`sh`: cancelled on request"), ("KILL", None, killed)] {
         let mark = format!("99{}{}", std::process::id(), signal.len());
         let place = Place::new(&MANIFEST.replace("echo ran", &format!("sleep {mark} & wait; echo ran")));
         let mut command = place.command(&["install", "made"]);

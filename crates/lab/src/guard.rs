@@ -34,10 +34,10 @@ pub const SUBCOMMAND: &str = "guard";
 pub(crate) const MARK: &str = "WIRELAB_GUARD_MARK";
 
 /// Time limit for the start of the guard.
-const STARTING: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limit for the guard's clean-up, which takes milliseconds.
-const ENDING: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 const READY: &[u8] = b"ready\n";
 
@@ -69,11 +69,15 @@ impl Guard {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| LabError(format!("{attempt}: {error}; was wirelab's program file moved or deleted?")))?;
+            .map_err(|error| {
+                LabError(format!("{attempt}: {error}; check that wirelab's program file was not moved or deleted"))
+            })?;
         let pipe = child.stdin.take();
         let mut guard = Self { child, pipe, mark: mark() };
         // Wait for readiness before writing: a program that is not a guard has often ended before a write.
-        let ready = guard.await_ready().map_err(|why| LabError(format!("{attempt}: {why}; is that program wirelab?")));
+        let ready = guard
+            .await_ready()
+            .map_err(|why| LabError(format!("{attempt}: {why}; check that this program is wirelab")));
         let started = ready.and_then(|()| guard.write(&format!("mark {}\n", guard.mark)));
         if started.is_err() {
             // A program that is not a guard may not end with its standard input.
@@ -94,21 +98,21 @@ impl Guard {
 
     fn await_ready(&mut self) -> Result<(), String> {
         let mut stdout = self.child.stdout.take().expect("standard output is piped");
-        let deadline = Instant::now() + STARTING;
-        let mut said = Vec::new();
-        while said.len() < READY.len() {
+        let deadline = Instant::now() + START_TIMEOUT;
+        let mut output = Vec::new();
+        while output.len() < READY.len() {
             let mut buffer = [0; 64];
             match readable([Some(stdout.as_fd())], deadline) {
                 Ok([true]) => match stdout.read(&mut buffer) {
                     Ok(0) => return Err("it ended at once".to_owned()),
-                    Ok(count) => said.extend(&buffer[..count]),
+                    Ok(count) => output.extend(&buffer[..count]),
                     Err(error) => return Err(error.to_string()),
                 },
-                Ok([false]) => return Err(format!("it was not ready after {STARTING:?}")),
+                Ok([false]) => return Err(format!("it was not ready after {START_TIMEOUT:?}")),
                 Err(error) => return Err(error.to_string()),
             }
         }
-        if said == READY { Ok(()) } else { Err(format!("it said {}", crate::lines::shortened(&said))) }
+        if output == READY { Ok(()) } else { Err(format!("it printed {}", crate::lines::shortened(&output))) }
     }
 
     /// Checks that the guard still runs.
@@ -159,7 +163,7 @@ impl Guard {
         pipe.write_all(line.as_bytes()).map_err(|error| {
             LabError(format!(
                 "the guard process has ended ({error}), so wirelab could no longer clean up after a crash; \
-                 who killed it? Start wirelab again"
+                 check what killed it, and start wirelab again"
             ))
         })
     }
@@ -171,7 +175,7 @@ impl Drop for Guard {
         drop(self.pipe.take());
         let ended = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty())
             .map_err(io::Error::from)
-            .and_then(|pidfd| readable([Some(pidfd.as_fd())], Instant::now() + 2 * ENDING));
+            .and_then(|pidfd| readable([Some(pidfd.as_fd())], Instant::now() + 2 * END_TIMEOUT));
         if !matches!(ended, Ok([true])) {
             let _ = self.child.kill();
         }
@@ -193,8 +197,8 @@ pub fn main() -> ExitCode {
     if stdout.write_all(READY).and_then(|()| stdout.flush()).is_err() {
         return ExitCode::FAILURE;
     }
-    let list = listen(BufReader::new(io::stdin().lock()));
-    let deadline = Instant::now() + ENDING;
+    let list = read_list(BufReader::new(io::stdin().lock()));
+    let deadline = Instant::now() + END_TIMEOUT;
     for group in &list.groups {
         let _ = kill_process_group(*group, Signal::KILL);
     }
@@ -232,7 +236,7 @@ impl List {
 }
 
 /// Reads until wirelab ends. A read error counts as the end.
-fn listen(lines: impl BufRead) -> List {
+fn read_list(lines: impl BufRead) -> List {
     let mut list = List::default();
     for line in lines.lines().map_while(Result::ok) {
         match line.split_once(' ') {
@@ -283,7 +287,7 @@ mod tests {
 
     #[test]
     fn what_was_added_and_not_taken_away_is_left_at_the_end() {
-        let list = listen(&b"mark 1-2\n\n+group 10\n+group 11\n-group 10\n+ns later\n+group 12\n"[..]);
+        let list = read_list(&b"mark 1-2\n\n+group 10\n+group 11\n-group 10\n+ns later\n+group 12\n"[..]);
         let groups = [11, 12].into_iter().filter_map(Pid::from_raw).collect();
         assert_eq!(list, List { mark: Some("1-2".to_owned()), groups, folders: HashSet::new() });
     }
@@ -292,15 +296,15 @@ mod tests {
     fn only_listed_folders_that_carry_the_mark_are_removed() {
         let lines = "mark 1-2\n+folder /tmp/wirelab-1-2-0\n+folder /tmp/wirelab-1-2-1\n-folder /tmp/wirelab-1-2-0\n\
                      +folder /home\n+folder wirelab-1-2-3\n+folder /\n";
-        let list = listen(lines.as_bytes());
+        let list = read_list(lines.as_bytes());
         assert_eq!(list.own_folders().collect::<Vec<_>>(), [Path::new("/tmp/wirelab-1-2-1")]);
-        assert_eq!(listen(&b"+folder /tmp/wirelab-1-2-0\n"[..]).own_folders().count(), 0);
+        assert_eq!(read_list(&b"+folder /tmp/wirelab-1-2-0\n"[..]).own_folders().count(), 0);
     }
 
     #[test]
     fn no_line_makes_the_guard_kill_init_or_everything() {
         for line in ["+group 1", "+group 0", "+group -1", "+group -7", "+group x", "+group", "mark "] {
-            assert_eq!(listen(line.as_bytes()), List::default(), "{line}");
+            assert_eq!(read_list(line.as_bytes()), List::default(), "{line}");
         }
     }
 }

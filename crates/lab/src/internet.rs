@@ -58,7 +58,7 @@ impl Internet {
 
 fn look_up(site: &Site) -> Result<IpAddr, LabError> {
     let Site { host, port, .. } = site;
-    let remedy = "`site_address` says where it is";
+    let remedy = "set `site_address` to its address";
     let found = (host.as_str(), *port)
         .to_socket_addrs()
         .map_err(|error| LabError(format!("cannot find the address of `{host}`: {error}; {remedy}")))?;
@@ -115,6 +115,6 @@ pub fn no_labels(lab: &str, job: &Job) -> Result<(), LabError> {
 pub fn only_inside(lab: &str, job: &Job) -> Result<(), LabError> {
     job.site.as_ref().map_or(Ok(()), |site| {
         let Site { url, .. } = site;
-        Err(LabError(format!("{url} is not in the lab `{lab}`; use `--lab {}`", INFO.name)))
+        Err(LabError(format!("{url} is not reachable in the lab `{lab}`; use `--lab {}`", INFO.name)))
     })
 }

@@ -50,8 +50,8 @@ impl Log {
 
     /// The tail of the log. Waits up to `timeout` for the end of the stream, because a surviving descendant may hold
     /// it open.
-    pub fn last_words(&self, patience: Duration) -> String {
-        let _ = self.ended.recv_timeout(patience);
+    pub fn last_words(&self, timeout: Duration) -> String {
+        let _ = self.ended.recv_timeout(timeout);
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = tail.iter().copied().collect();
         String::from_utf8_lossy(&bytes).trim_end().to_owned()
@@ -68,7 +68,7 @@ fn copy(mut from: impl Read, mut file: Option<impl Write>, tail: &Mutex<VecDeque
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => return,
         };
-        remember(tail, bytes);
+        append_tail(tail, bytes);
         let Some(sink) = &mut file else { continue };
         let kept = bytes.len().min(left);
         left -= kept;
@@ -78,7 +78,7 @@ fn copy(mut from: impl Read, mut file: Option<impl Write>, tail: &Mutex<VecDeque
             result = result.and_then(|()| writeln!(sink, "\n[wirelab cut the log here, after {LARGEST_LOG} bytes]"));
         }
         if let Err(error) = &result {
-            remember(tail, format!("\n[wirelab could not write the log: {error}]\n").as_bytes());
+            append_tail(tail, format!("\n[wirelab could not write the log: {error}]\n").as_bytes());
         }
         if cut || result.is_err() {
             file = None;
@@ -86,7 +86,7 @@ fn copy(mut from: impl Read, mut file: Option<impl Write>, tail: &Mutex<VecDeque
     }
 }
 
-fn remember(tail: &Mutex<VecDeque<u8>>, bytes: &[u8]) {
+fn append_tail(tail: &Mutex<VecDeque<u8>>, bytes: &[u8]) {
     let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
     tail.extend(bytes);
     let surplus = tail.len().saturating_sub(LAST_WORDS);

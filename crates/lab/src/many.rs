@@ -17,9 +17,9 @@ pub fn each<T: Send, R: Send, E: Send>(items: Vec<T>, work: impl Fn(T) -> Result
     let done = Mutex::new(Vec::with_capacity(items.len()));
     spread(items.into_iter().enumerate().collect(), |(number, item)| {
         let result = work(item);
-        let goes_on = result.is_ok();
+        let continues = result.is_ok();
         done.lock().expect("nothing panics with the lock").push((number, result));
-        goes_on
+        continues
     });
     let mut done = done.into_inner().expect("nothing panics with the lock");
     done.sort_by_key(|(number, _)| *number);
@@ -53,15 +53,15 @@ pub fn drop_all<T: Send>(items: Vec<T>) {
 fn spread<T: Send>(items: Vec<T>, work: impl Fn(T) -> bool + Sync) {
     let workers = AT_ONCE.min(items.len());
     let waiting = Mutex::new(items.into_iter());
-    let is_over = AtomicBool::new(false);
+    let stopped = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
+                while !stopped.load(Ordering::Relaxed) {
                     let next = waiting.lock().expect("nothing panics with the lock").next();
                     let Some(item) = next else { return };
                     if !work(item) {
-                        is_over.store(true, Ordering::Relaxed);
+                        stopped.store(true, Ordering::Relaxed);
                     }
                 }
             });
@@ -79,9 +79,9 @@ mod tests {
     #[test]
     fn the_work_is_done_for_several_at_a_time_and_its_results_are_in_order() {
         // The barrier opens only if this many tasks run in parallel.
-        let together = Barrier::new(AT_ONCE);
+        let barrier = Barrier::new(AT_ONCE);
         let doubled = each((0..3 * AT_ONCE).collect(), |number| {
-            together.wait();
+            barrier.wait();
             Ok::<_, ()>(2 * number)
         });
         assert_eq!(doubled.unwrap(), (0..3 * AT_ONCE).map(|number| 2 * number).collect::<Vec<_>>());
@@ -101,25 +101,25 @@ mod tests {
     }
 
     /// Its drop returns only when this many drops run in parallel.
-    struct Going<'a>(&'a Barrier);
+    struct SlowDrop<'a>(&'a Barrier);
 
-    impl Drop for Going<'_> {
+    impl Drop for SlowDrop<'_> {
         fn drop(&mut self) {
             self.0.wait();
         }
     }
 
     #[test]
-    fn what_takes_its_time_to_be_dropped_goes_several_at_a_time_also_after_a_failure() {
-        let together = Barrier::new(AT_ONCE);
-        drop_all((0..2 * AT_ONCE).map(|_| Going(&together)).collect());
+    fn slow_drops_run_in_parallel_also_after_a_failure() {
+        let barrier = Barrier::new(AT_ONCE);
+        drop_all((0..2 * AT_ONCE).map(|_| SlowDrop(&barrier)).collect());
 
         // The last item fails only after all others have succeeded.
         let succeeded = AtomicUsize::new(0);
         let outcome = each((0..=AT_ONCE).collect(), |number| {
             if number < AT_ONCE {
                 succeeded.fetch_add(1, Ordering::Relaxed);
-                return Ok(Going(&together));
+                return Ok(SlowDrop(&barrier));
             }
             while succeeded.load(Ordering::Relaxed) < AT_ONCE {
                 thread::yield_now();

@@ -24,7 +24,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// Maps the server name to these addresses, in the file `path`. Processes that already use the file see the
-    /// change.
+    /// activate.
     pub(crate) fn write(path: &Path, servers: &[IpAddr]) -> Result<Self, LabError> {
         Self::of(path, servers.iter().map(|server| (*server, SERVER_NAME)))
     }
@@ -35,7 +35,7 @@ impl Names {
         let path = std::path::absolute(path).map_err(wrong)?;
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(wrong)?;
         let lines: Vec<_> = hosts.map(|(address, name)| format!("{address} {name}\n")).collect();
-        change(&file, &lines).map_err(wrong)?;
+        activate(&file, &lines).map_err(wrong)?;
         let hosts = CString::new(path.as_os_str().as_bytes()).map_err(|error| wrong(error.into()))?;
         Ok(Self { hosts })
     }
@@ -52,15 +52,15 @@ impl Names {
 }
 
 /// First byte of an active line.
-const COUNTS: u8 = b' ';
+const ACTIVE: u8 = b' ';
 
 /// First byte of an inactive line.
-const COUNTS_NOT: u8 = b'#';
+const INACTIVE: u8 = b'#';
 
 /// Activates these lines and deactivates all others. A concurrent reader must always find a server: otherwise its
 /// resolver queries an unreachable name server for five seconds. The file is bind-mounted, so it cannot be replaced.
 /// New lines are therefore appended as inactive, and then only their first byte changes.
-fn change(file: &File, wanted: &[String]) -> io::Result<()> {
+fn activate(file: &File, wanted: &[String]) -> io::Result<()> {
     let mut text = String::new();
     { file }.read_to_string(&mut text)?;
     let mut end = text.len() as u64;
@@ -76,7 +76,7 @@ fn change(file: &File, wanted: &[String]) -> io::Result<()> {
     let mut places = vec![None; wanted.len()];
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        if line.starts_with([COUNTS.into(), COUNTS_NOT.into()]) {
+        if line.starts_with([ACTIVE.into(), INACTIVE.into()]) {
             match wanted.iter().position(|wanted| line[1..] == *wanted) {
                 Some(number) => places[number] = Some(at),
                 None => others.push(at),
@@ -85,10 +85,10 @@ fn change(file: &File, wanted: &[String]) -> io::Result<()> {
         at += line.len() as u64;
     }
     for (line, place) in wanted.iter().zip(places) {
-        let place = place.map_or_else(|| append(&format!("{}{line}", char::from(COUNTS_NOT))), Ok)?;
-        file.write_all_at(&[COUNTS], place)?;
+        let place = place.map_or_else(|| append(&format!("{}{line}", char::from(INACTIVE))), Ok)?;
+        file.write_all_at(&[ACTIVE], place)?;
     }
-    others.into_iter().try_for_each(|place| file.write_all_at(&[COUNTS_NOT], place))
+    others.into_iter().try_for_each(|place| file.write_all_at(&[INACTIVE], place))
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_the_servers_that_were_said_last() {
+    fn a_name_resolves_to_the_last_written_servers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hosts");
         for (servers, wanted) in [
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_while_servers_come_and_go_finds_those_that_stay() {
+    fn a_concurrent_reader_always_finds_the_remaining_servers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hosts");
         Names::write(&path, &[server(1), server(2)]).unwrap();

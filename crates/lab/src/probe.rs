@@ -23,7 +23,7 @@ use crate::endpoints::{ended, output};
 use crate::{ExitStatus, LabError, Role};
 
 /// Time limit for the refusal, including the start of an interpreter.
-const REFUSING: Duration = Duration::from_secs(20);
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Maximum output of the endpoint, in bytes.
 const LONGEST_REFUSAL: usize = 64 * 1024;
@@ -52,7 +52,7 @@ pub fn refuses_unknown_protocol(endpoint: &Endpoint, role: Role, scratch: &Path,
     std::fs::write(&path, spec.to_string())
         .map_err(|error| LabError(format!("cannot write the spec {}: {error}", path.display())))?;
 
-    let deadline = Instant::now() + REFUSING;
+    let deadline = Instant::now() + REFUSAL_TIMEOUT;
     let arguments = [OsStr::new(word), OsStr::new("--spec"), path.as_os_str()];
     let (_, exit) = output(endpoint, &arguments, LONGEST_REFUSAL, deadline)?;
     if exit.status == ExitStatus::Code(UNSUPPORTED_STATUS) {
@@ -60,7 +60,7 @@ pub fn refuses_unknown_protocol(endpoint: &Endpoint, role: Role, scratch: &Path,
     }
     Err(LabError(format!(
         "the endpoint `{}` as {word} does not refuse the unknown protocol `{unknown}`: it must exit with status \
-         {UNSUPPORTED_STATUS}, but {}. Its results would not count; see contract/README.md",
+         {UNSUPPORTED_STATUS}, but {}. Its results would be invalid; see contract/README.md",
         endpoint.name,
         ended(&exit)
     )))

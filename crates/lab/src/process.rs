@@ -29,10 +29,10 @@ use crate::reap::reap;
 use crate::{EventError, Exit, ExitStatus, LabError, Process, Role};
 
 /// Time limit for a process to disappear after SIGKILL; only an uninterruptible system call can take that long.
-const DYING: Duration = Duration::from_secs(10);
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limit for the rest of the standard error of an ended process.
-const LAST_WORDS_PATIENCE: Duration = Duration::from_millis(500);
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A running process on this machine.
 ///
@@ -41,7 +41,7 @@ const LAST_WORDS_PATIENCE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct LocalProcess {
     /// Endpoint and role, for messages.
-    who: String,
+    label: String,
     pid: Pid,
     pidfd: OwnedFd,
     stdin: Option<ChildStdin>,
@@ -90,8 +90,8 @@ impl LocalProcess {
         guard: Option<Arc<Guard>>,
         home: Option<Arc<Home>>,
     ) -> Result<Self, LabError> {
-        let who = format!("{} ({})", endpoint.name, arguments[0].display());
-        let (mut program, text) = command(endpoint, arguments, &who)?;
+        let label = format!("{} ({})", endpoint.name, arguments[0].display());
+        let (mut program, text) = command(endpoint, arguments, &label)?;
         if let Some(guard) = &guard {
             guard.check()?;
             program.env(crate::guard::MARK, guard.mark());
@@ -104,37 +104,37 @@ impl LocalProcess {
                 io::ErrorKind::PermissionDenied => "; is it executable?",
                 _ => "",
             };
-            LabError(format!("cannot start {who} with `{text}`: {error}{remedy}"))
+            LabError(format!("cannot start {label} with `{text}`: {error}{remedy}"))
         })?;
-        Self::adopt(child, who, log, guard)
+        Self::adopt(child, label, log, guard)
     }
 
     /// Starts a local program with empty standard input; its standard output is discarded.
     ///
     /// # Errors
     /// If the program cannot be started, or the guard has ended.
-    pub fn program(who: &str, mut program: Program, guard: &Arc<Guard>) -> Result<Self, LabError> {
+    pub fn program(label: &str, mut program: Program, guard: &Arc<Guard>) -> Result<Self, LabError> {
         guard.check()?;
         program.env(crate::guard::MARK, guard.mark());
         program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         prepare(&mut program, Some(guard.registration()?), None);
         let child = program
             .spawn()
-            .map_err(|error| LabError(format!("cannot start {who}: {}: {error}", program.get_program().display())))?;
-        Self::adopt(child, who.to_owned(), None, Some(Arc::clone(guard)))
+            .map_err(|error| LabError(format!("cannot start {label}: {}: {error}", program.get_program().display())))?;
+        Self::adopt(child, label.to_owned(), None, Some(Arc::clone(guard)))
     }
 
     /// Waits until the deadline for the exit of a process started by [`Self::program`]. `None`: it still runs.
     pub fn ends_by(&mut self, deadline: Instant) -> Option<Exit> {
         if self.exit.is_none() && matches!(self.step(deadline), Step::Ended) {
-            self.bury(false);
+            self.reap_group(false);
         }
         self.exit.clone()
     }
 
     fn adopt(
         mut child: Child,
-        who: String,
+        label: String,
         log: Option<std::fs::File>,
         guard: Option<Arc<Guard>>,
     ) -> Result<Self, LabError> {
@@ -144,12 +144,12 @@ impl LocalProcess {
             Err(error) => {
                 let _ = kill_process_group(pid, Signal::KILL);
                 let _ = child.wait();
-                return Err(LabError(format!("cannot watch {who}: pidfd_open: {error}; wirelab needs Linux 5.3")));
+                return Err(LabError(format!("cannot watch {label}: pidfd_open: {error}; wirelab needs Linux 5.3")));
             }
         };
         let stderr = child.stderr.take().expect("standard error is piped");
         Ok(Self {
-            who,
+            label,
             pid,
             pidfd,
             stdin: child.stdin.take(),
@@ -200,7 +200,7 @@ impl LocalProcess {
     }
 
     /// Kills the remaining group of an ended process, and reaps the process.
-    fn bury(&mut self, killed: bool) -> Exit {
+    fn reap_group(&mut self, killed: bool) -> Exit {
         // The number cannot be reused while the leader is unreaped, so this kills no other process.
         let _ = kill_process_group(self.pid, Signal::KILL);
         if let Some(guard) = &self.guard {
@@ -210,9 +210,9 @@ impl LocalProcess {
             Ok((status, usage)) => {
                 let ours = killed && status == ExitStatus::Signal(libc::SIGKILL);
                 let status = if ours { ExitStatus::Killed } else { status };
-                Exit { status, usage: Some(usage), last_words: self.log.last_words(LAST_WORDS_PATIENCE) }
+                Exit { status, usage: Some(usage), last_words: self.log.last_words(LAST_WORDS_TIMEOUT) }
             }
-            Err(error) => self.lost(&format!("wirelab could not learn how {} ended: {error}", self.who)),
+            Err(error) => self.lost(&format!("wirelab could not learn how {} ended: {error}", self.label)),
         };
         self.exit = Some(exit.clone());
         exit
@@ -220,7 +220,7 @@ impl LocalProcess {
 
     /// An exit without resource usage.
     fn lost(&self, why: &str) -> Exit {
-        let words = self.log.last_words(LAST_WORDS_PATIENCE);
+        let words = self.log.last_words(LAST_WORDS_TIMEOUT);
         Exit {
             status: ExitStatus::Killed,
             usage: None,
@@ -230,10 +230,10 @@ impl LocalProcess {
 
     fn kill(&mut self) -> Exit {
         let _ = kill_process_group(self.pid, Signal::KILL);
-        match readable([Some(self.pidfd.as_fd())], Instant::now() + DYING) {
-            Ok([true]) => self.bury(true),
+        match readable([Some(self.pidfd.as_fd())], Instant::now() + KILL_TIMEOUT) {
+            Ok([true]) => self.reap_group(true),
             _ => {
-                let exit = self.lost(&format!("{} did not end within {DYING:?} after SIGKILL", self.who));
+                let exit = self.lost(&format!("{} did not end within {KILL_TIMEOUT:?} after SIGKILL", self.label));
                 self.exit = Some(exit.clone());
                 exit
             }
@@ -266,7 +266,7 @@ impl Process for LocalProcess {
                 Step::Closed => self.lines.end(),
                 Step::Ended => {
                     self.lines.end();
-                    self.bury(false);
+                    self.reap_group(false);
                 }
             }
         }
@@ -281,7 +281,7 @@ impl Process for LocalProcess {
             |stdin| stdin.write_all(format!("{word}\n").as_bytes()),
         );
         written.map_err(|error| {
-            LabError(format!("cannot send `{word}` to {}: {error}; it no longer reads its standard input", self.who))
+            LabError(format!("cannot send `{word}` to {}: {error}; it no longer reads its standard input", self.label))
         })
     }
 
@@ -299,7 +299,7 @@ impl Process for LocalProcess {
                 // Discard output, because a full pipe would keep the process from ending.
                 Step::Read(_) if Instant::now() < deadline => {}
                 Step::Closed => {}
-                Step::Ended => return self.bury(false),
+                Step::Ended => return self.reap_group(false),
                 Step::Read(_) | Step::Deadline => return self.kill(),
             }
         }
@@ -315,9 +315,9 @@ impl Drop for LocalProcess {
 }
 
 /// The command of an endpoint, and its text for messages.
-fn command(endpoint: &Endpoint, arguments: &[&OsStr], who: &str) -> Result<(Program, String), LabError> {
+fn command(endpoint: &Endpoint, arguments: &[&OsStr], label: &str) -> Result<(Program, String), LabError> {
     let mut program = program(endpoint, arguments)
-        .ok_or_else(|| LabError(format!("cannot start {who}: its `command` is empty; name a program in it")))?;
+        .ok_or_else(|| LabError(format!("cannot start {label}: its `command` is empty; name a program in it")))?;
     program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let arguments = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     let text: Vec<_> = endpoint.command.iter().cloned().chain(arguments).collect();

@@ -1,6 +1,6 @@
 //! The last result of the contract suite for an endpoint, kept in the user's cache beside the installation.
 //!
-//! The result of an endpoint without installation is kept in a similar place, named by the endpoint's digest.
+//! The result of an endpoint without installation is kept in a similar folder, named by the endpoint's digest.
 
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ impl Found {
     /// The last result of the contract suite for the current version of the endpoint.
     #[must_use]
     pub fn checked(&self) -> Option<Checked> {
-        installation::read(&self.place().ok()?.join(FILE))
+        installation::read(&self.result_folder().ok()?.join(FILE))
     }
 
     /// Stores the result of the contract suite.
@@ -59,20 +59,22 @@ impl Found {
     /// # Errors
     /// If the result cannot be written.
     pub fn keep(&self, checked: &Checked) -> Result<(), LabError> {
-        let path = self.place()?.join(FILE);
+        let path = self.result_folder()?.join(FILE);
         std::fs::create_dir_all(path.parent().unwrap_or(&path))
             .and_then(|()| installation::write(&path, checked))
-            .map_err(|error| LabError(format!("keeping what the contract suite said in {}: {error}", path.display())))
+            .map_err(|error| {
+                LabError(format!("cannot store the result of the contract suite in {}: {error}", path.display()))
+            })
     }
 
     /// Folder of the result.
-    fn place(&self) -> Result<PathBuf, LabError> {
+    fn result_folder(&self) -> Result<PathBuf, LabError> {
         if let Some(installation) = &self.installation {
             return Ok(installation.place());
         }
         let identity = digest(self.endpoint.as_ref().map_err(Clone::clone)?)?;
         let cache = installation::cache().ok_or_else(|| {
-            let attempt = format!("keeping what the contract suite said of `{}`", self.name);
+            let attempt = format!("cannot store the result of the contract suite for `{}`", self.name);
             LabError(format!("{attempt}: neither XDG_CACHE_HOME nor HOME is set"))
         })?;
         Ok(installation::versions(&cache, &self.name).join(&identity[..DIGITS]))

@@ -13,7 +13,7 @@ use crate::process::LocalProcess;
 use crate::{EventError, Exit, ExitStatus, LabError, Process};
 
 /// Time limit for `describe`, including the start of an interpreter.
-const DESCRIBING: Duration = Duration::from_secs(20);
+const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Maximum size of a description, in bytes.
 const LONGEST_DESCRIPTION: usize = 64 * 1024;
@@ -25,7 +25,7 @@ const LONGEST_DESCRIPTION: usize = 64 * 1024;
 pub fn describe(endpoint: &Endpoint) -> Result<Description, LabError> {
     let name = &endpoint.name;
     let wrong = |why: String| LabError(format!("the endpoint `{name}` does not describe itself: {why}"));
-    let deadline = Instant::now() + DESCRIBING;
+    let deadline = Instant::now() + DESCRIBE_TIMEOUT;
     let (answer, exit) = output(endpoint, &[OsStr::new("describe")], LONGEST_DESCRIPTION, deadline)?;
     if exit.status != ExitStatus::Code(0) {
         return Err(wrong(ended(&exit)));
@@ -34,12 +34,12 @@ pub fn describe(endpoint: &Endpoint) -> Result<Description, LabError> {
         .map_err(|error| wrong(format!("`describe` printed {}: {error}", shortened(&answer))))?;
     if description.contract != CONTRACT_VERSION {
         return Err(wrong(format!(
-            "it speaks version {} of the contract, and this wirelab version {CONTRACT_VERSION}; update the older one",
+            "it has contract version {}, but this wirelab has version {CONTRACT_VERSION}; update the older one",
             description.contract
         )));
     }
     if description.name != *name {
-        return Err(wrong(format!("it calls itself `{}`; `describe` and {MANIFEST} must agree", description.name)));
+        return Err(wrong(format!("its `name` is `{}`; `describe` and {MANIFEST} must agree", description.name)));
     }
     Ok(description)
 }
@@ -52,14 +52,14 @@ pub(crate) fn output(
     deadline: Instant,
 ) -> Result<(Vec<u8>, Exit), LabError> {
     let mut process = LocalProcess::spawn(endpoint, arguments, None, Guard::shared(), None)?;
-    let silence = match process.read_all(limit, deadline) {
+    let failure = match process.read_all(limit, deadline) {
         Ok(answer) => return Ok((answer, process.end(deadline))),
         Err(EventError::Nonsense(why)) => format!("it printed {why}"),
         Err(EventError::Deadline | EventError::Ended(_)) => "it did not end in time".to_owned(),
     };
     let words = process.end(Instant::now()).last_words;
     let command = arguments.first().map_or_else(String::new, |word| word.to_string_lossy().into_owned());
-    Err(LabError(format!("`{command}` of the endpoint `{}` failed: {silence}{}", endpoint.name, quoted(&words))))
+    Err(LabError(format!("`{command}` of the endpoint `{}` failed: {failure}{}", endpoint.name, quoted(&words))))
 }
 
 /// The exit of a process, as the end of a sentence.

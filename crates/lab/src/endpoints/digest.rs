@@ -96,7 +96,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, PathBuf>) -
         }
         if files.len() > MOST_FILES {
             return Err(io::Error::other(format!(
-                "there are more than {MOST_FILES} files; move what it does not need"
+                "the folder has more than {MOST_FILES} files; move unneeded files elsewhere"
             )));
         }
     }

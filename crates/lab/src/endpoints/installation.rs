@@ -76,8 +76,9 @@ impl Installation {
             [folder.to_owned()].into_iter().chain(install.with.iter().map(|with| folder.join(with))).collect();
         let key =
             digest::of_folders(&folders).map_err(|error| format!("cannot read what it is built from ({error})"))?;
-        let cache = cache()
-            .ok_or("it is to be installed in the user's cache folder, but neither XDG_CACHE_HOME nor HOME is set")?;
+        let cache = cache().ok_or(
+            "it must be installed in the user's cache folder, but neither XDG_CACHE_HOME nor HOME is set; set one",
+        )?;
         Ok(Self { name: name.to_owned(), install, folder: folder.to_owned(), key, cache })
     }
 
@@ -138,7 +139,7 @@ impl Installation {
         }
         match self.read::<Attempt>("attempt.json") {
             Some(Attempt { failure: Some(failure), .. }) => failure,
-            Some(Attempt { failure: None, .. }) => "its installation did not come to its end".to_owned(),
+            Some(Attempt { failure: None, .. }) => "its installation was interrupted".to_owned(),
             None => "it is not installed".to_owned(),
         }
     }

@@ -20,7 +20,7 @@ pub use describe::describe;
 pub(crate) use describe::{ended, output};
 pub use digest::digest;
 pub use installation::{Installation, Record, shared_bytes};
-pub use steps::Doing;
+pub use steps::StepProgress;
 
 /// Name of the built-in endpoint.
 pub const BUILTIN: &str = "builtin";
@@ -184,7 +184,7 @@ fn read(folder: &Path, name: &str) -> Result<Content, LabError> {
         }
         None if command.iter().chain(environment.values()).any(|text| text.contains(installation::INSTALLED)) => {
             let installed = installation::INSTALLED;
-            return Err(wrong(format!("`{installed}` needs a table [install] that says how that folder is filled")));
+            return Err(wrong(format!("`{installed}` needs a table [install] with the steps that fill that folder")));
         }
         None => {}
     }

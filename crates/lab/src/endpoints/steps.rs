@@ -22,10 +22,10 @@ use crate::guard::{self, Guard};
 use crate::process::prepare;
 
 /// Time limit of a step.
-const STEP: Duration = Duration::from_secs(3600);
+const STEP_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Interval for progress reports and stop requests during a step.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Niceness of steps: a build must leave the machine usable (nice(1)).
 const NICENESS: i32 = 10;
@@ -38,7 +38,7 @@ const LAST_WORDS: usize = 8;
 
 /// Progress of an installation.
 #[derive(Debug, Clone, Copy)]
-pub struct Doing<'a> {
+pub struct StepProgress<'a> {
     /// Current step, from 1.
     pub step: usize,
     /// Number of steps.
@@ -62,7 +62,7 @@ impl Installation {
         guard: &Arc<Guard>,
         stop: &AtomicBool,
         now: fn() -> String,
-        progress: &mut dyn FnMut(Doing<'_>),
+        progress: &mut dyn FnMut(StepProgress<'_>),
     ) -> Result<Option<Record>, LabError> {
         let missing = self.missing();
         if !missing.is_empty() {
@@ -86,11 +86,11 @@ impl Installation {
             let (of, program) = (format!("step {} of {}", number + 1, steps.len()), words.first());
             let words: Vec<_> = words.iter().map(|word| self.step_word(word)).collect();
             let command = words.join(" ");
-            let mut tell =
-                |says: &str| progress(Doing { step: number + 1, steps: steps.len(), command: &command, says });
+            let mut report_step =
+                |says: &str| progress(StepProgress { step: number + 1, steps: steps.len(), command: &command, says });
             attempt.failure = None;
             self.write("attempt.json", &attempt)?;
-            let done = self.step(&words, guard, stop, &mut tell);
+            let done = self.step(&words, guard, stop, &mut report_step);
             attempt.seconds += begin.elapsed().as_secs_f64();
             match &done {
                 Ok(()) => attempt.completed = number + 1,
@@ -147,7 +147,7 @@ impl Installation {
         words: &[String],
         guard: &Arc<Guard>,
         stop: &AtomicBool,
-        tell: &mut dyn FnMut(&str),
+        report_step: &mut dyn FnMut(&str),
     ) -> Result<(), String> {
         let log = self.log();
         let attempt = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
@@ -178,7 +178,7 @@ impl Installation {
         };
         let mut child = command.spawn().map_err(|error| format!("cannot start it: {error}"))?;
         let group = Pid::from_child(&child);
-        let done = wait(&mut child, stop, &mut || tell(last_lines(&log, 1).last().map_or("", String::as_str)));
+        let done = wait(&mut child, stop, &mut || report_step(last_lines(&log, 1).last().map_or("", String::as_str)));
         // The guard finds processes that a successful step left running, by their mark.
         if done.is_err() {
             let _ = kill_process_group(group, Signal::KILL);
@@ -193,8 +193,8 @@ impl Installation {
 }
 
 /// Waits for the end of a step.
-fn wait(child: &mut Child, stop: &AtomicBool, look: &mut dyn FnMut()) -> Result<ExitStatus, String> {
-    let deadline = Instant::now() + STEP;
+fn wait(child: &mut Child, stop: &AtomicBool, report: &mut dyn FnMut()) -> Result<ExitStatus, String> {
+    let deadline = Instant::now() + STEP_TIMEOUT;
     let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())
         .map_err(|error| format!("watching it: pidfd_open: {error}; wirelab needs Linux 5.3"))?;
     loop {
@@ -202,13 +202,14 @@ fn wait(child: &mut Child, stop: &AtomicBool, look: &mut dyn FnMut()) -> Result<
             return Ok(status);
         }
         if stop.load(Ordering::SeqCst) {
-            return Err("given up on request; the next attempt goes on from here".to_owned());
+            return Err("cancelled on request; the next attempt resumes here".to_owned());
         }
         if Instant::now() > deadline {
-            return Err(format!("it took more than {} minutes", STEP.as_secs() / 60));
+            return Err(format!("it took more than {} minutes", STEP_TIMEOUT.as_secs() / 60));
         }
-        look();
-        readable([Some(pidfd.as_fd())], Instant::now() + LOOK).map_err(|error| format!("waiting for it: {error}"))?;
+        report();
+        readable([Some(pidfd.as_fd())], Instant::now() + POLL_INTERVAL)
+            .map_err(|error| format!("waiting for it: {error}"))?;
     }
 }
 

@@ -214,7 +214,7 @@ fn histograms_count_what_the_samples_would_have() {
 }
 
 #[test]
-fn everything_can_go_wrong_at_its_moment() {
+fn every_misbehaviour_happens_at_its_moment() {
     let folder = tempfile::tempdir().unwrap();
     let now = Instant::now();
     let nonsense = || Misbehaviour::Nonsense("hello".to_owned());
@@ -238,7 +238,7 @@ fn everything_can_go_wrong_at_its_moment() {
 }
 
 #[test]
-fn what_is_unsupported_is_said_and_ends_with_127() {
+fn unsupported_is_reported_with_status_127() {
     let folder = tempfile::tempdir().unwrap();
     let script = Script::plausible()
         .with_trouble(|case| Some((Moment::Start, Misbehaviour::Unsupported(format!("no {}", case.job.protocol)))));
