@@ -1,5 +1,5 @@
-//! Pages that are archives: HTTP Archives 1.2 with the bodies of responses, as the developer tools of browsers save them. Every host of an
-//! archive gets a server, which answers what the archive holds.
+//! Pages from archives: HTTP Archives 1.2 with response bodies, as developer tools of browsers save them. Each host
+//! of an archive gets a server that replays its responses.
 
 use std::collections::hash_map::{self, HashMap};
 use std::fs;
@@ -17,16 +17,16 @@ use wirelab_model::warning::Warning;
 use crate::error::RunError;
 use crate::pages::hosts::{Content, TIMING};
 
-/// An archive, as far as it can be answered.
+/// The replayable part of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archive {
-    /// The names of its hosts, its document's first.
+    /// Host names, the document's host first.
     pub hosts: Vec<String>,
-    /// The path of its document, with the query.
+    /// Path of the document, with the query.
     pub document: String,
-    /// What each host answers.
+    /// Responses by host.
     pub answers: Vec<Vec<Content>>,
-    /// How many entries are not answered, by what they are.
+    /// Omitted entries: count by reason.
     pub left_out: IndexMap<&'static str, u32>,
 }
 
@@ -70,17 +70,17 @@ struct Field {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Body {
-    /// -1, or absent: nobody knows.
+    /// -1, or absent: unknown.
     size: Option<f64>,
     mime_type: Option<String>,
     text: Option<String>,
     encoding: Option<String>,
 }
 
-/// The hosts of the archives of a plan are filled in, which the plan could not know. Gives what has to be said of them.
+/// Fills in the hosts of the plan's archives, which planning cannot know. Returns warnings about them.
 ///
 /// # Errors
-/// If an archive cannot be a page.
+/// If an archive cannot be replayed.
 pub fn complete(plan: &mut Plan) -> Result<Vec<Warning>, RunError> {
     let mut read: HashMap<PagePath, Vec<String>> = HashMap::new();
     let mut warnings = Vec::new();
@@ -103,7 +103,7 @@ impl Archive {
     /// Reads an archive.
     ///
     /// # Errors
-    /// If it is none, if its page cannot be answered, or has more hosts than there can be.
+    /// If the file is not an archive, its page cannot be replayed, or it has too many hosts.
     pub fn read(path: PagePath) -> Result<Self, RunError> {
         let refused = |why: String| RunError::Refused { why: format!("the page `{}`: {why}", path.as_str()) };
         let text =
@@ -111,13 +111,13 @@ impl Archive {
         Self::of(&text).map_err(refused)
     }
 
-    /// What the text of an archive says.
+    /// Parses the text of an archive.
     fn of(text: &str) -> Result<Self, String> {
-        // A byte order mark is allowed.
+        // The file may begin with a byte order mark.
         let har: Har = serde_json::from_str(text.trim_start_matches('\u{feff}'))
             .map_err(|error| format!("it is no HTTP Archive (HAR 1.2): {error}"))?;
         let asked = har.log.entries.iter().filter_map(|entry| Some((entry, Url::parse(&entry.request.url).ok()?)));
-        // What never left the browser has other schemes.
+        // Other schemes never left the browser.
         let mut sent = asked.filter(|(_, url)| matches!(url.scheme(), "https" | "http" | "wss" | "ws")).peekable();
         if sent.peek().is_none() {
             return Err("the archive has no requests".to_owned());
@@ -147,7 +147,7 @@ impl Archive {
         }
     }
 
-    /// The document is known, and its host is the first.
+    /// Sets the document, and moves its host to the front.
     fn found(&mut self, (host, path): (String, String)) {
         self.document = path;
         if let Some(number) = self.hosts.iter().position(|one| *one == host) {
@@ -159,7 +159,7 @@ impl Archive {
         }
     }
 
-    /// Of several answers at one path the first is given.
+    /// Adds a response; of several responses for one path the first one counts.
     fn add(&mut self, host: String, content: Content) {
         let number = self.hosts.iter().position(|one| *one == host).unwrap_or_else(|| {
             self.hosts.push(host);
@@ -169,19 +169,19 @@ impl Archive {
         self.answers[number].push(content);
     }
 
-    /// What has to be said of it.
+    /// The warning about omitted entries, if any.
     fn warning(&self, path: PagePath) -> Option<Warning> {
         let what: Vec<_> = self.left_out.iter().map(|(what, count)| format!("{count} {what}")).collect();
         (!what.is_empty()).then(|| Warning::ArchiveInPart { page: path.as_str().to_owned(), what })
     }
 }
 
-/// Whether an entry may be that of the page's document: the first response that leads nowhere else.
+/// Whether an entry may be the page's document: a GET whose response is not a redirect.
 fn is_page(entry: &Entry) -> bool {
     entry.request.method == "GET" && !(300..400).contains(&entry.response.status)
 }
 
-/// The host and the path of the document.
+/// Host and path of the document.
 fn document(
     url: &Url,
     entry: &Entry,
@@ -202,7 +202,7 @@ fn document(
     }
 }
 
-/// What is answered where, or what an entry is that is not answered again.
+/// The host and response to replay, or the reason why the entry is omitted.
 fn taken(entry: &Entry, url: &Url) -> Result<(String, Content), &'static str> {
     let Entry { request, response } = entry;
     match url.scheme() {
@@ -212,7 +212,7 @@ fn taken(entry: &Entry, url: &Url) -> Result<(String, Content), &'static str> {
         _ => {}
     }
     let host = match url.host() {
-        // Browsers know by themselves where these lead.
+        // Browsers resolve these hosts themselves.
         Some(Host::Domain(name)) if name != "localhost" && !name.ends_with(".localhost") => name.to_owned(),
         _ => return Err("of a host without a name that could lead elsewhere"),
     };
@@ -236,12 +236,12 @@ fn taken(entry: &Entry, url: &Url) -> Result<(String, Content), &'static str> {
     Ok((host, Content { path, status, fields: fields(entry), body }))
 }
 
-/// The fields of an answer: what a page needs to be shown as it was, and what decides which requests follow. Bodies come out of an archive
-/// as they were before they were compressed.
+/// The header fields of a replayed response: those that affect rendering and further requests. Archives contain
+/// uncompressed bodies.
 fn fields(entry: &Entry) -> Vec<(String, String)> {
     const KEPT: [&str; 4] = ["content-type", "location", "link", "cache-control"];
     let is_kept = |name: &str| KEPT.contains(&name) || name.starts_with("access-control-");
-    // Several fields of one name come as lines of one value.
+    // Several fields of one name are lines of one value.
     let lines = entry.response.headers.iter().flat_map(|field| {
         let name = field.name.to_lowercase();
         field.value.split('\n').map(move |value| (name.clone(), value.trim().to_owned()))
@@ -257,7 +257,7 @@ fn fields(entry: &Entry) -> Vec<(String, String)> {
     fields
 }
 
-/// The content type of a response.
+/// Content type of a response.
 fn kind(entry: &Entry) -> &str {
     let response = &entry.response;
     let field = response.headers.iter().find(|field| field.name.eq_ignore_ascii_case("content-type"));

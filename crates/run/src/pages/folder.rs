@@ -1,4 +1,4 @@
-//! Pages that are somebody's own: a folder with `index.html`, served as it is.
+//! Pages from folders: a folder with `index.html`, served unchanged.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use wirelab_plan::corpus::DOCUMENT;
 
 use crate::error::RunError;
 
-/// Refuses a folder that is no page.
+/// Rejects a folder that is not a page.
 ///
 /// # Errors
-/// Says what is missing.
+/// If the folder or its document is missing.
 pub fn check(folder: PagePath) -> Result<(), RunError> {
     let path = folder.path();
     let refused = |why: &str| RunError::Refused {
@@ -26,11 +26,11 @@ pub fn check(folder: PagePath) -> Result<(), RunError> {
     if path.join(DOCUMENT).is_file() { Ok(()) } else { Err(refused(&format!("there is no `{DOCUMENT}` in it"))) }
 }
 
-/// Copies a folder, so that every trial has the same page whatever becomes of the folder meanwhile. What links lead to is copied
-/// where it lies below the folder, as a server would give it.
+/// Copies a folder, so that every trial uses the same page even if the folder changes. Targets of symbolic links are
+/// copied if they lie below the folder.
 ///
 /// # Errors
-/// If it cannot be read or written.
+/// If the folder cannot be read or the copy cannot be written.
 pub fn copy(folder: PagePath, to: &Path) -> Result<(), RunError> {
     let from = folder.path().canonicalize().map_err(RunError::io("cannot find the page", folder.path()))?;
     copy_below(&from, &from, to)
@@ -41,7 +41,7 @@ fn copy_below(root: &Path, from: &Path, to: &Path) -> Result<(), RunError> {
     for entry in fs::read_dir(from).map_err(RunError::io("cannot list the folder", from))? {
         let path = entry.map_err(RunError::io("cannot list the folder", from))?.path();
         let Some(name) = path.file_name() else { continue };
-        // A link that leads nowhere is nothing to be served.
+        // Skip broken links.
         let Ok(real) = path.canonicalize() else { continue };
         if !real.starts_with(root) {
             continue;
