@@ -1,5 +1,5 @@
-//! The measured window of a trial whose workload several clients share: each is told to go by a thread of its own, which then listens to
-//! nobody else, so that all are told at the same moment and each end is heard when it comes.
+//! The measured window of a trial with several clients. Each client has its own thread, which sends `go` and reads
+//! its events, so that all start at the same moment and the end of each is timed exactly.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock, mpsc};
@@ -12,31 +12,31 @@ use wirelab_model::journal::Portion;
 use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::verify;
 
-/// How often a thread looks up, whether it listens in vain.
+/// Interval at which a thread checks whether to stop waiting.
 const SLICE: Duration = Duration::from_millis(250);
 
-/// How often the servers are looked at meanwhile.
+/// Interval at which the servers are checked meanwhile.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 const ATTEMPT: &str = "measuring";
 
-/// What a client says, as it is.
+/// The next event of a client, or why none is available.
 pub(crate) type Said = Result<Event, EventError>;
 
-/// What a thread has to tell of its client.
+/// A thread's report about its client.
 struct Told {
     number: usize,
-    /// When it was told to go, since the window began.
+    /// When `go` was sent, since the window began.
     told: Duration,
-    /// When it said this.
+    /// When the event was read, since the window began.
     heard: Duration,
     said: Result<Said, TrialAbort>,
 }
 
-/// Lets all of them measure; gives what is known of each so far.
+/// Runs the measured window of all clients; returns the record of each.
 ///
 /// # Errors
-/// If one of them does anything but measure to its end, or a server does anything.
+/// If a client does anything but measure to its end, or a server prints an event or ends.
 pub(crate) fn watch(
     clients: &mut [EndpointHandle],
     servers: &mut [EndpointHandle],
@@ -47,7 +47,7 @@ pub(crate) fn watch(
     let mut portions = vec![None; clients.len()];
     let enough = AtomicBool::new(false);
     let together = Barrier::new(clients.len() + 1);
-    // When the first of them was told.
+    // When the first client was started.
     let begun = OnceLock::new();
     let outcome = std::thread::scope(|scope| {
         let (tell, told) = mpsc::channel();
@@ -59,7 +59,7 @@ pub(crate) fn watch(
                 let begun: Instant = *begun.get_or_init(Instant::now);
                 let told = begun.elapsed();
                 let said = client.send(Command::Go).map(|()| listened(client, limit, enough));
-                // Nobody listens any more where another one failed first.
+                // If another client failed first, the receiver is gone.
                 let _ = tell.send(Told { number, told, heard: begun.elapsed(), said });
             });
         }
@@ -71,18 +71,18 @@ pub(crate) fn watch(
     });
     match outcome? {
         None => Ok(portions.into_iter().flatten().collect()),
-        // Its blame may be the servers', which only now can be asked.
+        // Determining the blame needs the servers, which the threads did not have.
         Some((number, said)) => Err(clients[number].fault(said, ATTEMPT, limit, servers)),
     }
 }
 
-/// What it says next, or that it says nothing, also where enough was heard of others meanwhile.
+/// The next event of a client within the limit, or until `enough` is set.
 pub(crate) fn listened(client: &mut EndpointHandle, limit: Duration, enough: &AtomicBool) -> Said {
     let deadline = Instant::now() + limit;
     loop {
         let slice = deadline.min(Instant::now() + SLICE);
         match client.listen(slice) {
-            // A lab without a clock does not wait: there, the first deadline is the last one.
+            // A lab without a clock does not wait: its first time-out is final.
             Err(EventError::Deadline)
                 if Instant::now() >= slice && slice < deadline && !enough.load(Ordering::Relaxed) => {}
             said => return said,
@@ -90,7 +90,7 @@ pub(crate) fn listened(client: &mut EndpointHandle, limit: Duration, enough: &At
     }
 }
 
-/// Hears of the end of each client. Absent: all ended as they should; otherwise the first that did not, and what it said.
+/// Receives the end of each client. Returns the first client that did not end properly, with its event, or `None`.
 fn gather(
     told: &mpsc::Receiver<Told>,
     portions: &mut [Option<Portion>],

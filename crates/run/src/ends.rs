@@ -1,5 +1,5 @@
-//! The ends of the clients of a trial, several at a time, because where clients are in pods nearly all of an end is waiting: each is told
-//! to write its results, is heard, and ends.
+//! Ends the clients of a trial in parallel: each writes its results, reports `done` and exits. In pods most of this
+//! time is waiting.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use crate::limits::Limits;
 
 const ATTEMPT: &str = "closing its connections and writing its results";
 
-/// The clients of a trial. Dropping them kills those that still run.
+/// The clients of a trial. Drop kills the running ones.
 pub(crate) struct Clients(Vec<EndpointHandle>);
 
 impl Clients {
@@ -47,25 +47,25 @@ impl Drop for Clients {
     }
 }
 
-/// What a client leaves.
+/// Reports of a client at its end.
 pub(crate) struct End {
     pub configured: Configured,
     pub transport: Option<Box<TransportReport>>,
     pub usage: Option<Usage>,
 }
 
-/// Why there is none.
+/// Why a client has no [`End`].
 enum Fault {
-    /// It said this, or nothing, instead of `done`. What it means depends on the servers.
+    /// The result of the read instead of `done`. Its meaning depends on the servers.
     Said(Box<Said>),
-    /// It did not end as it should.
+    /// It did not exit properly.
     Ending(TrialAbort),
 }
 
-/// Lets all clients write their results and end; gives what each leaves, in their order.
+/// Ends all clients; returns their reports in client order.
 ///
 /// # Errors
-/// If one of them does anything else, or a server does anything; the blame is that of the first one in time.
+/// If a client does not end properly, or a server prints an event or ends; the first failure in time counts.
 pub(crate) fn end_all(
     clients: &mut [EndpointHandle],
     others: &mut [EndpointHandle],
@@ -87,7 +87,7 @@ pub(crate) fn end_all(
                     enough.store(true, Ordering::Relaxed);
                 })
             });
-            // Nobody listens any more where a server failed first.
+            // If a server failed first, the receiver is gone.
             let _ = tell.send(ended);
         });
         let ended = watched(&told, others, stop);
@@ -98,7 +98,7 @@ pub(crate) fn end_all(
     match (ended?, fault) {
         (Ok(ends), _) => Ok(ends),
         (Err(()), Some((_, Fault::Ending(cut)))) => Err(cut),
-        // Its blame may be the servers', which only now can be asked.
+        // Determining the blame needs the servers, which the threads did not have.
         (Err(()), Some((number, Fault::Said(said)))) => {
             Err(clients[number].fault(*said, ATTEMPT, limits.finish, others))
         }
@@ -116,7 +116,7 @@ fn end(client: &mut EndpointHandle, limits: Limits, enough: &AtomicBool) -> Resu
     }
 }
 
-/// Waits for the ends; meanwhile looks at the servers, and whether the user wants to stop.
+/// Waits for the ends; meanwhile checks the servers and stop requests.
 fn watched<T>(ended: &mpsc::Receiver<T>, others: &mut [EndpointHandle], stop: &AtomicBool) -> Result<T, TrialAbort> {
     loop {
         match ended.recv_timeout(LOOK_EVERY) {

@@ -1,7 +1,9 @@
-//! The measured window of a trial with a timeline: what is due is carried out, and meanwhile the servers say how far they are.
+//! The measured window of a trial with a timeline: executes actions when they are due, and polls the servers' request
+//! counters.
 //!
-//! Every process of the trial runs before the window begins: those that come later wait, ready and without a connection, so that an
-//! action takes no longer than what it is about. A client whose time is over stays idle until the window ends, for the observers.
+//! Every process runs before the window begins. Processes for later actions wait, ready but without a connection, so
+//! that an action takes no extra time. A client that finished early stays idle until the window ends, for the
+//! observers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -21,56 +23,56 @@ use crate::limits::Limits;
 use crate::membership::Membership;
 use crate::verify;
 
-/// How often servers are asked how many requests they have answered.
+/// Interval between queries of the servers' request counters.
 const COUNTING: Duration = Duration::from_millis(100);
 
-/// How late an action may begin, and how long it may take.
+/// Tolerated delay of an action's start, and its maximum duration.
 const LATEST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(2);
 
 const ATTEMPT: &str = "measuring";
 
-/// Everybody who takes part.
+/// Participants and state of the window.
 pub(crate) struct TimelineRun<'a> {
     pub lab: &'a mut dyn Lab,
     pub job: &'a Job,
     pub course: &'a Course,
-    /// All servers that there ever are, and then their sidecars and that of the clients, where there is a mesh, or the control plane,
-    /// where there is one; ready.
+    /// All servers of the course, then the sidecars (that of the clients last) or the control plane, if any; all
+    /// ready.
     pub others: &'a mut [EndpointHandle],
-    /// All that there ever are: the first one warm, the others ready.
+    /// All clients of the course: the first one is warm, the others are ready.
     pub clients: &'a mut [EndpointHandle],
-    /// Where the servers listen.
+    /// Ports of the servers.
     pub ports: &'a [u16],
-    /// What the last of the others has to know of who serves.
+    /// Server list of the last process in `others`.
     pub membership: Option<&'a Membership>,
     pub limits: Limits,
     pub stop: &'a AtomicBool,
-    /// What was done so far, also if it then fails.
+    /// Record so far; kept if the trial fails.
     pub played: &'a mut TimelineRecord,
-    /// Where it is shown while it goes on.
+    /// Export to Prometheus.
     pub exporter: Option<&'a TrialExporter<'a>>,
-    /// The last change of the servers, as long as clients do not find them yet.
+    /// The last change of servers that clients have not completed yet.
     pub changing: Option<Changing>,
 }
 
-/// A change of the servers that the network carries out in its own time, while requests go on.
+/// A change of servers that takes effect asynchronously, while requests continue.
 pub(crate) struct Changing {
-    /// The number of its action.
+    /// Index of its action.
     action: usize,
     name: String,
-    /// Servers that are stopped once nobody finds them any more.
+    /// Servers to stop once no client finds them.
     stopped: Vec<u32>,
 }
 
 impl TimelineRun<'_> {
-    /// Plays the whole window, to the end of every client's requests.
+    /// Runs the whole window, to the end of every client's requests.
     pub(crate) fn perform(&mut self) -> Result<(), TrialAbort> {
         let mut clock = Clock { begun: Instant::now(), skipped: Duration::ZERO };
         self.played.servers = vec![ServerRecord::default(); self.ports.len()];
         let first: Vec<_> = (0..self.job.servers.count()).collect();
         self.serve(&first, 0);
-        // Nothing is in flight yet.
+        // No request is in flight yet.
         self.count(&clock)?;
         self.go(0, &clock)?;
         let course = self.course;
@@ -79,14 +81,14 @@ impl TimelineRun<'_> {
             self.carry_out(step, &clock)?;
         }
         self.pass(course.window_ns, &mut clock)?;
-        // Clients that began late are not done yet. What they get from here on is part of no window, of servers as of clients.
+        // Clients that began late still run. Responses from here on belong to no window, for servers and clients.
         self.count(&clock)?;
         self.changed("the window ended")?;
         self.end_all(&(0..self.clients.len()).collect::<Vec<_>>(), &clock)?;
         self.count(&clock)
     }
 
-    /// Lets time pass, watching everybody.
+    /// Polls all processes until the given time.
     fn pass(&mut self, until_ns: u64, clock: &mut Clock) -> Result<(), TrialAbort> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -110,14 +112,14 @@ impl TimelineRun<'_> {
             }
             let slice = Duration::from_nanos(until_ns.min(due.max(now + 1)) - now);
             self.hear(0, slice, clock)?;
-            // Where there is no clock nobody waits.
+            // Without a clock, the wait takes no real time.
             if !self.clients[0].has_clock() {
                 clock.skipped += slice;
             }
         }
     }
 
-    /// Listens to a client, which has nothing to say but that its time is over.
+    /// Reads the next event of a client, which may only be its end.
     fn hear(&mut self, number: usize, patience: Duration, clock: &Clock) -> Result<(), TrialAbort> {
         match self.clients[number].hear(ATTEMPT, patience, self.others)? {
             None => Ok(()),
@@ -130,7 +132,7 @@ impl TimelineRun<'_> {
         if let Some(exporter) = self.exporter {
             exporter.action(&step.name);
         }
-        // What is answered from here on belongs to what follows.
+        // Responses from here on belong to the next part.
         self.count(clock)?;
         let mut record = ActionRecord { name: step.name.clone(), due_ns: step.at_ns, began_ns, took_ns: 0 };
         let done = self.change(step, began_ns, clock);
@@ -147,7 +149,7 @@ impl TimelineRun<'_> {
     fn change(&mut self, step: &TimelineStep, began_ns: u64, clock: &Clock) -> Result<(), TrialAbort> {
         let failed =
             |LabError(why)| TrialAbort::failed(Blame::Lab, format!("the action `{}` failed: {why}", step.name));
-        // A client that resolves the name but once is told what it finds, which has to be so by now.
+        // A client that resolves the name once needs the previous change to be complete.
         let is_told = self.job.address == Address::Headless && !self.job.resolves_again && !step.beginning.is_empty();
         if step.serving.is_some() || is_told {
             self.changed(&format!("`{}` was due", step.name))?;
@@ -183,7 +185,7 @@ impl TimelineRun<'_> {
         Ok(())
     }
 
-    /// Completes the last change of the servers, once clients find them.
+    /// Completes the last change of servers, once clients find them.
     fn change_further(&mut self, clock: &Clock) -> Result<(), TrialAbort> {
         let Some(Changing { name, .. }) = &self.changing else { return Ok(()) };
         let failed = |LabError(why)| TrialAbort::failed(Blame::Lab, format!("the action `{name}` failed: {why}"));
@@ -195,14 +197,14 @@ impl TimelineRun<'_> {
         for number in stopped {
             self.pod(number).try_for_each(|handle| handle.dismiss(limits.exit, stop))?;
         }
-        // One that is still being carried out is not recorded yet.
+        // The current action has no record yet.
         if let Some(record) = self.played.actions.get_mut(action) {
             record.took_ns = clock.now() - record.began_ns;
         }
         Ok(())
     }
 
-    /// Fails if the last change of the servers is not complete.
+    /// Fails if the last change of servers is incomplete.
     fn changed(&self, when: &str) -> Result<(), TrialAbort> {
         let Some(Changing { name, .. }) = &self.changing else { return Ok(()) };
         let reason = format!(
@@ -212,14 +214,14 @@ impl TimelineRun<'_> {
         Err(TrialAbort::failed(Blame::Lab, reason))
     }
 
-    /// A server, and its sidecar where it has one: they come and go together.
+    /// The handles of a server and its sidecar, if any: they start and stop together.
     fn pod(&mut self, number: u32) -> impl Iterator<Item = &mut EndpointHandle> {
         let (servers, others) = self.others.split_at_mut(self.ports.len());
         let sidecar = others.get_mut(number as usize).filter(|_| self.job.sidecar().is_some());
         servers.get_mut(number as usize).into_iter().chain(sidecar)
     }
 
-    /// A client begins to measure.
+    /// Starts the measurement of a client.
     fn go(&mut self, number: usize, clock: &Clock) -> Result<(), TrialAbort> {
         let from_ns = clock.now();
         self.clients[number].send(Command::Go)?;
@@ -227,8 +229,8 @@ impl TimelineRun<'_> {
         Ok(())
     }
 
-    /// Waits until the requests of these clients have ended. Each is heard when it says so, however long another one takes: what passed
-    /// here until then is held against the window that it reports.
+    /// Waits until the requests of these clients have ended. Reads the end of each client promptly, because its
+    /// reported window is checked against the time that passed here.
     fn end_all(&mut self, numbers: &[usize], clock: &Clock) -> Result<(), TrialAbort> {
         const SLICE: Duration = Duration::from_millis(20);
         let timeouts = self.job.timeouts;
@@ -242,7 +244,7 @@ impl TimelineRun<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(TrialAbort::Interrupted);
             }
-            // Where there is no clock nothing takes longer than anything else.
+            // Without a clock, all clients take equally long.
             if begun.elapsed() >= limit || !self.clients[*first].has_clock() {
                 let event = self.clients[*first].wait(ATTEMPT, limit, self.others, self.stop)?;
                 self.ended(*first, &event, clock)?;
@@ -263,7 +265,7 @@ impl TimelineRun<'_> {
         let (Event::End { window_ns }, Some(client)) = (event, self.played.clients.get_mut(number)) else {
             return Err(handle.unexpected(event, ATTEMPT));
         };
-        // In a trial without any request the window has no length; the results say that there was none.
+        // A trial without requests has an empty window; the check of the results reports it.
         client.window_ns = (*window_ns).max(1);
         if handle.has_clock() {
             let passed = Duration::from_nanos(clock.now() - client.from_ns);
@@ -272,7 +274,7 @@ impl TimelineRun<'_> {
         Ok(())
     }
 
-    /// Asks the servers how many requests they have answered.
+    /// Queries the servers for their number of answered requests.
     fn count(&mut self, clock: &Clock) -> Result<(), TrialAbort> {
         let last = self.played.answered.last().map(|answered| answered.requests.clone());
         let mut requests = last.unwrap_or_else(|| vec![0; self.ports.len()]);
@@ -291,7 +293,7 @@ impl TimelineRun<'_> {
         Ok(())
     }
 
-    /// Notes who is reached from now on.
+    /// Records which servers are in service from `at_ns` on.
     fn serve(&mut self, serving: &[u32], at_ns: u64) {
         for (number, server) in (0..).zip(&mut self.played.servers) {
             let (is_there, was_there) = (serving.contains(&number), server.from_ns.is_some());
@@ -304,7 +306,7 @@ impl TimelineRun<'_> {
     }
 }
 
-/// The time of the window. In a lab without a clock what was waited for has passed.
+/// Time in the window. In labs without a clock, waits are added as if they had happened.
 struct Clock {
     begun: Instant,
     skipped: Duration,
@@ -316,7 +318,7 @@ impl Clock {
     }
 }
 
-/// Why an action does not count.
+/// Why a late or slow action invalidates the trial, if it does.
 fn late(record: &ActionRecord) -> Option<String> {
     let ActionRecord { name, due_ns, began_ns, took_ns } = record;
     let (late, took) = (Duration::from_nanos(began_ns.saturating_sub(*due_ns)), Duration::from_nanos(*took_ns));

@@ -1,5 +1,5 @@
-//! The processes of a trial, from the first start to the last end: servers, who is beside them, clients; the warm-up, the measured window,
-//! and the ends in the reverse order.
+//! Starts and ends the processes of a trial: servers, sidecars or control plane, and clients; then warm-up, measured
+//! window, and the end in reverse order of start.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -34,28 +34,28 @@ use crate::verify;
 
 const STARTING: &str = "starting";
 
-/// What every step of a trial is given.
+/// Inputs of every step of a trial.
 struct Given<'a> {
     trial: &'a Trial,
     cell: &'a Cell,
     job: &'a Job,
     course: Course,
     addresses: Addresses,
-    /// Where sidecars are to listen, if there are any.
+    /// Addresses of the server sidecars, if any.
     beside: Vec<IpAddr>,
-    /// Where the control plane is to be asked, if there is one.
+    /// Address of the control plane, if any.
     asked_at: Option<IpAddr>,
-    /// Who shows the trial to Prometheus, if anybody does.
+    /// Export to Prometheus, if any.
     exporter: Option<TrialExporter<'a>>,
-    /// Where films of its loads go, if it is filmed.
+    /// Folder for films of its loads, if it is filmed.
     films: Option<PathBuf>,
 }
 
-/// Everybody but the clients. Dropping them kills those that still run.
+/// All processes except the clients. Drop kills the running ones.
 struct Serving {
-    /// The servers, then their sidecars and that of the clients, or the control plane.
+    /// Servers, then their sidecars and that of the clients, or the control plane.
     handles: Vec<EndpointHandle>,
-    /// Where the servers listen.
+    /// Ports of the servers.
     ports: Vec<u16>,
     mesh: Option<Mesh>,
     control_plane: Option<ControlPlane>,
@@ -111,7 +111,7 @@ impl<'b> TrialContext<'b> {
             TrialExporter::new(self.exporter, of, &self.files.folder, (trial.cell, cell))
         });
         let films = has(FILM.name).then(|| self.folder.make_films(trial)).transpose()?;
-        // A study goes on without the cells that a lab cannot have yet, as without those that an endpoint cannot.
+        // An unsupported lab feature fails the cell, not the study, as for unsupported endpoints.
         let beside = match job.sidecar() {
             Some(_) => self.lab.sidecars(job).map_err(unsupported)?,
             None => Vec::new(),
@@ -121,7 +121,7 @@ impl<'b> TrialContext<'b> {
         Ok(Given { trial, cell, job, course: Course::of(job), addresses, beside, asked_at, exporter, films })
     }
 
-    /// All servers that there ever are.
+    /// Starts all servers of the course.
     fn start_servers(&mut self, given: &Given<'_>, facts: &mut Facts) -> Result<Serving, TrialAbort> {
         let (trial, job) = (given.trial, given.job);
         let begun = Instant::now();
@@ -157,7 +157,7 @@ impl<'b> TrialContext<'b> {
         Ok(Serving { handles, ports, mesh: None, control_plane: None })
     }
 
-    /// The sidecars, or the control plane.
+    /// Starts the sidecars or the control plane.
     fn start_beside(&mut self, given: &Given<'_>, serving: &mut Serving, facts: &mut Facts) -> Result<(), TrialAbort> {
         let (of, job) = ((given.trial, given.job), given.job);
         let Serving { handles, ports, mesh, control_plane } = serving;
@@ -180,7 +180,7 @@ impl<'b> TrialContext<'b> {
         Ok(())
     }
 
-    /// All clients that there ever are.
+    /// Starts all clients of the course.
     fn start_clients(
         &mut self,
         given: &Given<'_>,
@@ -215,7 +215,7 @@ impl<'b> TrialContext<'b> {
             .collect();
         let mut clients = Clients::new(EndpointHandle::start_all(self.lab, &launches)?);
         let startup = self.limits.startup;
-        // A browser is a dozen processes and a new profile.
+        // A browser starts a dozen processes and creates a profile.
         let startup = if job.page.is_some() { startup.saturating_mul(3) } else { startup };
         for client in clients.iter_mut() {
             match client.wait(STARTING, startup, &mut serving.handles, self.stop)? {
@@ -227,7 +227,7 @@ impl<'b> TrialContext<'b> {
         Ok(clients)
     }
 
-    /// Where clients connect.
+    /// Address that the clients connect to.
     fn goal(&mut self, given: &Given<'_>, serving: &Serving, facts: &mut Facts) -> Result<SocketAddr, TrialAbort> {
         let connect = given.addresses.connect;
         Ok(match (&given.job.site, &serving.mesh, &serving.control_plane) {
@@ -238,7 +238,7 @@ impl<'b> TrialContext<'b> {
             }
             (None, Some(mesh), _) => SocketAddr::new(connect, mesh.port),
             (None, None, Some(control_plane)) => control_plane.place,
-            // Those that come later are not reached yet.
+            // Servers that start later are not published yet.
             (None, None, None) => {
                 let first = &serving.ports[..given.job.servers.count() as usize];
                 SocketAddr::new(connect, self.lab.publish(given.job, first).map_err(of_lab)?)
@@ -250,7 +250,7 @@ impl<'b> TrialContext<'b> {
         given.exporter.as_ref()?.of(self.endpoints.get(endpoint)?, role, number)
     }
 
-    /// Lets the observers see the network from the first packet on.
+    /// Prepares the observers, so that they see the network from the first packet on.
     fn prepare(&self, given: &Given<'_>, observers: &mut [Box<dyn Observer>]) {
         let job = given.job;
         let captures = self.files.key_log.as_ref().filter(|_| self.keeps(Artifact::Pcap)).map(|keys| Captures {
@@ -263,7 +263,7 @@ impl<'b> TrialContext<'b> {
         observers.iter_mut().for_each(|observer| observer.prepare(&stage));
     }
 
-    /// Lets a host that is not ours rest before the next request. There is nothing to ask: the pause itself is what is owed.
+    /// Keeps the minimum interval between requests to a foreign host.
     fn keep_distance(&self, job: &Job) -> Result<(), TrialAbort> {
         if job.site.is_none() {
             return Ok(());
@@ -274,7 +274,7 @@ impl<'b> TrialContext<'b> {
         if self.stop.load(Ordering::Relaxed) { Err(TrialAbort::Interrupted) } else { Ok(()) }
     }
 
-    /// Those that come later in a timeline warm up then.
+    /// Warms up the initial clients; those of a timeline's later actions warm up when they start.
     fn warm_up(
         &self,
         given: &Given<'_>,
@@ -302,7 +302,7 @@ impl<'b> TrialContext<'b> {
         Ok(())
     }
 
-    /// The measured window, with all who observe it.
+    /// Runs the measured window with all observers.
     fn window(
         &mut self,
         given: &Given<'_>,
@@ -320,7 +320,7 @@ impl<'b> TrialContext<'b> {
             remote_observer.begin();
         }
         if let Some(exporter) = &given.exporter {
-            // Strangers' servers are not ours to show.
+            // Remote servers have no pods to show.
             let servers = if given.job.site.is_some() { 0 } else { given.job.servers.count() };
             exporter.pods(servers as usize, given.job.clients as usize);
         }
@@ -331,7 +331,7 @@ impl<'b> TrialContext<'b> {
         if let Some(remote_observer) = &mut facts.remote_observer {
             remote_observer.end();
         }
-        // In reverse, so that the first observer encloses the others.
+        // In reverse order, so that the first observer encloses the others.
         for observer in observers.iter_mut().rev() {
             observer.end(&targets);
         }
@@ -339,7 +339,7 @@ impl<'b> TrialContext<'b> {
         Ok(())
     }
 
-    /// Lets the clients measure; gives the length of the window.
+    /// Runs the clients' measurement; returns the length of the window in nanoseconds.
     fn let_measure(
         &mut self,
         given: &Given<'_>,
@@ -377,7 +377,7 @@ impl<'b> TrialContext<'b> {
         }
     }
 
-    /// Lets the only client measure; gives the length of its window.
+    /// Runs the measurement of the only client; returns the length of its window in nanoseconds.
     fn watch(
         &self,
         client: &mut EndpointHandle,
@@ -398,7 +398,7 @@ impl<'b> TrialContext<'b> {
         }
     }
 
-    /// Gives what the clients used, all together.
+    /// Ends the clients; returns their resource usage in total.
     fn end_clients(
         &self,
         clients: &mut Clients,
@@ -417,7 +417,8 @@ impl<'b> TrialContext<'b> {
         Ok(usages.into_iter().reduce(merge_usage).flatten())
     }
 
-    /// Whoever was started last ends first. Gives what the servers used, all together.
+    /// Stops sidecars or control plane in reverse order of start, then the servers. Returns the servers' resource
+    /// usage in total.
     fn end_servers(&self, serving: &mut Serving, facts: &mut Facts) -> Result<Option<Usage>, TrialAbort> {
         const ATTEMPT: &str = "stopping";
         let (limits, stop) = (self.limits, self.stop);
@@ -430,7 +431,7 @@ impl<'b> TrialContext<'b> {
         }
         let (mut usages, mut transports) = (Vec::new(), Vec::new());
         for server in servers {
-            // Of one that went away before its end nothing is known.
+            // The usage of a server that ended earlier is unknown.
             if server.is_gone() {
                 usages.push(None);
                 transports.push(None);
@@ -451,13 +452,13 @@ impl<'b> TrialContext<'b> {
     }
 }
 
-/// Whom observers look at.
+/// Processes for the observers.
 fn targets(clients: &Clients, serving: &Serving) -> Targets {
     let pids = |handles: &[EndpointHandle]| handles.iter().map(EndpointHandle::pid).collect();
     let (servers, rest) = serving.handles.split_at(serving.ports.len());
     let (sidecars, asked) = rest.split_at(if serving.mesh.is_some() { rest.len() } else { 0 });
     Targets {
-        // Of no server at all nothing can be said, which is not 0.
+        // With no server, the value is missing, not zero.
         servers: if servers.is_empty() { None } else { pids(servers) },
         clients: pids(clients),
         sidecars: sidecars.split_last().map(|(of_clients, of_servers)| Sidecars {
@@ -468,12 +469,12 @@ fn targets(clients: &Clients, serving: &Serving) -> Targets {
     }
 }
 
-/// The accounts of two processes as one.
+/// Sum of two usages; `None` if one is unknown.
 fn merge_usage(sum: Option<Usage>, one: Option<Usage>) -> Option<Usage> {
     Some(sum?.with(one?))
 }
 
-/// What two endpoints report of their transport as one; what one does not report is not known of all.
+/// Merges the transport reports of two endpoints; `None` if one is missing.
 fn merge_transport(
     sum: Option<Box<TransportReport>>,
     one: Option<Box<TransportReport>>,
@@ -481,7 +482,7 @@ fn merge_transport(
     Some(Box::new(sum?.and(one.as_ref()?)))
 }
 
-/// What a sidecar or a control plane says is in force, beside what its server or client says.
+/// Configuration keys of a sidecar or control plane, with a prefix.
 fn prefixed(by: &str, configured: &Configured) -> impl Iterator<Item = (String, serde_json::Value)> {
     configured.iter().map(move |(key, value)| (format!("{by}_{key}"), value.clone()))
 }
