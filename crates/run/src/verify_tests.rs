@@ -181,7 +181,7 @@ fn sidecars_have_to_have_carried_what_was_sent_and_answered() {
         of_servers: of_servers.iter().map(|count| Some(*count)).collect(),
     };
     let job = Job { warm_up: Some(Extent::Requests(2)), ..cell().job };
-    // A hundred, the check request, and two to warm up.
+    // A hundred requests, the check request, and two for warm-up.
     assert!(carried(&job, &said(103, &[52, 51]), None, &tally(100, 0)).is_ok());
     for (carried_requests, ok, failures, words) in [
         (said(99, &[50, 49]), 100, 0, "carried 99 requests, and the clients had answers to 100"),
@@ -196,7 +196,7 @@ fn sidecars_have_to_have_carried_what_was_sent_and_answered() {
         };
         assert!(blame == Blame::Sidecar && reason.contains(words), "{reason}");
     }
-    // A request that failed may have come to its end anywhere, and a sidecar that is gone says nothing.
+    // A failed request may have ended at any hop, and the count of a stopped sidecar is missing.
     assert!(carried(&job, &said(103, &[52, 50]), None, &tally(99, 1)).is_ok());
     let gone = Carried { of_servers: vec![Some(52), None], ..said(103, &[]) };
     assert!(carried(&job, &gone, None, &tally(100, 0)).is_ok());
