@@ -1,4 +1,4 @@
-//! Who serves, for an endpoint that has to know: the file in which it is told, and the word by which it hears that it has changed.
+//! The server list for sidecars and control planes: a file, and a command that announces changes.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,16 +11,16 @@ use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::error::RunError;
 use crate::limits::Limits;
 
-/// What is told to the clients' sidecar, or to the control plane.
+/// Server list of the clients' sidecar or of the control plane.
 #[derive(Debug)]
 pub(crate) struct Membership {
     file: PathBuf,
-    /// Where each server is reached, in the order of the servers: all that there ever are.
+    /// Address of each server, in server order, including servers that start later.
     places: Vec<SocketAddr>,
 }
 
 impl Membership {
-    /// Those with which the trial begins are named.
+    /// Writes the list of the first `first` servers.
     pub(crate) fn begin(file: PathBuf, places: Vec<SocketAddr>, first: u32) -> Result<Self, RunError> {
         name(&file, &places[..first as usize])?;
         Ok(Self { file, places })
@@ -30,7 +30,7 @@ impl Membership {
         &self.file
     }
 
-    /// From now on requests go to these servers.
+    /// Changes the list to these servers, and waits until the endpoint uses it.
     pub(crate) fn reach(
         &self,
         teller: &mut EndpointHandle,
@@ -49,7 +49,7 @@ impl Membership {
     }
 }
 
-/// Writes addresses for an endpoint to read.
+/// Writes addresses to a file for an endpoint.
 pub(crate) fn name(path: &Path, places: &[SocketAddr]) -> Result<(), RunError> {
     let text = serde_json::to_vec(places)
         .map_err(|error| RunError::Refused { why: format!("addresses cannot be written as JSON: {error}") })?;

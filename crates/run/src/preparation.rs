@@ -1,11 +1,11 @@
-//! How long a trial takes before its window opens. Runtimes that compile while they run need that time to become as fast as they
-//! get; what it took is told, not hidden.
+//! Duration of a trial's phases before its window. Runtimes with just-in-time compilers need this time to reach full
+//! speed, so it is reported.
 
 use std::time::{Duration, Instant};
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
 
-/// The declarations, in the order in which a trial goes through them.
+/// The metrics, in the order of the phases.
 pub static PREPARATION_METRICS: [Metric; 3] = [
     time(
         "start_server",
@@ -27,11 +27,11 @@ const fn time(name: &'static str, title: &'static str, side: Side, meaning: &'st
     Metric { name, title, unit, side, vantage, better, meaning }
 }
 
-/// The times of a trial so far.
+/// Durations of a trial so far.
 #[derive(Debug, Default)]
 pub(crate) struct Preparation([Option<Duration>; 3]);
 
-/// What a time is of.
+/// A phase before the window.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step {
     StartServer,
@@ -40,8 +40,8 @@ pub(crate) enum Step {
 }
 
 impl Preparation {
-    /// A step has been gone through since then. A process without a number is not on this machine, or none at all: how long a word
-    /// takes to it and back is no time of its own.
+    /// Records a phase that began at `since`. Processes without a local id have no value: the time to reach them
+    /// would be included.
     pub(crate) fn took(&mut self, step: Step, since: Instant, pid: Option<u32>) {
         self.0[step as usize] = pid.map(|_| since.elapsed());
     }
