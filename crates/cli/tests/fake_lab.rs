@@ -68,7 +68,7 @@ fn a_study_is_without_the_cells_that_the_lab_it_is_moved_to_cannot_be() {
     }
     // Nothing would be left.
     let refused = run(folder.path(), &["run", "cluster-http3", "--lab", "loopback"]).with_status(2).err;
-    assert!(refused.contains("has no place") && refused.contains("`loopback`"), "{refused}");
+    assert!(refused.contains("cannot run the cell") && refused.contains("`loopback`"), "{refused}");
 }
 
 #[test]

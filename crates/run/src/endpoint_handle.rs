@@ -136,7 +136,7 @@ impl EndpointHandle {
                 EventError::Ended(exit) => return Err(self.ended(&exit, attempt)),
                 EventError::Nonsense(line) => {
                     let words = last_words(&self.process.end(Instant::now()));
-                    let reason = format!("{self} printed what is no event while {attempt}: {line}{words}");
+                    let reason = format!("{self} printed an invalid event while {attempt}: {line}{words}");
                     return Err(TrialAbort::failed(self.role.blame(), reason));
                 }
             }
@@ -184,7 +184,7 @@ impl EndpointHandle {
             Err(EventError::Deadline) => Ok(None),
             Err(EventError::Ended(exit)) => Err(self.ended(&exit, attempt)),
             Err(EventError::Nonsense(line)) => {
-                let reason = format!("{self} printed what is no event while {attempt}: {line}");
+                let reason = format!("{self} printed an invalid event while {attempt}: {line}");
                 Err(TrialAbort::failed(self.role.blame(), reason))
             }
             Ok(Event::Error { kind, message }) => Err(self.reported(kind, &message, attempt, others)),
@@ -213,7 +213,7 @@ impl EndpointHandle {
     /// The abort for an endpoint that printed nothing within the limit.
     fn mute(&mut self, attempt: &str, limit: Duration) -> TrialAbort {
         let words = last_words(&self.process.end(Instant::now()));
-        let reason = format!("{self} said nothing for {:.1} s while {attempt}{words}", limit.as_secs_f64());
+        let reason = format!("{self} printed no event for {:.1} s while {attempt}{words}", limit.as_secs_f64());
         TrialAbort::failed(self.role.blame(), reason)
     }
 
@@ -243,7 +243,7 @@ impl EndpointHandle {
     /// The abort for an unexpected event.
     pub(crate) fn unexpected(&self, event: &Event, attempt: &str) -> TrialAbort {
         let event = serde_json::to_string(event).unwrap_or_else(|_| format!("{event:?}"));
-        TrialAbort::failed(self.role.blame(), format!("{self} printed `{event}` out of turn while {attempt}"))
+        TrialAbort::failed(self.role.blame(), format!("{self} printed the unexpected event `{event}` while {attempt}"))
     }
 
     /// Closes its standard input and waits for exit status 0.

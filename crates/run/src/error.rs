@@ -90,7 +90,7 @@ impl RunError {
                 "Start a new run; or continue with `--force`, which keeps a warning in every report of this run."
             }
             Self::Contract { .. } => "Run `wirelab endpoints check NAME`, and repair the endpoint.",
-            Self::Impolite { .. } => "If you may send load to these hosts, say so with --i-may-load-these-hosts.",
+            Self::Impolite { .. } => "If you may send load to these hosts, add --i-may-load-these-hosts.",
             Self::Refused { .. } => "Change the study or the options and start again.",
         }
     }

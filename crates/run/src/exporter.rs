@@ -37,9 +37,8 @@ pub(crate) fn port(manifest: &Manifest) -> Option<u16> {
 /// The error for an exporting observer without an address.
 pub(crate) fn without_address() -> RunError {
     let name = ABOUT.name;
-    let why = format!(
-        "the observer `{name}` shows a run at an address, and there is none; add `--metrics 127.0.0.1:{DEFAULT_PORT}`"
-    );
+    let why =
+        format!("the observer `{name}` needs an address for Prometheus; add `--metrics 127.0.0.1:{DEFAULT_PORT}`");
     RunError::Refused { why }
 }
 

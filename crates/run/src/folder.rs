@@ -172,9 +172,7 @@ impl Folder {
         let path = self.manifest();
         let not_a_run = |why: String| RunError::NotARun { path: self.0.clone(), why };
         let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                not_a_run("there is no `manifest.json` in it".to_owned())
-            }
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_run("it has no `manifest.json`".to_owned()),
             _ => RunError::io("cannot read", &path)(error),
         })?;
         let damaged = |error: serde_json::Error| RunError::Damaged { path: path.clone(), why: error.to_string() };

@@ -40,7 +40,7 @@ impl Membership {
     ) -> Result<(), TrialAbort> {
         let places: Vec<_> = serving.iter().map(|number| self.places[*number as usize]).collect();
         name(&self.file, &places)?;
-        let attempt = "learning of other servers";
+        let attempt = "reading the new server list";
         teller.send(Command::Reach)?;
         match teller.wait(attempt, limits.slack, &mut [], stop)? {
             Event::Reached => Ok(()),

@@ -127,7 +127,7 @@ pub(crate) fn carried(
     limits: Limits,
     stop: &AtomicBool,
 ) -> Result<Carried, TrialAbort> {
-    let attempt = "saying how many requests it has carried";
+    let attempt = "reporting how many requests it has carried";
     let mut counts = Vec::new();
     for handle in handles {
         if handle.is_gone() {

@@ -18,7 +18,7 @@ pub static PREPARATION_METRICS: [Metric; 3] = [
         "warm_up_time",
         "Check and warm-up",
         Side::Client,
-        "From the word that the client may send to its `warm`: the check request, and the requests of `warm_up`, which do not count.",
+        "From `go` to the client's `warm`: the check request, and the requests of `warm_up`, which are not recorded.",
     ),
 ];
 

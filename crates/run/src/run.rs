@@ -336,7 +336,7 @@ impl Run {
         if let Some(why) = link.and_then(|link| check.spoils(record.trial.block, link))
             && record.outcome == Outcome::Ok
         {
-            record.outcome = Outcome::failed(Blame::Lab, format!("the link was not what it was told to be: {why}"));
+            record.outcome = Outcome::failed(Blame::Lab, format!("the link deviated from its specification: {why}"));
         }
     }
 
@@ -347,7 +347,7 @@ impl Run {
             for (name, record) in &self.manifest.endpoints {
                 match digest(&record.endpoint) {
                     Ok(digest) if digest == record.digest => {}
-                    Ok(_) => changes.push(format!("the program of the endpoint `{name}` is another one")),
+                    Ok(_) => changes.push(format!("the program of the endpoint `{name}` has changed")),
                     Err(LabError(why)) => changes.push(why),
                 }
             }
@@ -370,7 +370,7 @@ fn sidecars(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab: &dyn
         None => Ok(()),
         Some(name) => Err(RunError::Refused {
             why: format!(
-                "`mesh` is `{name}`, an endpoint that plays no sidecar; `wirelab endpoints` lists those that do"
+                "`mesh` is `{name}`, an endpoint without the role sidecar; `wirelab endpoints` lists the roles"
             ),
         }),
     }
@@ -385,14 +385,14 @@ fn control_planes(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab
         None => Ok(()),
         Some(name) => Err(RunError::Refused {
             why: format!(
-                "`control_plane` is `{name}`, an endpoint that plays none; `wirelab endpoints` lists those that do"
+                "`control_plane` is `{name}`, an endpoint without that role; `wirelab endpoints` lists the roles"
             ),
         }),
     }
 }
 
 fn no_place(cell: &Cell, LabError(why): &LabError) -> RunError {
-    RunError::Refused { why: format!("the cell `{}` has no place: {why}", cell.label()) }
+    RunError::Refused { why: format!("the lab cannot run the cell `{}`: {why}", cell.label()) }
 }
 
 /// All server addresses of a plan's cells in a lab.

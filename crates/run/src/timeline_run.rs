@@ -208,8 +208,8 @@ impl TimelineRun<'_> {
     fn changed(&self, when: &str) -> Result<(), TrialAbort> {
         let Some(Changing { name, .. }) = &self.changing else { return Ok(()) };
         let reason = format!(
-            "when {when}, clients did not yet find the servers of the action `{name}`: networks take a second or two for that, names as \
-             long as name servers remember them; use a longer `duration`"
+            "when {when}, clients did not yet find the servers of the action `{name}`: networks need a second or two, and \
+             names as long as name servers cache them; use a longer `duration`"
         );
         Err(TrialAbort::failed(Blame::Lab, reason))
     }
@@ -283,7 +283,7 @@ impl TimelineRun<'_> {
             server.send(Command::Count)?;
         }
         for (number, server) in servers.iter_mut().enumerate().filter(|(_, server)| !server.is_gone()) {
-            let attempt = "saying how many requests it has answered";
+            let attempt = "reporting how many requests it has answered";
             match server.wait(attempt, self.limits.slack, &mut [], self.stop)? {
                 Event::Counted { requests: count } => requests[number] = count,
                 other => return Err(server.unexpected(&other, attempt)),
@@ -323,9 +323,9 @@ fn late(record: &ActionRecord) -> Option<String> {
     let ActionRecord { name, due_ns, began_ns, took_ns } = record;
     let (late, took) = (Duration::from_nanos(began_ns.saturating_sub(*due_ns)), Duration::from_nanos(*took_ns));
     let what = if late > LATEST {
-        format!("began {late:.1?} late, where {LATEST:?} are tolerated")
+        format!("began {late:.1?} late, but at most {LATEST:?} is tolerated")
     } else if took > LONGEST {
-        format!("took {took:.1?}, where {LONGEST:?} are tolerated")
+        format!("took {took:.1?}, but at most {LONGEST:?} is tolerated")
     } else {
         return None;
     };

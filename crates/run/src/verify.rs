@@ -92,7 +92,7 @@ pub(crate) fn negotiated(protocol: Protocol, configured: &Configured) -> Checked
             "the client does not report which protocol was negotiated (`alpn`); `{wanted}` is required"
         ))),
         (wanted, Some(said)) => Err(client(format!(
-            "the client reports that {said} was negotiated (`alpn`), where {protocol} requires {}",
+            "the client reports that {said} was negotiated (`alpn`), but {protocol} requires {}",
             wanted.map_or_else(|| "nothing".to_owned(), |wanted| format!("`{wanted}`"))
         ))),
     }
@@ -110,8 +110,9 @@ pub(crate) fn in_force(role: Role, asked: &Transport, configured: &Configured) -
         };
         if !honoured {
             let word = role.word();
-            let reason =
-                format!("the {word} was asked for `{name}` = {asked} and reports {is}; it must honour it or refuse it");
+            let reason = format!(
+                "the {word} reports `{name}` = {is}, but {asked} was requested; it must honour or refuse a setting"
+            );
             return Err(Outcome::failed(role.blame(), reason));
         }
     }
@@ -142,17 +143,20 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
     let all = tally.ok + tally.failed();
     match cell.job.extent {
         Extent::Requests(wanted) if all != wanted => {
-            return Err(client(format!("the client recorded {all} requests where {wanted} were asked for")));
+            return Err(client(format!("the client recorded {all} requests instead of {wanted}")));
         }
         _ if all == 0 => return Err(client("the client made no request in the measured window")),
         _ => {}
     }
     if let (0, Some(site)) = (tally.ok, &cell.job.site) {
-        return Err(Outcome::failed(Blame::Server, format!("{} never gave the page: {}", site.url, answers(results))));
+        return Err(Outcome::failed(
+            Blame::Server,
+            format!("{} never returned the page: {}", site.url, answers(results)),
+        ));
     }
     let foreign = tally.handshakes.keys().find(|handshake| **handshake != Handshake::Full);
     if let (Resumption::None, Some(foreign)) = (cell.job.resumption, foreign) {
-        return Err(client(format!("a connection was {foreign:?} where each has to be new (`resumption = \"none\"`)")));
+        return Err(client(format!("a connection was {foreign:?}, but each must be new (`resumption = \"none\"`)")));
     }
     Ok(tally)
 }
@@ -179,7 +183,7 @@ pub(crate) fn answered(job: &Job, played: &TimelineRecord, tally: &Tally) -> Che
         return Ok(());
     }
     let reason = format!(
-        "the servers say that they answered {answered} requests in the window, and the clients sent {} and {unrecorded} before \
+        "the servers report {answered} answered requests in the window, but the clients sent {} and {unrecorded} before \
          they recorded any",
         tally.ok
     );
@@ -193,7 +197,7 @@ pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&TimelineReco
     let Carried { of_clients, of_servers } = carried;
     if *of_clients < tally.ok {
         return failed(format!(
-            "the clients' sidecar says that it carried {of_clients} requests, and the clients had answers to {}",
+            "the clients' sidecar reports {of_clients} carried requests, but the clients got responses to {}",
             tally.ok
         ));
     }
@@ -205,13 +209,13 @@ pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&TimelineReco
     let sum: u64 = of_servers.iter().sum();
     if *of_clients != sum {
         return failed(format!(
-            "the clients' sidecar says that it carried {of_clients} requests, those of the servers {sum}"
+            "the clients' sidecar reports {of_clients} carried requests, but those of the servers {sum}"
         ));
     }
     let answered = played.and_then(|played| played.answered.last()).map(|answered| &answered.requests);
     if let Some(answered) = answered.filter(|answered| **answered != of_servers) {
         return failed(format!(
-            "the servers say that they answered {answered:?} requests, and their sidecars that they carried {of_servers:?}"
+            "the servers report {answered:?} answered requests, but their sidecars {of_servers:?} carried ones"
         ));
     }
     let warm_up = match job.warm_up {
@@ -224,7 +228,7 @@ pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&TimelineReco
         return Ok(());
     }
     failed(format!(
-        "the clients' sidecar says that it carried {of_clients} requests, and the clients sent {} and {unrecorded} before they \
+        "the clients' sidecar reports {of_clients} carried requests, but the clients sent {} and {unrecorded} before they \
          recorded any",
         tally.ok
     ))
@@ -257,7 +261,7 @@ fn samples(cell: &Cell, window_ns: u64, samples: &[Sample]) -> Checked<Tally> {
             return of(blame, what);
         }
         if cell.job.connections == ConnectionPolicy::PerRequest && !connections.insert(sample.connection) {
-            let what = format!("it used connection {} again, where every request has its own", sample.connection);
+            let what = format!("it used connection {} again, but every request needs its own", sample.connection);
             return of(Blame::Client, what);
         }
     }
@@ -291,13 +295,10 @@ fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
     let (sent, received) = (job.request_size.bytes(), job.response_size.bytes());
     // The length of a remote page is unknown.
     if sample.bytes_in != received && job.site.is_none() {
-        return Some((
-            Blame::Client,
-            format!("it succeeded with {} bytes where {received} are right", sample.bytes_in),
-        ));
+        return Some((Blame::Client, format!("it succeeded with {} bytes instead of {received}", sample.bytes_in)));
     }
     if sample.bytes_out != sent {
-        return Some((Blame::Client, format!("it sent {} bytes of body where {sent} are right", sample.bytes_out)));
+        return Some((Blame::Client, format!("it sent {} body bytes instead of {sent}", sample.bytes_out)));
     }
     let is_right = |status| if job.site.is_some() { Site::is_page(status) } else { status == 200 };
     if job.protocol.is_http() && !sample.status.is_some_and(is_right) {
@@ -311,7 +312,7 @@ fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
     if waited < delay {
         return Some((
             Blame::Server,
-            format!("its answer came after {waited} ns where the server had to wait {delay} ns"),
+            format!("its response came after {waited} ns, but the server had to wait {delay} ns"),
         ));
     }
     None
@@ -343,7 +344,7 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
         ("bytes sent", h.bytes_out, tally.ok.saturating_mul(cell.job.request_size.bytes())),
     ];
     if let Some((what, is, right)) = must_equal.into_iter().find(|(_, is, right)| is != right) {
-        return Err(client(format!("the histograms contradict themselves: {is} {what} where {right} are right")));
+        return Err(client(format!("the histograms contradict themselves: {is} {what} instead of {right}")));
     }
     for (name, histogram) in [("response", &h.response), ("service", &h.service), ("failure", &h.failure)] {
         if histogram.max_ns > latest {
@@ -353,12 +354,12 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
     }
     let delay = least_delay(&cell.job);
     if tally.ok > 0 && h.first_byte.min_ns < delay {
-        let reason = format!("an answer came after {} ns where the server had to wait {delay} ns", h.first_byte.min_ns);
+        let reason = format!("a response came after {} ns, but the server had to wait {delay} ns", h.first_byte.min_ns);
         return Err(Outcome::failed(Blame::Server, reason));
     }
     if cell.job.connections == ConnectionPolicy::PerRequest && h.connections < tally.ok {
         let reason =
-            format!("{} connections for {} requests, where every request has its own", h.connections, tally.ok);
+            format!("{} connections for {} requests, but every request needs its own", h.connections, tally.ok);
         return Err(client(reason));
     }
     Ok(tally)

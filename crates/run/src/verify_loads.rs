@@ -58,13 +58,13 @@ fn impossible(job: &Job, load: &PageLoad) -> Option<String> {
     let value = |name: &str| load.values.get(name).and_then(Value::number);
     let bytes = job.response_size.bytes();
     if let Some(received) = value("received").filter(|received| *received < bytes as f64) {
-        return Some(format!("{received} bytes were received, and the page's bodies alone have {bytes}"));
+        return Some(format!("{received} bytes were received, but the page's bodies alone have {bytes}"));
     }
     let most = if job.protocol.multiplexes() { 1.0 } else { PARALLEL };
     let connections = value("connections");
     if let Some(connections) = connections.filter(|connections| job.hosts.is_empty() && *connections > most) {
         return Some(format!(
-            "it took {connections} connections, and browsers open at most {most} for {}",
+            "it took {connections} connections, but browsers open at most {most} for {}",
             job.protocol
         ));
     }
@@ -76,7 +76,7 @@ fn impossible(job: &Job, load: &PageLoad) -> Option<String> {
     let least = link.rate.map_or(0.0, |rate| bytes as f64 * 8e9 / rate.0 as f64);
     if let Some(net) = value("net").filter(|net| net + CLOCK_SLACK_NS < least) {
         return Some(format!(
-            "its net time is {:.1} ms, and the link needs {:.1} ms for its bytes",
+            "its net time is {:.1} ms, but the link needs {:.1} ms for its bytes",
             net / 1e6,
             least / 1e6
         ));
@@ -90,7 +90,7 @@ fn impossible(job: &Job, load: &PageLoad) -> Option<String> {
         let [first, least] = [first, least].map(|ns| ns / 1e6);
         let and_delay = if job.delay > Span(0) { " and the server's delay" } else { "" };
         return Some(format!(
-            "its first byte came after {first:.1} ms, and {trips} round trips{and_delay} take {least:.1} ms"
+            "its first byte came after {first:.1} ms, but {trips} round trips{and_delay} take {least:.1} ms"
         ));
     }
     None
@@ -109,17 +109,17 @@ fn shared(job: &Job, load: &PageLoad, connections: f64) -> Option<String> {
         let own = load.connections_to(host)?;
         if own as f64 > most {
             return Some(format!(
-                "it took {own} connections to {host}, and browsers open at most {most} for {}",
+                "it took {own} connections to {host}, but browsers open at most {most} for {}",
                 job.protocol
             ));
         }
         if own == 0 && page.is_made() {
-            return Some(format!("nothing was asked of {host}, which has files of the page"));
+            return Some(format!("no request went to {host}, which has files of the page"));
         }
         sum += own;
     }
     let is_wrong = page.is_made() && sum as f64 != connections;
-    is_wrong.then(|| format!("its hosts had {sum} connections, and all together only {connections}: some were shared"))
+    is_wrong.then(|| format!("its hosts had {sum} connections, but the load only {connections}: some were shared"))
 }
 
 #[cfg(test)]
@@ -190,8 +190,8 @@ mod tests {
             (Protocol::H3, &[("a.test", 1), ("b.test", 2), ("b.test", 3)], "2 connections to b.test"),
             (Protocol::H2, &[("a.test", 1), ("b.test", 2), ("b.test", 3)], "2 connections to b.test"),
             (Protocol::H1, &seven, "7 connections to b.test"),
-            (Protocol::H2, &[("a.test", 1)], "nothing was asked of b.test"),
-            (Protocol::H2, &[("a.test", 1), ("b.test", 1)], "had 2 connections, and all together only 1"),
+            (Protocol::H2, &[("a.test", 1)], "no request went to b.test"),
+            (Protocol::H2, &[("a.test", 1), ("b.test", 1)], "had 2 connections, but the load only 1"),
         ] {
             let reason = judged(protocol, connections);
             assert!(reason.contains(words) && reason.is_empty() == words.is_empty(), "{words}: {reason}");

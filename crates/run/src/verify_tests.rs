@@ -63,14 +63,14 @@ fn impossible_records_fail_the_trial_with_the_number_of_the_record() {
     let cell = cell();
     refused(&cell, |s| s[2].connected_ns = Some(0), Blame::Client, "record 3 is impossible: its times");
     refused(&cell, |s| s[0].last_byte_ns = 2 * WINDOW, Blame::Client, "after the window");
-    refused(&cell, |s| s[1].bytes_in = 1023, Blame::Client, "1023 bytes where 1024");
+    refused(&cell, |s| s[1].bytes_in = 1023, Blame::Client, "1023 bytes instead of 1024");
     refused(&cell, |s| s[1].bytes_out = 5, Blame::Client, "it sent 5 bytes");
     refused(&cell, |s| s[1].status = Some(404), Blame::Client, "status");
     refused(&cell, |s| s[1].handshake = None, Blame::Client, "how the handshake began");
     refused(&cell, |s| s[1].connection = 0, Blame::Client, "connection 0 again");
-    refused(&cell, |s| s[1].handshake = Some(Handshake::Resumed), Blame::Client, "has to be new");
-    refused(&cell, |s| s.truncate(2), Blame::Client, "2 requests where 3");
-    refused(&cell, Vec::clear, Blame::Client, "0 requests where 3");
+    refused(&cell, |s| s[1].handshake = Some(Handshake::Resumed), Blame::Client, "must be new");
+    refused(&cell, |s| s.truncate(2), Blame::Client, "2 requests instead of 3");
+    refused(&cell, Vec::clear, Blame::Client, "0 requests instead of 3");
 }
 
 #[test]
@@ -184,11 +184,11 @@ fn sidecars_have_to_have_carried_what_was_sent_and_answered() {
     // A hundred requests, the check request, and two for warm-up.
     assert!(carried(&job, &said(103, &[52, 51]), None, &tally(100, 0)).is_ok());
     for (carried_requests, ok, failures, words) in [
-        (said(99, &[50, 49]), 100, 0, "carried 99 requests, and the clients had answers to 100"),
-        (said(99, &[50, 49]), 100, 1, "carried 99 requests, and the clients had answers to 100"),
-        (said(103, &[52, 50]), 100, 0, "carried 103 requests, those of the servers 102"),
-        (said(102, &[52, 50]), 100, 0, "carried 102 requests, and the clients sent 100 and 3 before they"),
-        (said(105, &[52, 53]), 100, 0, "carried 105 requests, and the clients sent 100"),
+        (said(99, &[50, 49]), 100, 0, "99 carried requests, but the clients got responses to 100"),
+        (said(99, &[50, 49]), 100, 1, "99 carried requests, but the clients got responses to 100"),
+        (said(103, &[52, 50]), 100, 0, "103 carried requests, but those of the servers 102"),
+        (said(102, &[52, 50]), 100, 0, "102 carried requests, but the clients sent 100 and 3 before they"),
+        (said(105, &[52, 53]), 100, 0, "105 carried requests, but the clients sent 100"),
     ] {
         let Err(Outcome::Failed { blame, reason }) = carried(&job, &carried_requests, None, &tally(ok, failures))
         else {
@@ -208,5 +208,5 @@ fn sidecars_have_to_have_carried_what_was_sent_and_answered() {
     };
     assert!(carried(&job, &said(106, &[53, 53]), Some(&answered(&[53, 53])), &tally(100, 0)).is_ok());
     let past = carried(&job, &said(106, &[53, 53]), Some(&answered(&[53, 54])), &tally(100, 0)).unwrap_err();
-    assert!(matches!(past, Outcome::Failed { reason, .. } if reason.contains("answered [53, 54] requests")));
+    assert!(matches!(past, Outcome::Failed { reason, .. } if reason.contains("report [53, 54] answered requests")));
 }

@@ -115,7 +115,7 @@ impl Archive {
     fn of(text: &str) -> Result<Self, String> {
         // The file may begin with a byte order mark.
         let har: Har = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-            .map_err(|error| format!("it is no HTTP Archive (HAR 1.2): {error}"))?;
+            .map_err(|error| format!("it is not an HTTP Archive (HAR 1.2): {error}"))?;
         let asked = har.log.entries.iter().filter_map(|entry| Some((entry, Url::parse(&entry.request.url).ok()?)));
         // Other schemes never left the browser.
         let mut sent = asked.filter(|(_, url)| matches!(url.scheme(), "https" | "http" | "wss" | "ws")).peekable();
@@ -136,11 +136,11 @@ impl Archive {
             }
         }
         if archive.document.is_empty() {
-            return Err("no entry of the archive is a document: every one is a redirect, or no GET".to_owned());
+            return Err("no entry of the archive is a document: every entry is a redirect, or not a GET".to_owned());
         }
         match archive.hosts.len() {
             count if count > MOST_HOSTS as usize => Err(format!(
-                "the archive has {count} hosts, and a page may have {MOST_HOSTS}: {}. Block some of them when you save it",
+                "the archive has {count} hosts, but a page may have {MOST_HOSTS}: {}. Block some of them when you save it",
                 archive.hosts.join(", ")
             )),
             _ => Ok(archive),
@@ -196,7 +196,7 @@ fn document(
     match kind.split(';').next().unwrap_or_default().trim() {
         "text/html" | "application/xhtml+xml" if content.status == 200 => Ok((host.clone(), content.path.clone())),
         _ => Err(format!(
-            "the first entry that is no redirect, {url}, is no document: status {}, `{kind}`",
+            "the first entry that is not a redirect, {url}, is not a document: status {}, `{kind}`",
             content.status
         )),
     }
@@ -214,20 +214,20 @@ fn taken(entry: &Entry, url: &Url) -> Result<(String, Content), &'static str> {
     let host = match url.host() {
         // Browsers resolve these hosts themselves.
         Some(Host::Domain(name)) if name != "localhost" && !name.ends_with(".localhost") => name.to_owned(),
-        _ => return Err("of a host without a name that could lead elsewhere"),
+        _ => return Err("of localhost or an address"),
     };
     if url.port().is_some() {
         return Err("at a port other than 443");
     }
     let status = match u16::try_from(response.status) {
         Ok(304) => return Err("from the browser's cache (304)"),
-        Ok(206) => return Err("a part of something (206)"),
+        Ok(206) => return Err("partial content (206)"),
         Ok(status @ 200..=599) => status,
         _ => return Err("without a response"),
     };
     let content = &response.content;
     let body = match (&content.text, content.encoding.as_deref()) {
-        (Some(text), Some("base64")) => STANDARD.decode(text).map_err(|_| "with a body that is no base64")?,
+        (Some(text), Some("base64")) => STANDARD.decode(text).map_err(|_| "with a body that is not base64")?,
         (Some(text), _) => text.clone().into_bytes(),
         (None, _) if content.size.is_some_and(|size| size > 0.0) => return Err("without a body"),
         (None, _) => Vec::new(),
@@ -342,16 +342,16 @@ mod tests {
             (entry("POST", "https://www.shop.test/", 200, "", json!({})), "not a GET"),
             (url("http://plain.test/a.png"), "without TLS (http://)"),
             (url("wss://www.shop.test/socket"), "of WebSockets"),
-            (url("https://192.0.2.1/a.png"), "of a host without a name that could lead elsewhere"),
-            (url("https://localhost/a.png"), "of a host without a name that could lead elsewhere"),
+            (url("https://192.0.2.1/a.png"), "of localhost or an address"),
+            (url("https://localhost/a.png"), "of localhost or an address"),
             (url("https://www.shop.test:8443/a.png"), "at a port other than 443"),
             (status(0), "without a response"),
             (status(304), "from the browser's cache (304)"),
-            (status(206), "a part of something (206)"),
+            (status(206), "partial content (206)"),
             (status(200), "without a body"),
             (
                 entry("GET", "https://a.test/", 200, "", json!({ "text": "?", "encoding": "base64" })),
-                "with a body that is no base64",
+                "with a body that is not base64",
             ),
         ] {
             assert_eq!(left_out(other), [(what, 1)]);
@@ -369,14 +369,14 @@ mod tests {
         for (entries, words) in [
             (vec![], "has no requests"),
             (vec![bare], "https://www.shop.test/, is without a body. Save it with the bodies"),
-            (vec![picture, document()], "a.png, is no document: status 200, `image/png`"),
+            (vec![picture, document()], "a.png, is not a document: status 200, `image/png`"),
             (vec![moved], "no entry of the archive is a document"),
-            (many.collect(), "has 21 hosts, and a page may have 20: h0.test, h1.test"),
+            (many.collect(), "has 21 hosts, but a page may have 20: h0.test, h1.test"),
         ] {
             let why = of(entries).unwrap_err();
             assert!(why.contains(words), "{why}");
         }
-        assert!(Archive::of("{}").unwrap_err().contains("no HTTP Archive (HAR 1.2): missing field `log`"));
+        assert!(Archive::of("{}").unwrap_err().contains("not an HTTP Archive (HAR 1.2): missing field `log`"));
         let marked = format!("\u{feff}{}", json!({ "log": { "entries": [document()] } }));
         assert_eq!(Archive::of(&marked).unwrap().hosts, ["www.shop.test"]);
         let nowhere = PagePath::of("./nowhere/saved.har").unwrap();

@@ -21,9 +21,9 @@ pub fn check(folder: PagePath) -> Result<(), RunError> {
         ),
     };
     if !path.is_dir() {
-        return Err(refused("there is no such folder here"));
+        return Err(refused("the folder does not exist"));
     }
-    if path.join(DOCUMENT).is_file() { Ok(()) } else { Err(refused(&format!("there is no `{DOCUMENT}` in it"))) }
+    if path.join(DOCUMENT).is_file() { Ok(()) } else { Err(refused(&format!("it has no `{DOCUMENT}`"))) }
 }
 
 /// Copies a folder, so that every trial uses the same page even if the folder changes. Targets of symbolic links are
@@ -71,7 +71,7 @@ mod tests {
         link(&place.path().join("secret"), "three.css");
         link(&site, "round");
         let folder = PagePath::of(site.to_str().unwrap()).unwrap();
-        assert!(check(folder).unwrap_err().to_string().contains("there is no `index.html` in it"));
+        assert!(check(folder).unwrap_err().to_string().contains("it has no `index.html`"));
         fs::write(site.join("index.html"), "<p>").unwrap();
         check(folder).unwrap();
         copy(folder, &copied).unwrap();
@@ -79,6 +79,6 @@ mod tests {
         assert_eq!(fs::read_to_string(copied.join("two.css")).unwrap(), "1");
         assert!(!copied.join("three.css").exists() && !copied.join("round").exists());
         let gone = PagePath::of("./nowhere/at all").unwrap();
-        assert!(check(gone).unwrap_err().to_string().contains("no such folder"));
+        assert!(check(gone).unwrap_err().to_string().contains("does not exist"));
     }
 }

@@ -79,7 +79,7 @@ pub fn only_pages_are_filmed(plan: &Plan, observers: &[String]) -> Result<(), Ru
         None => Ok(()),
         Some(cell) => Err(RunError::Refused {
             why: format!(
-                "the observer `{}` films pages in browsers, and the cell `{}` loads none; remove it, or set `page`",
+                "the observer `{}` films pages in browsers, but the cell `{}` loads none; remove it, or set `page`",
                 FILM.name,
                 cell.label()
             ),
