@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_but_the_values_of_an_observer_that_distorts_is_left_and_reasons_of_its_own_stay() {
+    fn only_values_of_the_disturbing_observer_remain_and_its_reasons_stay() {
         let observers =
             |names: &[&str]| -> Vec<_> { names.iter().map(|name| wirelab_observe::create(name).unwrap()).collect() };
         let values = || {

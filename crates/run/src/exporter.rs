@@ -43,21 +43,21 @@ pub(crate) fn without_address() -> RunError {
 }
 
 /// Endpoints of a plan that do not export counters.
-pub(crate) fn silent(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>) -> Vec<String> {
-    let tells = |name: &str, role| endpoints.get(name).is_some_and(|record| tells(record, role));
-    let mut silent = BTreeSet::new();
+pub(crate) fn without_export(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>) -> Vec<String> {
+    let exports = |name: &str, role| endpoints.get(name).is_some_and(|record| exports(record, role));
+    let mut missing = BTreeSet::new();
     for job in plan.cells.iter().map(|cell| &cell.job) {
-        if job.site.is_none() && !tells(&job.server, Role::Server) {
-            silent.insert(format!("`{}` as server", job.server));
+        if job.site.is_none() && !exports(&job.server, Role::Server) {
+            missing.insert(format!("`{}` as server", job.server));
         }
-        if !tells(&job.client, Role::Client) {
-            silent.insert(format!("`{}` as client", job.client));
+        if !exports(&job.client, Role::Client) {
+            missing.insert(format!("`{}` as client", job.client));
         }
     }
-    silent.into_iter().collect()
+    missing.into_iter().collect()
 }
 
-fn tells(record: &EndpointRecord, role: Role) -> bool {
+fn exports(record: &EndpointRecord, role: Role) -> bool {
     let able = match role {
         Role::Server => &record.description.server,
         Role::Client => &record.description.client,
@@ -92,7 +92,7 @@ impl<'a> TrialExporter<'a> {
 
     /// The export settings for an endpoint's spec; `None` if the endpoint does not support them.
     pub(crate) fn of(&self, record: &EndpointRecord, role: Role, number: u32) -> Option<Exposition> {
-        tells(record, role).then(|| {
+        exports(record, role).then(|| {
             let own = [("role", role.word().to_owned()), ("pod", number.to_string())];
             let own = own.map(|(name, value)| (name.to_owned(), value));
             let mut socket = self.stem.clone().into_os_string();
@@ -110,10 +110,10 @@ impl<'a> TrialExporter<'a> {
     }
 
     /// Sets the same numbers from the record of a timeline.
-    pub(crate) fn played(&self, played: &TimelineRecord) {
+    pub(crate) fn update(&self, record: &TimelineRecord) {
         let serving = |server: &&ServerRecord| server.from_ns.is_some() && server.until_ns.is_none();
-        let servers = played.servers.iter().filter(serving).count();
-        self.pods(servers, played.clients.iter().filter(|client| client.window_ns == 0).count());
+        let servers = record.servers.iter().filter(serving).count();
+        self.pods(servers, record.clients.iter().filter(|client| client.window_ns == 0).count());
     }
 
     /// Marks the start of an action.
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn who_tells_nothing_is_named() {
+    fn endpoints_without_export_are_named() {
         let plan = Plan {
             cells: vec![cell()],
             comparisons: Vec::new(),
@@ -198,7 +198,7 @@ mod tests {
             precision: 0.05,
         };
         let endpoints = [("builtin".to_owned(), record(true))].into();
-        assert_eq!(silent(&plan, &endpoints), ["`builtin` as client"]);
+        assert_eq!(without_export(&plan, &endpoints), ["`builtin` as client"]);
         let mut observed = plan.clone();
         observed.cells[0].job.more_observers = vec!["prometheus".to_owned()];
         let all = |name: &str| vec![name.to_owned()];

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_time_stands_under_its_name_and_what_is_not_there_is_not_0() {
+    fn each_duration_has_its_metric_and_a_missing_one_is_not_0() {
         let mut preparation = Preparation::default();
         preparation.took(Step::StartClient, Instant::now(), Some(1));
         preparation.took(Step::WarmUp, Instant::now(), None);

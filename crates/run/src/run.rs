@@ -116,7 +116,7 @@ impl Run {
         warnings.extend(create.lab.warnings());
         warnings.extend(environment::warnings(&environment));
         if exposes {
-            warnings.push(Warning::Exposing { without: exporter::silent(&create.plan, &endpoints) });
+            warnings.push(Warning::Exposing { without: exporter::without_export(&create.plan, &endpoints) });
         }
         let disturbing = create.study.keep.iter().filter(|artifact| artifact.disturbs());
         warnings.extend(disturbing.map(|artifact| Warning::Keeping { what: artifact.to_string() }));
@@ -148,7 +148,7 @@ impl Run {
     pub fn open(folder: &Path) -> Result<Self, RunError> {
         let folder = Folder::at(folder);
         let mut run = Self::new(folder.clone(), folder.read_manifest()?);
-        run.take(journal::read(&folder.journal())?);
+        run.replace(journal::read(&folder.journal())?);
         Ok(run)
     }
 
@@ -297,7 +297,7 @@ impl Run {
     }
 
     /// Replaces the content read from the journal.
-    pub(crate) fn take(&mut self, contents: Contents) {
+    pub(crate) fn replace(&mut self, contents: Contents) {
         self.trials.clear();
         self.links.clear();
         self.stopped = None;
@@ -314,14 +314,14 @@ impl Run {
                 self.trials.push(record);
                 let last = self.trials.len() - 1;
                 for check in 0..self.links.len() {
-                    self.spoil(check, last);
+                    self.invalidate(check, last);
                 }
             }
             Entry::Links(check) => {
                 self.links.push(check);
                 let last = self.links.len() - 1;
                 for trial in 0..self.trials.len() {
-                    self.spoil(last, trial);
+                    self.invalidate(last, trial);
                 }
             }
             Entry::Started { .. } => self.stopped = None,
@@ -330,7 +330,7 @@ impl Run {
     }
 
     /// Invalidates a trial whose link misbehaved before or after its block; the lab is to blame.
-    fn spoil(&mut self, check: usize, trial: usize) {
+    fn invalidate(&mut self, check: usize, trial: usize) {
         let (check, record) = (&self.links[check], &mut self.trials[trial]);
         let link = self.manifest.plan.cells.get(record.trial.cell).and_then(|cell| cell.job.link.as_ref());
         if let Some(why) = link.and_then(|link| check.spoils(record.trial.block, link))
@@ -358,7 +358,7 @@ impl Run {
 
 /// Rejects a plan with cells that the lab does not support.
 fn check(plan: &Plan, lab: &dyn Lab) -> Result<(), RunError> {
-    plan.cells.iter().try_for_each(|cell| lab.check(&cell.job).map_err(|error| no_place(cell, &error)))
+    plan.cells.iter().try_for_each(|cell| lab.check(&cell.job).map_err(|error| unsupported(cell, &error)))
 }
 
 /// Rejects sidecars whose endpoint lacks that role.
@@ -391,7 +391,7 @@ fn control_planes(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab
     }
 }
 
-fn no_place(cell: &Cell, LabError(why): &LabError) -> RunError {
+fn unsupported(cell: &Cell, LabError(why): &LabError) -> RunError {
     RunError::Refused { why: format!("the lab cannot run the cell `{}`: {why}", cell.label()) }
 }
 
@@ -399,7 +399,7 @@ fn no_place(cell: &Cell, LabError(why): &LabError) -> RunError {
 pub(crate) fn addresses(plan: &Plan, lab: &dyn Lab) -> Result<BTreeSet<IpAddr>, RunError> {
     let mut addresses = BTreeSet::new();
     for cell in &plan.cells {
-        let found = lab.addresses(&cell.job).map_err(|error| no_place(cell, &error))?;
+        let found = lab.addresses(&cell.job).map_err(|error| unsupported(cell, &error))?;
         addresses.extend(found.servers);
         addresses.insert(found.connect);
     }
@@ -429,7 +429,7 @@ fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, 
     let broken = |LabError(why): LabError| RunError::Contract { who: format!("the endpoint `{name}`"), why };
     let endpoint = found.endpoint.clone().map_err(broken)?;
     if lab.name() == fake::INFO.name {
-        return Ok(imagined(endpoint));
+        return Ok(fake_record(endpoint));
     }
     let description = describe(&endpoint).map_err(broken)?;
     let digest = digest(&endpoint).map_err(broken)?;
@@ -437,7 +437,7 @@ fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, 
 }
 
 /// Placeholder record of an endpoint in the fake lab, which never starts it.
-fn imagined(endpoint: Endpoint) -> EndpointRecord {
+fn fake_record(endpoint: Endpoint) -> EndpointRecord {
     let description = Description {
         contract: CONTRACT_VERSION,
         name: endpoint.name.clone(),

@@ -72,7 +72,7 @@ impl Run {
         };
         session.append(Entry::Started { at: timestamp() })?;
         let result = session.work(lab);
-        session.show_the_last();
+        session.wait_for_last_scrape();
         let stopped = match &result {
             Ok(reason) => session.append(Entry::Stopped { reason: *reason, at: timestamp() }),
             Err(_) => Ok(()),
@@ -88,7 +88,7 @@ impl Run {
         let path = self.folder.journal();
         let contents = journal::read(&path)?;
         let writer = Writer::open(&path, &contents)?;
-        self.take(contents);
+        self.replace(contents);
         let recorded: HashSet<u32> = self.trials.iter().map(|record| record.trial.number).collect();
         self.folder.remove_orphans(|number| recorded.contains(&number))?;
         if let Some(warning) = self.unwritten.take() {
@@ -298,7 +298,7 @@ impl Session<'_> {
     }
 
     /// Waits until the final counters of the last trial are scraped, then ends the export.
-    fn show_the_last(&mut self) {
+    fn wait_for_last_scrape(&mut self) {
         if let Some(exporter) = self.run.exporter.take() {
             self.show(Phase::Showing, None);
             exporter.linger(LAST_SCRAPE, self.stop);

@@ -138,7 +138,7 @@ impl TimelineRun<'_> {
         let done = self.change(step, began_ns, clock);
         record.took_ns = clock.now() - began_ns;
         if let Some(exporter) = self.exporter {
-            exporter.played(self.played);
+            exporter.update(self.played);
         }
         let late = late(&record);
         self.played.actions.push(record);
