@@ -35,16 +35,16 @@ impl TrialAbort {
 }
 
 /// Interval at which a wait checks for a stop request and for dead processes.
-const SLICE: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Upper limit of waits: longer than any trial, and within the range of the clock's arithmetic.
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 86_400);
 
 /// Time limit for an endpoint to exit after `error` or `unsupported`.
-const ENDING: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time limit for a server to exit after its client reported an error.
-const POST_MORTEM: Duration = Duration::from_millis(200);
+const DEATH_TIMEOUT: Duration = Duration::from_millis(200);
 
 fn not_started(LabError(why): LabError) -> TrialAbort {
     TrialAbort::failed(Blame::Lab, why)
@@ -58,11 +58,11 @@ pub(crate) struct EndpointHandle {
     /// Index among several clients that share a workload.
     number: Option<u32>,
     /// Whether it connects to a remote site.
-    asks_strangers: bool,
+    is_remote: bool,
     /// Whether it connects to a sidecar.
-    asks_a_sidecar: bool,
+    uses_sidecar: bool,
     /// Whether it was stopped on purpose during the trial, so that its exit is expected.
-    is_gone: bool,
+    is_stopped: bool,
 }
 
 impl EndpointHandle {
@@ -79,9 +79,9 @@ impl EndpointHandle {
 
     fn of(process: Box<dyn Process>, launch: &Launch<'_>) -> Self {
         let (name, job) = (launch.endpoint.name.clone(), launch.job);
-        let (asks_strangers, asks_a_sidecar) = (job.site.is_some(), job.mesh.is_some());
+        let (is_remote, uses_sidecar) = (job.site.is_some(), job.mesh.is_some());
         let number = (launch.role == Role::Client && job.clients > 1).then_some(launch.number);
-        Self { process, role: launch.role, name, number, asks_strangers, asks_a_sidecar, is_gone: false }
+        Self { process, role: launch.role, name, number, is_remote, uses_sidecar, is_stopped: false }
     }
 
     pub(crate) const fn role(&self) -> Role {
@@ -120,19 +120,19 @@ impl EndpointHandle {
             if stop.load(Ordering::Relaxed) {
                 return Err(TrialAbort::Interrupted);
             }
-            let slice = deadline.min(Instant::now() + SLICE);
-            let silence = match self.process.next_event(slice) {
+            let slice = deadline.min(Instant::now() + CHECK_INTERVAL);
+            let error = match self.process.next_event(slice) {
                 Ok(Event::Error { kind, message }) => {
                     return Err(self.reported(kind, &message, attempt, others));
                 }
                 Ok(Event::Unsupported { message }) => return Err(self.refused(&message)),
                 Ok(event) => return Ok(event),
-                Err(silence) => silence,
+                Err(error) => error,
             };
-            match silence {
+            match error {
                 // A lab without a clock does not wait: its first time-out is final.
                 EventError::Deadline if Instant::now() >= slice && slice < deadline => {}
-                EventError::Deadline => return Err(self.mute(attempt, limit)),
+                EventError::Deadline => return Err(self.timed_out(attempt, limit)),
                 EventError::Ended(exit) => return Err(self.ended(&exit, attempt)),
                 EventError::Nonsense(line) => {
                     let words = last_words(&self.process.end(Instant::now()));
@@ -141,46 +141,46 @@ impl EndpointHandle {
                 }
             }
             for other in others.iter_mut() {
-                other.stays_silent(attempt, Duration::ZERO)?;
+                other.expect_no_event(attempt, Duration::ZERO)?;
             }
         }
     }
 
     /// Fails if the endpoint prints an event or ends within this time.
-    pub(crate) fn stays_silent(&mut self, attempt: &str, patience: Duration) -> Result<(), TrialAbort> {
-        if self.is_gone {
+    pub(crate) fn expect_no_event(&mut self, attempt: &str, timeout: Duration) -> Result<(), TrialAbort> {
+        if self.is_stopped {
             return Ok(());
         }
-        match self.hear(attempt, patience, &mut [])? {
+        match self.poll(attempt, timeout, &mut [])? {
             None => Ok(()),
             Some(event) => Err(self.unexpected(&event, attempt)),
         }
     }
 
     /// The next event within this time, if any.
-    pub(crate) fn hear(
+    pub(crate) fn poll(
         &mut self,
         attempt: &str,
-        patience: Duration,
+        timeout: Duration,
         others: &mut [Self],
     ) -> Result<Option<Event>, TrialAbort> {
-        let said = self.listen(Instant::now() + patience);
-        self.take(said, attempt, others)
+        let read = self.read(Instant::now() + timeout);
+        self.interpret(read, attempt, others)
     }
 
     /// The unchecked result of reading until the deadline, for threads that lack the other handles.
-    pub(crate) fn listen(&mut self, deadline: Instant) -> Result<Event, EventError> {
+    pub(crate) fn read(&mut self, deadline: Instant) -> Result<Event, EventError> {
         self.process.next_event(deadline)
     }
 
     /// Converts the result of a read to an event, `None` for a time-out, or an abort.
-    pub(crate) fn take(
+    pub(crate) fn interpret(
         &mut self,
-        said: Result<Event, EventError>,
+        read: Result<Event, EventError>,
         attempt: &str,
         others: &mut [Self],
     ) -> Result<Option<Event>, TrialAbort> {
-        match said {
+        match read {
             Err(EventError::Deadline) => Ok(None),
             Err(EventError::Ended(exit)) => Err(self.ended(&exit, attempt)),
             Err(EventError::Nonsense(line)) => {
@@ -193,25 +193,25 @@ impl EndpointHandle {
     }
 
     /// The abort for an endpoint that printed this, or nothing within the limit, instead of the expected event.
-    pub(crate) fn fault(
+    pub(crate) fn abort(
         &mut self,
-        said: Result<Event, EventError>,
+        read: Result<Event, EventError>,
         attempt: &str,
         limit: Duration,
         others: &mut [Self],
     ) -> TrialAbort {
-        if let Ok(Event::Unsupported { message }) = &said {
+        if let Ok(Event::Unsupported { message }) = &read {
             return self.refused(message);
         }
-        match self.take(said, attempt, others) {
+        match self.interpret(read, attempt, others) {
             Err(cut) => cut,
             Ok(Some(event)) => self.unexpected(&event, attempt),
-            Ok(None) => self.mute(attempt, limit),
+            Ok(None) => self.timed_out(attempt, limit),
         }
     }
 
     /// The abort for an endpoint that printed nothing within the limit.
-    fn mute(&mut self, attempt: &str, limit: Duration) -> TrialAbort {
+    fn timed_out(&mut self, attempt: &str, limit: Duration) -> TrialAbort {
         let words = last_words(&self.process.end(Instant::now()));
         let reason = format!("{self} printed no event for {:.1} s while {attempt}{words}", limit.as_secs_f64());
         TrialAbort::failed(self.role.blame(), reason)
@@ -219,25 +219,25 @@ impl EndpointHandle {
 
     /// Kills the endpoint, as an action of the timeline.
     pub(crate) fn kill(&mut self) {
-        self.is_gone = true;
+        self.is_stopped = true;
         self.process.end(Instant::now());
     }
 
     /// Stops the endpoint during the trial.
-    pub(crate) fn dismiss(&mut self, limit: Duration, stop: &AtomicBool) -> Result<(), TrialAbort> {
+    pub(crate) fn stop(&mut self, limit: Duration, stop: &AtomicBool) -> Result<(), TrialAbort> {
         let attempt = "stopping";
         self.send(Command::Stop)?;
         match self.wait(attempt, limit, &mut [], stop)? {
             Event::Done { .. } => {}
             other => return Err(self.unexpected(&other, attempt)),
         }
-        self.is_gone = true;
+        self.is_stopped = true;
         self.end("ending after `done`", limit).map(drop)
     }
 
     /// Whether it was stopped on purpose during the trial.
-    pub(crate) const fn is_gone(&self) -> bool {
-        self.is_gone
+    pub(crate) const fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 
     /// The abort for an unexpected event.
@@ -273,7 +273,7 @@ impl EndpointHandle {
 
     /// The abort for an endpoint that printed `unsupported`; its exit status must be 127.
     fn refused(&mut self, message: &str) -> TrialAbort {
-        let exit = self.process.end(Instant::now() + ENDING);
+        let exit = self.process.end(Instant::now() + EXIT_TIMEOUT);
         if exit.status == ExitStatus::Code(UNSUPPORTED_STATUS) {
             TrialAbort::Outcome(Outcome::Unsupported { reason: format!("{self}: {message}") })
         } else {
@@ -290,12 +290,12 @@ impl EndpointHandle {
     fn reported(&mut self, kind: ErrorKind, message: &str, attempt: &str, others: &mut [Self]) -> TrialAbort {
         // All other endpoints had the same time to die as the first one.
         for (number, other) in others.iter_mut().enumerate() {
-            let patience = if number == 0 { POST_MORTEM } else { Duration::ZERO };
-            if let Err(cut) = other.stays_silent(attempt, patience) {
+            let timeout = if number == 0 { DEATH_TIMEOUT } else { Duration::ZERO };
+            if let Err(cut) = other.expect_no_event(attempt, timeout) {
                 return cut;
             }
         }
-        let exit = self.process.end(Instant::now() + ENDING);
+        let exit = self.process.end(Instant::now() + EXIT_TIMEOUT);
         let words = last_words(&exit);
         let status = match exit.status {
             ExitStatus::Code(1) => String::new(),
@@ -313,14 +313,14 @@ impl EndpointHandle {
                 | ErrorKind::Reset
                 | ErrorKind::Timeout,
             ) => {
-                if self.asks_a_sidecar {
+                if self.uses_sidecar {
                     Blame::Sidecar
                 } else {
                     Blame::Server
                 }
             }
             // Servers started by wirelab support the protocol and have a trusted certificate; remote servers may not.
-            (Role::Client, ErrorKind::Certificate | ErrorKind::Tls | ErrorKind::Protocol) if self.asks_strangers => {
+            (Role::Client, ErrorKind::Certificate | ErrorKind::Tls | ErrorKind::Protocol) if self.is_remote => {
                 Blame::Server
             }
             (Role::Client, ErrorKind::Unreachable) => Blame::Lab,

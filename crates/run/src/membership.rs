@@ -21,8 +21,8 @@ pub(crate) struct Membership {
 
 impl Membership {
     /// Writes the list of the first `first` servers.
-    pub(crate) fn begin(file: PathBuf, places: Vec<SocketAddr>, first: u32) -> Result<Self, RunError> {
-        name(&file, &places[..first as usize])?;
+    pub(crate) fn create(file: PathBuf, places: Vec<SocketAddr>, first: u32) -> Result<Self, RunError> {
+        write_addresses(&file, &places[..first as usize])?;
         Ok(Self { file, places })
     }
 
@@ -31,27 +31,27 @@ impl Membership {
     }
 
     /// Changes the list to these servers, and waits until the endpoint uses it.
-    pub(crate) fn reach(
+    pub(crate) fn update(
         &self,
-        teller: &mut EndpointHandle,
+        reader: &mut EndpointHandle,
         serving: &[u32],
         limits: Limits,
         stop: &AtomicBool,
     ) -> Result<(), TrialAbort> {
         let places: Vec<_> = serving.iter().map(|number| self.places[*number as usize]).collect();
-        name(&self.file, &places)?;
+        write_addresses(&self.file, &places)?;
         let attempt = "reading the new server list";
-        teller.send(Command::Reach)?;
-        match teller.wait(attempt, limits.slack, &mut [], stop)? {
+        reader.send(Command::Reach)?;
+        match reader.wait(attempt, limits.slack, &mut [], stop)? {
             Event::Reached => Ok(()),
-            other => Err(teller.unexpected(&other, attempt)),
+            other => Err(reader.unexpected(&other, attempt)),
         }
     }
 }
 
 /// Writes addresses to a file for an endpoint.
-pub(crate) fn name(path: &Path, places: &[SocketAddr]) -> Result<(), RunError> {
+pub(crate) fn write_addresses(path: &Path, places: &[SocketAddr]) -> Result<(), RunError> {
     let text = serde_json::to_vec(places)
         .map_err(|error| RunError::Refused { why: format!("addresses cannot be written as JSON: {error}") })?;
-    fs::write(path, text).map_err(RunError::io("cannot write who serves to", path))
+    fs::write(path, text).map_err(RunError::io("cannot write the server list to", path))
 }

@@ -16,7 +16,7 @@ use wirelab_model::spec::SidecarSpec;
 
 use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::limits::Limits;
-use crate::membership::{Membership, name};
+use crate::membership::{Membership, write_addresses};
 use crate::spec;
 use crate::trial::{TrialContext, server_name};
 use crate::verify;
@@ -42,7 +42,7 @@ pub(crate) struct Carried {
 }
 
 /// A sidecar to start.
-struct Order<'a> {
+struct SidecarLaunch<'a> {
     beside: Beside,
     number: u32,
     name: String,
@@ -68,11 +68,11 @@ impl TrialContext<'_> {
         let mut handles = Vec::new();
         for (number, (host, port)) in (0..).zip(hosts.iter().zip(ports)) {
             let upstreams = self.files.folder.join(format!("upstreams{number}.json"));
-            name(&upstreams, &[SocketAddr::new(addresses.servers[number as usize], *port)])?;
-            let protocols = [between(job.protocol), job.protocol];
+            write_addresses(&upstreams, &[SocketAddr::new(addresses.servers[number as usize], *port)])?;
+            let protocols = [sidecar_protocol(job.protocol), job.protocol];
             let (name, upstreams) = (of_server(number), &upstreams);
-            let order = Order { beside: Beside::Server, number, name, protocols, address: *host, upstreams };
-            handles.push(self.start_sidecar(trial, job, endpoint, &order)?);
+            let launch = SidecarLaunch { beside: Beside::Server, number, name, protocols, address: *host, upstreams };
+            handles.push(self.start_sidecar(trial, job, endpoint, &launch)?);
         }
         let (mut places, mut of_servers) = (Vec::new(), Configured::new());
         for (handle, host) in handles.iter_mut().zip(hosts) {
@@ -80,16 +80,16 @@ impl TrialContext<'_> {
             places.push(SocketAddr::new(*host, port));
             of_servers.extend(configured);
         }
-        let membership = Membership::begin(self.files.folder.join("upstreams.json"), places, job.servers.count())?;
-        let order = Order {
+        let membership = Membership::create(self.files.folder.join("upstreams.json"), places, job.servers.count())?;
+        let launch = SidecarLaunch {
             beside: Beside::Clients,
             number: 0,
             name: of_clients(),
-            protocols: [job.protocol, between(job.protocol)],
+            protocols: [job.protocol, sidecar_protocol(job.protocol)],
             address: addresses.connect,
             upstreams: membership.file(),
         };
-        let mut handle = self.start_sidecar(trial, job, endpoint, &order)?;
+        let mut handle = self.start_sidecar(trial, job, endpoint, &launch)?;
         let (port, of_clients) = ready(&mut handle, job, limits, servers, stop)?;
         handles.push(handle);
         Ok((Mesh { port, of_clients, of_servers, membership }, handles))
@@ -100,9 +100,10 @@ impl TrialContext<'_> {
         trial: &Trial,
         job: &Job,
         endpoint: &Endpoint,
-        order: &Order<'_>,
+        launch: &SidecarLaunch<'_>,
     ) -> Result<EndpointHandle, TrialAbort> {
-        let Order { beside, number, name, protocols: [protocol, upstream_protocol], address, upstreams } = order;
+        let SidecarLaunch { beside, number, name, protocols: [protocol, upstream_protocol], address, upstreams } =
+            launch;
         let path = self.files.folder.join(format!("{name}.json"));
         let of_sidecar = SidecarSpec {
             contract: CONTRACT_VERSION,
@@ -130,7 +131,7 @@ pub(crate) fn carried(
     let attempt = "reporting how many requests it has carried";
     let mut counts = Vec::new();
     for handle in handles {
-        if handle.is_gone() {
+        if handle.is_stopped() {
             counts.push(None);
             continue;
         }
@@ -160,7 +161,7 @@ fn of_clients() -> String {
 }
 
 /// Protocol between sidecars: always HTTP/2.
-const fn between(protocol: Protocol) -> Protocol {
+const fn sidecar_protocol(protocol: Protocol) -> Protocol {
     match protocol {
         Protocol::Grpcc => Protocol::Grpcc,
         _ => Protocol::H2c,

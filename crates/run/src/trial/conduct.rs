@@ -35,16 +35,16 @@ use crate::verify;
 const STARTING: &str = "starting";
 
 /// Inputs of every step of a trial.
-struct Given<'a> {
+struct TrialInputs<'a> {
     trial: &'a Trial,
     cell: &'a Cell,
     job: &'a Job,
     course: Course,
     addresses: Addresses,
     /// Addresses of the server sidecars, if any.
-    beside: Vec<IpAddr>,
+    sidecar_addresses: Vec<IpAddr>,
     /// Address of the control plane, if any.
-    asked_at: Option<IpAddr>,
+    control_plane_address: Option<IpAddr>,
     /// Export to Prometheus, if any.
     exporter: Option<TrialExporter<'a>>,
     /// Folder for films of its loads, if it is filmed.
@@ -70,19 +70,19 @@ impl<'b> TrialContext<'b> {
         observers: &mut [Box<dyn Observer>],
         facts: &mut Facts,
     ) -> Result<(), TrialAbort> {
-        let given = self.given(trial, cell, observers)?;
-        let mut serving = self.start_servers(&given, facts)?;
-        self.start_beside(&given, &mut serving, facts)?;
-        let mut clients = self.start_clients(&given, &mut serving, facts)?;
+        let inputs = self.trial_inputs(trial, cell, observers)?;
+        let mut serving = self.start_servers(&inputs, facts)?;
+        self.start_sidecars_or_control_plane(&inputs, &mut serving, facts)?;
+        let mut clients = self.start_clients(&inputs, &mut serving, facts)?;
         let names: Vec<_> = observers.iter().map(|observer| observer.about().name).collect();
-        facts.remote_observer = self.lab.observe(&names).map_err(of_lab)?;
+        facts.remote_observer = self.lab.observe(&names).map_err(lab_failure)?;
 
-        self.prepare(&given, observers);
-        self.keep_distance(given.job)?;
-        self.warm_up(&given, &mut clients, &mut serving, facts)?;
-        self.keep_distance(given.job)?;
-        self.window(&given, &mut clients, &mut serving, observers, facts)?;
-        facts.network = self.lab.end_trial(&cell.label()).map_err(of_lab)?;
+        self.prepare(&inputs, observers);
+        self.keep_distance(inputs.job)?;
+        self.warm_up(&inputs, &mut clients, &mut serving, facts)?;
+        self.keep_distance(inputs.job)?;
+        self.window(&inputs, &mut clients, &mut serving, observers, facts)?;
+        facts.network = self.lab.end_trial(&cell.label()).map_err(lab_failure)?;
 
         let of_clients = self.end_clients(&mut clients, &mut serving, facts)?;
         let of_servers = self.end_servers(&mut serving, facts)?;
@@ -93,18 +93,18 @@ impl<'b> TrialContext<'b> {
         Ok(())
     }
 
-    fn given<'a>(
+    fn trial_inputs<'a>(
         &mut self,
         trial: &'a Trial,
         cell: &'a Cell,
         observers: &[Box<dyn Observer>],
-    ) -> Result<Given<'a>, TrialAbort>
+    ) -> Result<TrialInputs<'a>, TrialAbort>
     where
         'b: 'a,
     {
         let job = &cell.job;
-        self.lab.begin_trial(trial, job).map_err(of_lab)?;
-        let addresses = self.lab.addresses(job).map_err(of_lab)?;
+        self.lab.begin_trial(trial, job).map_err(lab_failure)?;
+        let addresses = self.lab.addresses(job).map_err(lab_failure)?;
         let has = |name: &str| observers.iter().any(|observer| observer.about().name == name);
         let exporter = has(PROMETHEUS.name).then(|| {
             let of = (self.study, self.folder.path());
@@ -112,25 +112,35 @@ impl<'b> TrialContext<'b> {
         });
         let films = has(FILM.name).then(|| self.folder.make_films(trial)).transpose()?;
         // An unsupported lab feature fails the cell, not the study, as for unsupported endpoints.
-        let beside = match job.sidecar() {
+        let sidecar_addresses = match job.sidecar() {
             Some(_) => self.lab.sidecars(job).map_err(unsupported)?,
             None => Vec::new(),
         };
-        let asked_at = job.control_plane.as_ref().map(|_| self.lab.control_plane(job)).transpose();
-        let asked_at = asked_at.map_err(unsupported)?;
-        Ok(Given { trial, cell, job, course: Course::of(job), addresses, beside, asked_at, exporter, films })
+        let control_plane_address = job.control_plane.as_ref().map(|_| self.lab.control_plane(job)).transpose();
+        let control_plane_address = control_plane_address.map_err(unsupported)?;
+        Ok(TrialInputs {
+            trial,
+            cell,
+            job,
+            course: Course::of(job),
+            addresses,
+            sidecar_addresses,
+            control_plane_address,
+            exporter,
+            films,
+        })
     }
 
     /// Starts all servers of the course.
-    fn start_servers(&mut self, given: &Given<'_>, facts: &mut Facts) -> Result<Serving, TrialAbort> {
-        let (trial, job) = (given.trial, given.job);
+    fn start_servers(&mut self, inputs: &TrialInputs<'_>, facts: &mut Facts) -> Result<Serving, TrialAbort> {
+        let (trial, job) = (inputs.trial, inputs.job);
         let begun = Instant::now();
         let mut handles = Vec::new();
-        for (number, address) in (0..).zip(&given.addresses.servers) {
+        for (number, address) in (0..).zip(&inputs.addresses.servers) {
             let endpoint = self.endpoint(&job.server)?;
             let path = self.files.folder.join(format!("server{number}.json"));
             let mut of_server = spec::server(trial, job, number, *address, self.files);
-            of_server.exposition = self.exposition(given, &job.server, Role::Server, number);
+            of_server.exposition = self.exposition(inputs, &job.server, Role::Server, number);
             of_server.qlog_dir = self.qlog_dir(trial, job, &server_name(number))?;
             spec::write(&path, &of_server)?;
             let log = self.folder.log(trial, &server_log(number));
@@ -158,20 +168,25 @@ impl<'b> TrialContext<'b> {
     }
 
     /// Starts the sidecars or the control plane.
-    fn start_beside(&mut self, given: &Given<'_>, serving: &mut Serving, facts: &mut Facts) -> Result<(), TrialAbort> {
-        let (of, job) = ((given.trial, given.job), given.job);
+    fn start_sidecars_or_control_plane(
+        &mut self,
+        inputs: &TrialInputs<'_>,
+        serving: &mut Serving,
+        facts: &mut Facts,
+    ) -> Result<(), TrialAbort> {
+        let (of, job) = ((inputs.trial, inputs.job), inputs.job);
         let Serving { handles, ports, mesh, control_plane } = serving;
         if let Some(name) = job.sidecar() {
             let endpoint = self.endpoint(name)?;
-            let (started, sidecars) = self.start_mesh(of, &endpoint, &given.beside, ports, handles)?;
+            let (started, sidecars) = self.start_mesh(of, &endpoint, &inputs.sidecar_addresses, ports, handles)?;
             handles.extend(sidecars);
             facts.server.extend(prefixed("sidecar", &started.of_servers));
             facts.client.extend(prefixed("sidecar", &started.of_clients));
             *mesh = Some(started);
         }
-        if let (Some(name), Some(address)) = (&job.control_plane, given.asked_at) {
+        if let (Some(name), Some(address)) = (&job.control_plane, inputs.control_plane_address) {
             let endpoint = self.endpoint(name)?;
-            let places = given.addresses.servers.iter().zip(&*ports).map(|(host, port)| SocketAddr::new(*host, *port));
+            let places = inputs.addresses.servers.iter().zip(&*ports).map(|(host, port)| SocketAddr::new(*host, *port));
             let (started, handle) = self.start_control_plane(of, &endpoint, address, places.collect(), handles)?;
             handles.push(handle);
             facts.client.extend(prefixed("control_plane", &started.configured));
@@ -183,27 +198,27 @@ impl<'b> TrialContext<'b> {
     /// Starts all clients of the course.
     fn start_clients(
         &mut self,
-        given: &Given<'_>,
+        inputs: &TrialInputs<'_>,
         serving: &mut Serving,
         facts: &mut Facts,
     ) -> Result<Clients, TrialAbort> {
-        let (trial, cell, job) = (given.trial, given.cell, given.job);
-        let goal = self.goal(given, serving, facts)?;
-        let addresses = Addresses { connect: goal.ip(), ..given.addresses.clone() };
+        let (trial, cell, job) = (inputs.trial, inputs.cell, inputs.job);
+        let connect_address = self.connect_address(inputs, serving, facts)?;
+        let addresses = Addresses { connect: connect_address.ip(), ..inputs.addresses.clone() };
         let begun = Instant::now();
         let mut files = Vec::new();
-        for (number, life) in (0..).zip(&given.course.clients) {
+        for (number, life) in (0..).zip(&inputs.course.clients) {
             let path = self.files.folder.join(format!("{}.json", client_name(number)));
-            let mut of_client = spec::client(trial, cell, &addresses, life, goal.port(), self.files)?;
+            let mut of_client = spec::client(trial, cell, &addresses, life, connect_address.port(), self.files)?;
             of_client.seed = trial.seed.wrapping_add(number.into());
             of_client.results = spec::results_of(self.files, number);
-            of_client.exposition = self.exposition(given, &job.client, Role::Client, number);
+            of_client.exposition = self.exposition(inputs, &job.client, Role::Client, number);
             of_client.qlog_dir = self.qlog_dir(trial, job, &client_name(number))?;
             if let Some(page) = of_client.page.as_mut() {
                 let keeps = |artifact| self.keeps(artifact).then_some(self.folder);
                 page.har = keeps(Artifact::Har).map(|folder| folder.make_har(trial)).transpose()?;
                 page.netlog_dir = keeps(Artifact::Netlog).map(|folder| folder.make_netlog(trial)).transpose()?;
-                page.film.clone_from(&given.films);
+                page.film.clone_from(&inputs.films);
             }
             spec::write(&path, &of_client)?;
             files.push((path, self.folder.log(trial, &client_log(number))));
@@ -228,9 +243,14 @@ impl<'b> TrialContext<'b> {
     }
 
     /// Address that the clients connect to.
-    fn goal(&mut self, given: &Given<'_>, serving: &Serving, facts: &mut Facts) -> Result<SocketAddr, TrialAbort> {
-        let connect = given.addresses.connect;
-        Ok(match (&given.job.site, &serving.mesh, &serving.control_plane) {
+    fn connect_address(
+        &mut self,
+        inputs: &TrialInputs<'_>,
+        serving: &Serving,
+        facts: &mut Facts,
+    ) -> Result<SocketAddr, TrialAbort> {
+        let connect = inputs.addresses.connect;
+        Ok(match (&inputs.job.site, &serving.mesh, &serving.control_plane) {
             (Some(site), ..) => {
                 let address = SocketAddr::new(connect, site.port);
                 facts.server.insert("address".to_owned(), address.to_string().into());
@@ -240,25 +260,25 @@ impl<'b> TrialContext<'b> {
             (None, None, Some(control_plane)) => control_plane.place,
             // Servers that start later are not published yet.
             (None, None, None) => {
-                let first = &serving.ports[..given.job.servers.count() as usize];
-                SocketAddr::new(connect, self.lab.publish(given.job, first).map_err(of_lab)?)
+                let first = &serving.ports[..inputs.job.servers.count() as usize];
+                SocketAddr::new(connect, self.lab.publish(inputs.job, first).map_err(lab_failure)?)
             }
         })
     }
 
-    fn exposition(&self, given: &Given<'_>, endpoint: &str, role: Role, number: u32) -> Option<Exposition> {
-        given.exporter.as_ref()?.of(self.endpoints.get(endpoint)?, role, number)
+    fn exposition(&self, inputs: &TrialInputs<'_>, endpoint: &str, role: Role, number: u32) -> Option<Exposition> {
+        inputs.exporter.as_ref()?.of(self.endpoints.get(endpoint)?, role, number)
     }
 
     /// Prepares the observers, so that they see the network from the first packet on.
-    fn prepare(&self, given: &Given<'_>, observers: &mut [Box<dyn Observer>]) {
-        let job = given.job;
+    fn prepare(&self, inputs: &TrialInputs<'_>, observers: &mut [Box<dyn Observer>]) {
+        let job = inputs.job;
         let captures = self.files.key_log.as_ref().filter(|_| self.keeps(Artifact::Pcap)).map(|keys| Captures {
-            stem: self.folder.capture(given.trial),
+            stem: self.folder.capture(inputs.trial),
             keys: job.protocol.is_secure().then(|| keys.clone()),
         });
         let vantages = self.lab.vantages(job);
-        let films = given.films.as_deref();
+        let films = inputs.films.as_deref();
         let stage = Stage { vantages: &vantages, witness: self.witness, captures: captures.as_ref(), films };
         observers.iter_mut().for_each(|observer| observer.prepare(&stage));
     }
@@ -277,13 +297,13 @@ impl<'b> TrialContext<'b> {
     /// Warms up the initial clients; those of a timeline's later actions warm up when they start.
     fn warm_up(
         &self,
-        given: &Given<'_>,
+        inputs: &TrialInputs<'_>,
         clients: &mut Clients,
         serving: &mut Serving,
         facts: &mut Facts,
     ) -> Result<(), TrialAbort> {
         const ATTEMPT: &str = "making the check request and warming up";
-        let job = given.job;
+        let job = inputs.job;
         let begun = Instant::now();
         let first = &mut clients[..job.clients as usize];
         for client in first.iter_mut() {
@@ -305,7 +325,7 @@ impl<'b> TrialContext<'b> {
     /// Runs the measured window with all observers.
     fn window(
         &mut self,
-        given: &Given<'_>,
+        inputs: &TrialInputs<'_>,
         clients: &mut Clients,
         serving: &mut Serving,
         observers: &mut [Box<dyn Observer>],
@@ -319,13 +339,13 @@ impl<'b> TrialContext<'b> {
         if let Some(remote_observer) = &mut facts.remote_observer {
             remote_observer.begin();
         }
-        if let Some(exporter) = &given.exporter {
+        if let Some(exporter) = &inputs.exporter {
             // Remote servers have no pods to show.
-            let servers = if given.job.site.is_some() { 0 } else { given.job.servers.count() };
-            exporter.pods(servers as usize, given.job.clients as usize);
+            let servers = if inputs.job.site.is_some() { 0 } else { inputs.job.servers.count() };
+            exporter.pods(servers as usize, inputs.job.clients as usize);
         }
-        let ended = self.let_measure(given, clients, serving, facts);
-        if let Some(exporter) = &given.exporter {
+        let ended = self.run_clients(inputs, clients, serving, facts);
+        if let Some(exporter) = &inputs.exporter {
             exporter.pods(0, 0);
         }
         if let Some(remote_observer) = &mut facts.remote_observer {
@@ -340,14 +360,14 @@ impl<'b> TrialContext<'b> {
     }
 
     /// Runs the clients' measurement; returns the length of the window in nanoseconds.
-    fn let_measure(
+    fn run_clients(
         &mut self,
-        given: &Given<'_>,
+        inputs: &TrialInputs<'_>,
         clients: &mut Clients,
         serving: &mut Serving,
         facts: &mut Facts,
     ) -> Result<u64, TrialAbort> {
-        let (job, limits, stop) = (given.job, self.limits, self.stop);
+        let (job, limits, stop) = (inputs.job, self.limits, self.stop);
         let limit = limits.slack.saturating_add(longest(job, job.extent));
         if job.timeline.is_some() {
             let Serving { handles, ports, mesh, control_plane } = serving;
@@ -356,7 +376,7 @@ impl<'b> TrialContext<'b> {
             TimelineRun {
                 lab: &mut *self.lab,
                 job,
-                course: &given.course,
+                course: &inputs.course,
                 others: handles,
                 clients,
                 ports,
@@ -364,21 +384,21 @@ impl<'b> TrialContext<'b> {
                 limits,
                 stop,
                 played: &mut *played,
-                exporter: given.exporter.as_ref(),
+                exporter: inputs.exporter.as_ref(),
                 changing: None,
             }
-            .perform()?;
+            .run()?;
             Ok(played.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
         } else if job.clients > 1 {
-            facts.portions = crowd::watch(clients, &mut serving.handles, limit, stop)?;
+            facts.portions = crowd::measure(clients, &mut serving.handles, limit, stop)?;
             Ok(facts.portions.iter().map(|one| one.told_ns + one.window_ns).max().unwrap_or_default())
         } else {
-            self.watch(&mut clients[0], &mut serving.handles, limit)
+            self.run_client(&mut clients[0], &mut serving.handles, limit)
         }
     }
 
     /// Runs the measurement of the only client; returns the length of its window in nanoseconds.
-    fn watch(
+    fn run_client(
         &self,
         client: &mut EndpointHandle,
         servers: &mut [EndpointHandle],
@@ -426,13 +446,13 @@ impl<'b> TrialContext<'b> {
         if serving.mesh.is_some() {
             facts.carried = Some(mesh::carried(rest, limits, stop)?);
         }
-        for other in rest.iter_mut().rev().filter(|other| !other.is_gone()) {
-            other.dismiss(limits.exit, stop)?;
+        for other in rest.iter_mut().rev().filter(|other| !other.is_stopped()) {
+            other.stop(limits.exit, stop)?;
         }
         let (mut usages, mut transports) = (Vec::new(), Vec::new());
         for server in servers {
             // The usage of a server that ended earlier is unknown.
-            if server.is_gone() {
+            if server.is_stopped() {
                 usages.push(None);
                 transports.push(None);
                 continue;
@@ -487,7 +507,7 @@ fn prefixed(by: &str, configured: &Configured) -> impl Iterator<Item = (String, 
     configured.iter().map(move |(key, value)| (format!("{by}_{key}"), value.clone()))
 }
 
-fn of_lab(LabError(why): LabError) -> TrialAbort {
+fn lab_failure(LabError(why): LabError) -> TrialAbort {
     TrialAbort::failed(Blame::Lab, why)
 }
 
