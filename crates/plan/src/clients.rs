@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_has_an_equal_part_and_all_together_the_whole() {
+    fn clients_get_equal_parts_that_add_up_to_the_workload() {
         let job = of("clients = 4\nworkers = 8\nrequests = 400\nwarm_up = 40").unwrap();
         assert_eq!(job.connections, ConnectionPolicy::Persistent { connections: 4, streams: 2 }, "one for each");
         let one = job.of_one_client();
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_divide_is_refused_with_the_nearest_that_does() {
+    fn indivisible_workloads_are_refused_with_the_nearest_divisible_one() {
         for (toml, words) in [
             ("clients = 4", "`workers` is 1, which 4 clients cannot share equally; set `workers` to 4"),
             ("clients = 3\nworkers = 8", "set `workers` to 6 or 9"),

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_with_a_control_plane_is_refused_with_the_remedy() {
+    fn settings_that_contradict_a_control_plane_are_refused_with_the_remedy() {
         let lan = "control_plane = 'plane'\nplacement = 'lan'";
         let pods = format!("protocol = 'grpcc'\n{lan}\nnetwork = 'overlay'");
         for (toml, words) in [

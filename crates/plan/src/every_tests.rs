@@ -79,7 +79,7 @@ fn every_client_meets_every_server_of_a_protocol_and_endpoints_without_it_are_ex
 }
 
 #[test]
-fn a_protocol_that_is_fixed_or_set_by_named_levels_decides_as_well() {
+fn installed_matches_protocols_of_the_workload_and_of_named_levels() {
     let (study, _) = expanded(STUDY, &["protocol=h3"], &found()).unwrap();
     assert_eq!(factor::level_names(&study.factors["server"]), ["builtin", "both"]);
     let named = STUDY
@@ -94,7 +94,7 @@ fn a_protocol_that_is_fixed_or_set_by_named_levels_decides_as_well() {
 }
 
 #[test]
-fn the_command_line_names_pairs_or_asks_for_all() {
+fn the_command_line_selects_pairs_or_installed() {
     let (study, _) = expanded(STUDY, &["server=builtin,web", "protocol=h2"], &found()).unwrap();
     assert_eq!(pairs(&study, "h2"), ["builtin>builtin", "builtin>web", "both>builtin", "both>web"]);
     let quick = crate::find("quick").unwrap().text;

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn offloads_are_refused_without_interfaces_that_could_have_them() {
+    fn offloads_are_refused_without_suitable_interfaces() {
         let wire = Link::wire();
         let emulated = Link { mtu: 1280, round_trip: wirelab_model::units::Span::from_millis(1), ..wire };
         let of = |on, network, link| {

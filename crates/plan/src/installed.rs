@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_without_their_endpoint_are_left_out_with_one_warning_for_each_endpoint() {
+    fn levels_without_their_endpoint_are_omitted_with_one_warning_per_endpoint() {
         let (levels, warnings, asked) = reduced(STUDY, &["left"]).unwrap();
         assert_eq!(levels, ["own"]);
         let expected = Warning::EndpointMissing {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mesh_of_a_cluster_is_no_endpoint_that_could_be_missing() {
+    fn the_mesh_of_a_cluster_is_not_an_endpoint() {
         let meshed = "protocol = \"h2c\", network = \"overlay\", placement = \"lan\", mesh";
         let study = STUDY
             .replace("protocol = \"h2\", server", meshed)
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_that_an_adjustment_would_give_a_missing_endpoint_are_left_out() {
+    fn cells_whose_adjustment_sets_a_missing_endpoint_are_omitted() {
         let study = format!(
             "{STUDY}\n[[adjust]]\ncells = {{ implementation = \"one\", payload = \"1 KiB\" }}\nset = {{ client = \"third\" }}\n"
         );
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_comparison_cannot_do_without_is_an_error_that_names_it() {
+    fn a_missing_baseline_or_factor_is_an_error_that_names_it() {
         let other = STUDY.replace("baseline = \"own\"", "baseline = \"other\"");
         let why = reduced(&other, &["left"]).unwrap_err();
         assert!(why.contains("the baseline `other` needs the endpoint `left`") && why.contains("no left"), "{why}");

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_transports_echo_and_can_be_asked_for_the_bytes_of_a_document() {
+    fn raw_transports_echo_or_move_the_bytes_of_a_document() {
         let echo = of("protocol = 'tcp'\npayload = '8 KiB'");
         assert_eq!((echo.exchange, echo.request_size, echo.response_size), (Exchange::Echo, Size(8192), Size(8192)));
         let document = of("protocol = 'tcp'\npayload = '8 KiB'\nexchange = 'files'");
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn heron_is_a_small_call_by_http_and_grpc_and_all_that_grpc_has() {
+    fn heron_is_a_small_call_over_http_and_the_only_exchange_of_grpc() {
         let sizes = |toml: &str| {
             let Job { exchange, request_size, response_size, .. } = of(toml);
             (exchange, request_size.bytes(), response_size.bytes())
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_protocol_does_not_have_does_not_apply() {
+    fn inapplicable_settings_of_a_protocol_are_ignored() {
         let everything = "stream_window = '1 KiB'\ngso = true\nudp_receive_buffer = '1 MiB'\nfast_open = true\nresumption = 'resume'";
         let of = |protocol: &str| of(&format!("protocol = '{protocol}'\n{everything}"));
         let udp = of("udp");
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_may_be_left_its_own_defaults_but_for_what_the_study_sets() {
+    fn library_defaults_apply_except_for_settings_of_the_study() {
         let of = |protocol: &str| {
             of(&format!("protocol = '{protocol}'\ntransport_defaults = 'library'\nstream_window = '1 KiB'"))
         };

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_not_there_cannot_be_shaped() {
+    fn a_placement_without_a_link_rejects_link_settings() {
         let settings = Settings { loss: Some(Share(0.01)), ..Settings::default() };
         let why = link(&settings, "multi-a").unwrap_err();
         assert!(

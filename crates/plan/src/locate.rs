@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_lacks_is_placed_at_the_nearest_thing_it_has() {
+    fn missing_keys_are_located_at_their_nearest_ancestor() {
         assert_eq!(&TEXT[span(TEXT, &steps!["factors", "nothing", 3], Part::Value)], "factors");
     }
 

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_with_sidecars_is_refused_with_the_remedy() {
+    fn settings_that_contradict_sidecars_are_refused_with_the_remedy() {
         let lan = "mesh = 'proxy'\nplacement = 'lan'";
         for (toml, words) in [
             (format!("protocol = 'h2'\n{lan}\nnetwork = 'overlay'"), "h1c, h2c and grpcc only, not h2"),

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_may_be_waited_for_and_hinted_at() {
+    fn a_page_may_have_a_server_delay_and_early_hints() {
         let page = "protocol = 'h2'\nclient = 'firefox'\ndelay = '100 ms'\nearly_hints = true\n";
         let job = job(&format!("{page}page = 'small-10'")).unwrap();
         assert_eq!((job.early_hints, job.delay), (Some(true), Span::from_millis(100)));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_spread_over_hosts_that_have_a_server_each_and_one_host_changes_nothing() {
+    fn a_page_is_spread_over_hosts_with_one_server_each() {
         let page = "page = 'today'\nprotocol = 'h3'\nclient = 'firefox'\n";
         let spread = job(&format!("{page}hosts = 3")).unwrap();
         assert_eq!(spread.hosts, ["wirelab.test", "cdn-2.wirelab.test", "cdn-3.wirelab.test"]);

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_baseline_or_without_anything_beside_it_is_not_made_smaller() {
+    fn cells_stay_if_no_comparison_would_remain() {
         for only in ["h1", "h2"] {
             let (cells, said) = left(&|words| (!words.starts_with(only)).then_some("no"));
             assert_eq!((cells.len(), said.len()), (12, 0), "only {only}");

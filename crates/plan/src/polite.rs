@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_polite_plan_is_counted_to_the_last_request() {
+    fn the_limit_for_foreign_hosts_counts_every_request() {
         // The baseline and its A/A twin, 5 blocks, 2 requests and one before them: 30.
         assert_eq!(of(&format!("{SITE}\nrequests = 2\npause = \"500 ms\""), 5), None);
         let why = of(&format!("{SITE}\nrequests = 2\npause = \"500 ms\""), 6).unwrap();

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_maximum_below_the_need_is_honoured() {
+    fn a_maximum_below_the_significance_minimum_is_kept() {
         assert_eq!(blocks(10, 30, 120), (13, 30));
         assert_eq!(blocks(3, 3, 120), (3, 3));
         assert_eq!(blocks(10, 30, 0), (10, 30));

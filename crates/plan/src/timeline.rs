@@ -238,7 +238,7 @@ baseline = "service"
     }
 
     #[test]
-    fn what_makes_no_sense_in_a_cell_is_refused_with_the_remedy() {
+    fn invalid_timelines_of_a_cell_are_refused_with_the_remedy() {
         for (old, new, words) in [
             ("duration = \"1 s\"", "requests = 5", "set `duration`"),
             ("duration = \"1 s\"", "duration = \"1 s\"\nrecording = \"histograms\"", "recording = \"samples\""),

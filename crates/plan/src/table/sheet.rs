@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_found_again_behind_quotes_and_line_feeds() {
+    fn a_field_is_located_after_quotes_and_line_feeds() {
         let text = "a,b,c\r\n1,\"x, \"\"y\"\"\n z\",3\r\n\r\n4, 5 ,6";
         let sheet = Sheet::read(text, "t.csv").unwrap();
         assert_eq!(sheet.rows()[0].field(1), "x, \"y\"\n z");

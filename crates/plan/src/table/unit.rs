@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unit_is_read_and_a_misspelt_one_answered_with_the_nearest() {
+    fn units_are_parsed_and_misspelt_ones_get_the_nearest() {
         assert_eq!(unit("s").unwrap(), (Unit::Nanoseconds, 1e9));
         assert_eq!(unit("µs").unwrap(), (Unit::Nanoseconds, 1e3));
         assert_eq!(unit("Mbits").unwrap_err().suggestion(), Some("Mbit/s"));
