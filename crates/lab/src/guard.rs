@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_and_not_taken_away_is_left_at_the_end() {
+    fn the_list_keeps_entries_until_they_are_removed() {
         let list = read_list(&b"mark 1-2\n\n+group 10\n+group 11\n-group 10\n+ns later\n+group 12\n"[..]);
         let groups = [11, 12].into_iter().filter_map(Pid::from_raw).collect();
         assert_eq!(list, List { mark: Some("1-2".to_owned()), groups, folders: HashSet::new() });

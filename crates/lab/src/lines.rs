@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_cut_out_of_the_stream_wherever_reads_end() {
+    fn events_are_parsed_across_read_boundaries() {
         let mut lines = Lines::default();
         lines.push(b"{\"event\":\"wa");
         assert_eq!(lines.next_event(), None);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_shown_shortened_and_without_control_characters() {
+    fn invalid_events_are_shown_shortened_and_without_control_characters() {
         let mut lines = Lines::default();
         lines.push(format!("\x1b[31m{}\n", "x".repeat(5000)).as_bytes());
         let reason = lines.next_event().unwrap().unwrap_err();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_nonsense() {
+    fn an_overlong_line_is_an_error() {
         let mut lines = Lines::default();
         for _ in 0..=LONGEST_LINE / 1000 {
             lines.push(&[b'a'; 1000]);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_valid_or_blank_lines_is_nonsense() {
+    fn too_many_lines_are_an_error_even_if_valid_or_blank() {
         for line in ["{\"event\":\"warm\"}\n", "\n"] {
             let mut lines = Lines::default();
             lines.push(line.repeat(MOST_LINES as usize + 1).as_bytes());

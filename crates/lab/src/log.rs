@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_cut_at_its_bound_with_a_mark_and_the_end_is_remembered() {
+    fn a_log_is_cut_at_its_bound_with_a_mark_and_its_tail_is_kept() {
         let mut written = Vec::new();
         let tail = Mutex::new(VecDeque::new());
         let flood = io::repeat(b'x').take(3 * LARGEST_LOG as u64).chain(&b"the end"[..]);

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_work_is_done_for_several_at_a_time_and_its_results_are_in_order() {
+    fn items_run_in_parallel_with_results_in_order() {
         // The barrier opens only if this many tasks run in parallel.
         let barrier = Barrier::new(AT_ONCE);
         let doubled = each((0..3 * AT_ONCE).collect(), |number| {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_failure_nothing_is_begun() {
+    fn after_a_failure_no_item_starts() {
         let begun = AtomicUsize::new(0);
         let outcome = each((0..100 * AT_ONCE).collect(), |number| {
             begun.fetch_add(1, Ordering::Relaxed);

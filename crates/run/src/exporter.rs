@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_that_can_tell_is_given_a_socket_of_its_own_and_labels() {
+    fn endpoints_that_export_get_a_socket_and_labels() {
         let mut cell = cell();
         cell.levels = [("variant".to_owned(), "rest".to_owned())].into();
         let of = ("balancing", Path::new("/runs/balancing-1"));

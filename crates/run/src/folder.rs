@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn captures_that_were_not_finished_or_belong_to_no_trial_are_removed_too() {
+    fn unfinished_captures_and_those_without_a_trial_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let folder = Folder::create(parent.path(), "quick", "x").unwrap();
         folder.make_captures().unwrap();

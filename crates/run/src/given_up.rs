@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_given_up_after_as_many_trials_in_a_row_that_ended_in_the_same_way() {
+    fn a_cell_is_given_up_after_enough_identical_failures_in_a_row() {
         let other = (2, Outcome::Ok);
         let twice = records(&[hung(1), other.clone(), hung(22)]);
         assert_eq!((given_up(&twice, 1, 3), given_up(&twice, 2, 1), given_up(&twice, 3, 1)), (None, None, None));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn another_way_a_success_or_the_fault_of_the_machine_begin_anew() {
+    fn other_failures_successes_and_faults_of_the_lab_reset_the_count() {
         let reset = (1, Outcome::failed(Blame::Client, "reset"));
         let server = (1, Outcome::failed(Blame::Server, "timeout at 127.0.0.1:1"));
         let lab = (1, Outcome::failed(Blame::Lab, "no namespace"));

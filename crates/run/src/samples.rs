@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back_equal() {
+    fn samples_survive_a_round_trip() {
         let folder = tempfile::tempdir().unwrap();
         for count in [0, 1, 2, 1000] {
             let path = folder.path().join("samples.parquet");

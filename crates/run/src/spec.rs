@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_asked_for_with_the_types_of_its_files() {
+    fn a_page_is_requested_with_the_types_of_its_files() {
         let mut cell = cell();
         (cell.job.page, cell.job.exchange) = (Some(PageName::Small10), Exchange::Files);
         let (server, client) = specs(&cell);

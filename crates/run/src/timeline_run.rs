@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_action_that_is_late_or_takes_long_does_not_count() {
+    fn late_and_slow_actions_are_refused() {
         let of = |began, took| {
             let ms = |ms: u64| ms * 1_000_000;
             lateness(&ActionRecord { name: "T2".to_owned(), due_ns: ms(500), began_ns: ms(began), took_ns: ms(took) })

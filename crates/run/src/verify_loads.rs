@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_physics_forbids_fails_the_trial() {
+    fn impossible_loads_fail_the_trial() {
         let refused = |protocol, changed: &[(&str, f64)]| match loads(&of_page(protocol), &[load(changed)]) {
             Err(Outcome::Failed { blame: Blame::Client, reason }) => Some(reason),
             Err(other) => panic!("{other:?}"),

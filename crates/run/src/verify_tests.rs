@@ -47,7 +47,7 @@ fn right_records_are_counted() {
 }
 
 #[test]
-fn failed_requests_are_counted_by_kind_and_their_bytes_are_not() {
+fn failed_requests_count_by_kind_and_without_bytes() {
     let tally = checked(&cell(), |samples| {
         let failed = &mut samples[1];
         (failed.error, failed.first_byte_ns, failed.bytes_in) = (Some(ErrorKind::Timeout), None, 7);
@@ -74,7 +74,7 @@ fn impossible_records_fail_the_trial_with_the_number_of_the_record() {
 }
 
 #[test]
-fn a_duration_without_any_request_is_no_measurement() {
+fn a_window_without_requests_is_refused() {
     let mut cell = cell();
     cell.job.extent = Extent::DurationNs(WINDOW);
     refused(&cell, Vec::clear, Blame::Client, "no request");
@@ -82,7 +82,7 @@ fn a_duration_without_any_request_is_no_measurement() {
 }
 
 #[test]
-fn an_answer_before_its_delay_is_the_servers_fault() {
+fn the_server_is_to_blame_for_a_response_before_its_delay() {
     let mut cell = cell();
     cell.job.exchange = Exchange::Delay;
     (cell.job.delay, cell.job.response_size) = (Span(400_000), Size(0));
@@ -93,7 +93,7 @@ fn an_answer_before_its_delay_is_the_servers_fault() {
 }
 
 #[test]
-fn resumption_that_was_missed_is_warned_of() {
+fn missed_resumption_has_a_warning() {
     let mut cell = cell();
     cell.job.resumption = Resumption::ZeroRtt;
     let tally = checked(&cell, |s| s[0].handshake = Some(Handshake::EarlyAccepted)).unwrap();
@@ -102,7 +102,7 @@ fn resumption_that_was_missed_is_warned_of() {
 }
 
 #[test]
-fn the_negotiated_protocol_has_to_be_the_cells() {
+fn the_negotiated_protocol_must_be_the_cells() {
     let said = |alpn: serde_json::Value| [("alpn".to_owned(), alpn)].into_iter().collect::<Configured>();
     assert!(negotiated(Protocol::H2, &said("h2".into())).is_ok());
     assert!(negotiated(Protocol::H2, &said("http/1.1".into())).is_err());
@@ -113,7 +113,7 @@ fn the_negotiated_protocol_has_to_be_the_cells() {
 }
 
 #[test]
-fn what_is_in_force_has_to_be_what_was_asked_for() {
+fn effective_settings_must_match_the_requested_ones() {
     let asked = Transport { no_delay: Some(true), stream_window: Some(1000), ..Transport::default() };
     let said = |name: &str, value: serde_json::Value| [(name.to_owned(), value)].into_iter().collect::<Configured>();
     for (name, value, honoured) in [
@@ -171,7 +171,7 @@ fn histograms_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn sidecars_have_to_have_carried_what_was_sent_and_answered() {
+fn sidecar_counts_must_match_requests_and_responses() {
     let tally = |ok, failed| {
         let errors = [(ErrorKind::Reset, failed)].into_iter().filter(|(_, count)| *count > 0).collect();
         Tally { ok, errors, ..Tally::default() }

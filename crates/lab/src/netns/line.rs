@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_drops_what_is_beyond_it_and_does_not_count_what_is_under_way() {
+    fn the_queue_drops_excess_frames_and_ignores_frames_under_way() {
         let link = Link {
             round_trip: Span(200 * MS),
             rate: Some(BitRate(8_000_000)),
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_have_the_share_and_the_runs_that_were_asked_for() {
+    fn losses_have_the_configured_share_and_run_length() {
         for (share, burst, run) in [(0.01, 1.0, 1.0 / 0.99), (0.05, 4.0, 4.0), (0.3, 1.0, 1.0 / 0.7)] {
             let mut line = line(Link { loss: Share(share), loss_burst: burst, ..Link::wire() });
             let (mut lost, mut runs, mut before) = (0_u32, 0_u32, 0);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn all_may_be_lost_and_all_may_come_twice() {
+    fn loss_and_duplication_may_be_total() {
         let mut nothing = line(Link { loss: Share(1.0), ..Link::wire() });
         let mut twice = line(Link { duplicate: Share(1.0), ..Link::wire() });
         for _ in 0..100 {

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_there_has_a_reason_and_no_number() {
+    fn missing_metrics_have_a_reason_instead_of_a_number() {
         let values = |emulated, chosen: &[u64]| {
             let values = values(emulated, chosen);
             METRICS.map(|metric| values[metric.name].number())

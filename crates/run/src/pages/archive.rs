@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_answered_is_counted_by_what_it_is() {
+    fn omitted_entries_are_counted_by_reason() {
         let url = |url: &str| entry("GET", url, 200, "image/png", json!({ "text": "" }));
         let status = |status| entry("GET", "https://www.shop.test/x", status, "image/png", json!({ "size": 3 }));
         let left_out = |other: Value| {
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page_is_refused_with_the_remedy() {
+    fn archives_without_a_page_are_refused_with_the_remedy() {
         let many =
             (0..21).map(|n| entry("GET", &format!("https://h{n}.test/"), 200, "text/html", json!({ "text": "" })));
         let bare = entry("GET", "https://www.shop.test/", 200, "text/html", json!({ "size": 4 }));

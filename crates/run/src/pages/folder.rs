@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_copied_with_what_links_lead_to_within_it() {
+    fn a_folder_is_copied_with_the_targets_of_links_inside_it() {
         let place = tempfile::tempdir().unwrap();
         let (site, copied) = (place.path().join("site"), place.path().join("copied"));
         fs::create_dir_all(site.join("a/b")).unwrap();

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fonts_have_the_size_that_is_asked_for_and_differ() {
+    fn fonts_have_the_requested_size_and_differ() {
         for size in [1500, 2048, 20 << 10, 48 << 10, 65_540, 65_544, 128 << 10] {
             let (one, other) = (font(0, size), font(1, size));
             assert_eq!((one.len() as u64, other.len() as u64), (size, size));

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_keeps_a_page_from_being_shown_is_hinted_at_and_otherwise_its_first_images() {
+    fn hints_are_the_render_blocking_files_or_else_the_first_images() {
         let today = hints(PageName::Today);
         assert_eq!(today.len(), 8 + 24 + 4);
         assert_eq!(today[0], "</today/000.css>; rel=preload; as=style");

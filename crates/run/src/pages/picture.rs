@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_have_the_size_that_is_asked_for_and_can_be_decoded() {
+    fn pictures_have_the_requested_size_and_can_be_decoded() {
         let mut pictures = Pictures::default();
         // Test around the boundaries of comments: none, fill bytes alone, one, several.
         let smallest = pictures.picture(SMALLEST).len() as u64;

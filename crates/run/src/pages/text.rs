@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_have_their_size_and_end_as_they_should() {
+    fn texts_have_their_size_and_a_valid_end() {
         let script = String::from_utf8(script(3, 1024)).unwrap();
         assert_eq!(script.len(), 1024);
         assert!(script.starts_with("document.") && script.ends_with(" */\n"), "{script}");

@@ -32,7 +32,7 @@ mod tests {
     use crate::fixture::cell;
 
     #[test]
-    fn only_drops_of_the_transport_in_use_are_warned_of_and_none_twice() {
+    fn drop_warnings_cover_the_transport_in_use_once() {
         let values = [
             ("udp_receive_buffer_errors", 3.0),
             ("udp_in_errors", 3.0),
