@@ -103,7 +103,8 @@ pub fn no_labels(lab: &str, job: &Job) -> Result<(), LabError> {
     match set.into_iter().find_map(|(key, labels)| Some((key, labels.as_ref()?))) {
         None => Ok(()),
         Some((key, labels)) => Err(LabError(format!(
-            "`{key}` is `{labels}`, but the lab `{lab}` has no nodes with labels; leave it out, or use the lab `kubernetes`"
+            "`{key}` is `{labels}`, but the lab `{lab}` has no nodes with labels; leave it out, or use the lab \
+             `kubernetes`"
         ))),
     }
 }

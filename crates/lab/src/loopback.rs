@@ -94,7 +94,8 @@ pub(crate) fn only_local(lab: &str, job: &Job) -> Result<Addresses, LabError> {
         Ok(Addresses { servers: vec![loopback], connect: loopback })
     } else {
         Err(LabError(format!(
-            "the lab `{lab}` has no placement `{}`: its only one is `{PLACEMENT}`; change `placement`, or use another lab",
+            "the lab `{lab}` has no placement `{}`: its only one is `{PLACEMENT}`; change `placement`, or use another \
+             lab",
             job.placement
         )))
     }

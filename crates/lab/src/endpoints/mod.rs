@@ -78,7 +78,8 @@ pub fn find(program: &Path, name: &str) -> Result<Endpoint, LabError> {
 pub fn unknown(name: &str, all: &[Found]) -> String {
     let names: Vec<_> = all.iter().map(|found| found.name.as_str()).collect();
     format!(
-        "there is no endpoint `{name}`{}; there are {}. A folder with an {MANIFEST} in ./endpoints or in ${SEARCH_PATH} adds one",
+        "no endpoint has the name `{name}`{}; known endpoints: {}. A folder with an {MANIFEST} in ./endpoints or in \
+         ${SEARCH_PATH} adds one",
         did_you_mean(name, names.iter().copied()),
         names.join(", ")
     )

@@ -13,8 +13,8 @@ pub const METRICS: [Metric; 4] = [
         side: Side::Link,
         vantage: "the kernel's CPU-time clock of the process that holds the network",
         better: Better::Lower,
-        meaning: "CPU time of the process that emulates the link, from the start of the servers to the end of the measured \
-                  window, divided by that time; 100 % is one processor. It is time that the endpoints could not have.",
+        meaning: "CPU time of the process that emulates the link, from the start of the servers to the end of the \
+                  measured window, divided by that time; 100 % is one processor. The endpoints cannot use this time.",
     },
     Metric {
         name: "link_lost",
@@ -23,8 +23,8 @@ pub const METRICS: [Metric; 4] = [
         side: Side::Link,
         vantage: LINK,
         better: Better::Lower,
-        meaning: "Packets that the link lost as configured, both directions, from the start of the servers to the end of the \
-                  measured window.",
+        meaning: "Packets that the link lost as configured, both directions, from the start of the servers to the end \
+                  of the measured window.",
     },
     Metric {
         name: "link_queue_drops",
@@ -33,8 +33,8 @@ pub const METRICS: [Metric; 4] = [
         side: Side::Link,
         vantage: LINK,
         better: Better::Lower,
-        meaning: "Packets that the link's queues had no room for, both directions, from the start of the servers to the end \
-                  of the measured window.",
+        meaning: "Packets that the link's queues had no room for, both directions, from the start of the servers to the \
+                  end of the measured window.",
     },
     Metric {
         name: "service_largest_share",

@@ -226,8 +226,8 @@ impl Lab for Netns {
         let begun = self.begun()?;
         if lines.missed > 0 {
             return Err(LabError(format!(
-                "the link emulator could not keep up and lost {} frames besides those of the loss model; lower the rate of the \
-                 link or the load, or use a machine with more processors",
+                "the link emulator could not keep up and lost {} frames besides those of the loss model; lower the \
+                 rate of the link or the load, or use a machine with more processors",
                 lines.missed
             )));
         }
