@@ -41,8 +41,8 @@ pub fn only_installed(
                     levels.push(format!("{name}={level}"));
                     if *name == study.compare.factor && level == study.compare.baseline {
                         return Err(StudyError::new(format!(
-                            "the baseline `{level}` needs the endpoint `{endpoint}`, which cannot be used: {why}; install it, or \
-                             name another baseline with `--set compare.baseline=LEVEL`"
+                            "the baseline `{level}` needs the endpoint `{endpoint}`, which cannot be used: {why}; install it, \
+                             or name another baseline with `--set compare.baseline=LEVEL`"
                         )));
                     }
                     gone.push(level.clone());

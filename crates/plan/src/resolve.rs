@@ -183,7 +183,7 @@ fn fix(study: &mut Study, key: &str, words: &[&str]) -> Result<(), StudyError> {
         let set = keys_of(name, factor);
         if let Some(level) = set.get(key).or_else(|| set.get(other)) {
             let message = format!(
-                "`{key}` is decided by the factor `{name}` (for example by its level `{level}`), which would hide this; \
+                "`{key}` is set by the factor `{name}` (for example by its level `{level}`), which would hide this; \
                  choose levels with `--set {name}=…`, or change the study file"
             );
             return Err(StudyError::new(message));

@@ -124,8 +124,8 @@ pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job
         match action.change() {
             Some(Change::Servers(_) | Change::Kill(_) | Change::Drain(_)) if job.address == Address::Server => {
                 return Err(format!(
-                    "the action `{name}` needs an address that can stand for other servers; set `network = \"overlay\"` and \
-                     `address` to `service` or `headless`"
+                    "the action `{name}` needs an address that can stand for other servers; set `network = \"overlay\"` \
+                     and `address` to `service` or `headless`"
                 ));
             }
             Some(Change::Servers(wanted)) if wanted.near != job.servers.near => {

@@ -117,7 +117,7 @@ fn what_cannot_be_set_is_said_with_the_remedy() {
         (None, "protocol=h1,h1", &["`h1` is named twice"]),
         (None, "protocol=h1,http3", &["unknown value `http3`", "`h3`?"]),
         (None, "kind=mny", &["not a level of `kind`, which has one of `few`, `many`", "`many`?"]),
-        (None, "workers=5", &["decided by the factor `kind` (for example by its level `few`)", "--set kind="]),
+        (None, "workers=5", &["set by the factor `kind` (for example by its level `few`)", "--set kind="]),
         (None, "payload=5", &["expected text in quotes: `\"5\"`, or if it is a quantity"]),
         (None, "blocks.min=x", &["`x` is not a number of blocks"]),
         (None, "blocks.min=0", &["`min` is 0"]),

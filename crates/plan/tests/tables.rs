@@ -80,7 +80,7 @@ fn a_table_of_numbers_alone_has_a_level_for_each_column() {
     let labels: Vec<_> = measured.manifest.plan.cells.iter().map(wirelab_model::plan::Cell::label).collect();
     assert_eq!(labels, ["variant=old_ms", "variant=new_ms"]);
     assert!(said(&measured, "metric value").0.contains("in ms by the column's name"));
-    complains("run,ms\n1,10\n2,11\n", "", &["what is compared?", "`run`"]);
+    complains("run,ms\n1,10\n2,11\n", "", &["compared factor is unknown", "`run`"]);
 }
 
 #[test]

@@ -143,7 +143,7 @@ pub fn check(plan: &Plan) -> Result<(), RunError> {
                 let label = cell.label();
                 return Err(RunError::Refused {
                     why: format!(
-                        "the cell `{label}` asks for a body of {size}; the largest is {LARGEST}. Send more requests instead"
+                        "the cell `{label}` has a body of {size}; the largest is {LARGEST}. Send more requests instead"
                     ),
                 });
             }

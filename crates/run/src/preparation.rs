@@ -11,7 +11,7 @@ pub static PREPARATION_METRICS: [Metric; 3] = [
         "start_server",
         "Start-up, server",
         Side::Server,
-        "From the start of the server's process to its `ready`; of several, from the start of the first to the last one's.",
+        "From the start of the server's process to its `ready`; with several, from the first start to the last `ready`.",
     ),
     time("start_client", "Start-up, client", Side::Client, "From the start of the client's process to its `ready`."),
     time(

@@ -260,7 +260,7 @@ impl<'a> Group<'a> {
         let schema = self.group.metadata().schema_descr();
         let index = (0..schema.num_columns())
             .find(|index| schema.column(*index).name() == name)
-            .ok_or_else(|| general(format!("there is no column `{name}`")))?;
+            .ok_or_else(|| general(format!("the file has no column `{name}`")))?;
         let nullable = schema.column(index).max_def_level() > 0;
         let reader: ColumnReader = self.group.get_column_reader(index)?;
         let mut reader: ColumnReaderImpl<T> =

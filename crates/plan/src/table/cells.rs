@@ -154,8 +154,8 @@ impl Gatherer<'_> {
                 let pointed = field.replace(',', ".");
                 let meant = (pointed != field && pointed.parse::<f64>().is_ok()).then_some(pointed);
                 let message = format!(
-                    "`{field}` in the column `{}` is not a number; leave the field empty where nothing was measured, or leave the row \
-                     out (`--skip COLUMN=VALUE`)",
+                    "`{field}` in the column `{}` is not a number; leave the field empty where nothing was measured, \
+                     or omit the row (`--skip COLUMN=VALUE`)",
                     self.sheet.names()[column]
                 );
                 Err(self.sheet.error(row, column, message).meant(meant))

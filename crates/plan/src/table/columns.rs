@@ -193,8 +193,10 @@ impl Reader<'_> {
         }
         let values: Vec<_> = numbers.iter().copied().filter(|column| *column != levels).map(name).collect();
         let [value] = &values[..] else {
-            let message =
-                format!("which column has the values? Say so (`--value COLUMN`); {} would do", or_nothing(&values));
+            let message = format!(
+                "the column with the values is unknown; name it (`--value COLUMN`); candidates: {}",
+                or_nothing(&values)
+            );
             return Err(StudyError::new(message).at(steps!["metrics"]));
         };
         self.note("values", format!("the column `{value}`, the only one left with numbers"), true);
@@ -210,8 +212,8 @@ impl Reader<'_> {
         let plain = texts.is_empty() && numbers.len() > 1 && mapping.metrics.is_empty();
         if !plain || names(numbers).iter().any(is_counter) {
             let message = format!(
-                "what is compared? Say which column has the levels (`--factor COLUMN`), or which columns have the numbers of each \
-                 level (`--wide LEVEL=COLUMN,LEVEL=COLUMN`). Columns with words: {}; with numbers: {}",
+                "the compared factor is unknown; name the column with its levels (`--factor COLUMN`), or the columns with \
+                 the numbers of each level (`--wide LEVEL=COLUMN,LEVEL=COLUMN`). Columns with words: {}; with numbers: {}",
                 or_nothing(&names(texts)),
                 or_nothing(&names(numbers))
             );

@@ -140,7 +140,8 @@ impl Archive {
         }
         match archive.hosts.len() {
             count if count > MOST_HOSTS as usize => Err(format!(
-                "the archive has {count} hosts, but a page may have {MOST_HOSTS}: {}. Block some of them when you save it",
+                "the archive has {count} hosts, but a page may have {MOST_HOSTS}: {}. Block some of them when you \
+                 save it",
                 archive.hosts.join(", ")
             )),
             _ => Ok(archive),
