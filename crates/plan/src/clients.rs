@@ -7,7 +7,7 @@ use wirelab_model::spec::{Arrivals, ConnectionPolicy, Extent, Schedule};
 ///
 /// # Errors
 /// If the workload cannot be divided; the message says what to change.
-pub(crate) fn divided(job: Job) -> Result<Job, String> {
+pub(crate) fn with_divisible_clients(job: Job) -> Result<Job, String> {
     let clients = job.clients;
     if clients == 1 {
         return Ok(job);

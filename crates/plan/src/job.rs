@@ -10,7 +10,7 @@ use wirelab_model::spec::{
 };
 use wirelab_model::units::{Size, Span};
 
-use crate::clients::divided;
+use crate::clients::with_divisible_clients;
 use crate::control_plane::control_plane;
 use crate::corpus;
 use crate::hosts::{Hosts, hosts, offloads};
@@ -49,7 +49,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     let control_plane = control_plane(settings, protocol)?;
     let Hosts { network, servers, address } = hosts(settings, &placement)?;
     let link = link(settings, &placement)?;
-    let job = divided(Job {
+    let job = with_divisible_clients(Job {
         protocol,
         server: settings.server.clone().unwrap_or_else(|| endpoint.clone()),
         client: settings.client.clone().unwrap_or(endpoint),

@@ -34,7 +34,7 @@ pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<Pag
         let what = kind(page);
         return Err(format!("`early_hints` needs a page that wirelab generates, but `{page}` is {what}; remove one"));
     }
-    match of_load_generators(settings) {
+    match load_generator_key(settings) {
         Some(key) => {
             Err(format!("`{key}` is set beside `page` ({page}), but browsers decide it themselves; remove one"))
         }
@@ -94,7 +94,7 @@ fn refuse_several_hosts(settings: &Settings, page: PageName) -> Result<(), Strin
 }
 
 /// The first set key that configures load generators: browsers decide it themselves, or pages lack it.
-fn of_load_generators(settings: &Settings) -> Option<&'static str> {
+fn load_generator_key(settings: &Settings) -> Option<&'static str> {
     let keys = [
         ("site", settings.site.is_some()),
         ("exchange", settings.exchange.is_some_and(|exchange| exchange != Exchange::Files)),

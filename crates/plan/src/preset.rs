@@ -16,17 +16,18 @@ pub(crate) fn with_preset(mut study: Study, preset: &Preset) -> Study {
         study.factors.insert(name.clone(), factor.clone());
     }
     study.exclude = preset.exclude.clone().unwrap_or(study.exclude);
-    let asked = Asked { min: preset.min_blocks.is_some(), max: preset.max_blocks.is_some(), compared: None };
+    let explicit =
+        ExplicitBounds { min: preset.min_blocks.is_some(), max: preset.max_blocks.is_some(), compared: None };
     study.blocks.min = preset.min_blocks.unwrap_or(study.blocks.min);
     study.blocks.max = preset.max_blocks.unwrap_or(study.blocks.max);
     study.blocks.budget = preset.budget.or(study.blocks.budget);
-    asked.reconcile(&mut study);
+    explicit.reconcile(&mut study);
     study
 }
 
 /// Parameters that preset or command line set explicitly.
 #[derive(Default)]
-pub(crate) struct Asked {
+pub(crate) struct ExplicitBounds {
     /// Whether the minimum number of blocks is set.
     pub min: bool,
     /// Whether the maximum number of blocks is set.
@@ -35,7 +36,7 @@ pub(crate) struct Asked {
     pub compared: Option<String>,
 }
 
-impl Asked {
+impl ExplicitBounds {
     /// Moves the unset bound of `blocks` to the one that is set, where they contradict each other.
     pub fn reconcile(&self, study: &mut Study) {
         let blocks = &mut study.blocks;

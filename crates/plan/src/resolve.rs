@@ -9,7 +9,7 @@ use crate::check;
 use crate::error::StudyError;
 use crate::every;
 use crate::factor::{keys_of, level_name, level_names, one_setting, overlaid};
-use crate::preset::{Asked, DEFAULT_PRESET, with_preset};
+use crate::preset::{DEFAULT_PRESET, ExplicitBounds, with_preset};
 use crate::words::{nearest, one_of};
 
 /// Keys of `--set` besides factors and settings.
@@ -47,12 +47,12 @@ pub fn resolve(study: Study, preset: Option<&str>, sets: &[String]) -> Result<St
         }
     };
     study.presets.clear();
-    let mut asked = Asked::default();
+    let mut explicit = ExplicitBounds::default();
     for set in sets {
-        apply(&mut study, set, &mut asked).map_err(|error| error.when(&format!("`--set {set}`")))?;
+        apply(&mut study, set, &mut explicit).map_err(|error| error.when(&format!("`--set {set}`")))?;
     }
-    asked.reconcile(&mut study);
-    if let Some(set) = asked.compared {
+    explicit.reconcile(&mut study);
+    if let Some(set) = explicit.compared {
         let levels = study.factors.get(&study.compare.factor).map(level_names).unwrap_or_default();
         let baseline = &study.compare.baseline;
         if !levels.contains(baseline) {
@@ -85,7 +85,7 @@ fn unknown_preset(study: &Study, name: &str) -> StudyError {
     StudyError::new(message).meant(nearest(name, known))
 }
 
-fn apply(study: &mut Study, set: &str, asked: &mut Asked) -> Result<(), StudyError> {
+fn apply(study: &mut Study, set: &str, explicit: &mut ExplicitBounds) -> Result<(), StudyError> {
     let Some((key, text)) = set.split_once('=') else {
         return Err(StudyError::new("expected `KEY=VALUE`, or `KEY=VALUE,VALUE` for several levels"));
     };
@@ -97,15 +97,15 @@ fn apply(study: &mut Study, set: &str, asked: &mut Asked) -> Result<(), StudyErr
     if let Some(factor) = study.factors.get_mut(key) {
         replace_levels(key, factor, &words)?;
         if key == study.compare.factor {
-            asked.compared = Some(set.to_owned());
+            explicit.compared = Some(set.to_owned());
         }
         return Ok(());
     }
     match key {
         "seed" => study.seed = parsed(text, "a whole number from 0")?,
         "lab" => move_to(study, text),
-        "blocks.min" => (study.blocks.min, asked.min) = (parsed(text, "a number of blocks")?, true),
-        "blocks.max" => (study.blocks.max, asked.max) = (parsed(text, "a number of blocks")?, true),
+        "blocks.min" => (study.blocks.min, explicit.min) = (parsed(text, "a number of blocks")?, true),
+        "blocks.max" => (study.blocks.max, explicit.max) = (parsed(text, "a number of blocks")?, true),
         "blocks.budget" => study.blocks.budget = Some(parsed::<Span>(text, "a length of time such as `10 min`")?),
         "blocks.precision" => study.blocks.precision = parsed::<Share>(text, "a share such as `5 %`")?,
         "compare.margin" => study.compare.margin = parsed::<Share>(text, "a share such as `5 %`")?,

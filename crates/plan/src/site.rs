@@ -18,7 +18,7 @@ pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Sit
             None => Ok(None),
         };
     };
-    if let Some(key) = of_servers(settings) {
+    if let Some(key) = server_key(settings) {
         return Err(format!(
             "`{key}` is set, but the server of `site` ({text}) is not started here; remove one of them"
         ));
@@ -61,7 +61,7 @@ fn parse(text: &str) -> Result<Site, String> {
 }
 
 /// The first set key that configures servers or networks of wirelab.
-fn of_servers(s: &Settings) -> Option<&'static str> {
+fn server_key(s: &Settings) -> Option<&'static str> {
     let set = [
         ("server", s.server.is_some()),
         ("server_lacks", s.server_lacks.is_some()),
