@@ -148,13 +148,13 @@ impl Session<'_> {
     }
 
     fn work(&mut self, lab: &mut dyn Lab) -> Result<StopReason, RunError> {
-        self.show(Phase::Preparing, None);
+        self.report(Phase::Preparing, None);
         let files = match self.prepare(lab) {
             // An error caused by the interruption is not a failure.
             Err(_) if self.stop.load(Ordering::Relaxed) => return Ok(StopReason::Interrupted),
             files => files?,
         };
-        self.show(Phase::Probing, None);
+        self.report(Phase::Probing, None);
         self.probe(lab)?;
         let first = self.run.complete_blocks();
         for number in first..self.run.manifest.plan.max_blocks {
@@ -164,7 +164,7 @@ impl Session<'_> {
                 if self.stop.load(Ordering::Relaxed) {
                     return Ok(StopReason::Interrupted);
                 }
-                self.show(Phase::Measuring, Some(&trial));
+                self.report(Phase::Measuring, Some(&trial));
                 let record = match self.given_up(&trial) {
                     Some(record) => Some(record),
                     None => self.trial(lab, &files, &trial)?,
@@ -172,7 +172,7 @@ impl Session<'_> {
                 let Some(record) = record else { return Ok(StopReason::Interrupted) };
                 self.last = Some(record.outcome.clone());
                 self.append(Entry::Trial(record))?;
-                self.show(Phase::Measuring, Some(&trial));
+                self.report(Phase::Measuring, Some(&trial));
             }
             if self.is_hopeless() {
                 return Ok(StopReason::Hopeless);
@@ -190,7 +190,7 @@ impl Session<'_> {
         if self.run.manifest.plan.cells.iter().all(|cell| cell.job.link.is_none()) {
             return Ok(());
         }
-        self.show(Phase::Links, None);
+        self.report(Phase::Links, None);
         let plan = &self.run.manifest.plan;
         let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.link.is_some()).collect();
         let measured = lab.measure_links(&jobs, plan.seed.wrapping_add(u64::from(block)));
@@ -300,17 +300,17 @@ impl Session<'_> {
     /// Waits until the final counters of the last trial are scraped, then ends the export.
     fn wait_for_last_scrape(&mut self) {
         if let Some(exporter) = self.run.exporter.take() {
-            self.show(Phase::Showing, None);
+            self.report(Phase::Showing, None);
             exporter.linger(LAST_SCRAPE, self.stop);
         }
     }
 
-    /// Whether no trial has succeeded in a whole block.
+    /// Whether no trial has succeeded yet; checked after each block.
     fn is_hopeless(&self) -> bool {
         self.run.trials.iter().all(|record| record.outcome != Outcome::Ok)
     }
 
-    fn show(&mut self, phase: Phase, trial: Option<&Trial>) {
+    fn report(&mut self, phase: Phase, trial: Option<&Trial>) {
         let plan = &self.run.manifest.plan;
         let done = self.run.trials.len() as u32;
         let trials = (plan.cells.len() as u32).saturating_mul(plan.max_blocks);

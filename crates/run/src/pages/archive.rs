@@ -42,20 +42,20 @@ struct Log {
 
 #[derive(Deserialize)]
 struct Entry {
-    request: Asked,
+    request: HarRequest,
     #[serde(default)]
-    response: Answered,
+    response: HarResponse,
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct HarRequest {
     method: String,
     url: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Answered {
+struct HarResponse {
     status: i64,
     headers: Vec<Field>,
     content: Body,
@@ -116,21 +116,21 @@ impl Archive {
         // The file may begin with a byte order mark.
         let har: Har = serde_json::from_str(text.trim_start_matches('\u{feff}'))
             .map_err(|error| format!("it is not an HTTP Archive (HAR 1.2): {error}"))?;
-        let asked = har.log.entries.iter().filter_map(|entry| Some((entry, Url::parse(&entry.request.url).ok()?)));
+        let parsed = har.log.entries.iter().filter_map(|entry| Some((entry, Url::parse(&entry.request.url).ok()?)));
         // Other schemes never left the browser.
-        let mut sent = asked.filter(|(_, url)| matches!(url.scheme(), "https" | "http" | "wss" | "ws")).peekable();
+        let mut sent = parsed.filter(|(_, url)| matches!(url.scheme(), "https" | "http" | "wss" | "ws")).peekable();
         if sent.peek().is_none() {
             return Err("the archive has no requests".to_owned());
         }
         let mut archive =
             Self { hosts: Vec::new(), document: String::new(), answers: Vec::new(), left_out: IndexMap::new() };
         for (entry, url) in sent {
-            let taken = taken(entry, &url);
+            let replayable = replayable(entry, &url);
             if archive.document.is_empty() && is_page(entry) {
-                let document = document(&url, entry, &taken)?;
+                let document = document(&url, entry, &replayable)?;
                 archive.found(document);
             }
-            match taken {
+            match replayable {
                 Ok((host, content)) => archive.add(host, content),
                 Err(what) => *archive.left_out.entry(what).or_default() += 1,
             }
@@ -186,11 +186,11 @@ fn is_page(entry: &Entry) -> bool {
 fn document(
     url: &Url,
     entry: &Entry,
-    taken: &Result<(String, Content), &'static str>,
+    replayable: &Result<(String, Content), &'static str>,
 ) -> Result<(String, String), String> {
     const SAVE: &str = "Save it with the bodies of responses and without the cache; docs/pages.md says how";
-    let (host, content) = match taken {
-        Ok(taken) => taken,
+    let (host, content) = match replayable {
+        Ok(replayable) => replayable,
         Err(what) => return Err(format!("its document, {url}, is {what}. {SAVE}")),
     };
     let kind = kind(entry);
@@ -204,7 +204,7 @@ fn document(
 }
 
 /// The host and response to replay, or the reason why the entry is omitted.
-fn taken(entry: &Entry, url: &Url) -> Result<(String, Content), &'static str> {
+fn replayable(entry: &Entry, url: &Url) -> Result<(String, Content), &'static str> {
     let Entry { request, response } = entry;
     match url.scheme() {
         "ws" | "wss" => return Err("of WebSockets"),

@@ -78,9 +78,9 @@ impl<'b> TrialContext<'b> {
         facts.remote_observer = self.lab.observe(&names).map_err(lab_failure)?;
 
         self.prepare(&inputs, observers);
-        self.keep_distance(inputs.job)?;
+        self.keep_interval(inputs.job)?;
         self.warm_up(&inputs, &mut clients, &mut serving, facts)?;
-        self.keep_distance(inputs.job)?;
+        self.keep_interval(inputs.job)?;
         self.window(&inputs, &mut clients, &mut serving, observers, facts)?;
         facts.network = self.lab.end_trial(&cell.label()).map_err(lab_failure)?;
 
@@ -284,7 +284,7 @@ impl<'b> TrialContext<'b> {
     }
 
     /// Keeps the minimum interval between requests to a foreign host.
-    fn keep_distance(&self, job: &Job) -> Result<(), TrialAbort> {
+    fn keep_interval(&self, job: &Job) -> Result<(), TrialAbort> {
         if job.site.is_none() {
             return Ok(());
         }
