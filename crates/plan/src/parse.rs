@@ -10,8 +10,8 @@ use crate::words;
 /// Reads a study file. `file` is its name, for messages only.
 ///
 /// # Errors
-/// With file, line and column, if the text is not TOML, if a key or value is unknown, or if the study is invalid: for
-/// example a factor without settings, an unknown level, or too many cells.
+/// With file, line and column, if the text is not TOML, or a key or value is unknown. Also if the study is invalid,
+/// for example by a factor without settings, an unknown level, or too many cells.
 pub fn parse(text: &str, file: &str) -> Result<Study, StudyError> {
     if text.len() > MAX_TEXT {
         let message =

@@ -36,8 +36,8 @@ const KEYS: [&str; 8] = [
 /// and `duration` replace each other.
 ///
 /// # Errors
-/// If the preset, key or level is unknown (with the nearest known one), if the value is invalid for the key, if a
-/// factor's levels would hide a setting, or if the baseline of the comparison is removed.
+/// If the preset, key or level is unknown (with the nearest known one), or the value is invalid for the key. Also if
+/// a factor's levels would hide a setting, or the baseline of the comparison is removed.
 pub fn resolve(study: Study, preset: Option<&str>, sets: &[String]) -> Result<Study, StudyError> {
     let mut study = match preset {
         None | Some(DEFAULT_PRESET) => study,

@@ -1,10 +1,10 @@
 //! The number of blocks that a study needs before its comparisons can reach significance.
 //!
-//! Two cells are compared by the two-sided Wilcoxon signed-rank test (Wilcoxon 1945) on the differences within n blocks.
-//! Under the null hypothesis each difference is positive or negative with probability 1/2, independently, so the most
-//! extreme outcome, all n differences of one sign, has probability 2 / 2^n, and no p value of the exact test is smaller.
-//! Holm's procedure (Holm 1979) over m comparisons rejects its first hypothesis only if the smallest p is at most
-//! 0.05 / m. With 2^(1 - n) > 0.05 / m nothing can ever be significant, however large the effect. Hence
+//! Two cells are compared by the two-sided Wilcoxon signed-rank test (Wilcoxon 1945) on the differences within n
+//! blocks. Under the null hypothesis each difference is positive or negative with probability 1/2, independently. The
+//! most extreme outcome, all n differences of one sign, thus has probability 2 / 2^n, and no p value of the exact
+//! test is smaller. Holm's procedure (Holm 1979) over m comparisons rejects its first hypothesis only if the smallest
+//! p is at most 0.05 / m. With 2^(1 - n) > 0.05 / m nothing can ever be significant, however large the effect. Hence
 //!
 //! ```text
 //! n >= 1 + log2(m / 0.05) = 1 + log2(20 m)
