@@ -92,7 +92,7 @@ fn a_mapping_beside_the_table_is_found_said_and_overruled() {
 
 #[test]
 fn wrong_input_is_answered_with_place_and_nearest_word() {
-    check(&long(), &[], &["t.csv", "what is compared?", "--factor", "`version`", "`page`"]);
+    check(&long(), &[], &["t.csv", "compared factor is unknown", "--factor", "`version`", "`page`"]);
     check(&long(), &["--factor", "versoin"], &["no column `versoin`", "did you mean `version`?"]);
     check(&long(), &["--factor", "version", "--value", "load_ms"], &["`page`", "--by page", "--ignore page"]);
     let by = ["--factor", "version", "--value", "load_ms", "--by", "page"];

@@ -146,7 +146,7 @@ fn a_manifest_that_cannot_be_right_is_refused_with_what_is_wrong() {
     let (without, _) = MANIFEST.split_once("[install]").unwrap();
     Place::new(without).run(&["check", "made"]).with_status(2).complains(&["`{installed}` needs a table [install]"]);
     let place = Place::new(MANIFEST);
-    place.run(&["install", "mad"]).with_status(2).complains(&["no endpoint `mad`", "did you mean `made`"]);
+    place.run(&["install", "mad"]).with_status(2).complains(&["no endpoint has the name `mad`", "did you mean `made`"]);
     place.run(&["install"]).with_status(2).complains(&["--all"]);
     place.run(&["install", "--all", "--except", "mad"]).with_status(2).complains(&["did you mean `made`"]);
     place.run(&["install", "made", "--except", "made"]).with_status(2).complains(&["--except"]);
@@ -227,8 +227,8 @@ fn what_the_same_program_found_right_is_not_checked_again_and_all_else_is() {
 
 #[test]
 fn ctrl_c_and_sigkill_end_what_a_step_started() {
-    let killed = "its installation did not come to its end";
-    for (signal, status, words) in [("INT", Some(130), "`sh`: given up on request"), ("KILL", None, killed)] {
+    let killed = "its installation was interrupted";
+    for (signal, status, words) in [("INT", Some(130), "`sh`: cancelled on request"), ("KILL", None, killed)] {
         let mark = format!("99{}{}", std::process::id(), signal.len());
         let place = Place::new(&MANIFEST.replace("echo ran", &format!("sleep {mark} & wait; echo ran")));
         let mut command = place.command(&["install", "made"]);

@@ -152,7 +152,7 @@ fn what_plays_no_sidecar_is_refused_before_anything_is_run_and_so_is_a_lab_witho
     let Some(folder) = folder_with(&study, &[]) else { return };
     said(run(folder.path()).output().unwrap())
         .with_status(2)
-        .complains(&["`builtin`, an endpoint that plays no sidecar"]);
+        .complains(&["`builtin`, an endpoint without the role sidecar"]);
     let elsewhere = ["run", "study.toml", "--quiet", "--lab", "loopback", "--set", "network=direct"];
     said(wirelab(folder.path(), &elsewhere).output().unwrap()).with_status(2);
     assert!(!folder.path().join("wirelab-runs").exists());

@@ -99,7 +99,7 @@ fn more_than_is_polite_is_refused_before_anything_is_sent_unless_the_user_may() 
 fn a_site_that_gives_no_page_is_a_failure_with_the_blame_on_it() {
     let place = Place::new();
     for (conduct, workload, words) in [
-        (Conduct::redirect(), "", "never gave the page: 2 times `status 302`"),
+        (Conduct::redirect(), "", "never returned the page: 2 times `status 302`"),
         (Conduct::Silence, "request_timeout = \"200 ms\"", "2 times `timeout`"),
     ] {
         let server = Hostile::secure(&place, "good", conduct);

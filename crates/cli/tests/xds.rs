@@ -114,7 +114,7 @@ fn what_plays_no_control_plane_is_refused_before_anything_is_run_and_so_is_a_cli
     let Some(folder) = folder_with(&study, &[]) else { return };
     said(run(folder.path()).output().unwrap())
         .with_status(2)
-        .complains(&["`control_plane` is `builtin`, an endpoint that plays none"]);
+        .complains(&["`control_plane` is `builtin`, an endpoint without that role"]);
     assert!(!folder.path().join("wirelab-runs").exists());
 
     let study = STUDY.replace("client = \"go-grpc-xds\"\n", "").replace("\"6 s\"", "\"1 s\"");

@@ -1,4 +1,4 @@
-//! Waiting for file descriptors until a moment.
+//! Waits for file descriptors with a deadline.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -7,10 +7,10 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// Waits until one of the descriptors can be read (or has ended); says which of them. All false: the deadline passed.
+/// Waits until a descriptor is readable or closed; returns one flag per descriptor. All false: the deadline passed.
 ///
 /// # Errors
-/// If the kernel refuses to wait, for example for want of memory.
+/// If the kernel refuses to wait, for example because it is out of memory.
 pub fn readable<const N: usize>(descriptors: [Option<BorrowedFd<'_>>; N], deadline: Instant) -> io::Result<[bool; N]> {
     loop {
         let mut polled: Vec<_> =

@@ -1,4 +1,4 @@
-//! A folder that does not outlive wirelab: what a program needs for one session, such as the profile of a browser.
+//! A temporary folder that does not outlive wirelab, for example a browser profile.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
@@ -10,17 +10,17 @@ use std::time::Duration;
 use crate::LabError;
 use crate::guard::Guard;
 
-/// How often to try again while processes that were just killed still write into it.
+/// Attempts to remove the folder: killed processes may still write into it.
 const ATTEMPTS: u32 = 200;
 
-/// Between two attempts.
+/// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Tells the folders of one wirelab apart.
+/// Numbers the folders of one wirelab process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// A new folder below the one for temporary files, readable by its owner only. It is removed when this is dropped, and by the
-/// guard where wirelab is killed.
+/// A new folder in the directory for temporary files, readable by its owner only. Drop removes it; if wirelab is
+/// killed, the guard does.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -28,10 +28,10 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes it.
+    /// Creates the folder.
     ///
     /// # Errors
-    /// If the guard has ended, or the folder cannot be made.
+    /// If the guard has ended, or the folder cannot be created.
     pub fn create(guard: &Arc<Guard>) -> Result<Self, LabError> {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("{}{number}", name_begins(guard.mark())));
@@ -39,14 +39,14 @@ impl Folder {
             |why: &str| LabError(format!("cannot make the folder {}: {why}; $TMPDIR names another", path.display()));
         let text = path.to_str().filter(|text| text.starts_with('/') && !text.contains('\n'));
         let text = text.ok_or_else(|| wrong("its path is not absolute, or not plain text"))?;
-        // Before it is there: a kill between the two leaves nothing.
+        // Register the folder before it exists, so that a kill in between leaves nothing behind.
         guard.folder(text, true)?;
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|error| wrong(&error.to_string()))?;
         Ok(Self { path, guard: Arc::clone(guard) })
     }
 
-    /// Where it is.
+    /// Absolute path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -55,7 +55,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed now stays on the guard's list.
+        // A folder that cannot be removed now stays on the guard's list.
         if remove(&self.path)
             && let Some(text) = self.path.to_str()
         {
@@ -64,12 +64,12 @@ impl Drop for Folder {
     }
 }
 
-/// How the names of the folders of a wirelab with this mark begin.
+/// Name prefix of the folders of the wirelab process with this mark.
 pub(crate) fn name_begins(mark: &str) -> String {
     format!("wirelab-{mark}-")
 }
 
-/// Removes a folder whose users have ended, or are about to. False: it is still there.
+/// Removes a folder whose users have ended or are ending. Returns false if the folder still exists.
 pub(crate) fn remove(path: &Path) -> bool {
     for _ in 0..ATTEMPTS {
         match std::fs::remove_dir_all(path) {

@@ -1,17 +1,17 @@
-//! The guard: a process that outlives wirelab, to end what wirelab started.
+//! The guard: a process that outlives wirelab and ends what wirelab started.
 //!
-//! SIGKILL leaves wirelab no chance to clean up. So it starts itself a second time as `wirelab guard`, in a process group
-//! of its own, and holds a pipe to it that ends with wirelab, however it ends. Each endpoint writes its process group into
-//! that pipe between fork and exec, before it can do anything of its own. At the end of the pipe the guard kills every
-//! group that is still listed, then every process that carries wirelab's mark in its environment, which finds descendants
-//! that left their group (setsid(2)); then it ends too.
+//! SIGKILL leaves wirelab no chance to clean up. So wirelab starts itself a second time as `wirelab guard`, in a
+//! separate process group, and holds a pipe to it. The pipe closes when wirelab ends, for whatever reason. Each
+//! endpoint writes its process group into the pipe between fork and exec. When the pipe closes, the guard kills every
+//! group on its list. It then kills every process with wirelab's mark in its environment, which finds descendants
+//! that left their group (setsid(2)), and ends.
 //!
-//! What it cannot do: find a descendant that left its group *and* cleared its environment; work after someone killed the
-//! guard first (then `PR_SET_PDEATHSIG` still ends the endpoints themselves, but not their descendants).
+//! Limits: the guard cannot find a descendant that left its group *and* cleared its environment. If the guard itself
+//! is killed first, `PR_SET_PDEATHSIG` still ends the endpoints, but not their descendants.
 //!
-//! The pipe carries lines: `mark TEXT` once, then `+group N` and `-group N`, `+folder PATH` and `-folder PATH` (removed once
-//! the processes have ended). Other things to clean up after a crash are further words of the same kind. The guard ignores
-//! words that it does not know.
+//! The pipe carries lines: `mark TEXT` once, then `+group N` and `-group N`, `+folder PATH` and `-folder PATH`.
+//! Folders are removed after the processes have ended. The guard ignores unknown words, so further kinds of resources
+//! can be added.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -27,27 +27,27 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, kill_proces
 use crate::LabError;
 use crate::deadline::readable;
 
-/// The word on wirelab's command line that makes it a guard.
+/// Subcommand that makes wirelab a guard.
 pub const SUBCOMMAND: &str = "guard";
 
-/// The environment variable by which endpoints and their descendants are recognised.
+/// Environment variable that marks endpoints and their descendants.
 pub(crate) const MARK: &str = "WIRELAB_GUARD_MARK";
 
-/// How long the guard may take to start.
-const STARTING: Duration = Duration::from_secs(10);
+/// Time limit for the start of the guard.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the guard may take to end what is left; it needs milliseconds.
-const ENDING: Duration = Duration::from_secs(10);
+/// Time limit for the guard's clean-up, which takes milliseconds.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 const READY: &[u8] = b"ready\n";
 
 static SHARED: Mutex<Weak<Guard>> = Mutex::new(Weak::new());
 
-/// The guard, as wirelab holds it. Dropping it ends everything that is still listed.
+/// Handle of the guard process. Drop ends everything on its list.
 #[derive(Debug)]
 pub struct Guard {
     child: Child,
-    /// Absent only while it is dropped.
+    /// `None` only during drop.
     pipe: Option<ChildStdin>,
     mark: String,
 }
@@ -56,12 +56,12 @@ impl Guard {
     /// Starts `program guard` and waits until it is ready.
     ///
     /// # Errors
-    /// If the program cannot be started, or does not become a guard in time.
+    /// If the program cannot be started, or does not become ready in time.
     pub fn start(program: &Path) -> Result<Self, LabError> {
         let attempt = format!("cannot start the guard `{} {SUBCOMMAND}`", program.display());
         let mut child = Command::new(program)
             .arg(SUBCOMMAND)
-            // The guard of a process that is guarded itself has to outlive it, to end what that has started.
+            // A guarded wirelab may start its own guard, which must outlive it: remove the outer mark.
             .env_remove(MARK)
             .process_group(0)
             .current_dir("/")
@@ -69,57 +69,61 @@ impl Guard {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| LabError(format!("{attempt}: {error}; was wirelab's program file moved or deleted?")))?;
+            .map_err(|error| {
+                LabError(format!("{attempt}: {error}; check that wirelab's program file was not moved or deleted"))
+            })?;
         let pipe = child.stdin.take();
         let mut guard = Self { child, pipe, mark: mark() };
-        // Readiness first: a program that is no guard has often ended before anything could be written to it.
-        let ready = guard.await_ready().map_err(|why| LabError(format!("{attempt}: {why}; is that program wirelab?")));
+        // Wait for readiness before writing: a program that is not a guard has often ended before a write.
+        let ready = guard
+            .await_ready()
+            .map_err(|why| LabError(format!("{attempt}: {why}; check that this program is wirelab")));
         let started = ready.and_then(|()| guard.write(&format!("mark {}\n", guard.mark)));
         if started.is_err() {
-            // What is no guard need not end with its standard input.
+            // A program that is not a guard may not end with its standard input.
             let _ = guard.child.kill();
         }
         started.map(|()| guard)
     }
 
-    /// Makes this the guard of what is started without a lab at hand: `describe`, and the probe for unknown protocols.
+    /// Makes this the guard of processes started without a lab: `describe`, and the probe for unknown protocols.
     pub fn share(self: &Arc<Self>) {
         *SHARED.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(self);
     }
 
-    /// The guard that was shared last, while its lab is open.
+    /// The guard that was shared last, if its lab is still open.
     pub(crate) fn shared() -> Option<Arc<Self>> {
         SHARED.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
     fn await_ready(&mut self) -> Result<(), String> {
         let mut stdout = self.child.stdout.take().expect("standard output is piped");
-        let deadline = Instant::now() + STARTING;
-        let mut said = Vec::new();
-        while said.len() < READY.len() {
+        let deadline = Instant::now() + START_TIMEOUT;
+        let mut output = Vec::new();
+        while output.len() < READY.len() {
             let mut buffer = [0; 64];
             match readable([Some(stdout.as_fd())], deadline) {
                 Ok([true]) => match stdout.read(&mut buffer) {
                     Ok(0) => return Err("it ended at once".to_owned()),
-                    Ok(count) => said.extend(&buffer[..count]),
+                    Ok(count) => output.extend(&buffer[..count]),
                     Err(error) => return Err(error.to_string()),
                 },
-                Ok([false]) => return Err(format!("it was not ready after {STARTING:?}")),
+                Ok([false]) => return Err(format!("it was not ready after {START_TIMEOUT:?}")),
                 Err(error) => return Err(error.to_string()),
             }
         }
-        if said == READY { Ok(()) } else { Err(format!("it said {}", crate::lines::shortened(&said))) }
+        if output == READY { Ok(()) } else { Err(format!("it printed {}", crate::lines::shortened(&output))) }
     }
 
-    /// Whether the guard still lives.
+    /// Checks that the guard still runs.
     ///
     /// # Errors
-    /// If it does not.
+    /// If the guard has ended.
     pub(crate) fn check(&self) -> Result<(), LabError> {
         self.write("\n")
     }
 
-    /// What to put into the environment variable [`MARK`] of an endpoint.
+    /// Value of the environment variable [`MARK`] for endpoints.
     pub(crate) fn mark(&self) -> &str {
         &self.mark
     }
@@ -131,25 +135,25 @@ impl Guard {
         copy.map_err(|error| LabError(format!("cannot reach the guard: {error}; raise the limit of open files")))
     }
 
-    /// Lists a process group. Called between fork and exec: it does not allocate.
+    /// Adds a process group to the list. Called between fork and exec: it does not allocate.
     pub(crate) fn register(pipe: &OwnedFd, group: Pid) -> io::Result<()> {
         let mut line = [0; 32];
         let size = line.len();
         let mut rest = &mut line[..];
         writeln!(rest, "+group {}", group.as_raw_nonzero())?;
         let used = size - rest.len();
-        // One write of less than PIPE_BUF bytes is never split or mixed with others (pipe(7)).
+        // A write of less than PIPE_BUF bytes is atomic (pipe(7)).
         rustix::io::retry_on_intr(|| rustix::io::write(pipe, &line[..used]))?;
         Ok(())
     }
 
-    /// Takes a process group from the list. To be called before its leader is reaped, while the number is still its own.
+    /// Removes a process group from the list. Call it before its leader is reaped, while the number cannot be reused.
     pub(crate) fn forget(&self, group: Pid) {
-        // If the guard is gone there is nothing to forget; the next start says so.
+        // If the guard has ended there is nothing to remove; the next start reports it.
         let _ = self.write(&format!("-group {}\n", group.as_raw_nonzero()));
     }
 
-    /// Lists a folder, or takes it from the list.
+    /// Adds a folder to the list, or removes it.
     pub(crate) fn folder(&self, path: &str, listed: bool) -> Result<(), LabError> {
         self.write(&format!("{}folder {path}\n", if listed { '+' } else { '-' }))
     }
@@ -159,7 +163,7 @@ impl Guard {
         pipe.write_all(line.as_bytes()).map_err(|error| {
             LabError(format!(
                 "the guard process has ended ({error}), so wirelab could no longer clean up after a crash; \
-                 who killed it? Start wirelab again"
+                 check what killed it, and start wirelab again"
             ))
         })
     }
@@ -167,11 +171,11 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // The end of the pipe is what the guard waits for.
+        // The guard waits for the end of the pipe.
         drop(self.pipe.take());
         let ended = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty())
             .map_err(io::Error::from)
-            .and_then(|pidfd| readable([Some(pidfd.as_fd())], Instant::now() + 2 * ENDING));
+            .and_then(|pidfd| readable([Some(pidfd.as_fd())], Instant::now() + 2 * END_TIMEOUT));
         if !matches!(ended, Ok([true])) {
             let _ = self.child.kill();
         }
@@ -179,13 +183,13 @@ impl Drop for Guard {
     }
 }
 
-/// A text that no other run of wirelab uses at the same time.
+/// A text that no other wirelab process uses at the same time.
 fn mark() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{:x}-{:x}", getpid().as_raw_nonzero(), now.as_nanos())
 }
 
-/// The program `wirelab guard`: waits for the end of standard input, then ends everything that is listed.
+/// The program `wirelab guard`: waits for the end of standard input, then ends everything on its list.
 #[must_use]
 pub fn main() -> ExitCode {
     outlive_signals();
@@ -193,12 +197,12 @@ pub fn main() -> ExitCode {
     if stdout.write_all(READY).and_then(|()| stdout.flush()).is_err() {
         return ExitCode::FAILURE;
     }
-    let list = listen(BufReader::new(io::stdin().lock()));
-    let deadline = Instant::now() + ENDING;
+    let list = read_list(BufReader::new(io::stdin().lock()));
+    let deadline = Instant::now() + END_TIMEOUT;
     for group in &list.groups {
         let _ = kill_process_group(*group, Signal::KILL);
     }
-    // A process that is just being forked can be missed, so it takes a round that finds nothing.
+    // A round can miss a process that is just being forked, so repeat until a round finds none.
     while let Some(mark) = &list.mark
         && kill_marked(mark) > 0
         && Instant::now() < deadline
@@ -211,7 +215,7 @@ pub fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What to end.
+/// Processes and folders to remove.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct List {
     mark: Option<String>,
@@ -220,7 +224,7 @@ struct List {
 }
 
 impl List {
-    /// The listed folders whose name shows that this wirelab made them; no line may make the guard remove anything else.
+    /// The listed folders whose name carries this wirelab's mark; the guard must not remove any other folder.
     fn own_folders(&self) -> impl Iterator<Item = &Path> {
         let begin = self.mark.as_deref().map(crate::folder::name_begins);
         let is_own = move |path: &&PathBuf| {
@@ -231,8 +235,8 @@ impl List {
     }
 }
 
-/// Reads until wirelab ends. What cannot be read any more is as good as ended.
-fn listen(lines: impl BufRead) -> List {
+/// Reads until wirelab ends. A read error counts as the end.
+fn read_list(lines: impl BufRead) -> List {
     let mut list = List::default();
     for line in lines.lines().map_while(Result::ok) {
         match line.split_once(' ') {
@@ -251,25 +255,25 @@ fn listen(lines: impl BufRead) -> List {
     list
 }
 
-/// A process group that may be killed: not the one of init, and not every process there is.
+/// Parses a process group that may be killed: not init's, and not the number that means every process.
 fn group(number: &str) -> Option<Pid> {
     number.parse().ok().filter(|number| *number > 1).and_then(Pid::from_raw)
 }
 
-/// Kills every process with the mark in its environment; returns how many there were.
+/// Kills every process with the mark in its environment; returns their number.
 fn kill_marked(mark: &str) -> usize {
     let entry = format!("{MARK}={mark}");
     let Ok(folder) = std::fs::read_dir("/proc") else { return 0 };
     let processes = folder.flatten().filter_map(|process| group(process.file_name().to_str()?));
     let marked = processes.filter(|pid| {
-        // That of a process of another user cannot be read, and that of a process that has ended is empty.
+        // The environment of another user's process is unreadable, that of an ended process is empty.
         let environment = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes())
     });
     marked.filter(|pid| kill_process(*pid, Signal::KILL).is_ok()).count()
 }
 
-/// Ignores the signals by which terminals and users end programs: the guard ends with wirelab, and not before.
+/// Ignores the signals by which terminals and users end programs: the guard ends only with wirelab.
 fn outlive_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         // SAFETY: setting a signal to be ignored installs no handler, so no code can run at an unsafe moment.
@@ -282,8 +286,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_and_not_taken_away_is_left_at_the_end() {
-        let list = listen(&b"mark 1-2\n\n+group 10\n+group 11\n-group 10\n+ns later\n+group 12\n"[..]);
+    fn the_list_keeps_entries_until_they_are_removed() {
+        let list = read_list(&b"mark 1-2\n\n+group 10\n+group 11\n-group 10\n+ns later\n+group 12\n"[..]);
         let groups = [11, 12].into_iter().filter_map(Pid::from_raw).collect();
         assert_eq!(list, List { mark: Some("1-2".to_owned()), groups, folders: HashSet::new() });
     }
@@ -292,15 +296,15 @@ mod tests {
     fn only_listed_folders_that_carry_the_mark_are_removed() {
         let lines = "mark 1-2\n+folder /tmp/wirelab-1-2-0\n+folder /tmp/wirelab-1-2-1\n-folder /tmp/wirelab-1-2-0\n\
                      +folder /home\n+folder wirelab-1-2-3\n+folder /\n";
-        let list = listen(lines.as_bytes());
+        let list = read_list(lines.as_bytes());
         assert_eq!(list.own_folders().collect::<Vec<_>>(), [Path::new("/tmp/wirelab-1-2-1")]);
-        assert_eq!(listen(&b"+folder /tmp/wirelab-1-2-0\n"[..]).own_folders().count(), 0);
+        assert_eq!(read_list(&b"+folder /tmp/wirelab-1-2-0\n"[..]).own_folders().count(), 0);
     }
 
     #[test]
     fn no_line_makes_the_guard_kill_init_or_everything() {
         for line in ["+group 1", "+group 0", "+group -1", "+group -7", "+group x", "+group", "mark "] {
-            assert_eq!(listen(line.as_bytes()), List::default(), "{line}");
+            assert_eq!(read_list(line.as_bytes()), List::default(), "{line}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The lab outside: the client on this machine, and servers wherever they are, which are not started here.
+//! The lab `internet`: the client on this machine, and remote servers that wirelab does not start.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -14,7 +14,7 @@ use crate::loopback::no_timeline;
 use crate::process::LocalProcess;
 use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process};
 
-/// What `wirelab labs` says of it.
+/// Static facts for `wirelab labs`.
 pub const INFO: LabInfo = LabInfo {
     name: "internet",
     summary: "The client on this machine, servers that are not started here: the pages that `site` names, by their URLs.",
@@ -22,16 +22,16 @@ pub const INFO: LabInfo = LabInfo {
     can_be: |job| site(job).map(drop),
 };
 
-/// The lab.
+/// A client on this machine with remote servers.
 #[derive(Debug)]
 pub struct Internet {
     guard: Arc<Guard>,
-    /// The address of each host, looked up once, so that every trial of a session asks the same server.
+    /// Address of each host, looked up once, so that every trial of a session uses the same server.
     found: Mutex<HashMap<String, IpAddr>>,
 }
 
 impl Internet {
-    /// Opens the lab. `program` is wirelab's own file; `program guard` must run [`crate::guard::main`].
+    /// Opens the lab. `program` is wirelab's executable; `program guard` must run [`crate::guard::main`].
     ///
     /// # Errors
     /// If the guard cannot be started.
@@ -58,7 +58,7 @@ impl Internet {
 
 fn look_up(site: &Site) -> Result<IpAddr, LabError> {
     let Site { host, port, .. } = site;
-    let remedy = "`site_address` says where it is";
+    let remedy = "set `site_address` to its address";
     let found = (host.as_str(), *port)
         .to_socket_addrs()
         .map_err(|error| LabError(format!("cannot find the address of `{host}`: {error}; {remedy}")))?;
@@ -94,27 +94,28 @@ impl Lab for Internet {
     }
 }
 
-/// Refuses labels of nodes in a lab that has no nodes with labels.
+/// Rejects node labels in a lab without labelled nodes.
 ///
 /// # Errors
-/// If the job has some.
+/// If the job has node labels.
 pub fn no_labels(lab: &str, job: &Job) -> Result<(), LabError> {
     let set = [("client_nodes", &job.client_nodes), ("server_nodes", &job.server_nodes)];
     match set.into_iter().find_map(|(key, labels)| Some((key, labels.as_ref()?))) {
         None => Ok(()),
         Some((key, labels)) => Err(LabError(format!(
-            "`{key}` is `{labels}`, but the lab `{lab}` has no nodes with labels; leave it out, or use the lab `kubernetes`"
+            "`{key}` is `{labels}`, but the lab `{lab}` has no nodes with labels; leave it out, or use the lab \
+             `kubernetes`"
         ))),
     }
 }
 
-/// Refuses a page of others in a lab from which they cannot be reached, or in which they would not be what is measured.
+/// Rejects a remote site in a lab that cannot reach it, or would not measure it.
 ///
 /// # Errors
-/// If the job has one.
+/// If the job has a remote site.
 pub fn only_inside(lab: &str, job: &Job) -> Result<(), LabError> {
     job.site.as_ref().map_or(Ok(()), |site| {
         let Site { url, .. } = site;
-        Err(LabError(format!("{url} is not in the lab `{lab}`; use `--lab {}`", INFO.name)))
+        Err(LabError(format!("{url} is not reachable in the lab `{lab}`; use `--lab {}`", INFO.name)))
     })
 }

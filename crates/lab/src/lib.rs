@@ -1,7 +1,7 @@
-//! Where trials run: the place that starts endpoints as processes and connects them.
+//! Labs: they start endpoints as processes and connect them by a network.
 //!
-//! One file (or folder) per lab beside the trait that it implements. A lab knows processes and networks; it knows no
-//! protocol and no statistics.
+//! Each lab has a file or folder beside the trait [`Lab`]. A lab knows processes and networks, but no protocol and no
+//! statistics.
 
 mod deadline;
 pub mod endpoints;
@@ -47,68 +47,68 @@ pub use probe::refuses_unknown_protocol;
 pub use process::LocalProcess;
 pub use reap::reap;
 
-/// What there is to say of a lab.
+/// Static facts about a lab.
 #[derive(Debug, Clone, Copy)]
 pub struct LabInfo {
-    /// Its name in study files and on the command line.
+    /// Name in study files and on the command line.
     pub name: &'static str,
-    /// What it is, in one sentence.
+    /// One-sentence summary.
     pub summary: &'static str,
-    /// The privilege or kernel feature that it needs; absent: none.
+    /// Required privilege or kernel feature, if any.
     pub needs: Option<&'static str>,
-    /// Whether the lab can be what a job says, on whatever machine or cluster; the error says what to change.
+    /// Whether the lab supports a job, regardless of machine or cluster; the error says what to change.
     pub can_be: fn(&Job) -> Result<(), LabError>,
 }
 
 /// A place in which trials run.
 pub trait Lab: Send {
-    /// The word for it on the command line and in study files.
+    /// Name on the command line and in study files.
     fn name(&self) -> &'static str;
 
-    /// What a report must say of every run in this lab.
+    /// Warnings for the report of every run in this lab.
     fn warnings(&self) -> Vec<Warning>;
 
-    /// Whether the lab can be what a job says. Asked before anything is made.
+    /// Whether the lab supports the job. Called before anything is created.
     ///
     /// # Errors
-    /// If it cannot; the message says what to change.
+    /// If the lab does not support the job; the message says what to change.
     fn check(&self, job: &Job) -> Result<(), LabError> {
         self.addresses(job).map(drop)
     }
 
-    /// A session is about to begin. Labs that make what a trial needs when it begins do nothing.
+    /// Prepares a session. The default does nothing, for labs that set up each trial when it begins.
     ///
     /// # Errors
-    /// If the place cannot be made, or `stop` was raised meanwhile.
+    /// If the lab cannot be set up, or `stop` was raised meanwhile.
     fn prepare(&mut self, _preparation: &Preparation<'_>) -> Result<(), LabError> {
         Ok(())
     }
 
-    /// The addresses of a trial: those that the servers bind, in a timeline all that ever come, and the one that the client connects
-    /// to. They may change when it begins.
+    /// The addresses of a trial: one for each server (with a timeline, for all servers of its course), and the
+    /// address that the client connects to. They may change at [`Lab::begin_trial`].
     ///
     /// # Errors
-    /// If the lab has no such placement; the message names those that it has.
+    /// If the lab lacks the placement; the message lists the supported ones.
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError>;
 
-    /// A trial is about to begin: what is started from now on belongs to it. Labs that do not care do nothing.
+    /// Begins a trial: later starts belong to it. The default does nothing.
     ///
     /// # Errors
-    /// If the network cannot be made what the job says.
+    /// If the network cannot be set up for the job.
     fn begin_trial(&mut self, _trial: &Trial, _job: &Job) -> Result<(), LabError> {
         Ok(())
     }
 
-    /// The servers with which the trial begins listen at these ports, in their order. Gives the port that the client connects to.
+    /// Publishes the initial servers, which listen on these ports, in server order. Returns the port for the client.
     ///
     /// # Errors
-    /// If there is to be a service, and it cannot be made.
+    /// If the trial needs a service and it cannot be created.
     fn publish(&mut self, _job: &Job, ports: &[u16]) -> Result<u16, LabError> {
         Ok(ports[0])
     }
 
-    /// From now on clients are to find these servers, each by its number and port, in a trial with a timeline: behind the address of the
-    /// service or the name.
+    /// Routes clients to exactly these servers, given by number and port, behind the address of the service or the
+    /// server name. Used in trials with a timeline.
     ///
     /// # Errors
     /// If the network cannot be changed, or the lab has no timelines.
@@ -116,110 +116,109 @@ pub trait Lab: Send {
         Err(LabError(format!("the lab `{}` has no timelines; use the lab `netns` or `kubernetes`", self.name())))
     }
 
-    /// Whether clients find the servers of the last [`Lab::reach`] by now, and no others. Asked again and again until they do.
+    /// Whether clients are routed to exactly the servers of the last [`Lab::reach`]. Polled until it returns true.
     ///
     /// # Errors
-    /// If they never will.
+    /// If this state will never be reached.
     fn is_reached(&mut self) -> Result<bool, LabError> {
         Ok(true)
     }
 
-    /// The addresses that the sidecars of the servers bind, in a trial with a mesh, in the order of the servers. The servers themselves
-    /// are then reached from their own hosts only, and so is the sidecar of the clients.
+    /// Addresses for the sidecars of the servers, in server order, in a trial with a mesh. The servers are then
+    /// reachable only from their own hosts, and so is the client sidecar.
     ///
     /// # Errors
-    /// If the lab has no sidecars, so that such a trial is unsupported.
+    /// If the lab has no sidecars; the trial is then unsupported.
     fn sidecars(&self, _job: &Job) -> Result<Vec<IpAddr>, LabError> {
         let remedy = "use the lab `netns` or `kubernetes`, or leave `mesh` out";
         Err(LabError(format!("the lab `{}` has no sidecars; {remedy}", self.name())))
     }
 
-    /// The address that the control plane binds and clients ask, in a trial with one.
+    /// Address that the control plane binds and clients connect to, in a trial with one.
     ///
     /// # Errors
-    /// If the lab has no place for it, so that such a trial is unsupported.
+    /// If the lab cannot run a control plane; the trial is then unsupported.
     fn control_plane(&self, _job: &Job) -> Result<IpAddr, LabError> {
         let remedy = "use the lab `netns` or `kubernetes`, or leave `control_plane` out";
         Err(LabError(format!("the lab `{}` has no control planes; {remedy}", self.name())))
     }
 
-    /// The measured window of a trial of this cell has ended. What there is to say of the network in it.
+    /// Ends the measured window of a trial of this cell. Returns network metrics and warnings.
     ///
     /// # Errors
-    /// If the network was not what the job says, so that the trial does not count.
+    /// If the network deviated from the job, so that the trial is invalid.
     fn end_trial(&mut self, _cell: &str) -> Result<Aftermath, LabError> {
         Ok(Aftermath::default())
     }
 
-    /// Measures what the links of these jobs really do, each once, while nothing else uses them. Labs without links of their
-    /// own have none to measure.
+    /// Measures the links of these jobs, each distinct link once, while nothing else uses them. Empty in labs without
+    /// emulated links.
     ///
     /// # Errors
-    /// If measuring fails. A link that misbehaves is no error.
+    /// If the measurement fails. A link that deviates from its specification is not an error.
     fn measure_links(&mut self, _jobs: &[&Job], _seed: u64) -> Result<Vec<LinkRecord>, LabError> {
         Ok(Vec::new())
     }
 
-    /// The interfaces at which the packets of a job can be looked at, and no others' packets pass. Labs that share their
-    /// interfaces with other programs have none.
+    /// Network interfaces that only packets of this job pass. Empty in labs that share their interfaces with other
+    /// programs.
     fn vantages(&self, _job: &Job) -> Vec<Vantage> {
         Vec::new()
     }
 
-    /// The endpoints of the trial run, and wait. Somebody who observes their processes from where they are, by the names of the observers
-    /// that are wanted; absent where observers see them here, or nobody can.
+    /// Returns an observer that runs beside the remote processes, for the observers of these names. `None` if local
+    /// observers can see the processes, or if none can. Call it when all endpoints of the trial run and wait.
     ///
     /// # Errors
-    /// If the lab is lost.
+    /// If the connection to the lab is lost.
     fn observe(&mut self, _observers: &[&str]) -> Result<Option<Box<dyn RemoteObserver>>, LabError> {
         Ok(None)
     }
 
-    /// Starts an endpoint. To be called from a thread that outlives the trial (see [`LocalProcess`]).
+    /// Starts an endpoint. The calling thread must outlive the trial (see [`LocalProcess`]).
     ///
     /// # Errors
     /// If the process cannot be started.
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError>;
 
-    /// Starts several, as [`Lab::start`] does; the processes are in their order. Labs in which a start is mostly waiting do many at a
-    /// time.
+    /// Starts several endpoints; the processes are in the same order. Labs with slow starts do many at a time.
     ///
     /// # Errors
-    /// If one of them cannot be started; those that were are killed.
+    /// If one start fails; the processes that were started are killed.
     fn start_all(&mut self, launches: &[Launch<'_>]) -> Result<Vec<Box<dyn Process>>, LabError> {
         launches.iter().map(|launch| self.start(launch)).collect()
     }
 }
 
-/// What a session is going to need.
+/// Requirements of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct Preparation<'a> {
-    /// What its trials do.
+    /// Jobs of its trials.
     pub jobs: &'a [&'a Job],
-    /// The run's folder, absolute: whatever specs name is below it.
+    /// Absolute path of the run folder, which contains all paths of the specs.
     pub folder: &'a Path,
     /// Raised when the user wants to stop.
     pub stop: &'a AtomicBool,
-    /// Where endpoints tell what they have counted, and the port at which hosts of their own show it to Prometheus; absent: nobody
-    /// wants to know.
+    /// Folder of the sockets at which endpoints report counters, and the port that remote hosts export them on for
+    /// Prometheus. `None`: no export.
     pub metrics: Option<(&'a Path, u16)>,
 }
 
-/// The addresses of a trial.
+/// Addresses of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses {
-    /// What each server binds; none where no server is started.
+    /// Bind address of each server; empty if no server is started.
     pub servers: Vec<IpAddr>,
-    /// What the client connects to.
+    /// Address that the client connects to.
     pub connect: IpAddr,
 }
 
-/// What a lab has to say of the network in a trial.
+/// Observations of a lab about the network during a trial.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Aftermath {
-    /// The values of its metrics.
+    /// Values of the lab's metrics.
     pub values: Values,
-    /// What the report has to say.
+    /// Warnings for the report.
     pub warnings: Vec<Warning>,
 }
 
@@ -228,42 +227,42 @@ pub struct Aftermath {
 pub struct Launch<'a> {
     /// Server, client, sidecar or control plane.
     pub role: Role,
-    /// Which of the servers or clients, from 0; a sidecar has the number of its server.
+    /// Index of the server or client, from 0; a sidecar has the index of its server.
     pub number: u32,
     /// What to start.
     pub endpoint: &'a Endpoint,
-    /// What the trial does; says where to start it.
+    /// Job of the trial; determines where the endpoint starts.
     pub job: &'a Job,
-    /// The spec file, already written.
+    /// Path of the spec file, which already exists.
     pub spec: &'a Path,
-    /// Where its standard error goes (bounded; a cut is marked).
+    /// Log file for standard error (bounded; a cut is marked).
     pub log: &'a Path,
 }
 
-/// The role that an endpoint plays.
+/// Role of an endpoint process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// It serves.
+    /// Answers requests.
     Server,
-    /// It sends requests.
+    /// Sends requests.
     Client,
-    /// It sends on the requests of others.
+    /// Forwards requests of others.
     Sidecar(Beside),
-    /// It tells the clients who serves.
+    /// Tells clients which servers to use.
     ControlPlane,
 }
 
-/// Beside whom a sidecar is.
+/// Position of a sidecar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Beside {
-    /// A server.
+    /// Beside one server.
     Server,
-    /// The clients, all of them.
+    /// Beside the clients, shared by all of them.
     Clients,
 }
 
 impl Role {
-    /// The word on an endpoint's command line.
+    /// Role name on an endpoint's command line.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -274,7 +273,7 @@ impl Role {
         }
     }
 
-    /// Who is to blame if it misbehaves.
+    /// Role to blame for misbehaviour.
     #[must_use]
     pub const fn blame(self) -> Blame {
         match self {
@@ -286,80 +285,82 @@ impl Role {
     }
 }
 
-/// Observers at work where the processes are, which are not to be seen here.
+/// Observers that run beside processes which are invisible from this machine.
 pub trait RemoteObserver: Send {
-    /// The measured window is about to begin: all endpoints wait.
+    /// Begins the measured window, while all endpoints wait.
     fn begin(&mut self);
 
-    /// It has just ended: all endpoints wait.
+    /// Ends the measured window, while all endpoints wait.
     fn end(&mut self);
 
-    /// What they measured, or the reasons why not, with the length of the window, and the requests that succeeded in it with their bytes.
+    /// Observed values, or the reasons for missing ones. Takes the window length, and the number and bytes of
+    /// successful requests.
     fn values(&mut self, window_ns: u64, requests: u64, bytes: u64) -> Values;
 }
 
-/// A running endpoint. Dropping it kills it, with all its descendants, and reaps it.
+/// A running endpoint. Drop kills it with all its descendants, and reaps it.
 pub trait Process: Send {
-    /// Waits for the next line of its standard output until the deadline.
+    /// Waits for the next event on its standard output until the deadline.
     ///
     /// # Errors
     /// See [`EventError`].
     fn next_event(&mut self, deadline: Instant) -> Result<Event, EventError>;
 
-    /// Writes a word to its standard input.
+    /// Writes a command to its standard input.
     ///
     /// # Errors
-    /// If it has closed its standard input or has ended.
+    /// If the process has closed its standard input or has ended.
     fn send(&mut self, command: Command) -> Result<(), LabError>;
 
-    /// The process id, where observers on this machine can look at it.
+    /// Process id, if observers on this machine can inspect the process.
     fn pid(&self) -> Option<u32>;
 
-    /// Whether time passes for it as it does here. In a lab without a clock it does not; one that has a process id does.
+    /// Whether the process runs in real time. False in labs that simulate time; true for every process with an id.
     fn has_clock(&self) -> bool {
         self.pid().is_some()
     }
 
-    /// Closes its standard input and waits for its end; kills it at the deadline.
+    /// Closes its standard input and waits for its exit; kills it at the deadline.
     fn end(&mut self, deadline: Instant) -> Exit;
 }
 
-/// Why there is no event.
+/// Why no event is available.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventError {
     /// The deadline passed.
     Deadline,
     /// The process ended first.
     Ended(Exit),
-    /// It printed something that is not an event (the line, shortened), too long a line, or too many lines.
+    /// Invalid output (shortened): not an event, an overlong line, or too many lines.
     Nonsense(String),
 }
 
-/// How a process ended.
+/// Exit of a process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exit {
-    /// How.
+    /// Exit status.
     pub status: ExitStatus,
-    /// The kernel's account of it and of the descendants that it waited for; absent in labs without it.
+    /// Resource usage of the process and the descendants that it waited for, from the kernel; absent in labs without
+    /// it.
     pub usage: Option<Usage>,
-    /// The last lines of its standard error, for the message.
+    /// Last lines of its standard error, for messages.
     pub last_words: String,
 }
 
-/// The way a process ended.
+/// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// By itself, with this status.
+    /// Exited with this status.
     Code(i32),
-    /// By a signal that was not ours.
+    /// Killed by a signal that wirelab did not send.
     Signal(i32),
-    /// It did not end by itself in time, and was killed.
+    /// Killed by wirelab, because it did not exit in time.
     Killed,
-    /// Nobody knows: the place that it ran in was lost first. The last words say how.
+    /// Unknown: the connection to its host was lost first. The last words give the cause.
     Lost,
 }
 
-/// What a lab could not do; the text names the attempt and the remedy.
+/// An action that a lab failed to do; the text names the attempt and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabError(pub String);
 

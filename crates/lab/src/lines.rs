@@ -1,41 +1,41 @@
-//! The lines of an endpoint's standard output, bounded in length and in number.
+//! Splits an endpoint's standard output into lines, bounded in length and in number.
 //!
-//! Whatever an endpoint prints, wirelab keeps at most one line of it in memory, and ends a flood.
+//! wirelab keeps at most one line in memory, and stops reading when an endpoint floods its output.
 
 use wirelab_model::event::Event;
 
-/// The longest line that is read, in bytes.
+/// Maximum length of a line, in bytes.
 pub const LONGEST_LINE: usize = 64 * 1024;
 
-/// The most lines that one process may print.
+/// Maximum number of lines per process.
 pub const MOST_LINES: u32 = 10_000;
 
 /// Cuts a stream of bytes into lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     buffer: Vec<u8>,
-    /// Bytes of the buffer that were already handed out.
+    /// Bytes at the start of the buffer that were already returned.
     used: usize,
     count: u32,
     ended: bool,
 }
 
 impl Lines {
-    /// Adds what was read.
+    /// Appends bytes that were read.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.used);
         self.used = 0;
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Nothing more will come: what is left is a line, even without its line feed.
+    /// Marks the end of the output: the remaining bytes are a line, even without line feed.
     pub const fn end(&mut self) {
         self.ended = true;
     }
 
-    /// The next event, or the reason why what was printed is none. Absent: more has to be read first.
+    /// The next event, or why the line is not an event. `None`: more bytes are needed.
     ///
-    /// Blank lines are skipped, but they count.
+    /// Blank lines are skipped, but count as lines.
     pub fn next_event(&mut self) -> Option<Result<Event, String>> {
         loop {
             let rest = &self.buffer[self.used..];
@@ -68,7 +68,7 @@ fn parse(line: &[u8]) -> Option<Result<Event, String>> {
     Some(serde_json::from_slice(line).map_err(|error| format!("{} ({error})", shortened(line))))
 }
 
-/// The beginning of a text that may be anything, safe to show in a terminal.
+/// The first 160 bytes of an untrusted text, escaped and in backticks.
 pub fn shortened(bytes: &[u8]) -> String {
     const SHOWN: usize = 160;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_cut_out_of_the_stream_wherever_reads_end() {
+    fn events_are_parsed_across_read_boundaries() {
         let mut lines = Lines::default();
         lines.push(b"{\"event\":\"wa");
         assert_eq!(lines.next_event(), None);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_shown_shortened_and_without_control_characters() {
+    fn invalid_events_are_shown_shortened_and_without_control_characters() {
         let mut lines = Lines::default();
         lines.push(format!("\x1b[31m{}\n", "x".repeat(5000)).as_bytes());
         let reason = lines.next_event().unwrap().unwrap_err();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_nonsense() {
+    fn an_overlong_line_is_an_error() {
         let mut lines = Lines::default();
         for _ in 0..=LONGEST_LINE / 1000 {
             lines.push(&[b'a'; 1000]);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_valid_or_blank_lines_is_nonsense() {
+    fn too_many_lines_are_an_error_even_if_valid_or_blank() {
         for line in ["{\"event\":\"warm\"}\n", "\n"] {
             let mut lines = Lines::default();
             lines.push(line.repeat(MOST_LINES as usize + 1).as_bytes());

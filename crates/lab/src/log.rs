@@ -1,4 +1,4 @@
-//! The standard error of an endpoint: drained all the time, so that it never waits for us, kept up to a bound.
+//! Logs of endpoints: reads standard error continuously, so that endpoints never block, and keeps a bounded part.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,22 +10,22 @@ use std::time::Duration;
 
 use crate::LabError;
 
-/// The most that is kept of one process, in bytes; what follows is read and thrown away.
+/// Maximum size of a log, in bytes; the rest is read and discarded.
 pub const LARGEST_LOG: usize = 1024 * 1024;
 
-/// How much of the end is kept for messages, in bytes.
+/// Size of the tail that is kept for messages, in bytes.
 const LAST_WORDS: usize = 2048;
 
-/// The file that a process's standard error goes to.
+/// The log of a process's standard error.
 #[derive(Debug)]
 pub struct Log {
     tail: Arc<Mutex<VecDeque<u8>>>,
-    /// Disconnected when everything was read.
+    /// Disconnects at the end of the stream.
     ended: Receiver<()>,
 }
 
 impl Log {
-    /// Creates the file, if one is wanted.
+    /// Creates the log file, if a path is given.
     ///
     /// # Errors
     /// If the file cannot be created.
@@ -36,7 +36,7 @@ impl Log {
         })
     }
 
-    /// Begins to read, in a thread that ends with the stream.
+    /// Starts a thread that reads until the end of the stream.
     pub fn follow(stderr: impl Read + Send + 'static, file: Option<File>) -> Self {
         let tail = Arc::new(Mutex::new(VecDeque::new()));
         let (running, ended) = channel();
@@ -48,10 +48,10 @@ impl Log {
         Self { tail, ended }
     }
 
-    /// The end of what was written so far; waits at most `patience` for the stream's end, because a descendant that
-    /// outlived the process may hold it open.
-    pub fn last_words(&self, patience: Duration) -> String {
-        let _ = self.ended.recv_timeout(patience);
+    /// The tail of the log. Waits up to `timeout` for the end of the stream, because a surviving descendant may hold
+    /// it open.
+    pub fn last_words(&self, timeout: Duration) -> String {
+        let _ = self.ended.recv_timeout(timeout);
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = tail.iter().copied().collect();
         String::from_utf8_lossy(&bytes).trim_end().to_owned()
@@ -68,7 +68,7 @@ fn copy(mut from: impl Read, mut file: Option<impl Write>, tail: &Mutex<VecDeque
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => return,
         };
-        remember(tail, bytes);
+        append_tail(tail, bytes);
         let Some(sink) = &mut file else { continue };
         let kept = bytes.len().min(left);
         left -= kept;
@@ -78,7 +78,7 @@ fn copy(mut from: impl Read, mut file: Option<impl Write>, tail: &Mutex<VecDeque
             result = result.and_then(|()| writeln!(sink, "\n[wirelab cut the log here, after {LARGEST_LOG} bytes]"));
         }
         if let Err(error) = &result {
-            remember(tail, format!("\n[wirelab could not write the log: {error}]\n").as_bytes());
+            append_tail(tail, format!("\n[wirelab could not write the log: {error}]\n").as_bytes());
         }
         if cut || result.is_err() {
             file = None;
@@ -86,7 +86,7 @@ fn copy(mut from: impl Read, mut file: Option<impl Write>, tail: &Mutex<VecDeque
     }
 }
 
-fn remember(tail: &Mutex<VecDeque<u8>>, bytes: &[u8]) {
+fn append_tail(tail: &Mutex<VecDeque<u8>>, bytes: &[u8]) {
     let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
     tail.extend(bytes);
     let surplus = tail.len().saturating_sub(LAST_WORDS);
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_cut_at_its_bound_with_a_mark_and_the_end_is_remembered() {
+    fn a_log_is_cut_at_its_bound_with_a_mark_and_its_tail_is_kept() {
         let mut written = Vec::new();
         let tail = Mutex::new(VecDeque::new());
         let flood = io::repeat(b'x').take(3 * LARGEST_LOG as u64).chain(&b"the end"[..]);

@@ -1,4 +1,4 @@
-//! The lab on 127.0.0.1: no privileges, client and server on one machine.
+//! The lab `loopback` on 127.0.0.1: needs no privileges; client and server run on this machine.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::internet::{no_labels, only_inside};
 use crate::process::LocalProcess;
 use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process};
 
-/// What `wirelab labs` says of it.
+/// Static facts for `wirelab labs`.
 pub const INFO: LabInfo = LabInfo {
     name: "loopback",
     summary: "Client and server on this machine, joined by its loopback interface (127.0.0.1).",
@@ -24,14 +24,14 @@ pub const INFO: LabInfo = LabInfo {
 /// The only placement.
 const PLACEMENT: &str = "local";
 
-/// The lab.
+/// Client and server on this machine's loopback interface.
 #[derive(Debug)]
 pub struct Loopback {
     guard: Arc<Guard>,
 }
 
 impl Loopback {
-    /// Opens the lab. `program` is wirelab's own file; `program guard` must run [`crate::guard::main`].
+    /// Opens the lab. `program` is wirelab's executable; `program guard` must run [`crate::guard::main`].
     ///
     /// # Errors
     /// If the guard cannot be started.
@@ -66,10 +66,10 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
     only_local(INFO.name, job)
 }
 
-/// Refuses a timeline, in a lab where nobody comes and goes.
+/// Rejects a timeline in a lab where servers and clients cannot come and go.
 ///
 /// # Errors
-/// If the job has one.
+/// If the job has a timeline.
 pub fn no_timeline(lab: &str, job: &Job) -> Result<(), LabError> {
     match job.timeline {
         None => Ok(()),
@@ -79,7 +79,7 @@ pub fn no_timeline(lab: &str, job: &Job) -> Result<(), LabError> {
     }
 }
 
-/// The addresses of a lab whose only placement is `local`.
+/// Addresses in a lab whose only placement is `local`.
 pub(crate) fn only_local(lab: &str, job: &Job) -> Result<Addresses, LabError> {
     only_inside(lab, job)?;
     no_labels(lab, job)?;
@@ -94,13 +94,14 @@ pub(crate) fn only_local(lab: &str, job: &Job) -> Result<Addresses, LabError> {
         Ok(Addresses { servers: vec![loopback], connect: loopback })
     } else {
         Err(LabError(format!(
-            "the lab `{lab}` has no placement `{}`: its only one is `{PLACEMENT}`; change `placement`, or use another lab",
+            "the lab `{lab}` has no placement `{}`: its only one is `{PLACEMENT}`; change `placement`, or use another \
+             lab",
             job.placement
         )))
     }
 }
 
-/// The MTU of a network interface in bytes, as the kernel has it now.
+/// Current MTU of a network interface, in bytes.
 fn mtu(interface: &str) -> Option<u32> {
     std::fs::read_to_string(format!("/sys/class/net/{interface}/mtu")).ok()?.trim().parse().ok()
 }

@@ -1,23 +1,25 @@
-//! The same for many, several at a time: for work that is nearly all waiting.
+//! Parallel execution of tasks that mostly wait.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// So many at a time: most of the wait is gone, and an API server that lets a client have a few dozen requests at once is not crowded.
+/// Number of parallel tasks: hides most of the waiting without crowding an API server, which accepts a few dozen
+/// requests per client.
 const AT_ONCE: usize = 16;
 
-/// Does the work for each of these; the results are in their order.
+/// Runs `work` on every item in parallel; the results are in item order.
 ///
 /// # Errors
-/// That of the first of them that failed. What had not begun by then is not begun, and what had succeeded is dropped.
+/// The error of the first item, in item order, that failed. After a failure no further items start, and successful
+/// results are dropped.
 pub fn each<T: Send, R: Send, E: Send>(items: Vec<T>, work: impl Fn(T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
     let done = Mutex::new(Vec::with_capacity(items.len()));
     spread(items.into_iter().enumerate().collect(), |(number, item)| {
         let result = work(item);
-        let goes_on = result.is_ok();
+        let continues = result.is_ok();
         done.lock().expect("nothing panics with the lock").push((number, result));
-        goes_on
+        continues
     });
     let mut done = done.into_inner().expect("nothing panics with the lock");
     done.sort_by_key(|(number, _)| *number);
@@ -39,7 +41,7 @@ pub fn each<T: Send, R: Send, E: Send>(items: Vec<T>, work: impl Fn(T) -> Result
     }
 }
 
-/// Drops each of these, where that takes its time.
+/// Drops the items in parallel, for items whose drop takes time.
 pub fn drop_all<T: Send>(items: Vec<T>) {
     spread(items, |item| {
         drop(item);
@@ -47,19 +49,19 @@ pub fn drop_all<T: Send>(items: Vec<T>) {
     });
 }
 
-/// Does the work for each of these, until it says that it does not go on.
+/// Runs `work` on the items in parallel, until it returns false.
 fn spread<T: Send>(items: Vec<T>, work: impl Fn(T) -> bool + Sync) {
     let workers = AT_ONCE.min(items.len());
     let waiting = Mutex::new(items.into_iter());
-    let is_over = AtomicBool::new(false);
+    let stopped = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
+                while !stopped.load(Ordering::Relaxed) {
                     let next = waiting.lock().expect("nothing panics with the lock").next();
                     let Some(item) = next else { return };
                     if !work(item) {
-                        is_over.store(true, Ordering::Relaxed);
+                        stopped.store(true, Ordering::Relaxed);
                     }
                 }
             });
@@ -75,11 +77,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_work_is_done_for_several_at_a_time_and_its_results_are_in_order() {
-        // Nobody gets past it unless so many work at the same time.
-        let together = Barrier::new(AT_ONCE);
+    fn items_run_in_parallel_with_results_in_order() {
+        // The barrier opens only if this many tasks run in parallel.
+        let barrier = Barrier::new(AT_ONCE);
         let doubled = each((0..3 * AT_ONCE).collect(), |number| {
-            together.wait();
+            barrier.wait();
             Ok::<_, ()>(2 * number)
         });
         assert_eq!(doubled.unwrap(), (0..3 * AT_ONCE).map(|number| 2 * number).collect::<Vec<_>>());
@@ -87,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_failure_nothing_is_begun() {
+    fn after_a_failure_no_item_starts() {
         let begun = AtomicUsize::new(0);
         let outcome = each((0..100 * AT_ONCE).collect(), |number| {
             begun.fetch_add(1, Ordering::Relaxed);
@@ -98,26 +100,26 @@ mod tests {
         assert!(begun.into_inner() < 100 * AT_ONCE, "all were begun");
     }
 
-    /// Is not gone before so many go at the same time.
-    struct Going<'a>(&'a Barrier);
+    /// Its drop returns only when this many drops run in parallel.
+    struct SlowDrop<'a>(&'a Barrier);
 
-    impl Drop for Going<'_> {
+    impl Drop for SlowDrop<'_> {
         fn drop(&mut self) {
             self.0.wait();
         }
     }
 
     #[test]
-    fn what_takes_its_time_to_be_dropped_goes_several_at_a_time_also_after_a_failure() {
-        let together = Barrier::new(AT_ONCE);
-        drop_all((0..2 * AT_ONCE).map(|_| Going(&together)).collect());
+    fn slow_drops_run_in_parallel_also_after_a_failure() {
+        let barrier = Barrier::new(AT_ONCE);
+        drop_all((0..2 * AT_ONCE).map(|_| SlowDrop(&barrier)).collect());
 
-        // The last of them fails only once all others have succeeded.
+        // The last item fails only after all others have succeeded.
         let succeeded = AtomicUsize::new(0);
         let outcome = each((0..=AT_ONCE).collect(), |number| {
             if number < AT_ONCE {
                 succeeded.fetch_add(1, Ordering::Relaxed);
-                return Ok(Going(&together));
+                return Ok(SlowDrop(&barrier));
             }
             while succeeded.load(Ordering::Relaxed) < AT_ONCE {
                 thread::yield_now();

@@ -1,5 +1,5 @@
-//! Names that resolve to addresses, one name also to several, for one process and its descendants: an `/etc/hosts` of their own
-//! (hosts(5)), in a mount namespace of their own. Nobody else sees it, and it goes with them.
+//! Host names for one process and its descendants: an `/etc/hosts` file (hosts(5)) in a private mount namespace. A
+//! name may have several addresses. Other processes do not see the file, and the namespace ends with the processes.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -15,52 +15,52 @@ use wirelab_model::network::SERVER_NAME;
 
 use crate::LabError;
 
-/// What names resolve to.
+/// Host names with their addresses.
 #[derive(Debug)]
 pub(crate) struct Names {
-    /// The file that stands in for `/etc/hosts`.
+    /// Path of the file that replaces `/etc/hosts`.
     hosts: CString,
 }
 
 impl Names {
-    /// Lets the name of the servers resolve to these addresses; `path` is the file for it, which processes that were started with it read
-    /// meanwhile.
+    /// Maps the server name to these addresses, in the file `path`. Processes that already use the file see the
+    /// activate.
     pub(crate) fn write(path: &Path, servers: &[IpAddr]) -> Result<Self, LabError> {
         Self::of(path, servers.iter().map(|server| (*server, SERVER_NAME)))
     }
 
-    /// Lets each name resolve to its address, likewise.
+    /// Maps each name to its address, in the file `path`.
     pub(crate) fn of<'a>(path: &Path, hosts: impl Iterator<Item = (IpAddr, &'a str)>) -> Result<Self, LabError> {
         let wrong = |error: io::Error| LabError(format!("cannot give the servers a name: {}: {error}", path.display()));
         let path = std::path::absolute(path).map_err(wrong)?;
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(wrong)?;
         let lines: Vec<_> = hosts.map(|(address, name)| format!("{address} {name}\n")).collect();
-        change(&file, &lines).map_err(wrong)?;
+        activate(&file, &lines).map_err(wrong)?;
         let hosts = CString::new(path.as_os_str().as_bytes()).map_err(|error| wrong(error.into()))?;
         Ok(Self { hosts })
     }
 
-    /// Lets them resolve so for the calling process. It makes three system calls and does not allocate.
+    /// Applies the names to the calling process. Makes three system calls and does not allocate.
     pub(crate) fn enter(&self) -> io::Result<()> {
         // SAFETY: only the mount namespace (and with it what the process shares of its working directory) changes; no memory
         // and no file descriptor is unshared.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
-        // What is mounted here is not to be seen anywhere else.
+        // Keep the mount out of other namespaces.
         mount_change(c"/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
         Ok(mount_bind(&*self.hosts, c"/etc/hosts")?)
     }
 }
 
-/// The first byte of a line that counts.
-const COUNTS: u8 = b' ';
+/// First byte of an active line.
+const ACTIVE: u8 = b' ';
 
-/// That of a line that does not.
-const COUNTS_NOT: u8 = b'#';
+/// First byte of an inactive line.
+const INACTIVE: u8 = b'#';
 
-/// Makes these lines count, and others not. Whoever reads the file meanwhile shall find a server, for a
-/// resolver that finds none asks a name server that there is not, for five seconds; another file cannot take its place, since it is this
-/// one that is mounted. So a line is added as one that does not count, and only its first byte changes.
-fn change(file: &File, wanted: &[String]) -> io::Result<()> {
+/// Activates these lines and deactivates all others. A concurrent reader must always find a server: otherwise its
+/// resolver queries an unreachable name server for five seconds. The file is bind-mounted, so it cannot be replaced.
+/// New lines are therefore appended as inactive, and then only their first byte changes.
+fn activate(file: &File, wanted: &[String]) -> io::Result<()> {
     let mut text = String::new();
     { file }.read_to_string(&mut text)?;
     let mut end = text.len() as u64;
@@ -76,7 +76,7 @@ fn change(file: &File, wanted: &[String]) -> io::Result<()> {
     let mut places = vec![None; wanted.len()];
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        if line.starts_with([COUNTS.into(), COUNTS_NOT.into()]) {
+        if line.starts_with([ACTIVE.into(), INACTIVE.into()]) {
             match wanted.iter().position(|wanted| line[1..] == *wanted) {
                 Some(number) => places[number] = Some(at),
                 None => others.push(at),
@@ -85,10 +85,10 @@ fn change(file: &File, wanted: &[String]) -> io::Result<()> {
         at += line.len() as u64;
     }
     for (line, place) in wanted.iter().zip(places) {
-        let place = place.map_or_else(|| append(&format!("{}{line}", char::from(COUNTS_NOT))), Ok)?;
-        file.write_all_at(&[COUNTS], place)?;
+        let place = place.map_or_else(|| append(&format!("{}{line}", char::from(INACTIVE))), Ok)?;
+        file.write_all_at(&[ACTIVE], place)?;
     }
-    others.into_iter().try_for_each(|place| file.write_all_at(&[COUNTS_NOT], place))
+    others.into_iter().try_for_each(|place| file.write_all_at(&[INACTIVE], place))
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
         IpAddr::from([10, 0, 0, number])
     }
 
-    /// Who has the servers' name, by the rules of hosts(5).
+    /// Addresses with the servers' name, by the rules of hosts(5).
     fn named(path: &Path) -> Vec<String> {
         let text = fs::read_to_string(path).unwrap();
         let lines = text.lines().map(|line| line.split('#').next().unwrap().split_whitespace().collect::<Vec<_>>());
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_the_servers_that_were_said_last() {
+    fn a_name_resolves_to_the_last_written_servers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hosts");
         for (servers, wanted) in [
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_while_servers_come_and_go_finds_those_that_stay() {
+    fn a_concurrent_reader_always_finds_the_remaining_servers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hosts");
         Names::write(&path, &[server(1), server(2)]).unwrap();

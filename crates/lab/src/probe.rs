@@ -1,6 +1,7 @@
-//! The first rule of validity: before its results count, an endpoint must refuse a protocol that does not exist.
+//! The probe for unknown protocols: an endpoint must refuse a protocol that does not exist before its results are
+//! valid.
 //!
-//! The idea is that of the QUIC interop runner: an endpoint that ignores what it does not understand would "pass" anything.
+//! The idea comes from the QUIC interop runner: an endpoint that ignores unknown options would "pass" every test.
 
 use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr};
@@ -21,13 +22,13 @@ use wirelab_model::spec::{
 use crate::endpoints::{ended, output};
 use crate::{ExitStatus, LabError, Role};
 
-/// How long an endpoint may take to refuse, an interpreter's start included.
-const REFUSING: Duration = Duration::from_secs(20);
+/// Time limit for the refusal, including the start of an interpreter.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The most that it may print meanwhile, in bytes.
+/// Maximum output of the endpoint, in bytes.
 const LONGEST_REFUSAL: usize = 64 * 1024;
 
-/// Gives the endpoint a spec that is right but for a protocol of random letters, and demands exit status 127.
+/// Starts the endpoint with a valid spec except for a protocol of random letters, and expects exit status 127.
 ///
 /// `scratch` is a folder for the spec; `seed` chooses the letters.
 ///
@@ -51,7 +52,7 @@ pub fn refuses_unknown_protocol(endpoint: &Endpoint, role: Role, scratch: &Path,
     std::fs::write(&path, spec.to_string())
         .map_err(|error| LabError(format!("cannot write the spec {}: {error}", path.display())))?;
 
-    let deadline = Instant::now() + REFUSING;
+    let deadline = Instant::now() + REFUSAL_TIMEOUT;
     let arguments = [OsStr::new(word), OsStr::new("--spec"), path.as_os_str()];
     let (_, exit) = output(endpoint, &arguments, LONGEST_REFUSAL, deadline)?;
     if exit.status == ExitStatus::Code(UNSUPPORTED_STATUS) {
@@ -59,7 +60,7 @@ pub fn refuses_unknown_protocol(endpoint: &Endpoint, role: Role, scratch: &Path,
     }
     Err(LabError(format!(
         "the endpoint `{}` as {word} does not refuse the unknown protocol `{unknown}`: it must exit with status \
-         {UNSUPPORTED_STATUS}, but {}. Its results would not count; see contract/README.md",
+         {UNSUPPORTED_STATUS}, but {}. Its results would be invalid; see contract/README.md",
         endpoint.name,
         ended(&exit)
     )))
@@ -95,7 +96,7 @@ fn sidecar_spec(scratch: &Path) -> SidecarSpec {
         upstream_protocol: Protocol::H1c,
         address: LOCALHOST,
         port: 0,
-        // Not there: nothing is to be read before the protocol is refused.
+        // This file does not exist: the endpoint must refuse the protocol before it reads the file.
         upstreams: scratch.join("unknown-upstreams.json"),
         threads: None,
         transport: Transport::default(),
@@ -119,7 +120,7 @@ fn client_spec(results: &Path) -> ClientSpec {
         protocol: Protocol::Tcp,
         address: LOCALHOST,
         addresses: Vec::new(),
-        // The discard port: an endpoint that goes on regardless finds nobody.
+        // The discard port: an endpoint that continues regardless finds no server.
         resolves: false,
         discovers: false,
         port: 9,

@@ -1,8 +1,8 @@
-//! An endpoint as a process of this machine.
+//! Endpoints as local processes.
 //!
-//! The process leads a process group of its own, so that it can be killed with all its descendants, and so that a Ctrl-C in
-//! the terminal reaches wirelab alone. Its end is noticed through a pidfd, without polling; it stays unreaped until its
-//! group was killed, so that its number cannot have been given to someone else in between.
+//! The process leads its own process group, so that it can be killed with all its descendants, and so that Ctrl-C in
+//! the terminal reaches only wirelab. A pidfd reports its end without polling. The process stays unreaped until its
+//! group is killed, so that its number cannot be reused in between.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -28,20 +28,20 @@ use crate::names::Names;
 use crate::reap::reap;
 use crate::{EventError, Exit, ExitStatus, LabError, Process, Role};
 
-/// How long a process may take to disappear after SIGKILL; it can only be that long in an uninterruptible system call.
-const DYING: Duration = Duration::from_secs(10);
+/// Time limit for a process to disappear after SIGKILL; only an uninterruptible system call can take that long.
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait for the rest of the standard error of a process that has ended.
-const LAST_WORDS_PATIENCE: Duration = Duration::from_millis(500);
+/// Time limit for the rest of the standard error of an ended process.
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A running process on this machine.
 ///
-/// It is killed by the kernel when the *thread* that spawned it ends (`PR_SET_PDEATHSIG`, prctl(2)): spawn it from a thread
-/// that lives longer than the trial.
+/// The kernel kills it when the *thread* that spawned it ends (`PR_SET_PDEATHSIG`, prctl(2)), so that thread must
+/// outlive the trial.
 #[derive(Debug)]
 pub struct LocalProcess {
-    /// For messages: the endpoint and its role.
-    who: String,
+    /// Endpoint and role, for messages.
+    label: String,
     pid: Pid,
     pidfd: OwnedFd,
     stdin: Option<ChildStdin>,
@@ -53,10 +53,10 @@ pub struct LocalProcess {
 }
 
 impl LocalProcess {
-    /// Starts an endpoint in a role, with its spec (already written) and the file that takes its standard error.
+    /// Starts an endpoint in a role, with the path of its existing spec and of the log for its standard error.
     ///
     /// # Errors
-    /// If its program, its folder or its log cannot be opened, or no process can be made.
+    /// If the program, its folder or the log cannot be opened, or if the process cannot be created.
     pub fn start(
         endpoint: &Endpoint,
         role: Role,
@@ -67,7 +67,7 @@ impl LocalProcess {
         Self::start_in(endpoint, role, spec, log, guard, None)
     }
 
-    /// The same in another place than that of wirelab.
+    /// Starts an endpoint as [`Self::start`] does, in the namespaces of `home`.
     pub(crate) fn start_in(
         endpoint: &Endpoint,
         role: Role,
@@ -90,8 +90,8 @@ impl LocalProcess {
         guard: Option<Arc<Guard>>,
         home: Option<Arc<Home>>,
     ) -> Result<Self, LabError> {
-        let who = format!("{} ({})", endpoint.name, arguments[0].display());
-        let (mut program, text) = command(endpoint, arguments, &who)?;
+        let label = format!("{} ({})", endpoint.name, arguments[0].display());
+        let (mut program, text) = command(endpoint, arguments, &label)?;
         if let Some(guard) = &guard {
             guard.check()?;
             program.env(crate::guard::MARK, guard.mark());
@@ -104,37 +104,37 @@ impl LocalProcess {
                 io::ErrorKind::PermissionDenied => "; is it executable?",
                 _ => "",
             };
-            LabError(format!("cannot start {who} with `{text}`: {error}{remedy}"))
+            LabError(format!("cannot start {label} with `{text}`: {error}{remedy}"))
         })?;
-        Self::adopt(child, who, log, guard)
+        Self::adopt(child, label, log, guard)
     }
 
-    /// Starts any program of this machine, with nothing on its standard input and nobody to read its standard output.
+    /// Starts a local program with empty standard input; its standard output is discarded.
     ///
     /// # Errors
-    /// If it cannot be started, or the guard has ended.
-    pub fn program(who: &str, mut program: Program, guard: &Arc<Guard>) -> Result<Self, LabError> {
+    /// If the program cannot be started, or the guard has ended.
+    pub fn program(label: &str, mut program: Program, guard: &Arc<Guard>) -> Result<Self, LabError> {
         guard.check()?;
         program.env(crate::guard::MARK, guard.mark());
         program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         prepare(&mut program, Some(guard.registration()?), None);
         let child = program
             .spawn()
-            .map_err(|error| LabError(format!("cannot start {who}: {}: {error}", program.get_program().display())))?;
-        Self::adopt(child, who.to_owned(), None, Some(Arc::clone(guard)))
+            .map_err(|error| LabError(format!("cannot start {label}: {}: {error}", program.get_program().display())))?;
+        Self::adopt(child, label.to_owned(), None, Some(Arc::clone(guard)))
     }
 
-    /// Waits until the deadline for the end of what [`Self::program`] started; absent: it still runs.
+    /// Waits until the deadline for the exit of a process started by [`Self::program`]. `None`: it still runs.
     pub fn ends_by(&mut self, deadline: Instant) -> Option<Exit> {
         if self.exit.is_none() && matches!(self.step(deadline), Step::Ended) {
-            self.bury(false);
+            self.reap_group(false);
         }
         self.exit.clone()
     }
 
     fn adopt(
         mut child: Child,
-        who: String,
+        label: String,
         log: Option<std::fs::File>,
         guard: Option<Arc<Guard>>,
     ) -> Result<Self, LabError> {
@@ -144,12 +144,12 @@ impl LocalProcess {
             Err(error) => {
                 let _ = kill_process_group(pid, Signal::KILL);
                 let _ = child.wait();
-                return Err(LabError(format!("cannot watch {who}: pidfd_open: {error}; wirelab needs Linux 5.3")));
+                return Err(LabError(format!("cannot watch {label}: pidfd_open: {error}; wirelab needs Linux 5.3")));
             }
         };
         let stderr = child.stderr.take().expect("standard error is piped");
         Ok(Self {
-            who,
+            label,
             pid,
             pidfd,
             stdin: child.stdin.take(),
@@ -164,7 +164,7 @@ impl LocalProcess {
     /// Reads the whole standard output, up to `limit` bytes.
     ///
     /// # Errors
-    /// [`EventError::Deadline`], or [`EventError::Nonsense`] if there is more.
+    /// [`EventError::Deadline`], or [`EventError::Nonsense`] if the output is longer.
     pub(crate) fn read_all(&mut self, limit: usize, deadline: Instant) -> Result<Vec<u8>, EventError> {
         let mut all = Vec::new();
         loop {
@@ -179,7 +179,7 @@ impl LocalProcess {
         }
     }
 
-    /// Waits for output, its end, or the process's end, in this order where several are there.
+    /// Waits for output, the end of output, or the end of the process; if several are available, in this order.
     fn step(&mut self, deadline: Instant) -> Step {
         let stdout = self.stdout.as_ref().map(AsFd::as_fd);
         let Ok([output, ended]) = readable([stdout, Some(self.pidfd.as_fd())], deadline) else {
@@ -199,9 +199,9 @@ impl LocalProcess {
         if ended { Step::Ended } else { Step::Deadline }
     }
 
-    /// The process has ended: kills what is left of its group, and reaps it.
-    fn bury(&mut self, killed: bool) -> Exit {
-        // While the leader is unreaped its number cannot be given away, so this hits nobody else.
+    /// Kills the remaining group of an ended process, and reaps the process.
+    fn reap_group(&mut self, killed: bool) -> Exit {
+        // The number cannot be reused while the leader is unreaped, so this kills no other process.
         let _ = kill_process_group(self.pid, Signal::KILL);
         if let Some(guard) = &self.guard {
             guard.forget(self.pid);
@@ -210,17 +210,17 @@ impl LocalProcess {
             Ok((status, usage)) => {
                 let ours = killed && status == ExitStatus::Signal(libc::SIGKILL);
                 let status = if ours { ExitStatus::Killed } else { status };
-                Exit { status, usage: Some(usage), last_words: self.log.last_words(LAST_WORDS_PATIENCE) }
+                Exit { status, usage: Some(usage), last_words: self.log.last_words(LAST_WORDS_TIMEOUT) }
             }
-            Err(error) => self.lost(&format!("wirelab could not learn how {} ended: {error}", self.who)),
+            Err(error) => self.lost(&format!("wirelab could not learn how {} ended: {error}", self.label)),
         };
         self.exit = Some(exit.clone());
         exit
     }
 
-    /// An end without the kernel's account.
+    /// An exit without resource usage.
     fn lost(&self, why: &str) -> Exit {
-        let words = self.log.last_words(LAST_WORDS_PATIENCE);
+        let words = self.log.last_words(LAST_WORDS_TIMEOUT);
         Exit {
             status: ExitStatus::Killed,
             usage: None,
@@ -230,10 +230,10 @@ impl LocalProcess {
 
     fn kill(&mut self) -> Exit {
         let _ = kill_process_group(self.pid, Signal::KILL);
-        match readable([Some(self.pidfd.as_fd())], Instant::now() + DYING) {
-            Ok([true]) => self.bury(true),
+        match readable([Some(self.pidfd.as_fd())], Instant::now() + KILL_TIMEOUT) {
+            Ok([true]) => self.reap_group(true),
             _ => {
-                let exit = self.lost(&format!("{} did not end within {DYING:?} after SIGKILL", self.who));
+                let exit = self.lost(&format!("{} did not end within {KILL_TIMEOUT:?} after SIGKILL", self.label));
                 self.exit = Some(exit.clone());
                 exit
             }
@@ -241,12 +241,12 @@ impl LocalProcess {
     }
 }
 
-/// What happened first.
+/// First event of a wait.
 enum Step {
     Read(Vec<u8>),
     /// Standard output was closed.
     Closed,
-    /// The process ended, and everything that it printed was read.
+    /// The process ended, and all its output was read.
     Ended,
     Deadline,
 }
@@ -266,7 +266,7 @@ impl Process for LocalProcess {
                 Step::Closed => self.lines.end(),
                 Step::Ended => {
                     self.lines.end();
-                    self.bury(false);
+                    self.reap_group(false);
                 }
             }
         }
@@ -277,11 +277,11 @@ impl Process for LocalProcess {
         let stdin = self.stdin.as_mut();
         let written = stdin.map_or_else(
             || Err(io::ErrorKind::BrokenPipe.into()),
-            // In one write: a line is far shorter than what a pipe takes atomically.
+            // One write: a line is far shorter than an atomic pipe write.
             |stdin| stdin.write_all(format!("{word}\n").as_bytes()),
         );
         written.map_err(|error| {
-            LabError(format!("cannot send `{word}` to {}: {error}; it no longer reads its standard input", self.who))
+            LabError(format!("cannot send `{word}` to {}: {error}; it no longer reads its standard input", self.label))
         })
     }
 
@@ -296,10 +296,10 @@ impl Process for LocalProcess {
         self.stdin = None;
         loop {
             match self.step(deadline) {
-                // Nobody wants it, but while it fills the pipe the process cannot end.
+                // Discard output, because a full pipe would keep the process from ending.
                 Step::Read(_) if Instant::now() < deadline => {}
                 Step::Closed => {}
-                Step::Ended => return self.bury(false),
+                Step::Ended => return self.reap_group(false),
                 Step::Read(_) | Step::Deadline => return self.kill(),
             }
         }
@@ -314,17 +314,18 @@ impl Drop for LocalProcess {
     }
 }
 
-/// The command of an endpoint, and how it reads.
-fn command(endpoint: &Endpoint, arguments: &[&OsStr], who: &str) -> Result<(Program, String), LabError> {
+/// The command of an endpoint, and its text for messages.
+fn command(endpoint: &Endpoint, arguments: &[&OsStr], label: &str) -> Result<(Program, String), LabError> {
     let mut program = program(endpoint, arguments)
-        .ok_or_else(|| LabError(format!("cannot start {who}: its `command` is empty; name a program in it")))?;
+        .ok_or_else(|| LabError(format!("cannot start {label}: its `command` is empty; name a program in it")))?;
     program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let arguments = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     let text: Vec<_> = endpoint.command.iter().cloned().chain(arguments).collect();
     Ok((program, text.join(" ")))
 }
 
-/// What starts an endpoint with these arguments, in its folder, with the streams of whoever starts it; absent: its command is empty.
+/// The command of an endpoint with these arguments, in its folder, with inherited streams. `None`: the endpoint's
+/// command is empty.
 #[must_use]
 pub fn program(endpoint: &Endpoint, arguments: &[&OsStr]) -> Option<Program> {
     let (name, leading) = endpoint.command.split_first()?;
@@ -336,19 +337,19 @@ pub fn program(endpoint: &Endpoint, arguments: &[&OsStr]) -> Option<Program> {
     Some(program)
 }
 
-/// The namespaces that a process lives in; those that are absent are wirelab's own.
+/// Namespaces of a process; absent ones are inherited from wirelab.
 #[derive(Debug, Default)]
 pub(crate) struct Home {
-    /// The user namespace that owns the network namespace; entering that needs its rights.
+    /// User namespace that owns the network namespace; entering the latter needs its rights.
     pub owner: Option<OwnedFd>,
     /// The network namespace.
     pub network: Option<OwnedFd>,
-    /// What names resolve to there; absent: to what they resolve everywhere.
+    /// Host names; absent: those of the machine.
     pub names: Option<Names>,
 }
 
 impl Home {
-    /// Moves the calling process there. It makes at most five system calls and does not allocate.
+    /// Moves the calling process into the namespaces. Makes at most five system calls and does not allocate.
     fn enter(&self) -> io::Result<()> {
         for (namespace, kind) in [(&self.owner, LinkNameSpaceType::User), (&self.network, LinkNameSpaceType::Network)] {
             if let Some(namespace) = namespace {
@@ -359,15 +360,15 @@ impl Home {
     }
 }
 
-/// Makes the process its group's leader, ties its life to this thread's, registers it with the guard before it can do anything
-/// of its own, and moves it to its home.
+/// Configures a program to lead its own process group, die with the calling thread, register with the guard before
+/// exec, and enter its namespaces.
 pub(crate) fn prepare(program: &mut Program, registration: Option<OwnedFd>, home: Option<Arc<Home>>) {
     let parent = getpid();
     program.process_group(0);
     let hook = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         if getppid() != Some(parent) {
-            // wirelab ended before the line above; nobody is there to read this.
+            // wirelab ended before the line above, so no process reads this error.
             return Err(io::ErrorKind::NotConnected.into());
         }
         registration.as_ref().map_or(Ok(()), |pipe| Guard::register(pipe, getpid()))?;

@@ -1,4 +1,4 @@
-//! How a process ended, and the kernel's account of it.
+//! Exit status and resource usage of a process.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -7,12 +7,12 @@ use rustix::process::Pid;
 
 use crate::{ExitStatus, Usage};
 
-/// Reaps a child that has ended, and returns how it ended with its resource usage (wait4(2)).
+/// Reaps a child that has ended; returns its exit status and resource usage (wait4(2)).
 ///
-/// The usage includes the children that it waited for itself. Blocks until the child has ended.
+/// The usage includes the descendants that the child waited for. Blocks until the child has ended.
 ///
 /// # Errors
-/// If it is no child of this process, or was reaped by someone else.
+/// If `pid` is not a child of this process, or was already reaped.
 pub fn reap(pid: Pid) -> io::Result<(ExitStatus, Usage)> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -37,7 +37,7 @@ pub fn reap(pid: Pid) -> io::Result<(ExitStatus, Usage)> {
     Ok((status, convert(&usage)))
 }
 
-/// `struct rusage` in base units. The kernel reports `ru_maxrss` in KiB (getrusage(2)).
+/// Converts `struct rusage` to base units. The kernel reports `ru_maxrss` in KiB (getrusage(2)).
 fn convert(usage: &libc::rusage) -> Usage {
     let nanos = |time: libc::timeval| unsigned(time.tv_sec) * 1_000_000_000 + unsigned(time.tv_usec) * 1000;
     Usage {
@@ -51,7 +51,7 @@ fn convert(usage: &libc::rusage) -> Usage {
     }
 }
 
-/// The kernel's counters are never negative, whatever their C type.
+/// The kernel's counters are never negative, although their C type is signed.
 fn unsigned(count: i64) -> u64 {
     count.unsigned_abs()
 }

@@ -21,8 +21,8 @@ fn a_description_is_checked_for_form_version_and_name() {
     let good = r#"{"contract":1,"name":"script","library":"sh","version":"1","language":"sh"}"#;
     assert_eq!(describe(&saying(good)).unwrap().library, "sh");
     for (script, words) in [
-        (saying(&good.replace("\"contract\":1", "\"contract\":9")), "it speaks version 9 of the contract"),
-        (saying(&good.replace("\"script\"", "\"other\"")), "it calls itself `other`"),
+        (saying(&good.replace("\"contract\":1", "\"contract\":9")), "it has contract version 9"),
+        (saying(&good.replace("\"script\"", "\"other\"")), "its `name` is `other`"),
         (saying("hello"), "`describe` printed `hello"),
         (scripted("echo oops >&2; exit 4"), "it exited with status 4; its last words: `oops`"),
         (scripted("cat /dev/zero"), "more than 65536 bytes"),

@@ -76,9 +76,9 @@ fn a_guard_that_is_dropped_ends_what_escaped() {
 fn a_program_that_is_no_guard_is_refused() {
     for (program, why) in [
         ("/bin/true", "it ended at once"),
-        ("/bin/echo", "it said `guard\\n`"),
+        ("/bin/echo", "it printed `guard\\n`"),
         ("/no/such", "deleted"),
-        ("/usr/bin/yes", "it said `guard\\n"),
+        ("/usr/bin/yes", "it printed `guard\\n"),
     ] {
         let error = Guard::start(Path::new(program)).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");

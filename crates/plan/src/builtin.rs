@@ -6,7 +6,7 @@ use crate::words::{nearest, one_of};
 /// A built-in study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Builtin {
-    /// Its name, the same as its folder's.
+    /// Study name, equal to the folder's name.
     pub name: &'static str,
     /// The text of its `study.toml`.
     pub text: &'static str,

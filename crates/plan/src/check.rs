@@ -1,4 +1,4 @@
-//! What a study must be to make sense, beyond what its types say.
+//! Validity rules for a study beyond its types.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ pub(crate) fn written(study: &Study) -> Checked {
     }
     at_most(MAX_PRESETS, study.presets.len(), "presets")?;
     resolved(study)?;
-    // Without what no preset changes, so that applying many presets costs little.
+    // Presets do not change these parts; without them, many presets are cheap to apply.
     let base = Study {
         exclude: Vec::new(),
         figures: Vec::new(),
@@ -57,7 +57,7 @@ pub(crate) fn written(study: &Study) -> Checked {
     selectors::check(study)
 }
 
-/// Checks a study to which preset and command line are applied. Selectors may name levels that are gone.
+/// Checks a study after preset and command line are applied. Selectors may name levels that no longer exist.
 pub(crate) fn resolved(study: &Study) -> Checked {
     parts(&study.workload, &study.factors, &[])?;
     whole(study)
@@ -70,7 +70,7 @@ fn at_most(most: usize, entries: usize, list: &str) -> Checked {
     Err(StudyError::new(format!("{entries} entries, at most {most}")).at_key(steps![list]))
 }
 
-/// Lower-case letters, digits and hyphens: it becomes part of file names.
+/// Checks a study name: lower-case letters, digits and hyphens, because it becomes part of file names.
 fn study_name(name: &str) -> Checked {
     let valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(valid) {
@@ -82,7 +82,7 @@ fn study_name(name: &str) -> Checked {
     Err(StudyError::new(message).meant(fixed).at(steps!["name"]))
 }
 
-/// A word for people: shown in tables, and typed on command lines.
+/// Checks a display name: reports show it, and users type it on command lines.
 pub(crate) fn label(what: &str, name: &str) -> Checked {
     if name.trim().is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
         let message = format!("the name of a {what} has 1 to {MAX_NAME} characters, none of them a control character");
@@ -91,7 +91,7 @@ pub(crate) fn label(what: &str, name: &str) -> Checked {
     Ok(())
 }
 
-/// Checks workload and factors each by itself; `prefix` is the table that they are in.
+/// Checks the workload and each factor in isolation; `prefix` is the path of their table.
 fn parts(workload: &Settings, factors: &IndexMap<String, Factor>, prefix: &[Step]) -> Checked {
     let below = |path: &[Step]| [prefix, path].concat();
     if let Some((key, message)) = out_of_range(workload) {
@@ -121,8 +121,8 @@ fn values(name: &str, values: &[serde_json::Value], place: &[Step]) -> Checked {
     let known = Settings::keys();
     if !known.iter().any(|key| key == name) {
         let message = format!(
-            "unknown factor `{name}`: a list of values varies the setting of that name, and there is none. For a \
-             factor of your own, name its levels and what they set: \
+            "unknown factor `{name}`: a list of values varies the setting of that name, but no setting has this name. \
+             For a factor of your own, name its levels and their settings: \
              `{name} = {{ few = {{ workers = 1 }}, many = {{ workers = 10 }} }}`"
         );
         let meant = nearest(name, known.iter().map(String::as_str));
@@ -134,7 +134,7 @@ fn values(name: &str, values: &[serde_json::Value], place: &[Step]) -> Checked {
     if values.len() > MAX_CELLS {
         return Err(too_many_cells(values.len()).at_key(place.to_vec()));
     }
-    // Keyed by what is set, so that `1 KiB` and `1024 B` are seen to be one level.
+    // Keyed by the resulting setting, so that `1 KiB` and `1024 B` count as one level.
     let mut seen: HashMap<String, String> = HashMap::new();
     for (index, value) in values.iter().enumerate() {
         let here = || [place, &steps![index]].concat();
@@ -179,7 +179,8 @@ fn named_levels(name: &str, levels: &IndexMap<String, Settings>, place: &[Step])
     Ok(())
 }
 
-/// Checks what adjustments set. A factor that is a list of values says in its levels what is set, so nothing else may set it.
+/// Checks the settings of adjustments. An adjustment must not set a factor that is a list of values: its level names
+/// would become wrong.
 fn adjustments(study: &Study) -> Checked {
     for (index, adjustment) in study.adjust.iter().enumerate() {
         if let Some((key, message)) = out_of_range(&adjustment.set) {
@@ -192,7 +193,7 @@ fn adjustments(study: &Study) -> Checked {
         }
         let is_list = |key: &&String| matches!(study.factors.get(*key), Some(Factor::Values(_)));
         if let Some(key) = set.iter().find(is_list) {
-            let message = format!("`{key}` is a factor, whose levels would no longer be what they say; remove it here");
+            let message = format!("`{key}` is a factor, and this adjustment would replace its levels; remove it here");
             return Err(StudyError::new(message).at_key(steps!["adjust", index, "set", key]));
         }
     }
@@ -228,7 +229,8 @@ fn too_many_cells(cells: usize) -> StudyError {
     StudyError::new(format!("the factors make {cells} cells, at most {MAX_CELLS}; use fewer factors or levels"))
 }
 
-/// A key must be set in one place only, otherwise one would hide the other. A level may replace a setting of the workload.
+/// A key may be set in one place only, otherwise one value would hide the other. A level may replace a setting of the
+/// workload.
 fn overlaps(study: &Study) -> Checked {
     for (name, factor) in &study.factors {
         if matches!(factor, Factor::Values(_)) && keys(&study.workload).contains(name) {
@@ -289,7 +291,7 @@ fn compare(study: &Study) -> Checked {
 fn blocks(study: &Study) -> Checked {
     let blocks = &study.blocks;
     if blocks.min == 0 {
-        let message = "`min` is 0, but without a block there is nothing to tell; a verdict needs at least 10";
+        let message = "`min` is 0, but a comparison needs at least 1 block, and a verdict at least 10";
         return Err(StudyError::new(message).at(steps!["blocks", "min"]));
     }
     if blocks.min > blocks.max {

@@ -1,23 +1,23 @@
-//! Several clients that share one workload: each has an equal part of it, or there are none.
+//! Several clients that share one workload: each client gets an equal part.
 
 use wirelab_model::plan::Job;
 use wirelab_model::spec::{Arrivals, ConnectionPolicy, Extent, Schedule};
 
-/// Refuses what several clients cannot share.
+/// Rejects workloads that several clients cannot share.
 ///
 /// # Errors
-/// Says what to change.
-pub(crate) fn divided(job: Job) -> Result<Job, String> {
+/// If the workload cannot be divided; the message says what to change.
+pub(crate) fn with_divisible_clients(job: Job) -> Result<Job, String> {
     let clients = job.clients;
     if clients == 1 {
         return Ok(job);
     }
-    let whose = [
-        ("site", job.site.is_some(), "a host that is not ours is asked by one client only"),
+    let undivided = [
+        ("site", job.site.is_some(), "wirelab sends requests to a remote site from one client only"),
         ("page", job.page.is_some(), "a browser loads whole pages"),
         ("mesh", job.sidecar().is_some(), "all clients would share one sidecar"),
     ];
-    if let Some((key, _, why)) = whose.into_iter().find(|(_, is_set, _)| *is_set) {
+    if let Some((key, _, why)) = undivided.into_iter().find(|(_, is_set, _)| *is_set) {
         return Err(format!("`clients` is {clients} beside `{key}`, but {why}; leave one of them out"));
     }
     let part = |key: &str, whole: u64| {
@@ -27,7 +27,8 @@ pub(crate) fn divided(job: Job) -> Result<Job, String> {
         match whole % clients {
             0 => Ok(()),
             _ => Err(format!(
-                "`{key}` is {whole}, which {clients} clients cannot share equally; set `{key}` to {nearest}, or another number of `clients`"
+                "`{key}` is {whole}, which {clients} clients cannot share equally; set `{key}` to {nearest}, or change \
+                 `clients`"
             )),
         }
     };
@@ -36,8 +37,8 @@ pub(crate) fn divided(job: Job) -> Result<Job, String> {
         Schedule::Open { arrivals: Arrivals::Poisson, .. } => {}
         Schedule::Open { arrivals: Arrivals::Uniform, .. } => {
             return Err(format!(
-                "`arrivals` is `uniform`, but {clients} clients that begin together would send {clients} requests at each moment; set it \
-                 to `poisson`, whose parts make the same whole"
+                "`arrivals` is `uniform`, but {clients} clients that begin together would send {clients} requests at the \
+                 same moment; set it to `poisson`, whose parts add up to one Poisson process"
             ));
         }
     }
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_has_an_equal_part_and_all_together_the_whole() {
+    fn clients_get_equal_parts_that_add_up_to_the_workload() {
         let job = of("clients = 4\nworkers = 8\nrequests = 400\nwarm_up = 40").unwrap();
         assert_eq!(job.connections, ConnectionPolicy::Persistent { connections: 4, streams: 2 }, "one for each");
         let one = job.of_one_client();
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_divide_is_refused_with_the_nearest_that_does() {
+    fn indivisible_workloads_are_refused_with_the_nearest_divisible_one() {
         for (toml, words) in [
             ("clients = 4", "`workers` is 1, which 4 clients cannot share equally; set `workers` to 4"),
             ("clients = 3\nworkers = 8", "set `workers` to 6 or 9"),

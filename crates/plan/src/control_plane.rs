@@ -1,24 +1,24 @@
-//! A control plane for the clients: which settings go with it.
+//! Compatibility of the setting `control_plane` with other settings.
 
 use wirelab_model::network::{Address, Network};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Settings};
 use wirelab_model::spec::Resumption;
 
-/// The endpoint that plays it; absent where there is none.
+/// Name of the control-plane endpoint, or `None` if the setting is absent.
 ///
 /// # Errors
-/// If it does not go with the other settings; says what to change.
+/// If another setting contradicts it; the message says what to change.
 pub(crate) fn control_plane(settings: &Settings, protocol: Protocol) -> Result<Option<String>, String> {
     let Some(name) = &settings.control_plane else { return Ok(None) };
     if !protocol.is_grpc() {
         return Err(format!(
-            "`control_plane` is `{name}`, whom clients of gRPC ask (grpc, grpcc), and the protocol is {protocol}"
+            "`control_plane` is `{name}`, but the protocol is {protocol}; only gRPC clients (grpc, grpcc) use it"
         ));
     }
     if settings.mesh.is_some() {
         return Err(format!(
-            "`control_plane` is `{name}`, and `mesh` is set too, whose sidecars choose the servers themselves; remove one"
+            "`control_plane` is `{name}`, but `mesh` is set too, and sidecars choose the servers themselves; remove one"
         ));
     }
     if settings.network != Some(Network::Overlay) {
@@ -26,19 +26,21 @@ pub(crate) fn control_plane(settings: &Settings, protocol: Protocol) -> Result<O
     }
     if settings.connections == Some(Connections::PerRequest) {
         return Err(format!(
-            "`connections` is `per-request`, and the client would ask the control plane ({name}) before each; set it to a number"
+            "`connections` is `per-request`, so the client would ask the control plane ({name}) before each request; \
+             set it to a number"
         ));
     }
     if protocol.is_secure() && settings.resumption.is_some_and(|resumption| resumption != Resumption::None) {
         return Err(format!(
-            "`resumption` is set beside `control_plane` ({name}), with which clients open connections when they find a reason to; \
-             remove it"
+            "`resumption` is set beside `control_plane` ({name}), but its clients decide themselves when to open \
+             connections; remove it"
         ));
     }
     match settings.address {
         None | Some(Address::Service) => Ok(Some(name.clone())),
         Some(_) => Err(format!(
-            "`address` is set beside `control_plane` ({name}), which tells clients the addresses of all servers; remove one"
+            "`address` is set beside `control_plane` ({name}), which sends clients the addresses of all servers; \
+             remove one"
         )),
     }
 }
@@ -66,11 +68,11 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_with_a_control_plane_is_refused_with_the_remedy() {
+    fn settings_that_contradict_a_control_plane_are_refused_with_the_remedy() {
         let lan = "control_plane = 'plane'\nplacement = 'lan'";
         let pods = format!("protocol = 'grpcc'\n{lan}\nnetwork = 'overlay'");
         for (toml, words) in [
-            (format!("protocol = 'h2c'\n{lan}\nnetwork = 'overlay'"), "clients of gRPC"),
+            (format!("protocol = 'h2c'\n{lan}\nnetwork = 'overlay'"), "only gRPC clients"),
             (format!("protocol = 'grpcc'\n{lan}"), "`network = \"overlay\"`"),
             (format!("{pods}\nmesh = 'proxy'"), "`mesh` is set too"),
             (format!("{pods}\naddress = 'headless'"), "`address` is set"),

@@ -1,9 +1,9 @@
-//! What the pages that wirelab makes consist of: files and their sizes. Their content is made where it is served.
+//! The generated pages: their files and file sizes. The server generates the content.
 //!
-//! The first twelve are those of T. Schmeiser's thesis (Frankfurt University of Applied Sciences, 2015; chapter 5): it gives for each
-//! the number of images, their smallest and largest size, and the size of the whole page, and for its documents 4 to 20 KB. What
-//! it does not give, the sizes in between, is drawn, always the same for a page. `today` has the medians of the HTTP Archive
-//! (Web Almanac 2024, chapter *Page Weight*, desktop).
+//! The first twelve pages follow the thesis of T. Schmeiser (Frankfurt University of Applied Sciences, 2015; chapter
+//! 5). For each page the thesis gives the number of images, the smallest and largest image, and the total size; its
+//! documents have 4 to 20 KB. The sizes in between are drawn from a fixed seed, so a page is always the same. `today`
+//! has the medians of the HTTP Archive (Web Almanac 2024, chapter *Page Weight*, desktop).
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use wirelab_model::page::PageName;
 
-/// What a file of a page is.
+/// Type of a file on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// The document, which links to all others.
@@ -31,24 +31,24 @@ pub enum FileKind {
 /// A file of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageFile {
-    /// Its name within the folder of the page.
+    /// Name within the folder of the page.
     pub name: String,
     /// What it is.
     pub kind: FileKind,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
 /// The name of a page's document.
 pub const DOCUMENT: &str = "index.html";
 
-/// The thesis counts in thousands.
+/// Unit of the sizes in the thesis, in bytes.
 const KB: u64 = 1000;
 
-/// The HTTP Archive counts in these.
+/// Unit of the sizes in the HTTP Archive, in bytes.
 const KIB: u64 = 1024;
 
-/// Files whose sizes lie between two bounds, both of which occur, and add up to a total.
+/// Files with a given total size. The smallest and the largest size both occur.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     count: usize,
@@ -57,12 +57,12 @@ struct Group {
     total: u64,
 }
 
-/// Every file of a page that wirelab makes, the document first, the others in the order in which it links to them; none of another.
+/// All files of a generated page: the document first, then the others in link order. Empty for folders and archives.
 #[must_use]
 pub fn files(page: PageName) -> Vec<PageFile> {
     let mut rng = ChaCha8Rng::seed_from_u64(PageName::ALL.iter().position(|one| *one == page).unwrap_or(0) as u64);
     let (document, others) = match page {
-        // Only whoever reads it knows.
+        // The contents of folders and archives are read at run time.
         PageName::Folder(_) | PageName::Archive(_) => return Vec::new(),
         PageName::Today => (18 * KIB, today(&mut rng)),
         _ => {
@@ -74,15 +74,15 @@ pub fn files(page: PageName) -> Vec<PageFile> {
     [document].into_iter().chain(others).collect()
 }
 
-/// The bytes of all files of a page.
+/// Size of all files of a page, in bytes.
 #[must_use]
 pub fn bytes(page: PageName) -> u64 {
     files(page).iter().map(|file| file.size).sum()
 }
 
-/// Which host each file of a page is on that is spread over so many, from 0. The document and the fonts are on the first: browsers ask
-/// other hosts for fonts without credentials, on connections of their own. Of every other kind the files take turns over all hosts, so that
-/// each has its share of what is needed early and late. The shares are our choice.
+/// Host number, from 0, of each file of a page that is spread over `hosts` hosts. The document and the fonts are on
+/// host 0, because browsers fetch fonts from other hosts without credentials, on separate connections. Files of every
+/// other kind rotate over all hosts, so that each host serves both early and late files. wirelab chose these shares.
 #[must_use]
 pub fn spread(files: &[PageFile], hosts: usize) -> Vec<usize> {
     let mut placed: HashMap<FileKind, usize> = HashMap::new();
@@ -97,12 +97,12 @@ pub fn spread(files: &[PageFile], hosts: usize) -> Vec<usize> {
     files.iter().map(place).collect()
 }
 
-/// The size of a thesis' document with so many images: from 4 to 20 KB.
+/// Size in bytes of a thesis document with this number of images: 4 to 20 KB.
 const fn document(images: usize) -> u64 {
     4 * KB + 76 * images as u64
 }
 
-/// The sizes of the images of a page of the thesis.
+/// Image sizes of a thesis page, in bytes.
 fn images(page: PageName, rng: &mut ChaCha8Rng) -> Vec<u64> {
     let group = |count: usize, smallest: u64, largest: u64, page: u64| {
         vec![Group { count, smallest, largest, total: page - document(count) }]
@@ -139,9 +139,9 @@ fn images(page: PageName, rng: &mut ChaCha8Rng) -> Vec<u64> {
     sizes
 }
 
-/// The median page: 71 requests and 2652 KB in all, of which 18 images with 1054 KB, 24 scripts with 613 KB, 4 fonts with 131 KB, 8
-/// style sheets with 78 KB, and 18 KB of document. Medians of parts do not add up to the median of the whole; the rest (video, other)
-/// is left out. How sizes differ is our choice.
+/// The median page: 71 requests and 2652 KB in total. Its parts are 18 images with 1054 KB, 24 scripts with 613 KB, 4
+/// fonts with 131 KB, 8 style sheets with 78 KB, and 18 KB of document. Medians of parts do not add up to the median
+/// of the total; the rest (video, other) is omitted. wirelab chose how sizes vary.
 fn today(rng: &mut ChaCha8Rng) -> Vec<PageFile> {
     let styles = Group { count: 8, smallest: KIB, largest: 30 * KIB, total: 78 * KIB };
     let scripts = Group { count: 24, smallest: KIB, largest: 120 * KIB, total: 613 * KIB };
@@ -153,7 +153,7 @@ fn today(rng: &mut ChaCha8Rng) -> Vec<PageFile> {
     };
     let [styles, scripts, images] = [(FileKind::Style, styles), (FileKind::Script, scripts), (FileKind::Image, images)]
         .map(|(kind, group)| drawn(kind, group));
-    // Multiples of four, as the container of fonts wants it.
+    // The font container (WOFF) needs multiples of four bytes.
     let fonts = numbered(FileKind::Font, [48, 35, 28, 20].map(|size| size * KIB).to_vec());
     [styles, scripts, fonts, images].concat()
 }
@@ -170,8 +170,8 @@ fn numbered(kind: FileKind, sizes: Vec<u64>) -> Vec<PageFile> {
     sizes.into_iter().enumerate().map(file).collect()
 }
 
-/// The sizes of a group: the two bounds, and between them powers of uniform numbers with the mean that the total needs; what they
-/// miss the total by is spread over them.
+/// Draws the sizes of a group: the two bounds, and in between powers of uniform numbers with the mean that the total
+/// requires. The remaining difference from the total is spread over the drawn sizes.
 fn draw(group: Group, rng: &mut ChaCha8Rng) -> Vec<u64> {
     let Group { count, smallest, largest, total } = group;
     let width = (largest - smallest) as f64;

@@ -1,10 +1,10 @@
-//! What is wrong with a study: for someone who writes a study for the first time.
+//! Errors in a study file, worded for first-time authors.
 
 use std::fmt;
 
 use crate::locate::{self, Part, Place, Step, dotted};
 
-/// Why a study cannot be used: where, what is wrong, what was expected, and the nearest word that would have been right.
+/// Why a study cannot be used: the place, the problem, the expectation, and the nearest valid word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyError(Box<Inner>);
 
@@ -17,49 +17,49 @@ struct Inner {
     place: Option<Place>,
 }
 
-/// Longer messages are cut, because they quote a file that may be anything.
+/// Upper limit of a message in characters: messages quote a file, which may contain anything.
 const MAX_MESSAGE: usize = 800;
 
 impl StudyError {
-    /// An error that belongs to no place in particular.
+    /// An error without a place.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         let inner =
             Inner { message: message.into(), suggestion: None, path: Vec::new(), part: Part::Value, place: None };
         Self(Box::new(inner))
     }
 
-    /// The same with the word that was probably meant.
+    /// Adds the word that was probably meant.
     pub(crate) fn meant(mut self, suggestion: Option<impl Into<String>>) -> Self {
         self.0.suggestion = suggestion.map(Into::into);
         self
     }
 
-    /// The same at the value that `path` leads to.
+    /// Places the error at the value of `path`.
     pub(crate) fn at(mut self, path: impl Into<Vec<Step>>) -> Self {
         (self.0.path, self.0.part) = (path.into(), Part::Value);
         self
     }
 
-    /// The same at the key that `path` leads to.
+    /// Places the error at the key of `path`.
     pub(crate) fn at_key(mut self, path: impl Into<Vec<Step>>) -> Self {
         (self.0.path, self.0.part) = (path.into(), Part::Key);
         self
     }
 
-    /// The same at a range of bytes of `text`.
+    /// Places the error at a byte range of `text`.
     pub(crate) fn at_span(mut self, text: &str, file: &str, span: std::ops::Range<usize>) -> Self {
         self.0.place = Some(Place::of(text, file, span));
         self
     }
 
-    /// The same with what was being attempted in front.
+    /// Puts the attempted action in front of the message.
     pub(crate) fn when(mut self, attempt: &str) -> Self {
         self.0.message = format!("{attempt}: {}", self.0.message);
         self.0.path.clear();
         self
     }
 
-    /// The same error with file, line and column, found in the text that the study was read from.
+    /// Adds file, line and column, looked up in the text of the study.
     #[must_use]
     pub fn located(mut self, text: &str, file: &str) -> Self {
         if self.0.place.is_none() {
@@ -69,18 +69,18 @@ impl StudyError {
         self
     }
 
-    /// Whether it is about a part of a study that has no place in a text yet.
+    /// Whether the error has a path that is not yet located in a text.
     pub(crate) fn is_unplaced(&self) -> bool {
         self.0.place.is_none() && !self.0.path.is_empty()
     }
 
-    /// The word that was probably meant, if there is one near enough.
+    /// The word that was probably meant, if a known word is near enough.
     #[must_use]
     pub fn suggestion(&self) -> Option<&str> {
         self.0.suggestion.as_deref()
     }
 
-    /// Line and column, both from 1, where the place is known.
+    /// Line and column, both from 1, if known.
     #[must_use]
     pub fn position(&self) -> Option<(usize, usize)> {
         self.0.place.as_ref().map(|place| (place.line, place.column))

@@ -1,4 +1,4 @@
-//! Studies of every endpoint that there is: the level `installed` of a factor that chooses endpoints.
+//! The level `installed` of endpoint factors: expands to every installed endpoint.
 
 use serde_json::Value;
 use wirelab_model::endpoint::{Description, Role};
@@ -11,22 +11,22 @@ use crate::error::StudyError;
 use crate::factor;
 use crate::locate::steps;
 
-/// The level that stands for every endpoint that is installed and speaks the protocol in the factor's role.
+/// Level that stands for every installed endpoint with the required protocol and role.
 pub const INSTALLED: &str = "installed";
 
 /// The factors whose levels are endpoints.
 const ROLES: [&str; 3] = ["endpoint", "server", "client"];
 
-/// An endpoint that was found, and what it says of itself, or why it cannot be used.
+/// A discovered endpoint with its description, or the reason why it cannot be used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// Its name.
+    /// Endpoint name.
     pub name: String,
-    /// Its own words, or the reason.
+    /// Description from the endpoint itself, or the reason why it cannot be used.
     pub description: Result<Description, String>,
 }
 
-/// Whether the level `installed` of this factor stands for endpoints.
+/// Whether this level is the placeholder `installed` of an endpoint factor.
 pub(crate) fn stands_for_all(factor: &str, level: &str) -> bool {
     ROLES.contains(&factor) && level == INSTALLED
 }
@@ -34,114 +34,116 @@ pub(crate) fn stands_for_all(factor: &str, level: &str) -> bool {
 /// Whether a factor of the study has the level `installed`.
 #[must_use]
 pub fn takes_installed(study: &Study) -> bool {
-    study.factors.iter().any(|(name, factor)| is_open(name, factor))
+    study.factors.iter().any(|(name, factor)| takes_all(name, factor))
 }
 
-fn is_open(name: &str, factor: &Factor) -> bool {
+fn takes_all(name: &str, factor: &Factor) -> bool {
     matches!(factor, Factor::Values(values) if values.iter().any(|value| stands_for_all(name, &factor::level_name(value))))
 }
 
-/// A study to which preset and command line are applied ([`resolve`](crate::resolve())), in which the level `installed` is replaced
-/// by the endpoints that it stands for, and a warning for each endpoint that cannot be used. Where the protocol is varied, the
-/// combinations of a protocol with an endpoint that does not speak it are excluded: nobody said that there is such a thing.
-/// `find` is called only if some factor has the level.
+/// Replaces the level `installed` by the endpoints that it stands for. Returns the study with a warning for each
+/// endpoint that cannot be used. `study` must have its preset and command line applied
+/// ([`resolve`](crate::resolve())). If the protocol varies, combinations of a protocol and an endpoint that lacks it
+/// are excluded. Calls `find` only if some factor has the level.
 ///
 /// # Errors
-/// If `installed` finds nothing, or a factor keeps no level.
+/// If `installed` matches no endpoint, or a factor keeps no level.
 pub fn with_installed(
     mut study: Study,
     find: &mut dyn FnMut() -> Vec<Candidate>,
 ) -> Result<(Study, Vec<Warning>), StudyError> {
-    let open: Vec<String> =
-        study.factors.iter().filter(|(name, factor)| is_open(name, factor)).map(|(name, _)| name.clone()).collect();
-    if open.is_empty() {
+    let expanded: Vec<String> =
+        study.factors.iter().filter(|(name, factor)| takes_all(name, factor)).map(|(name, _)| name.clone()).collect();
+    if expanded.is_empty() {
         return Ok((study, Vec::new()));
     }
     let found = find();
-    let spoken = Spoken::of(&study)?;
-    let mut taken = 0;
-    for name in &open {
+    let protocols = Protocols::of(&study)?;
+    let mut added = 0;
+    for name in &expanded {
         let Some(Factor::Values(values)) = study.factors.get_mut(name) else { continue };
         let named: Vec<_> = values.iter().map(factor::level_name).filter(|level| level != INSTALLED).collect();
-        let speaks = |description: &Description, protocol| role_speaks(name, description, protocol);
+        let has = |description: &Description, protocol| supports(name, description, protocol);
         let described = found.iter().filter_map(|one| Some((&one.name, one.description.as_ref().ok()?)));
         let more: Vec<_> = described
             .filter(|(other, description)| {
-                !named.contains(other) && spoken.0.iter().any(|(protocol, _)| speaks(description, *protocol))
+                !named.contains(other) && protocols.0.iter().any(|(protocol, _)| has(description, *protocol))
             })
             .collect();
-        taken += more.len();
+        added += more.len();
         let place = values.iter().position(|value| factor::level_name(value) == INSTALLED).unwrap_or(values.len());
         values.retain(|value| factor::level_name(value) != INSTALLED);
         values.splice(place..place, more.iter().map(|(other, _)| Value::from(other.as_str())));
         if values.is_empty() {
-            return Err(nothing(&format!("no endpoint as {name}"), &spoken, &found).at(steps!["factors", name]));
+            return Err(
+                none_installed(&format!("no endpoint as {name}"), &protocols, &found).at(steps!["factors", name])
+            );
         }
-        for (protocol, level) in &spoken.0 {
+        for (protocol, level) in &protocols.0 {
             let Some((factor, level)) = level else { continue };
-            let silent: Vec<_> = more
+            let unsupported: Vec<_> = more
                 .iter()
-                .filter(|(_, description)| !speaks(description, *protocol))
+                .filter(|(_, description)| !has(description, *protocol))
                 .map(|(other, _)| Value::from(other.as_str()))
                 .collect();
-            if !silent.is_empty() {
-                let levels = [(factor.clone(), level.as_str().into()), (name.clone(), silent.into())];
+            if !unsupported.is_empty() {
+                let levels = [(factor.clone(), level.as_str().into()), (name.clone(), unsupported.into())];
                 study.exclude.push(Selector(levels.into()));
             }
         }
     }
-    if taken == 0 {
-        return Err(nothing("no endpoint besides those that the study names", &spoken, &found));
+    if added == 0 {
+        return Err(none_installed("no further endpoint", &protocols, &found));
     }
-    // Of several with one name all but the first are hidden, which does not matter where that one can be used.
+    // Endpoints hidden by an earlier one of the same name need no warning if the earlier one works.
     let usable: Vec<String> = found.iter().filter(|one| one.description.is_ok()).map(|one| one.name.clone()).collect();
     let broken = found.into_iter().filter(|one| !usable.contains(&one.name));
     let warnings = broken.filter_map(|one| {
-        let levels = open.iter().map(|name| format!("{name}={}", one.name)).collect();
+        let levels = expanded.iter().map(|name| format!("{name}={}", one.name)).collect();
         Some(Warning::EndpointMissing { why: one.description.err()?, endpoint: one.name, levels })
     });
     Ok((study, warnings.collect()))
 }
 
-fn role_speaks(factor: &str, description: &Description, protocol: Protocol) -> bool {
-    let speaks = |role: &Option<Role>| role.as_ref().is_some_and(|role| role.protocols.contains(&protocol));
+fn supports(factor: &str, description: &Description, protocol: Protocol) -> bool {
+    let has = |role: &Option<Role>| role.as_ref().is_some_and(|role| role.protocols.contains(&protocol));
     match factor {
-        "server" => speaks(&description.server),
-        "client" => speaks(&description.client),
-        _ => speaks(&description.server) && speaks(&description.client),
+        "server" => has(&description.server),
+        "client" => has(&description.client),
+        _ => has(&description.server) && has(&description.client),
     }
 }
 
-/// The protocols of a study, each with the factor and level that sets it; none where the workload does.
-struct Spoken(Vec<(Protocol, Option<(String, String)>)>);
+/// The protocols of a study, each with the factor and level that sets it, or `None` for the workload's.
+struct Protocols(Vec<(Protocol, Option<(String, String)>)>);
 
-impl Spoken {
+impl Protocols {
     fn of(study: &Study) -> Result<Self, StudyError> {
-        let mut spoken = Vec::new();
+        let mut protocols = Vec::new();
         for (name, factor) in &study.factors {
             let levels =
                 factor::levels(name, factor).map_err(|message| StudyError::new(message).at(steps!["factors", name]))?;
             let set = levels.into_iter().filter_map(|(level, set)| Some((set.protocol?, Some((name.clone(), level)))));
-            spoken.extend(set);
+            protocols.extend(set);
         }
-        spoken.extend(study.workload.protocol.map(|protocol| (protocol, None)));
-        Ok(Self(spoken))
+        protocols.extend(study.workload.protocol.map(|protocol| (protocol, None)));
+        Ok(Self(protocols))
     }
 }
 
-/// What is said where `installed` finds nothing: also why others that are there cannot be used.
-fn nothing(what: &str, spoken: &Spoken, found: &[Candidate]) -> StudyError {
-    let mut protocols: Vec<_> = spoken.0.iter().map(|(protocol, _)| protocol.token()).collect();
-    protocols.dedup();
+/// The error if `installed` matches no endpoint. It includes why other discovered endpoints cannot be used.
+fn none_installed(what: &str, protocols: &Protocols, found: &[Candidate]) -> StudyError {
+    let mut tokens: Vec<_> = protocols.0.iter().map(|(protocol, _)| protocol.token()).collect();
+    tokens.dedup();
     let broken: Vec<_> =
         found.iter().filter_map(|one| one.description.as_ref().err()).map(|why| format!("; {why}")).collect();
     const SHOWN: usize = 3;
     let rest = broken.len().saturating_sub(SHOWN);
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     StudyError::new(format!(
-        "the level `{INSTALLED}` found {what} that is installed and speaks {}; install some (`wirelab endpoints` lists them and says \
-         what each needs), or name endpoints with `--set server=…`{}{more}",
-        protocols.join(" or "),
+        "the level `{INSTALLED}` found {what} that is installed and supports {}; install one (`wirelab endpoints` \
+         lists them with their requirements), or name endpoints with `--set server=…`{}{more}",
+        tokens.join(" or "),
         broken.into_iter().take(SHOWN).collect::<String>()
     ))
 }

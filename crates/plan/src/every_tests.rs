@@ -34,7 +34,7 @@ fn candidate(name: &str, client: &[Protocol], server: &[Protocol]) -> Candidate 
     Candidate { name: name.to_owned(), description: Ok(description) }
 }
 
-/// `both` speaks everything, `web` serves HTTP/2 only, `raw` speaks neither, `gone` cannot be used.
+/// `both` has every protocol, `web` serves HTTP/2 only, `raw` has neither, `gone` cannot be used.
 fn found() -> Vec<Candidate> {
     use Protocol::{H2, H3, Tcp};
     let gone = Candidate { name: "gone".to_owned(), description: Err("no gone here".to_owned()) };
@@ -55,7 +55,7 @@ fn expanded(text: &str, sets: &[&str], found: &[Candidate]) -> Result<(Study, Ve
     with_installed(study, &mut || found.to_vec()).map_err(|error| error.to_string())
 }
 
-/// The pairs of a protocol, each as `client>server`.
+/// The endpoint pairs of a protocol, each as `client>server`.
 fn pairs(study: &Study, protocol: &str) -> Vec<String> {
     let (plan, _) = plan(study).unwrap();
     let cells = plan.cells.iter().filter(|cell| cell.twin_of.is_none() && cell.job.protocol.token() == protocol);
@@ -63,7 +63,7 @@ fn pairs(study: &Study, protocol: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_client_meets_every_server_of_a_protocol_and_what_does_not_speak_it_is_not_there() {
+fn every_client_meets_every_server_of_a_protocol_and_endpoints_without_it_are_excluded() {
     let (study, warnings) = expanded(STUDY, &[], &found()).unwrap();
     assert_eq!(
         pairs(&study, "h2"),
@@ -79,7 +79,7 @@ fn every_client_meets_every_server_of_a_protocol_and_what_does_not_speak_it_is_n
 }
 
 #[test]
-fn a_protocol_that_is_fixed_or_set_by_named_levels_decides_as_well() {
+fn installed_matches_protocols_of_the_workload_and_of_named_levels() {
     let (study, _) = expanded(STUDY, &["protocol=h3"], &found()).unwrap();
     assert_eq!(factor::level_names(&study.factors["server"]), ["builtin", "both"]);
     let named = STUDY
@@ -94,7 +94,7 @@ fn a_protocol_that_is_fixed_or_set_by_named_levels_decides_as_well() {
 }
 
 #[test]
-fn the_command_line_names_pairs_or_asks_for_all() {
+fn the_command_line_selects_pairs_or_installed() {
     let (study, _) = expanded(STUDY, &["server=builtin,web", "protocol=h2"], &found()).unwrap();
     assert_eq!(pairs(&study, "h2"), ["builtin>builtin", "builtin>web", "both>builtin", "both>web"]);
     let quick = crate::find("quick").unwrap().text;
@@ -103,18 +103,18 @@ fn the_command_line_names_pairs_or_asks_for_all() {
 }
 
 #[test]
-fn nobody_is_asked_where_no_factor_takes_all() {
+fn endpoints_are_not_searched_if_no_factor_takes_all() {
     let study = crate::parse(crate::find("quick").unwrap().text, "quick").unwrap();
     let (same, warnings) = with_installed(study.clone(), &mut || panic!("asked")).unwrap();
     assert_eq!((same, warnings.len()), (study, 0));
 }
 
 #[test]
-fn where_nothing_is_found_the_message_says_what_to_do_and_why_the_others_do_not_count() {
+fn if_nothing_is_found_the_message_says_what_to_do_and_why_other_endpoints_are_unusable() {
     let mut few = found();
     few.retain(|one| one.name != "both" && one.name != "web");
     let why = expanded(STUDY, &[], &few).unwrap_err();
-    for words in ["no endpoint besides those", "speaks h2 or h3", "`wirelab endpoints`", "no gone here"] {
+    for words in ["no further endpoint", "supports h2 or h3", "`wirelab endpoints`", "no gone here"] {
         assert!(why.contains(words), "`{words}` is not in: {why}");
     }
     let only = STUDY.replace("client = [\"builtin\", \"installed\"]", "client = [\"installed\"]");
@@ -123,7 +123,7 @@ fn where_nothing_is_found_the_message_says_what_to_do_and_why_the_others_do_not_
 }
 
 #[test]
-fn a_study_may_speak_of_endpoints_that_it_takes_only_where_they_are() {
+fn exclusions_may_name_endpoints_that_only_installed_provides() {
     let text = format!("{STUDY}\n[[exclude]]\nclient = \"both\"\nserver = \"web\"\n");
     let (study, _) = expanded(&text, &[], &found()).unwrap();
     assert_eq!(pairs(&study, "h2").len(), 5);

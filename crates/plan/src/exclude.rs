@@ -1,5 +1,5 @@
-//! Which combinations of levels a study leaves out, or adjusts. Selectors mean what `Selector::matches` says; here they are resolved
-//! to the numbers of levels once, because a large matrix has ten thousand cells for each of a thousand exclusions.
+//! Combinations of levels that a study excludes or adjusts. Selectors are matched as in `Selector::matches`. They are
+//! resolved to level numbers once, because a large matrix has ten thousand cells for each of a thousand exclusions.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,10 @@ use wirelab_model::units::{Frequency, Size, Span};
 
 use crate::factor::{level_name, level_names};
 
-/// The factors that a selector fixes, each with which of its levels it accepts.
+/// The factors in a selector, by number, each with one flag per level: whether the selector accepts it.
 type Resolved = Vec<(usize, Vec<bool>)>;
 
-/// Selectors by numbers of factors and levels.
+/// Selectors in terms of factor and level numbers. `None`: the selector matches nothing.
 pub(crate) struct Selection(Vec<Option<Resolved>>);
 
 impl Selection {
@@ -26,7 +26,7 @@ impl Selection {
         Self(selectors.into_iter().map(|selector| resolve(study, selector, &meanings)).collect())
     }
 
-    /// The numbers of the selectors that the combination of these levels, by number in the order of the factors, has.
+    /// Indices of the selectors that match these levels (level numbers in factor order).
     pub(crate) fn matching(&self, levels: &[usize]) -> impl Iterator<Item = usize> {
         self.0.iter().enumerate().filter_map(|(number, selector)| {
             let matches = selector.as_ref()?.iter().all(|(factor, matching)| matching[levels[*factor]]);
@@ -35,8 +35,8 @@ impl Selection {
     }
 }
 
-/// Which levels of which factors a selector has. None if it names a factor that the study does not have, as after a
-/// preset of another one: then it matches nothing.
+/// Accepted levels by factor. `None` if the study lacks a factor of the selector, for example because another preset
+/// defines it; such a selector matches nothing.
 fn resolve(study: &Study, selector: &Selector, meanings: &[Vec<String>]) -> Option<Resolved> {
     let of_factor = |(factor, value): (&String, &Value)| {
         let number = study.factors.get_index_of(factor)?;
@@ -49,7 +49,7 @@ fn resolve(study: &Study, selector: &Selector, meanings: &[Vec<String>]) -> Opti
     selector.0.iter().map(of_factor).collect()
 }
 
-/// The same text for levels that are the same quantity, such as `1 KiB` and `1024 B`.
+/// Canonical text of a level: equal for equal quantities such as `1 KiB` and `1024 B`.
 fn meaning(level: &str) -> String {
     if let Ok(size) = level.parse::<Size>() {
         format!("{} B", size.bytes())

@@ -1,4 +1,4 @@
-//! Factors: their levels by name, and what each level sets.
+//! Factors: level names, and the settings of each level.
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use wirelab_model::study::Factor;
 
 use crate::words;
 
-/// The name of a level that is written as a value: text as it is written (sizes too), numbers and truth values as in JSON.
+/// Name of a level that is written as a value: text verbatim (including sizes), numbers and truth values as in JSON.
 pub(crate) fn level_name(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -15,7 +15,7 @@ pub(crate) fn level_name(value: &Value) -> String {
     }
 }
 
-/// The names of a factor's levels, in the order of the file.
+/// Level names of a factor, in file order.
 pub(crate) fn level_names(factor: &Factor) -> Vec<String> {
     match factor {
         Factor::Values(values) => values.iter().map(level_name).collect(),
@@ -23,10 +23,10 @@ pub(crate) fn level_names(factor: &Factor) -> Vec<String> {
     }
 }
 
-/// The levels of a factor with what each sets.
+/// Levels of a factor with their settings.
 ///
 /// # Errors
-/// If the value of a level is none of the setting's; says which level.
+/// If a level's value is invalid for the setting; the message names the level.
 pub(crate) fn levels(name: &str, factor: &Factor) -> Result<Vec<(String, Settings)>, String> {
     match factor {
         Factor::Levels(levels) => Ok(levels.iter().map(|(level, set)| (level.clone(), set.clone())).collect()),
@@ -40,17 +40,17 @@ pub(crate) fn levels(name: &str, factor: &Factor) -> Result<Vec<(String, Setting
     }
 }
 
-/// What is said of lists, tables, dates and numbers that are none (`nan`).
+/// Error text for lists, tables, dates and non-finite numbers (`nan`).
 pub(crate) const NOT_SCALAR: &str = "a level is text in quotes, a finite number, `true` or `false`";
 
 pub(crate) fn is_scalar(value: &Value) -> bool {
     value.is_string() || value.is_number() || value.is_boolean()
 }
 
-/// Settings of which only `key` is set.
+/// Settings with only `key` set.
 ///
 /// # Errors
-/// If there is no such key or it cannot have this value; with the word that was probably meant.
+/// If the key is unknown or cannot have this value; returns the message and the word that was probably meant.
 pub(crate) fn one_setting(key: &str, value: &Value) -> Result<Settings, (String, Option<String>)> {
     if !is_scalar(value) {
         return Err((NOT_SCALAR.to_owned(), None));
@@ -59,7 +59,7 @@ pub(crate) fn one_setting(key: &str, value: &Value) -> Result<Settings, (String,
     serde_json::from_value(object).map_err(|error| words::explain(&error.to_string()))
 }
 
-/// The keys that these settings set.
+/// Keys that these settings set.
 pub(crate) fn keys(settings: &Settings) -> Vec<String> {
     match serde_json::to_value(settings) {
         Ok(Value::Object(map)) => map.into_iter().map(|(key, _)| key).collect(),
@@ -67,7 +67,7 @@ pub(crate) fn keys(settings: &Settings) -> Vec<String> {
     }
 }
 
-/// The keys that a factor's levels set, each with a level that sets it.
+/// Keys that the factor's levels set, each with one level that sets it.
 pub(crate) fn keys_of(name: &str, factor: &Factor) -> IndexMap<String, String> {
     match factor {
         Factor::Values(values) => {
@@ -85,7 +85,8 @@ pub(crate) fn keys_of(name: &str, factor: &Factor) -> IndexMap<String, String> {
     }
 }
 
-/// `base` with everything that `over` sets. `requests` and `duration` replace each other: a window has one length.
+/// `base` with every setting of `over` applied. `requests` and `duration` replace each other, because a window has
+/// one length.
 pub(crate) fn overlaid(base: &Settings, over: &Settings) -> Settings {
     let mut merged = base.overlaid(over);
     if over.requests.is_some() && over.duration.is_none() {

@@ -1,10 +1,10 @@
-//! Which hosts a trial has, and how they are joined.
+//! The hosts of a trial, and the network between them.
 
 use wirelab_model::link::{Link, preset};
 use wirelab_model::network::{Address, Network, PLACEMENTS, Servers};
 use wirelab_model::settings::Settings;
 
-/// The hosts of a trial.
+/// Topology of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hosts {
     pub network: Network,
@@ -24,7 +24,7 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Strin
         _ => Servers::ONE,
     });
     let several = servers.count() > 1;
-    // Sidecars, and a control plane, stand for the servers of a service, be it but one.
+    // Sidecars and a control plane resolve a service even if it has one server.
     let is_service = several || settings.mesh.is_some() || settings.control_plane.is_some();
     let address = settings.address.unwrap_or(if is_service { Address::Service } else { Address::Server });
     if network == Network::Direct && (servers != Servers::ONE || address != Address::Server) {
@@ -39,27 +39,28 @@ pub(crate) fn hosts(settings: &Settings, placement: &str) -> Result<Hosts, Strin
     }
     if network == Network::Overlay && preset(placement).is_none() && !PLACEMENTS.contains(&placement) {
         return Err(format!(
-            "`network = \"overlay\"` needs a placement with a link between the nodes, which `{placement}` is not; set it to \
-             `same-node` or `lan`, for example"
+            "`network = \"overlay\"` needs a link between the nodes, but the placement `{placement}` has none; set \
+             `placement` to `same-node` or `lan`, for example"
         ));
     }
     Ok(Hosts { network, servers, address })
 }
 
-/// Whether the hosts' interfaces offload.
+/// Whether the hosts' interfaces use offloads. `None`: not set.
 ///
 /// # Errors
-/// If they cannot.
+/// If the topology has no interfaces of its own, or the emulated link rules offloads out.
 pub(crate) fn offloads(settings: &Settings, network: Network, link: Option<&Link>) -> Result<Option<bool>, String> {
     let Some(on) = settings.offloads else { return Ok(None) };
     let Some(link) = link else {
-        return Err("`offloads` needs hosts of their own; set `placement` to one with a link, `same-node` for example"
-            .to_owned());
+        return Err(
+            "`offloads` needs emulated hosts; set `placement` to one with a link, for example `same-node`".to_owned()
+        );
     };
     if on && network == Network::Direct && !link.is_wire() {
         return Err(
-            "`offloads` is true, but the emulator of a link takes packets as a wire carries them; leave it out, or \
-                    use `network = \"overlay\"`, whose pods have interfaces of their own"
+            "`offloads` is true, but the link emulator takes packets only as a wire carries them; leave it out, or \
+             use `network = \"overlay\"`, whose pods have interfaces of their own"
                 .to_owned(),
         );
     }
@@ -86,14 +87,14 @@ mod tests {
         let headless = Hosts { servers: Servers { near: 0, far: 2 }, address: Address::Headless, ..overlay };
         let named = "network = 'overlay'\nplacement = 'lan'\nservers = '2 far'\naddress = 'headless'";
         assert_eq!(of(named), Ok(headless));
-        // A placement of a real cluster has no link that could be told.
+        // Placements of a real cluster have no configured link.
         assert_eq!(of("network = 'overlay'\nplacement = 'other-zone'"), Ok(overlay));
         let both = Hosts { servers: Servers { near: 1, far: 1 }, address: Address::Service, ..overlay };
         assert_eq!(of("network = 'overlay'\nplacement = 'lan'\nservers = 'near + far'"), Ok(both));
     }
 
     #[test]
-    fn offloads_are_refused_where_there_is_nothing_that_could_have_them() {
+    fn offloads_are_refused_without_suitable_interfaces() {
         let wire = Link::wire();
         let emulated = Link { mtu: 1280, round_trip: wirelab_model::units::Span::from_millis(1), ..wire };
         let of = |on, network, link| {
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_together_is_refused_with_the_remedy() {
+    fn contradictory_settings_are_refused_with_the_remedy() {
         for (toml, remedy) in [
             ("servers = '2 far'\nplacement = 'lan'", "`network = \"overlay\"`"),
             ("address = 'service'\nplacement = 'lan'", "`network = \"overlay\"`"),

@@ -1,4 +1,4 @@
-//! Studies that take whatever is installed: levels whose endpoint is not there are left out.
+//! Removes levels whose endpoint is not available.
 
 use std::collections::HashMap;
 
@@ -13,9 +13,10 @@ use crate::error::StudyError;
 use crate::factor;
 use crate::locate::steps;
 
-/// A study to which preset and command line are applied ([`resolve`](crate::resolve())), without the levels whose endpoint
-/// cannot be used, without the cells that an adjustment would give such an endpoint, and a warning for each such endpoint.
-/// `missing` says why an endpoint cannot be used; absent: it can. It is asked once for each endpoint that a level names, and only if the study says `missing_endpoints = "skip"`.
+/// Removes the levels and cells whose endpoint cannot be used, and returns one warning for each such endpoint. Cells
+/// are also removed if an adjustment would give them such an endpoint. `study` must have its preset and command line
+/// applied ([`resolve`](crate::resolve())). `missing` returns the reason why an endpoint cannot be used, or `None`.
+/// It is called once per endpoint, and only if the study says `missing_endpoints = "skip"`.
 ///
 /// # Errors
 /// If a factor keeps no level, or the comparison loses its baseline.
@@ -40,8 +41,8 @@ pub fn only_installed(
                     levels.push(format!("{name}={level}"));
                     if *name == study.compare.factor && level == study.compare.baseline {
                         return Err(StudyError::new(format!(
-                            "the baseline `{level}` needs the endpoint `{endpoint}`, which cannot be used: {why}; install it, or \
-                             name another baseline with `--set compare.baseline=LEVEL`"
+                            "the baseline `{level}` needs the endpoint `{endpoint}`, which cannot be used: {why}; install it, \
+                             or name another baseline with `--set compare.baseline=LEVEL`"
                         )));
                     }
                     gone.push(level.clone());
@@ -81,7 +82,7 @@ pub fn only_installed(
     Ok((study, warnings.collect()))
 }
 
-/// Whether the study has levels for every factor that a selector names.
+/// Whether the study has levels for every factor in the selector.
 fn has_cells(study: &Study, selector: &Selector) -> bool {
     selector.0.iter().all(|(name, wanted)| {
         let levels = study.factors.get(name).map(factor::level_names).unwrap_or_default();
@@ -92,7 +93,7 @@ fn has_cells(study: &Study, selector: &Selector) -> bool {
     })
 }
 
-/// The endpoints that a level names.
+/// Endpoints in the settings of a level.
 fn named(settings: &Settings) -> impl Iterator<Item = &String> {
     let Settings { endpoint, server, client, mesh, control_plane, .. } = settings;
     let mesh = mesh.as_ref().filter(|name| *name != LINKERD);
@@ -119,7 +120,7 @@ mod tests {
         baseline = "own"
     "#;
 
-    /// The levels that are left, the warnings, and the endpoints that were asked for.
+    /// Remaining levels, warnings, and the endpoints passed to `missing`.
     type Reduced = (Vec<String>, Vec<Warning>, Vec<String>);
 
     fn reduced(text: &str, missing: &[&str]) -> Result<Reduced, String> {
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_without_their_endpoint_are_left_out_with_one_warning_for_each_endpoint() {
+    fn levels_without_their_endpoint_are_omitted_with_one_warning_per_endpoint() {
         let (levels, warnings, asked) = reduced(STUDY, &["left"]).unwrap();
         assert_eq!(levels, ["own"]);
         let expected = Warning::EndpointMissing {
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mesh_of_a_cluster_is_no_endpoint_that_could_be_missing() {
+    fn the_mesh_of_a_cluster_is_not_an_endpoint() {
         let meshed = "protocol = \"h2c\", network = \"overlay\", placement = \"lan\", mesh";
         let study = STUDY
             .replace("protocol = \"h2\", server", meshed)
@@ -159,13 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn a_study_that_does_not_say_skip_keeps_every_level_and_nobody_is_asked() {
+    fn a_study_without_skip_keeps_every_level_and_looks_up_no_endpoint() {
         let (levels, warnings, asked) = reduced(&STUDY.replace("\"skip\"", "\"refuse\""), &["left"]).unwrap();
         assert_eq!((levels.len(), warnings.len(), asked.len()), (3, 0, 0));
     }
 
     #[test]
-    fn cells_that_an_adjustment_would_give_a_missing_endpoint_are_left_out() {
+    fn cells_whose_adjustment_sets_a_missing_endpoint_are_omitted() {
         let study = format!(
             "{STUDY}\n[[adjust]]\ncells = {{ implementation = \"one\", payload = \"1 KiB\" }}\nset = {{ client = \"third\" }}\n"
         );
@@ -181,13 +182,13 @@ mod tests {
         let (left, _) = only_installed(resolved, &mut |name| (name == "third").then(|| "no".to_owned())).unwrap();
         let cells = crate::plan(&left).unwrap().0.cells;
         assert!(cells.iter().all(|cell| cell.levels["implementation"] != "one"));
-        // A level that is gone already needs no adjustment, and nobody is asked for its endpoint.
+        // A level that is already removed needs no adjustment, so its endpoint is not looked up.
         let (_, warnings, asked) = reduced(&study, &["left", "third"]).unwrap();
         assert_eq!((warnings.len(), asked.contains(&"third".to_owned())), (1, false));
     }
 
     #[test]
-    fn what_a_comparison_cannot_do_without_is_an_error_that_names_it() {
+    fn a_missing_baseline_or_factor_is_an_error_that_names_it() {
         let other = STUDY.replace("baseline = \"own\"", "baseline = \"other\"");
         let why = reduced(&other, &["left"]).unwrap_err();
         assert!(why.contains("the baseline `other` needs the endpoint `left`") && why.contains("no left"), "{why}");

@@ -1,4 +1,4 @@
-//! What a trial does, from the settings of its cell. The defaults are those that `wirelab_model::settings` documents.
+//! Converts a cell's settings to a job. `wirelab_model::settings` documents the defaults.
 
 use wirelab_model::heron;
 use wirelab_model::network::Address;
@@ -10,7 +10,7 @@ use wirelab_model::spec::{
 };
 use wirelab_model::units::{Size, Span};
 
-use crate::clients::divided;
+use crate::clients::with_divisible_clients;
 use crate::control_plane::control_plane;
 use crate::corpus;
 use crate::hosts::{Hosts, hosts, offloads};
@@ -20,12 +20,12 @@ use crate::page::{page, spread};
 use crate::ranges::out_of_range;
 use crate::site::site;
 
-/// Resolves every default. A setting that the protocol does not have does not apply, even where it is set: the window
-/// of a stream in HTTP/1.1, the congestion control of UDP, resumption in clear text. A study can thus vary it for the
-/// protocols that have it, at the price of cells that are the same for those that have not.
+/// Resolves every default. Ignores settings that do not apply to the protocol, even if set: the stream window of
+/// HTTP/1.1, the congestion control of UDP, resumption in clear text. A study can thus vary such a setting for the
+/// protocols that have it; the cells of other protocols are then identical.
 ///
 /// # Errors
-/// If there is no protocol, or the settings contradict each other; says what to change.
+/// If the protocol is missing, or settings contradict each other; the message says what to change.
 pub fn job(settings: &Settings) -> Result<Job, String> {
     if let Some((_, message)) = out_of_range(settings) {
         return Err(message);
@@ -49,7 +49,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     let control_plane = control_plane(settings, protocol)?;
     let Hosts { network, servers, address } = hosts(settings, &placement)?;
     let link = link(settings, &placement)?;
-    let job = divided(Job {
+    let job = with_divisible_clients(Job {
         protocol,
         server: settings.server.clone().unwrap_or_else(|| endpoint.clone()),
         client: settings.client.clone().unwrap_or(endpoint),
@@ -90,7 +90,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
             None => settings.recording.unwrap_or_else(|| recording(schedule, extent)),
         },
         transport: transport(settings, protocol),
-        // A setting that the protocol does not have does not apply.
+        // Settings that do not apply to the protocol are ignored.
         max_connection_age: settings
             .max_connection_age
             .filter(|_| (protocol.is_http() || protocol.is_grpc()) && !protocol.uses_udp()),
@@ -103,13 +103,13 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     Ok(job.of_hosts(page_hosts))
 }
 
-/// What is asked for, with the bytes of request and response.
+/// Exchange with request and response size.
 ///
 /// # Errors
-/// If the protocol has no such exchange.
+/// If the protocol does not support the exchange.
 fn exchange(settings: &Settings, protocol: Protocol) -> Result<(Exchange, Size, Size), String> {
     const NOTHING: Size = Size(0);
-    // Nobody knows the size of a page before it has come.
+    // The size of a remote page is unknown before the response.
     let payload = if settings.site.is_some() { NOTHING } else { settings.payload.unwrap_or(Size(1024)) };
     let default = match protocol {
         _ if protocol.is_http() => Exchange::Files,
@@ -134,20 +134,20 @@ fn exchange(settings: &Settings, protocol: Protocol) -> Result<(Exchange, Size, 
         Exchange::Redirect if !protocol.is_http() => return foreign("redirect", "HTTP"),
         Exchange::Redirect => (Exchange::Redirect, NOTHING, NOTHING),
         Exchange::Echo => (Exchange::Echo, payload, payload),
-        // An empty answer cannot be seen on a stream that has no frames, so raw transports send one byte.
+        // On raw transports an empty response is invisible, because the stream has no frames; they send one byte.
         Exchange::Delay if !protocol.is_http() => (Exchange::Delay, NOTHING, Size(1)),
         Exchange::Delay => (Exchange::Delay, NOTHING, NOTHING),
-        // A raw transport has neither documents nor paths, but can be asked for the same bytes on the wire: its echo
-        // takes the wanted size of the response from the request's header, so an empty request gets the payload.
+        // Raw transports have no documents or paths. Their echo takes the response size from the request header, so
+        // an empty request with the payload as response size moves the same bytes.
         Exchange::Files | Exchange::Bytes if !protocol.is_http() => (Exchange::Echo, NOTHING, payload),
         document => (document, NOTHING, payload),
     })
 }
 
-/// What the server speaks, where it lacks what the client asks with: the version that such servers do have.
+/// The only protocol of the server, if it lacks the client's: the HTTP version that such servers do have.
 ///
 /// # Errors
-/// If it is a protocol that servers do not lack while they speak another one on the same port.
+/// If servers that lack this protocol have no other one on the same port.
 fn server_protocol(settings: &Settings, protocol: Protocol) -> Result<Option<Protocol>, String> {
     let Some(lacks) = settings.server_lacks else { return Ok(None) };
     let other = match lacks {
@@ -158,10 +158,10 @@ fn server_protocol(settings: &Settings, protocol: Protocol) -> Result<Option<Pro
     Ok((lacks == protocol).then_some(other))
 }
 
-/// Whether clients resolve the name of the servers again.
+/// Whether clients resolve the server name for each new connection.
 ///
 /// # Errors
-/// If there is no name.
+/// If clients connect to an address instead of a name.
 fn resolves_again(settings: &Settings, address: Address) -> Result<bool, String> {
     match settings.resolve_again {
         Some(true) if address != Address::Headless => {
@@ -212,14 +212,14 @@ fn extent(settings: &Settings) -> Extent {
     }
 }
 
-/// Records of single requests, except where there would be too many of them.
+/// Default recording: single requests, or histograms above the limits.
 fn recording(schedule: Schedule, extent: Extent) -> Recording {
     const MOST_REQUESTS: f64 = 1e6;
     const MOST_PER_SECOND: f64 = 20_000.0;
     let expected = match (extent, schedule) {
         (Extent::Requests(requests), _) => requests as f64,
         (Extent::DurationNs(ns), Schedule::Open { rate_per_s, .. }) => ns as f64 / 1e9 * rate_per_s,
-        // A closed loop is as fast as its server; nothing can be expected of it.
+        // The rate of a closed loop depends on the server, so no expectation exists.
         (Extent::DurationNs(_), Schedule::Closed { .. }) => 0.0,
     };
     let fast = matches!(schedule, Schedule::Open { rate_per_s, .. } if rate_per_s > MOST_PER_SECOND);
@@ -230,7 +230,7 @@ fn transport(settings: &Settings, protocol: Protocol) -> Transport {
     let bytes = |size: Option<Size>| size.map(Size::bytes);
     let (multiplexes, udp) = (protocol.multiplexes(), protocol.uses_udp());
     let over_tcp = !udp;
-    // Absent, the choice is the library's.
+    // Absent values leave the choice to the library.
     let same = settings.transport_defaults != Some(TransportDefaults::Library);
     let window = |set: Option<Size>, default| bytes(set.or(same.then_some(Size(default)))).filter(|_| multiplexes);
     Transport {
@@ -242,7 +242,7 @@ fn transport(settings: &Settings, protocol: Protocol) -> Transport {
         max_udp_payload: settings.max_udp_payload.filter(|_| udp),
         gso: settings.gso.filter(|_| udp),
         gro: settings.gro.filter(|_| udp),
-        // Off is the default of every stack, so it is only said where the study says it.
+        // Off is the default of every stack, so the job has it only if the study sets it.
         fast_open: settings.fast_open.filter(|_| over_tcp),
         no_delay: settings.no_delay.or(same.then_some(true)).filter(|_| over_tcp),
     }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_transports_echo_and_can_be_asked_for_the_bytes_of_a_document() {
+    fn raw_transports_echo_or_move_the_bytes_of_a_document() {
         let echo = of("protocol = 'tcp'\npayload = '8 KiB'");
         assert_eq!((echo.exchange, echo.request_size, echo.response_size), (Exchange::Echo, Size(8192), Size(8192)));
         let document = of("protocol = 'tcp'\npayload = '8 KiB'\nexchange = 'files'");
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn heron_is_a_small_call_by_http_and_grpc_and_all_that_grpc_has() {
+    fn heron_is_a_small_call_over_http_and_the_only_exchange_of_grpc() {
         let sizes = |toml: &str| {
             let Job { exchange, request_size, response_size, .. } = of(toml);
             (exchange, request_size.bytes(), response_size.bytes())
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_protocol_does_not_have_does_not_apply() {
+    fn inapplicable_settings_of_a_protocol_are_ignored() {
         let everything = "stream_window = '1 KiB'\ngso = true\nudp_receive_buffer = '1 MiB'\nfast_open = true\nresumption = 'resume'";
         let of = |protocol: &str| of(&format!("protocol = '{protocol}'\n{everything}"));
         let udp = of("udp");
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_may_be_left_its_own_defaults_but_for_what_the_study_sets() {
+    fn library_defaults_apply_except_for_settings_of_the_study() {
         let of = |protocol: &str| {
             of(&format!("protocol = '{protocol}'\ntransport_defaults = 'library'\nstream_window = '1 KiB'"))
         };

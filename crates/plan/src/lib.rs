@@ -1,8 +1,8 @@
-//! Study file to plan. Pure: text in, data or a located error out; randomness comes from the study's seed.
+//! Compiles study files to plans. Pure: text in; data or a located error out; randomness comes from the study's seed.
 //!
-//! The way from a question to trials has three steps, each a function: [`parse`] reads a study file, [`resolve`] applies
-//! a preset and the command line's `--set`, [`plan`] makes cells and comparisons of it. [`block`] then gives the trials
-//! of any block, in an order that depends on nothing but the seed and the block's number.
+//! The pipeline has three steps, each a function: [`parse`] reads a study file, [`resolve`] applies a preset and the
+//! command line's `--set`, and [`plan`] makes cells and comparisons. [`block`] then returns the trials of any block,
+//! in an order that depends only on the seed and the block number.
 //!
 //! ```
 //! let text = r#"

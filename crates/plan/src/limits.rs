@@ -1,29 +1,29 @@
-//! How large a study may be. A file that is far beyond any sensible study is refused at once, before anything is built
-//! of it, so that neither time nor memory can run out.
+//! Upper limits for a study. Larger files are refused before they are processed, so that they exhaust neither time
+//! nor memory.
 
-/// Bytes of a study file.
+/// Size of a study file, in bytes.
 pub const MAX_TEXT: usize = 1 << 20;
 
-/// Combinations of levels, before exclusions and without the A/A twins.
+/// Combinations of levels, before exclusions and without A/A twins.
 pub const MAX_CELLS: usize = 10_000;
 
-/// Factors of a study.
+/// Factors per study.
 pub(crate) const MAX_FACTORS: usize = 32;
 
-/// Presets of a study.
+/// Presets per study.
 pub(crate) const MAX_PRESETS: usize = 100;
 
-/// Entries of each of the lists `exclude`, `claims` and `published`.
+/// Entries in each of the lists `exclude`, `claims` and `published`.
 pub(crate) const MAX_ENTRIES: usize = 1000;
 
-/// Blocks. With [`MAX_CELLS`], each with a twin, trial numbers stay below 2^32.
+/// Blocks. With [`MAX_CELLS`] and one twin per cell, trial numbers stay below 2^32.
 pub(crate) const MAX_BLOCKS: u32 = 100_000;
 
-/// Characters of the name of a study, factor, level or preset.
+/// Characters in the name of a study, factor, level or preset.
 pub(crate) const MAX_NAME: usize = 100;
 
-/// Actions of a timeline, and its windows.
+/// Actions, and windows, of a timeline.
 pub(crate) const MAX_ACTIONS: usize = 50;
 
-/// Clients of a trial, those that were restarted included: each is a process.
+/// Clients per trial, including restarted ones: each is a process.
 pub(crate) const MAX_CLIENTS: usize = 500;

@@ -1,20 +1,20 @@
-//! The link of a cell: that of its placement, with what the settings change.
+//! The link of a cell: the preset of its placement with the cell's settings applied.
 
 use wirelab_model::link::{Link, PRESETS, preset};
 use wirelab_model::nearest::did_you_mean;
 use wirelab_model::settings::Settings;
 
-/// The link between client and server; absent where the placement has none.
+/// The link between client and server, or `None` if the placement has no emulated link.
 ///
 /// # Errors
-/// If the settings shape a link that is not there.
+/// If a setting shapes the link of a placement without one.
 pub(crate) fn link(settings: &Settings, placement: &str) -> Result<Option<Link>, String> {
     let Some(preset) = preset(placement) else {
-        let Some(key) = shaping(settings) else { return Ok(None) };
+        let Some(key) = link_key(settings) else { return Ok(None) };
         let names = PRESETS.map(|preset| preset.name);
         let meant = did_you_mean(placement, names);
         return Err(format!(
-            "`{key}` shapes a link, but the placement `{placement}` has none{meant}; `placement` is to be one of {}",
+            "`{key}` shapes a link, but the placement `{placement}` has none{meant}; set `placement` to one of {}",
             names.join(", ")
         ));
     };
@@ -23,7 +23,7 @@ pub(crate) fn link(settings: &Settings, placement: &str) -> Result<Option<Link>,
         round_trip: settings.round_trip.unwrap_or(base.round_trip),
         jitter: settings.jitter.unwrap_or(base.jitter),
         rate: settings.bandwidth.or(base.rate),
-        // A rate that is set is that of both directions, unless the other is set as well.
+        // `bandwidth` sets the rate of both directions, unless `bandwidth_up` is set as well.
         rate_up: settings.bandwidth_up.or(if settings.bandwidth.is_some() { None } else { base.rate_up }),
         queue: settings.queue.unwrap_or(base.queue),
         loss: settings.loss.unwrap_or(base.loss),
@@ -34,8 +34,8 @@ pub(crate) fn link(settings: &Settings, placement: &str) -> Result<Option<Link>,
     }))
 }
 
-/// A key that shapes the link, if one is set.
-fn shaping(s: &Settings) -> Option<&'static str> {
+/// The first set key that shapes the link.
+fn link_key(s: &Settings) -> Option<&'static str> {
     let set = [
         ("round_trip", s.round_trip.is_some()),
         ("jitter", s.jitter.is_some()),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_not_there_cannot_be_shaped() {
+    fn a_placement_without_a_link_rejects_link_settings() {
         let settings = Settings { loss: Some(Share(0.01)), ..Settings::default() };
         let why = link(&settings, "multi-a").unwrap_err();
         assert!(

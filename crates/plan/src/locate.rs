@@ -1,4 +1,4 @@
-//! Where in a study file something is. The file is parsed a second time for it, which only an error pays for.
+//! Byte positions in a study file. Parses the file a second time; only error paths need it.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,14 +6,14 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A step on the way from the root of a study to one of its values.
+/// One step on the path from the root of a study to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     Key(String),
     Index(usize),
 }
 
-/// Which part of an entry is wrong.
+/// The part of an entry that an error points at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Key,
@@ -38,13 +38,13 @@ impl From<usize> for Step {
     }
 }
 
-/// A path from its steps: `steps!["factors", name, 2]`.
+/// Makes a path from its steps: `steps!["factors", name, 2]`.
 macro_rules! steps {
     ($($step:expr),* $(,)?) => { [$($crate::locate::Step::from($step)),*] };
 }
 pub(crate) use steps;
 
-/// `factors.payload[2]`
+/// Text of a path: `factors.payload[2]`
 pub(crate) fn dotted(path: &[Step]) -> String {
     let mut text = String::new();
     for step in path {
@@ -57,7 +57,7 @@ pub(crate) fn dotted(path: &[Step]) -> String {
     text
 }
 
-/// The bytes of `text` that `path` leads to, or those of the nearest thing on the way to it that the file has.
+/// Byte range of `path` in `text`, or of its nearest ancestor that the file has.
 pub(crate) fn span(text: &str, path: &[Step], part: Part) -> Range<usize> {
     let Ok(root) = DeTable::parse(text) else { return 0..0 };
     let mut found = 0..0;
@@ -75,7 +75,7 @@ pub(crate) fn span(text: &str, path: &[Step], part: Part) -> Range<usize> {
             },
             _ => break,
         };
-        // A table has its own span only where it is written inline, so the key is the better place for it.
+        // A table has a span of its own only if it is written inline, so the key is the better position.
         let is_table = matches!(value.get_ref(), DeValue::Table(_));
         found = match key {
             Some(key) if !last || part == Part::Key || is_table => key,
@@ -101,25 +101,25 @@ impl<'a, 'i> Here<'a, 'i> {
     }
 }
 
-/// A place in a file, with the line around it.
+/// A position in a file, with an excerpt of its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     file: String,
-    /// From 1.
+    /// Line number, from 1.
     pub(crate) line: usize,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub(crate) column: usize,
-    /// The part of the line that is shown.
+    /// Excerpt of the line.
     source: String,
-    /// Characters of `source` before the place.
+    /// Characters of `source` before the position.
     indent: usize,
-    /// Characters of the place that are on this line.
+    /// Characters of the marked range on this line.
     width: usize,
 }
 
-/// Characters of a line that are shown; a study file may be one line of a megabyte.
+/// Maximum characters in an excerpt: a study file may be one line of a megabyte.
 const SHOWN: usize = 100;
-/// Characters before the place that are shown if the line is cut.
+/// Characters before the position in an excerpt of a longer line.
 const BEFORE: usize = 40;
 
 impl Place {
@@ -140,7 +140,7 @@ impl Place {
         Self { file: file.to_owned(), line, column: before + 1, source, indent, width }
     }
 
-    /// The line and a caret under the place.
+    /// The excerpt with a caret below the position.
     pub(crate) fn excerpt(&self) -> String {
         let number = self.line.to_string();
         let gutter = " ".repeat(number.len());
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_lacks_is_placed_at_the_nearest_thing_it_has() {
+    fn missing_keys_are_located_at_their_nearest_ancestor() {
         assert_eq!(&TEXT[span(TEXT, &steps!["factors", "nothing", 3], Part::Value)], "factors");
     }
 

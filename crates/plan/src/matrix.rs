@@ -1,4 +1,4 @@
-//! The plan: every combination of levels, the A/A twins, and what is compared with what.
+//! Builds the plan: all combinations of levels, A/A twins, and comparisons.
 
 use std::collections::HashMap;
 
@@ -17,20 +17,21 @@ use crate::job::job;
 use crate::locate::steps;
 use crate::{sample_size, timeline};
 
-/// Makes a plan of a study to which preset and command line are applied ([`resolve`](crate::resolve())).
+/// Makes the plan of a study with preset and command line applied ([`resolve`](crate::resolve())).
 ///
-/// - Cells: the full factorial of the factors in the order of the file, the last factor changing fastest, without what
-///   `exclude` names. A cell's settings are those of the workload, replaced by those of its levels, and then by what `adjust`
-///   says of it.
-/// - A/A twins: every cell of the baseline is in the plan a second time, behind all others, so that each combination of
-///   the other factors has its own pair of the same cells. What the pair differs by is noise.
-/// - Comparisons: every cell with the baseline's cell at equal other levels, then the A/A pairs.
-/// - Blocks: the minimum is raised to what significance needs, up to the maximum
+/// - Cells: the full factorial of the factors in file order; the last factor changes fastest. Cells that match
+/// `exclude` are
+///   omitted. The settings of the workload, of the levels and of `adjust` apply in this order.
+/// - A/A twins: every baseline cell occurs a second time, after all other cells. Each combination of the other
+/// factors thus
+///   has a pair of identical cells, whose difference is noise.
+/// - Comparisons: every cell with the baseline cell of equal other levels, then the A/A pairs.
+/// - Blocks: the minimum is raised to the number that significance needs, up to the maximum
 ///   ([`blocks_for_significance`](crate::blocks_for_significance)).
 ///
 /// # Errors
-/// If the study makes no sense (as [`parse`](crate::parse()) checks), if a combination of levels contradicts itself, or
-/// if no cell, or none of the baseline, is left.
+/// If the study is invalid (as [`parse`](crate::parse()) checks), if a combination of levels contradicts itself, or
+/// if no cell or no baseline cell is left.
 pub fn plan(study: &Study) -> Result<(Plan, Vec<Warning>), StudyError> {
     check::resolved(study)?;
     let mut cells = cells(study)?;
@@ -66,10 +67,10 @@ pub fn plan(study: &Study) -> Result<(Plan, Vec<Warning>), StudyError> {
     Ok((plan, warnings))
 }
 
-/// Levels by factor, their numbers in the order of the factors, and what they set.
+/// Levels by factor, level numbers in factor order, and settings.
 type Combination = (IndexMap<String, String>, Vec<usize>, Settings);
 
-/// What all cells start from. A lab of pods has other defaults than one without them.
+/// Settings that all cells start from. Labs with pods have their own defaults.
 fn workload(study: &Study) -> Settings {
     let mut settings = study.workload.clone();
     if study.lab == CLUSTER_LAB {
@@ -79,7 +80,7 @@ fn workload(study: &Study) -> Settings {
     settings
 }
 
-/// Every combination of levels that is not excluded.
+/// All combinations of levels that are not excluded.
 fn cells(study: &Study) -> Result<Vec<Cell>, StudyError> {
     let mut combinations: Vec<Combination> = vec![(IndexMap::new(), Vec::new(), workload(study))];
     for (name, factor) in &study.factors {
@@ -100,22 +101,24 @@ fn cells(study: &Study) -> Result<Vec<Cell>, StudyError> {
     let adjustments = Selection::of(study, study.adjust.iter().map(|adjustment| &adjustment.cells));
     let mut cells = Vec::with_capacity(combinations.len());
     for (levels, numbers, settings) in combinations {
-        // An excluded combination may be the very one that makes no sense, so it is left out before it is made a job.
+        // Exclude before making the job: an excluded combination may be invalid.
         if exclusions.matching(&numbers).next().is_some() {
             continue;
         }
         let adjusted = adjustments.matching(&numbers).map(|number| &study.adjust[number].set);
         let settings = adjusted.fold(settings, |settings, set| overlaid(&settings, set));
-        let job = job(&settings).and_then(|job| timeline::with(job, study.timeline.as_ref())).map_err(|message| {
-            let names: Vec<_> = levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
-            StudyError::new(format!("the cell `{}` cannot be run: {message}", names.join(" ")))
-        })?;
+        let job = job(&settings).and_then(|job| timeline::with_timeline(job, study.timeline.as_ref())).map_err(
+            |message| {
+                let names: Vec<_> = levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
+                StudyError::new(format!("the cell `{}` cannot be run: {message}", names.join(" ")))
+            },
+        )?;
         cells.push(Cell { levels, twin_of: None, job });
     }
     Ok(cells)
 }
 
-/// The comparisons of the study, in the order of the cells, and the baseline's cells, each of which gets a twin.
+/// The comparisons of the study in cell order, and the indices of baseline cells, each of which gets a twin.
 fn comparisons(study: &Study, cells: &[Cell]) -> (Vec<Comparison>, Vec<usize>) {
     let factor = &study.compare.factor;
     let others = |cell: &'_ Cell| -> Vec<String> {
@@ -131,15 +134,15 @@ fn comparisons(study: &Study, cells: &[Cell]) -> (Vec<Comparison>, Vec<usize>) {
     (rest.into_iter().filter_map(compare).collect(), baselines.into_iter().map(|(number, _)| number).collect())
 }
 
-/// Warns where compared cells move different bytes though no level says so: HTTP fetches documents by default, the raw
-/// transports echo, and the two are no fair pair.
+/// Warns if compared cells move different numbers of bytes and no level says so: by default HTTP fetches documents
+/// and raw transports echo, which is not a fair pair.
 fn different_sizes(study: &Study, cells: &[Cell], comparisons: &[Comparison]) -> Option<Warning> {
     let wanted = study.factors.get(&study.compare.factor).map(|factor| factor::keys_of(&study.compare.factor, factor));
     if wanted.is_some_and(|keys| keys.contains_key("payload") || keys.contains_key("exchange")) {
         return None;
     }
     let sizes = |number: usize| (cells[number].job.request_size, cells[number].job.response_size);
-    // The same call of the same service, in the form that each protocol gives it.
+    // Heron calls have different sizes by protocol but are the same call of the same service.
     let calls = |number: usize| cells[number].job.exchange == Exchange::Heron;
     let is_unfair = |c: &&Comparison| sizes(c.cell) != sizes(c.baseline) && !(calls(c.cell) && calls(c.baseline));
     let differs = comparisons.iter().find(is_unfair)?;

@@ -1,18 +1,19 @@
-//! Sidecars beside servers and clients: which settings go with them.
+//! Compatibility of the setting `mesh` with other settings.
 
 use wirelab_model::network::{Address, Network};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::Settings;
 
-/// The endpoint that plays the sidecars; absent where there are none.
+/// Name of the sidecar endpoint, or `None` if the setting is absent.
 ///
 /// # Errors
-/// If they do not go with the other settings; says what to change.
+/// If another setting contradicts it; the message says what to change.
 pub(crate) fn mesh(settings: &Settings, protocol: Protocol) -> Result<Option<String>, String> {
     let Some(mesh) = &settings.mesh else { return Ok(None) };
     if !matches!(protocol, Protocol::H1c | Protocol::H2c | Protocol::Grpcc) {
         return Err(format!(
-            "`mesh` is `{mesh}`, and sidecars carry h1c, h2c and grpcc, not {protocol}, of which they would see no request"
+            "`mesh` is `{mesh}`, but sidecars can handle requests of h1c, h2c and grpcc only, not {protocol}; change \
+             `protocol`, or remove `mesh`"
         ));
     }
     if settings.network != Some(Network::Overlay) {
@@ -20,13 +21,14 @@ pub(crate) fn mesh(settings: &Settings, protocol: Protocol) -> Result<Option<Str
     }
     if settings.server_lacks.is_some() {
         return Err(format!(
-            "`server_lacks` is set beside `mesh` ({mesh}), which speaks to clients itself; remove one"
+            "`server_lacks` is set beside `mesh` ({mesh}), but clients connect to their sidecar; remove one"
         ));
     }
     match settings.address {
         None | Some(Address::Service) => Ok(Some(mesh.clone())),
         Some(_) => Err(format!(
-            "`address` is set beside `mesh` ({mesh}), but clients connect to their sidecar, which stands for the service; remove one"
+            "`address` is set beside `mesh` ({mesh}), but clients connect to their sidecar, which stands for the \
+             service; remove one"
         )),
     }
 }
@@ -54,10 +56,10 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_with_sidecars_is_refused_with_the_remedy() {
+    fn settings_that_contradict_sidecars_are_refused_with_the_remedy() {
         let lan = "mesh = 'proxy'\nplacement = 'lan'";
         for (toml, words) in [
-            (format!("protocol = 'h2'\n{lan}\nnetwork = 'overlay'"), "h1c, h2c and grpcc, not h2"),
+            (format!("protocol = 'h2'\n{lan}\nnetwork = 'overlay'"), "h1c, h2c and grpcc only, not h2"),
             (format!("protocol = 'tcp'\n{lan}\nnetwork = 'overlay'"), "not tcp"),
             (format!("protocol = 'h2c'\n{lan}"), "`network = \"overlay\"`"),
             (format!("protocol = 'h2c'\n{lan}\nnetwork = 'overlay'\naddress = 'headless'"), "`address` is set"),

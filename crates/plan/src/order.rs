@@ -1,5 +1,5 @@
-//! The order of trials: randomised complete blocks (Fisher 1935), so that whatever changes slowly on the machine hits
-//! every cell alike, and no cell always follows the same other one.
+//! Trial order: randomised complete blocks (Fisher 1935). Slow changes of the machine affect all cells alike, and no
+//! cell always follows the same other one.
 
 use rand::seq::SliceRandom;
 use rand::{RngCore, SeedableRng};
@@ -8,14 +8,14 @@ use wirelab_model::plan::{Plan, Trial};
 
 /// The trials of block `number`: every cell once, in random order.
 ///
-/// The order comes from the plan's seed and the block's number alone (ChaCha8, keyed by the seed, with the block's
-/// number as its stream), so a resumed run goes on in the order that it would have had, and any block can be repeated.
+/// The order depends only on the plan's seed and the block number (ChaCha8, keyed by the seed, with the block number
+/// as stream). A resumed run thus continues in the original order, and any block can be repeated.
 ///
-/// All trials of a block share one seed, so that compared cells get the same arrivals and the same pauses: what differs
-/// between them is not also luck. The seed differs from block to block.
+/// All trials of a block share one seed, so that compared cells get the same arrivals and pauses. Each block has a
+/// different seed.
 ///
 /// # Panics
-/// If trial numbers exceed 2^32, which no block of a plan does that [`plan`](crate::plan()) made.
+/// If a trial number reaches 2^32, which cannot happen with plans made by [`plan`](crate::plan()).
 #[must_use]
 pub fn block(plan: &Plan, number: u32) -> Vec<Trial> {
     let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);

@@ -1,4 +1,4 @@
-//! A page that a browser loads: which settings go with it.
+//! Compatibility of the setting `page` with other settings.
 
 use wirelab_model::network::Network;
 use wirelab_model::page::{PageName, host_names};
@@ -8,10 +8,10 @@ use wirelab_model::spec::Resumption;
 
 use crate::corpus;
 
-/// The page; absent where single documents are asked for.
+/// The page, or `None` if clients request single documents.
 ///
 /// # Errors
-/// If browsers do not speak the protocol, if no client is named, or if something is set that a browser decides itself.
+/// If browsers lack the protocol, if no client is set, or if a setting contradicts what browsers decide themselves.
 pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<PageName>, String> {
     let Some(page) = settings.page else {
         let of_pages = [
@@ -32,28 +32,29 @@ pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<Pag
     }
     if !page.is_made() && settings.early_hints == Some(true) {
         let what = kind(page);
-        return Err(format!(
-            "`early_hints` are those of a page that wirelab makes, and `{page}` is {what}; remove one"
-        ));
+        return Err(format!("`early_hints` needs a page that wirelab generates, but `{page}` is {what}; remove one"));
     }
-    match of_load_generators(settings) {
-        Some(key) => Err(format!("`{key}` is set beside `page` ({page}), and a browser cannot be told; remove one")),
+    match load_generator_key(settings) {
+        Some(key) => {
+            Err(format!("`{key}` is set beside `page` ({page}), but browsers decide it themselves; remove one"))
+        }
         None => Ok(Some(page)),
     }
 }
 
-/// What a page is that wirelab did not make.
+/// Noun for a page that wirelab does not generate.
 const fn kind(page: PageName) -> &'static str {
     if matches!(page, PageName::Archive(_)) { "an archive" } else { "a folder" }
 }
 
-/// The names of the page's hosts, its document's first; none where it has but one. Those of an archive only whoever reads it knows.
+/// Host names of the page, the document's host first. Empty for one host, and for archives, whose hosts are read
+/// later.
 ///
 /// # Errors
-/// If the page cannot be spread so, or something is set that pages of several hosts do not go with.
+/// If the page has too few files for these hosts, or another setting rules several hosts out.
 pub(crate) fn spread(settings: &Settings, page: PageName) -> Result<Vec<String>, String> {
     if matches!(page, PageName::Archive(_)) {
-        alone(settings, page)?;
+        refuse_several_hosts(settings, page)?;
         return match settings.hosts {
             None => Ok(Vec::new()),
             Some(_) => {
@@ -64,7 +65,8 @@ pub(crate) fn spread(settings: &Settings, page: PageName) -> Result<Vec<String>,
     let Some(count @ 2..) = settings.hosts else { return Ok(Vec::new()) };
     if !page.is_made() {
         return Err(format!(
-            "`hosts` is {count}, and `{page}` is a folder, which has one host; remove `hosts`, or save the page as an archive"
+            "`hosts` is {count}, but `{page}` is a folder, which has one host; remove `hosts`, or save the page as an \
+             archive"
         ));
     }
     let hosts = corpus::spread(&corpus::files(page), count as usize);
@@ -72,27 +74,27 @@ pub(crate) fn spread(settings: &Settings, page: PageName) -> Result<Vec<String>,
     if most < count as usize {
         return Err(format!("`hosts` is {count}, but `{page}` has files for {most} hosts only; use fewer"));
     }
-    alone(settings, page)?;
+    refuse_several_hosts(settings, page)?;
     Ok(host_names(count))
 }
 
-/// Refuses what pages of several hosts do not go with.
-fn alone(settings: &Settings, page: PageName) -> Result<(), String> {
+/// Rejects settings that pages of several hosts do not support.
+fn refuse_several_hosts(settings: &Settings, page: PageName) -> Result<(), String> {
     let what = format!("the page (`{page}`) has several hosts");
     if settings.network == Some(Network::Overlay) {
         return Err(format!(
-            "{what}, and `network` is `overlay`; servers of several hosts are joined by the link alone, in the lab `netns`: set it to \
-             `direct`"
+            "{what}, but `network` is `overlay`, which serves pages of one host only; set it to `direct`, in the lab \
+             `netns`"
         ));
     }
     if settings.early_hints == Some(true) {
-        return Err(format!("{what}, and `early_hints` are those of pages that have one; remove one of them"));
+        return Err(format!("{what}, but `early_hints` needs a page with one host; remove one of them"));
     }
     Ok(())
 }
 
-/// A key that is set and says what a browser decides itself, or what a page has none of.
-fn of_load_generators(settings: &Settings) -> Option<&'static str> {
+/// The first set key that configures load generators: browsers decide it themselves, or pages lack it.
+fn load_generator_key(settings: &Settings) -> Option<&'static str> {
     let keys = [
         ("site", settings.site.is_some()),
         ("exchange", settings.exchange.is_some_and(|exchange| exchange != Exchange::Files)),
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_may_be_waited_for_and_hinted_at() {
+    fn a_page_may_have_a_server_delay_and_early_hints() {
         let page = "protocol = 'h2'\nclient = 'firefox'\ndelay = '100 ms'\nearly_hints = true\n";
         let job = job(&format!("{page}page = 'small-10'")).unwrap();
         assert_eq!((job.early_hints, job.delay), (Some(true), Span::from_millis(100)));
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_spread_over_hosts_that_have_a_server_each_and_one_host_changes_nothing() {
+    fn a_page_is_spread_over_hosts_with_one_server_each() {
         let page = "page = 'today'\nprotocol = 'h3'\nclient = 'firefox'\n";
         let spread = job(&format!("{page}hosts = 3")).unwrap();
         assert_eq!(spread.hosts, ["wirelab.test", "cdn-2.wirelab.test", "cdn-3.wirelab.test"]);
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_cannot_be_told_is_refused_by_name() {
+    fn settings_that_browsers_decide_are_refused_by_name() {
         let page = "page = 'small-10'\nprotocol = 'h2'\n";
         for (more, words) in [
             ("", "needs a browser: set `client`"),

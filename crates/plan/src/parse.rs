@@ -1,4 +1,4 @@
-//! A study file's text to a study.
+//! Parses a study file.
 
 use wirelab_model::study::Study;
 
@@ -10,8 +10,8 @@ use crate::words;
 /// Reads a study file. `file` is its name, for messages only.
 ///
 /// # Errors
-/// With file, line and column, if the text is no TOML, has a key or value that no study has, or a study that makes no
-/// sense: a factor that sets nothing, a level that nothing knows, more cells than anyone can run, and so on.
+/// With file, line and column, if the text is not TOML, or a key or value is unknown. Also if the study is invalid,
+/// for example by a factor without settings, an unknown level, or too many cells.
 pub fn parse(text: &str, file: &str) -> Result<Study, StudyError> {
     if text.len() > MAX_TEXT {
         let message =
@@ -29,7 +29,7 @@ pub fn parse(text: &str, file: &str) -> Result<Study, StudyError> {
     Ok(study)
 }
 
-/// An error of the TOML reader at its place, in the words of an author.
+/// Converts an error of the TOML reader, with its position and a message for study authors.
 pub(crate) fn from_toml(error: &toml::de::Error, text: &str, file: &str) -> StudyError {
     let (message, meant) = words::explain(error.message());
     let error_without_place = StudyError::new(message).meant(meant);

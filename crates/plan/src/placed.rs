@@ -1,5 +1,5 @@
-//! Studies in a lab that cannot be what some of their cells say: these are left out, so that a study which was written for one lab
-//! runs in another one with what there is in both.
+//! Studies in a lab that does not support some of their cells. Such cells are omitted, so that a study written for
+//! one lab runs in another with the cells that both support.
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -11,9 +11,9 @@ use wirelab_model::warning::Warning;
 use crate::error::StudyError;
 use crate::matrix::plan;
 
-/// The plan of a study in its lab, and the study without the cells that have no place there, with a warning for each reason.
-/// `refuses` says why the lab cannot be what a job says; absent: it can. Where nothing would be left to compare with the baseline, every cell stays:
-/// such a run is to be refused, not made smaller.
+/// Plans a study for its lab. Returns the plan, the study without unsupported cells, and a warning for each reason.
+/// `refuses` returns the reason why the lab cannot run a job, or `None`. If the remaining cells allow no comparison
+/// with the baseline, every cell stays: the run must then be refused, not reduced.
 ///
 /// # Errors
 /// As [`plan`].
@@ -40,21 +40,22 @@ pub fn placed(
     Ok((study, smaller, warnings))
 }
 
-/// Whether cells with a place are left of the baseline and of another level.
+/// Whether supported cells of the baseline and of another level remain.
 fn compares<'a>(study: &Study, cells: impl Iterator<Item = (&'a Cell, &'a Option<String>)> + Clone) -> bool {
     let of_baseline = |cell: &Cell| cell.levels.get(&study.compare.factor) == Some(&study.compare.baseline);
     let mut left = cells.filter(|(_, why)| why.is_none()).map(|(cell, _)| of_baseline(cell));
     left.clone().any(|is| is) && left.any(|is| !is)
 }
 
-/// The levels of which no cell has a place, then the cells without one that have none of these levels; each with the reason of its first cell.
+/// The levels without any supported cell, then the unsupported cells that have none of these levels; each with the
+/// reason of its first cell.
 fn without_place<'a>(
     cells: impl Iterator<Item = (&'a Cell, &'a Option<String>)> + Clone,
 ) -> Vec<(Selector, &'a String)> {
     let mut levels: IndexMap<(&str, &str), Option<&String>> = IndexMap::new();
     for (cell, why) in cells.clone() {
         for (factor, level) in &cell.levels {
-            // One cell with a place keeps the level.
+            // One supported cell keeps the level.
             let kept = levels.entry((factor, level)).or_insert(why.as_ref());
             *kept = kept.and(why.as_ref()).and(*kept);
         }
@@ -93,7 +94,7 @@ mod tests {
         baseline = "h1"
     "#;
 
-    /// The labels of the cells that are left, and what is said of those that are not.
+    /// Labels of the remaining cells, and the selectors and reasons of the omitted ones.
     fn left(refuses: &dyn Fn(&str) -> Option<&'static str>) -> (Vec<String>, Vec<(Vec<String>, String)>) {
         let study = crate::parse(STUDY, "mine.toml").unwrap();
         let words = |job: &Job| format!("{} {}", job.protocol, job.placement);
@@ -109,13 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn a_lab_that_can_be_everything_leaves_nothing_out() {
+    fn a_lab_that_supports_every_cell_omits_none() {
         let (cells, said) = left(&|_| None);
         assert_eq!((cells.len(), said.len()), (12, 0));
     }
 
     #[test]
-    fn what_has_no_place_is_named_by_its_level_or_else_cell_by_cell_for_each_reason() {
+    fn unsupported_cells_are_named_by_level_or_one_by_one_for_each_reason() {
         let (cells, said) = left(&|words| match words {
             _ if words.starts_with("h3") => Some("no UDP"),
             "h2 lan" | "h1 single-az" => Some("too large"),
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_baseline_or_without_anything_beside_it_is_not_made_smaller() {
+    fn cells_stay_if_no_comparison_would_remain() {
         for only in ["h1", "h2"] {
             let (cells, said) = left(&|words| (!words.starts_with(only)).then_some("no"));
             assert_eq!((cells.len(), said.len()), (12, 0), "only {only}");

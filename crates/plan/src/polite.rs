@@ -1,4 +1,4 @@
-//! What a host may be sent that is not ours. Politeness is counted in the plan, before anything is sent.
+//! Request limits for hosts that the user does not own. The plan is checked before the first request.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,22 +7,24 @@ use wirelab_model::plan::{Job, Plan};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{Extent, Pause, Schedule};
 
-/// Requests per protocol that a stranger's host may be sent, those before a measurement included.
+/// Maximum requests per protocol to a foreign host, including those before a measurement.
 pub const REQUESTS: u64 = 30;
 
-/// The least time between two requests to strangers, from the end of one to the start of the next.
+/// Minimum time between two requests to foreign hosts, from the end of one to the start of the next.
 pub const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Page loads that a stranger's host may be sent, over all protocols and browsers. How many requests a load takes is the page's
-/// own choice.
+/// Maximum page loads from a foreign host, over all protocols and browsers. The page determines the requests per
+/// load.
 pub const LOADS: u32 = 30;
 
-/// The least time between two page loads from strangers, from the end of one to the start of the next: the pace of a visitor.
+/// Minimum time between two page loads from foreign hosts, from the end of one to the start of the next: the pace of
+/// a visitor.
 pub const LOAD_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Why a plan asks more of hosts than one may ask of a stranger; absent: it does not, or it asks no host that is not ours.
+/// Why a plan exceeds the limits for foreign hosts, or `None` if it keeps them or has no foreign host.
 ///
-/// A trial is taken to send one request more than it records: clients may look at an answer before they measure.
+/// Each trial counts as one request more than it records, because clients may send a check request before they
+/// measure.
 #[must_use]
 pub fn excess(plan: &Plan) -> Option<String> {
     let mut sent: BTreeMap<(&str, &str), u64> = BTreeMap::new();
@@ -43,16 +45,16 @@ pub fn excess(plan: &Plan) -> Option<String> {
     (requests > REQUESTS).then(|| {
         let title = protocol.parse().map_or(protocol, Protocol::title);
         format!(
-            "{host} would be sent {requests} requests of {title} (each trial's, one before them, in every block, A/A twins \
-             included), where a host that is not yours gets at most {REQUESTS} per protocol; lower `requests` or \
-             `blocks.max`, or take fewer clients"
+            "{host} would be sent {requests} requests of {title} (those of each trial and one before, in every block, \
+             A/A twins included), but a host that is not yours gets at most {REQUESTS} per protocol; lower `requests` \
+             or `blocks.max`, or use fewer clients"
         )
     })
 }
 
-/// Takes the A/A twins out of a plan that asks strangers: they would be sent the baseline's requests a second time. Twins come
-/// after all other cells, so that the others keep their numbers.
-pub fn spare(plan: &mut Plan) {
+/// Removes the A/A twins from a plan with foreign hosts: they would repeat the baseline's requests. Twins come after
+/// all other cells, so the other cells keep their numbers.
+pub fn remove_twins(plan: &mut Plan) {
     if plan.cells.iter().all(|cell| cell.job.site.is_none()) {
         return;
     }
@@ -60,11 +62,11 @@ pub fn spare(plan: &mut Plan) {
     plan.comparisons.retain(|comparison| !comparison.aa);
 }
 
-/// Why a trial's requests follow each other too closely; absent: they do not.
+/// Why a trial's requests are too frequent, or `None`.
 fn too_fast(job: &Job) -> Option<String> {
     let least = Duration::from_nanos(match job.schedule {
         Schedule::Open { .. } => {
-            return Some("has an open loop, which does not wait for answers; use `pause`".to_owned());
+            return Some("has an open loop, which does not wait for responses; use `pause`".to_owned());
         }
         Schedule::Closed { workers, .. } if workers > 1 => {
             return Some(format!(
@@ -102,13 +104,13 @@ mod tests {
     const SITE: &str = "site = \"https://example.org/\"";
 
     #[test]
-    fn servers_of_ours_may_be_sent_anything() {
+    fn servers_that_wirelab_starts_have_no_limit() {
         assert_eq!(of("requests = 100000\nworkers = 10", 10), None);
     }
 
     #[test]
-    fn a_polite_plan_is_counted_to_the_last_request() {
-        // The baseline and its A/A twin, 5 blocks of 2 requests and one before them: 30.
+    fn the_limit_for_foreign_hosts_counts_every_request() {
+        // The baseline and its A/A twin, 5 blocks, 2 requests and one before them: 30.
         assert_eq!(of(&format!("{SITE}\nrequests = 2\npause = \"500 ms\""), 5), None);
         let why = of(&format!("{SITE}\nrequests = 2\npause = \"500 ms\""), 6).unwrap();
         assert!(why.starts_with("example.org would be sent 36 requests of HTTP/1.1"), "{why}");
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_elses_host_is_asked_twice_at_a_time_or_in_quick_succession() {
+    fn foreign_hosts_get_one_request_at_a_time_with_pauses() {
         for (more, words) in [
             ("requests = 2", "pauses for 0ns"),
             ("requests = 2\npause = \"499 ms\"", "pauses for 499ms"),

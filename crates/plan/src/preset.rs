@@ -1,13 +1,13 @@
-//! Presets: variants of a study that its file names.
+//! Presets: named variants of a study.
 
 use wirelab_model::study::{Preset, Study};
 
 use crate::factor::overlaid;
 
-/// The preset that is the study as it is written.
+/// Name of the study as written, without a preset.
 pub const DEFAULT_PRESET: &str = "default";
 
-/// The study with one of its presets applied.
+/// Applies one preset.
 pub(crate) fn with_preset(mut study: Study, preset: &Preset) -> Study {
     study.lab = preset.lab.clone().unwrap_or(study.lab);
     study.limits = preset.limits.clone().or(study.limits);
@@ -16,27 +16,28 @@ pub(crate) fn with_preset(mut study: Study, preset: &Preset) -> Study {
         study.factors.insert(name.clone(), factor.clone());
     }
     study.exclude = preset.exclude.clone().unwrap_or(study.exclude);
-    let asked = Asked { min: preset.min_blocks.is_some(), max: preset.max_blocks.is_some(), compared: None };
+    let explicit =
+        ExplicitBounds { min: preset.min_blocks.is_some(), max: preset.max_blocks.is_some(), compared: None };
     study.blocks.min = preset.min_blocks.unwrap_or(study.blocks.min);
     study.blocks.max = preset.max_blocks.unwrap_or(study.blocks.max);
     study.blocks.budget = preset.budget.or(study.blocks.budget);
-    asked.reconcile(&mut study);
+    explicit.reconcile(&mut study);
     study
 }
 
-/// What was asked for explicitly.
+/// Parameters that preset or command line set explicitly.
 #[derive(Default)]
-pub(crate) struct Asked {
-    /// The least number of blocks.
+pub(crate) struct ExplicitBounds {
+    /// Whether the minimum number of blocks is set.
     pub min: bool,
-    /// The greatest.
+    /// Whether the maximum number of blocks is set.
     pub max: bool,
     /// The `--set` that replaced the levels of the compared factor.
     pub compared: Option<String>,
 }
 
-impl Asked {
-    /// Bends the bound that was not asked for to the one that was.
+impl ExplicitBounds {
+    /// Moves the unset bound of `blocks` to the one that is set, where they contradict each other.
     pub fn reconcile(&self, study: &mut Study) {
         let blocks = &mut study.blocks;
         match (self.min, self.max) {

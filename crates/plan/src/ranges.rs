@@ -1,5 +1,5 @@
-//! The range of each setting: what can be run at all on one machine, so that a slip of the finger is caught before it
-//! fills a disk or runs for a year.
+//! Valid range of each setting: what one machine can run, so that a typing error fails before it fills a disk or runs
+//! for a year.
 
 use std::ops::RangeInclusive;
 
@@ -14,7 +14,7 @@ const LARGEST_PAYLOAD: u64 = 1 << 30;
 const DAY: u64 = 86_400_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// The first key whose value is out of range, with what is wrong.
+/// The first key whose value is out of range, with the message.
 pub(crate) fn out_of_range(settings: &Settings) -> Option<(&'static str, String)> {
     let whole = |key, value: Option<u64>, range: RangeInclusive<u64>| {
         let value = value.filter(|value| !range.contains(value))?;
@@ -32,9 +32,10 @@ pub(crate) fn out_of_range(settings: &Settings) -> Option<(&'static str, String)
     let found = [
         span("round_trip", s.round_trip, 0..=10 * SECOND),
         span("jitter", s.jitter, 0..=SECOND),
-        // Packets have no size that could be out of range.
+        // A queue in packets has no size in bytes to check.
         size("queue", s.queue.and_then(Queue::size), 1500..=LARGEST_PAYLOAD),
-        // The least that a QUIC path carries (RFC 9000, section 14) with its headers, and the most that IP has.
+        // Lower bound: the smallest packet that a QUIC path carries (RFC 9000, section 14), with headers. Upper
+        // bound: the largest IP packet.
         whole("mtu", s.mtu.map(u64::from), 1280..=65_535),
         size("payload", s.payload, 0..=LARGEST_PAYLOAD),
         whole("hosts", s.hosts.map(u64::from), 1..=u64::from(MOST_HOSTS)),
@@ -51,7 +52,8 @@ pub(crate) fn out_of_range(settings: &Settings) -> Option<(&'static str, String)
         size("connection_window", s.connection_window, 1..=1 << 32),
         size("udp_send_buffer", s.udp_send_buffer, 1..=LARGEST_PAYLOAD),
         size("udp_receive_buffer", s.udp_receive_buffer, 1..=LARGEST_PAYLOAD),
-        // RFC 9000, section 14: a QUIC path carries datagrams of at least 1200 bytes. 65527 is the most of UDP's length.
+        // RFC 9000, section 14: a QUIC path carries datagrams of at least 1200 bytes. 65527 is the largest UDP
+        // payload.
         whole("max_udp_payload", s.max_udp_payload.map(u64::from), 1200..=65_527),
         span("connect_timeout", s.connect_timeout, 1..=DAY),
         span("request_timeout", s.request_timeout, 1..=DAY),
@@ -85,7 +87,7 @@ pub(crate) fn out_of_range(settings: &Settings) -> Option<(&'static str, String)
     found.into_iter().chain(link).flatten().next().or(rate).or_else(|| contradiction(s))
 }
 
-/// Settings that cannot be meant together.
+/// The first combination of settings that contradict each other.
 fn contradiction(s: &Settings) -> Option<(&'static str, String)> {
     if s.requests.is_some() && s.duration.is_some() {
         let message =

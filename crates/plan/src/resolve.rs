@@ -1,4 +1,4 @@
-//! A study with a preset and the command line applied.
+//! Applies a preset and the command line to a study.
 
 use serde_json::Value;
 use wirelab_model::settings::Settings;
@@ -9,10 +9,10 @@ use crate::check;
 use crate::error::StudyError;
 use crate::every;
 use crate::factor::{keys_of, level_name, level_names, one_setting, overlaid};
-use crate::preset::{Asked, DEFAULT_PRESET, with_preset};
+use crate::preset::{DEFAULT_PRESET, ExplicitBounds, with_preset};
 use crate::words::{nearest, one_of};
 
-/// The keys of `--set` that are neither factors nor settings.
+/// Keys of `--set` besides factors and settings.
 const KEYS: [&str; 8] = [
     "seed",
     "lab",
@@ -24,17 +24,20 @@ const KEYS: [&str; 8] = [
     "compare.margin",
 ];
 
-/// Applies a preset, then each `key=value` of `--set` in turn. The result has no presets any more.
+/// Applies a preset, then each `key=value` of `--set` in turn. The result has no presets.
 ///
-/// A key is, in this order: a factor, whose levels are replaced (`payload=1 KiB,8 KiB`) or, where it has named levels,
-/// chosen among; one of `seed`, `lab`, `blocks.min`, `blocks.max`, `blocks.budget`, `blocks.precision`,
-/// `compare.baseline`, `compare.margin`; or a setting, which one value fixes in the workload and several make a factor.
-/// Where only one of `blocks.min` and `blocks.max` is asked for and the other contradicts it, the other follows.
-/// `requests` and `duration` replace each other.
+/// A key is one of the following, in this order:
+/// - a factor: replaces its levels (`payload=1 KiB,8 KiB`), or selects among named levels;
+/// - `seed`, `lab`, `blocks.min`, `blocks.max`, `blocks.budget`, `blocks.precision`, `compare.baseline` or
+/// `compare.margin`;
+/// - a setting: one value fixes it in the workload, several values make it a factor.
+///
+/// If only one of `blocks.min` and `blocks.max` is set and the other contradicts it, the other follows. `requests`
+/// and `duration` replace each other.
 ///
 /// # Errors
-/// If there is no such preset, key or level (with the nearest one), if the value is none of the key's, if a factor's
-/// levels would hide a setting, or if the baseline of the comparison is gone.
+/// If the preset, key or level is unknown (with the nearest known one), or the value is invalid for the key. Also if
+/// a factor's levels would hide a setting, or the baseline of the comparison is removed.
 pub fn resolve(study: Study, preset: Option<&str>, sets: &[String]) -> Result<Study, StudyError> {
     let mut study = match preset {
         None | Some(DEFAULT_PRESET) => study,
@@ -44,12 +47,12 @@ pub fn resolve(study: Study, preset: Option<&str>, sets: &[String]) -> Result<St
         }
     };
     study.presets.clear();
-    let mut asked = Asked::default();
+    let mut explicit = ExplicitBounds::default();
     for set in sets {
-        apply(&mut study, set, &mut asked).map_err(|error| error.when(&format!("`--set {set}`")))?;
+        apply(&mut study, set, &mut explicit).map_err(|error| error.when(&format!("`--set {set}`")))?;
     }
-    asked.reconcile(&mut study);
-    if let Some(set) = asked.compared {
+    explicit.reconcile(&mut study);
+    if let Some(set) = explicit.compared {
         let levels = study.factors.get(&study.compare.factor).map(level_names).unwrap_or_default();
         let baseline = &study.compare.baseline;
         if !levels.contains(baseline) {
@@ -65,13 +68,13 @@ pub fn resolve(study: Study, preset: Option<&str>, sets: &[String]) -> Result<St
     Ok(study)
 }
 
-/// Moves a study to another lab. Its limits were written for the one that it names, which is said before them.
+/// Moves a study to another lab. A note in front of its `limits` says that they were written for the original lab.
 pub fn move_to(study: &mut Study, lab: &str) {
     if study.lab == lab {
         return;
     }
     if let Some(limits) = &mut study.limits {
-        *limits = format!("Written for the lab `{}`, while this run is of `{lab}`: {limits}", study.lab);
+        *limits = format!("Written for the lab `{}`, but this run uses `{lab}`: {limits}", study.lab);
     }
     lab.clone_into(&mut study.lab);
 }
@@ -82,7 +85,7 @@ fn unknown_preset(study: &Study, name: &str) -> StudyError {
     StudyError::new(message).meant(nearest(name, known))
 }
 
-fn apply(study: &mut Study, set: &str, asked: &mut Asked) -> Result<(), StudyError> {
+fn apply(study: &mut Study, set: &str, explicit: &mut ExplicitBounds) -> Result<(), StudyError> {
     let Some((key, text)) = set.split_once('=') else {
         return Err(StudyError::new("expected `KEY=VALUE`, or `KEY=VALUE,VALUE` for several levels"));
     };
@@ -94,15 +97,15 @@ fn apply(study: &mut Study, set: &str, asked: &mut Asked) -> Result<(), StudyErr
     if let Some(factor) = study.factors.get_mut(key) {
         replace_levels(key, factor, &words)?;
         if key == study.compare.factor {
-            asked.compared = Some(set.to_owned());
+            explicit.compared = Some(set.to_owned());
         }
         return Ok(());
     }
     match key {
         "seed" => study.seed = parsed(text, "a whole number from 0")?,
         "lab" => move_to(study, text),
-        "blocks.min" => (study.blocks.min, asked.min) = (parsed(text, "a number of blocks")?, true),
-        "blocks.max" => (study.blocks.max, asked.max) = (parsed(text, "a number of blocks")?, true),
+        "blocks.min" => (study.blocks.min, explicit.min) = (parsed(text, "a number of blocks")?, true),
+        "blocks.max" => (study.blocks.max, explicit.max) = (parsed(text, "a number of blocks")?, true),
         "blocks.budget" => study.blocks.budget = Some(parsed::<Span>(text, "a length of time such as `10 min`")?),
         "blocks.precision" => study.blocks.precision = parsed::<Share>(text, "a share such as `5 %`")?,
         "compare.margin" => study.compare.margin = parsed::<Share>(text, "a share such as `5 %`")?,
@@ -138,7 +141,7 @@ fn replace_levels(key: &str, factor: &mut Factor, words: &[&str]) -> Result<(), 
     Ok(())
 }
 
-/// Values of a setting, each of which it can have.
+/// Values of a setting, each checked.
 fn settings_of(key: &str, words: &[&str]) -> Result<Vec<Value>, StudyError> {
     let mut values: Vec<Value> = Vec::new();
     for word in words {
@@ -152,7 +155,7 @@ fn settings_of(key: &str, words: &[&str]) -> Result<Vec<Value>, StudyError> {
     Ok(values)
 }
 
-/// A TOML number or truth value if it reads as one, otherwise text.
+/// A TOML number or truth value if the word parses as one, otherwise text.
 fn scalar(word: &str) -> Value {
     match word.parse::<toml::Value>() {
         Ok(toml::Value::Integer(number)) => number.into(),
@@ -163,12 +166,12 @@ fn scalar(word: &str) -> Value {
     }
 }
 
-/// Fixes a setting in the workload; several values make a factor of it.
+/// Fixes a setting in the workload; several values make it a factor.
 fn fix(study: &mut Study, key: &str, words: &[&str]) -> Result<(), StudyError> {
     let settings = Settings::keys();
     if !settings.iter().any(|setting| setting == key) {
         let known: Vec<_> = study.factors.keys().chain(&settings).map(String::as_str).chain(KEYS).collect();
-        let message = format!("there is no factor and no setting `{key}`");
+        let message = format!("no factor and no setting has the name `{key}`");
         return Err(StudyError::new(message).meant(nearest(key, known)));
     }
     let other = match key {
@@ -180,7 +183,7 @@ fn fix(study: &mut Study, key: &str, words: &[&str]) -> Result<(), StudyError> {
         let set = keys_of(name, factor);
         if let Some(level) = set.get(key).or_else(|| set.get(other)) {
             let message = format!(
-                "`{key}` is decided by the factor `{name}` (for example by its level `{level}`), which would hide this; \
+                "`{key}` is set by the factor `{name}` (for example by its level `{level}`), which would hide this; \
                  choose levels with `--set {name}=…`, or change the study file"
             );
             return Err(StudyError::new(message));
@@ -193,7 +196,7 @@ fn fix(study: &mut Study, key: &str, words: &[&str]) -> Result<(), StudyError> {
             study.workload = overlaid(&study.workload, &one);
         }
         _ => {
-            // What is varied is not fixed as well.
+            // A varied setting must not be fixed as well.
             study.workload = without(&study.workload, &[key, other]);
             study.factors.insert(key.to_owned(), Factor::Values(values));
         }

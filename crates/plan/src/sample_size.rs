@@ -1,19 +1,19 @@
-//! How many blocks a study needs before its comparisons can come out either way.
+//! The number of blocks that a study needs before its comparisons can reach significance.
 //!
-//! Two cells are compared by the two-sided Wilcoxon signed-rank test (Wilcoxon 1945) on the differences within n blocks.
-//! Under the null hypothesis each difference is positive or negative with probability 1/2, independently, so the most
-//! extreme outcome, all n differences of one sign, has probability 2 / 2^n, and no p value of the exact test is smaller.
-//! Holm's procedure (Holm 1979) over m comparisons rejects its first hypothesis only if the smallest p is at most
-//! 0.05 / m. With 2^(1 - n) > 0.05 / m nothing can ever be significant, however large the effect. Hence
+//! Two cells are compared by the two-sided Wilcoxon signed-rank test (Wilcoxon 1945) on the differences within n
+//! blocks. Under the null hypothesis each difference is positive or negative with probability 1/2, independently. The
+//! most extreme outcome, all n differences of one sign, thus has probability 2 / 2^n, and no p value of the exact
+//! test is smaller. Holm's procedure (Holm 1979) over m comparisons rejects its first hypothesis only if the smallest
+//! p is at most 0.05 / m. With 2^(1 - n) > 0.05 / m nothing can ever be significant, however large the effect. Hence
 //!
 //! ```text
 //! n >= 1 + log2(m / 0.05) = 1 + log2(20 m)
 //! ```
 //!
-//! This is a necessary number, not a sufficient one: it makes verdicts possible, and power grows with every block beyond.
+//! This number is necessary, not sufficient: it makes verdicts possible, and power grows with every further block.
 
-/// The fewest blocks with which `comparisons` comparisons under Holm's correction can reach significance at 5 %.
-/// Without comparisons, none.
+/// The fewest blocks with which `comparisons` comparisons under Holm's correction can reach significance at 5 %; 0
+/// without comparisons.
 #[must_use]
 pub fn blocks_for_significance(comparisons: u32) -> u32 {
     if comparisons == 0 {
@@ -25,9 +25,9 @@ pub fn blocks_for_significance(comparisons: u32) -> u32 {
 
 /// The minimum and maximum number of blocks of a plan.
 ///
-/// The minimum is raised to what significance needs, but never above the maximum: the maximum is the author's or the
-/// user's word (a `smoke` preset wants three blocks), and is honoured. With fewer blocks than needed the statistics
-/// give no verdicts and say why.
+/// The minimum is raised to the number that significance needs, but never above the maximum, which the author or user
+/// chose (a `smoke` preset has three blocks). With fewer blocks than needed the statistics give no verdicts and say
+/// why.
 pub(crate) fn blocks(min: u32, max: u32, comparisons: u32) -> (u32, u32) {
     (min.max(blocks_for_significance(comparisons)).min(max), max)
 }
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_maximum_below_the_need_is_honoured() {
+    fn a_maximum_below_the_significance_minimum_is_kept() {
         assert_eq!(blocks(10, 30, 120), (13, 30));
         assert_eq!(blocks(3, 3, 120), (3, 3));
         assert_eq!(blocks(10, 30, 0), (10, 30));

@@ -1,4 +1,4 @@
-//! Checks of the places that name levels (exclusions, adjustments, claims, published numbers), metrics, observers and labs.
+//! Checks references to levels (exclusions, adjustments, claims, published numbers), metrics, observers and labs.
 
 use std::collections::HashSet;
 
@@ -15,10 +15,10 @@ use crate::locate::{Step, steps};
 use crate::words::{nearest, one_of};
 
 type Checked = Result<(), StudyError>;
-/// The levels by factor.
+/// Known levels by factor.
 type Known = IndexMap<String, IndexSet<String>>;
 
-/// Checks that every selector names factors and levels which the study has, in its base or in a preset.
+/// Checks that every selector refers to factors and levels of the study, in its base or in a preset.
 pub(crate) fn check(study: &Study) -> Checked {
     let known = known(study);
     exclusions(&study.exclude, &known, &[])?;
@@ -66,7 +66,7 @@ fn figures(study: &Study, known: &Known) -> Checked {
             }
         }
         if figure.pool.contains(&figure.rows) {
-            let message = format!("`{}` cannot both be the rows and be thrown together", figure.rows);
+            let message = format!("`{}` cannot be both the rows and pooled", figure.rows);
             return Err(StudyError::new(message).at(steps!["figures", index, "pool"]));
         }
     }
@@ -120,13 +120,13 @@ fn claims(study: &Study, known: &Known) -> Checked {
     Ok(())
 }
 
-/// The factor of which a claim speaks of several levels.
+/// The factor of `each`, over whose levels a claim is repeated.
 fn each<'a>(claim: &'a Claim, known: &Known, place: &[Step]) -> Result<Option<&'a String>, StudyError> {
     let here = [place, &steps!["each"]].concat();
     if claim.each.is_empty() {
         if claim.needs != Needs::All {
-            let message = "`needs` says for how many cases of `each` the tests have to hold, and there is no `each`; name a factor and \
-                           its levels: `each = { implementation = [\"a\", \"b\"] }`";
+            let message = "`needs` is the number of cases of `each` for which the tests must hold, but `each` is \
+                           missing; name a factor and its levels: `each = { implementation = [\"a\", \"b\"] }`";
             return Err(StudyError::new(message).at([place, &steps!["needs"]].concat()));
         }
         return Ok(None);
@@ -140,27 +140,27 @@ fn each<'a>(claim: &'a Claim, known: &Known, place: &[Step]) -> Result<Option<&'
     if let Some((index, twice)) =
         claim.each.levels(factor).into_iter().enumerate().find(|(_, level)| !seen.insert(level.clone()))
     {
-        let message = format!("`{twice}` is there twice, and would count twice");
+        let message = format!("`{twice}` is listed twice; list each level once");
         return Err(StudyError::new(message).at([&here[..], &steps![factor, index]].concat()));
     }
     Ok(Some(factor))
 }
 
-/// As many selectors as the effect needs.
+/// Checks that the number of selectors fits the effect.
 fn operands(test: &Test) -> Result<(), String> {
     let given = test.of.len();
     if test.with.is_none() {
-        let why = "a test is of one, two or four selectors (a; a/b; (a/b)/(c/d)), and this one of";
+        let why = "a test needs one, two or four selectors (a; a/b; (a/b)/(c/d)), and this one has";
         return if matches!(given, 1 | 2 | 4) { Ok(()) } else { Err(format!("{why} {given}")) };
     }
     let [one] = &test.of[..] else {
-        return Err(format!("a correlation (`with`) is over the cells of one selector, and this one has {given}"));
+        return Err(format!("a correlation (`with`) needs one selector, and this one has {given}"));
     };
     let cells: usize = one.0.keys().map(|factor| one.levels(factor).len()).product();
     if cells < Test::LEAST_CELLS {
         let least = Test::LEAST_CELLS;
         return Err(format!(
-            "a correlation (`with`) is over {least} cells or more, and this selector names {cells}; list more levels"
+            "a correlation (`with`) needs {least} cells or more, and this selector names {cells}; list more levels"
         ));
     }
     Ok(())
@@ -192,7 +192,7 @@ fn selector(selector: &Selector, known: &Known, place: &[Step]) -> Checked {
 
 fn level(factor: &str, value: &Value, levels: &IndexSet<String>, place: Vec<Step>) -> Checked {
     let name = level_name(value);
-    // Which endpoints there are, the study does not know.
+    // The endpoints behind `installed` are unknown here.
     let takes_all = levels.iter().any(|level| every::stands_for_all(factor, level));
     if takes_all || levels.contains(&name) {
         return Ok(());
@@ -203,18 +203,18 @@ fn level(factor: &str, value: &Value, levels: &IndexSet<String>, place: Vec<Step
     Err(StudyError::new(message).meant(meant).at(place))
 }
 
-/// The names that a study may use and that this crate does not know.
+/// Names that a study may use and that other crates define.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'a> {
-    /// Of labs.
+    /// Lab names.
     pub labs: &'a [&'a str],
-    /// Of observers.
+    /// Observer names.
     pub observers: &'a [&'a str],
-    /// Of metrics: those of the statistics and of the observers.
+    /// Metric names, of statistics and observers.
     pub metrics: &'a [&'a str],
 }
 
-/// Checks that the study uses no other names.
+/// Checks that the study uses only known names.
 ///
 /// # Errors
 /// With the nearest known name. [`StudyError::located`] adds file, line and column.

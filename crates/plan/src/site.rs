@@ -1,24 +1,24 @@
-//! The page of a server that is not started here, from its URL.
+//! The setting `site`: parses the URL of a remote page.
 
 use url::{Host, Url};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Exchange, Settings};
 use wirelab_model::site::Site;
 
-/// The page; absent where a server is started.
+/// The remote page, or `None` if wirelab starts a server.
 ///
 /// # Errors
-/// If it is no URL that can be asked with the protocol, or if something is set that only a server of ours could be told.
+/// If the URL does not fit the protocol, or if a setting configures servers that wirelab starts.
 pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Site>, String> {
     let Some(text) = &settings.site else {
         let of_sites =
             [("site_address", settings.site_address.is_some()), ("site_trust", settings.site_trust.is_some())];
         return match of_sites.into_iter().find(|(_, is_set)| *is_set) {
-            Some((key, _)) => Err(format!("`{key}` is set, but no `site`, to which it belongs")),
+            Some((key, _)) => Err(format!("`{key}` is set, but it needs `site`; set `site` as well, or remove it")),
             None => Ok(None),
         };
     };
-    if let Some(key) = of_servers(settings) {
+    if let Some(key) = server_key(settings) {
         return Err(format!(
             "`{key}` is set, but the server of `site` ({text}) is not started here; remove one of them"
         ));
@@ -26,21 +26,21 @@ pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Sit
     let mut site = parse(text)?;
     let secure = site.url.starts_with("https:");
     if !protocol.is_http() || protocol.is_secure() != secure {
-        let those = if secure { "`h1`, `h2` or `h3`" } else { "`h1c` or `h2c`" };
-        return Err(format!("{text} cannot be asked for with `{protocol}`; `protocol` is to be {those}"));
+        let possible = if secure { "`h1`, `h2` or `h3`" } else { "`h1c` or `h2c`" };
+        return Err(format!("{text} cannot be requested over `{protocol}`; set `protocol` to {possible}"));
     }
     site.address = settings.site_address;
     site.trust_anchor = settings.site_trust.clone();
     Ok(Some(site))
 }
 
-/// Reads a URL.
+/// Parses a URL.
 ///
 /// # Errors
-/// If it is none that can be asked for; says what was expected.
+/// If the URL cannot be requested; the message says what was expected.
 fn parse(text: &str) -> Result<Site, String> {
     let wrong =
-        |why: &str| format!("`{text}` is not a URL that can be asked for: {why}; example: https://example.org/");
+        |why: &str| format!("`{text}` is not a URL that can be requested: {why}; example: https://example.org/");
     let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("its scheme is neither http nor https"));
@@ -60,8 +60,8 @@ fn parse(text: &str) -> Result<Site, String> {
     Ok(Site { host, port, path, url: url.to_string(), address: None, trust_anchor: None })
 }
 
-/// A key that only a server of ours, or a network of ours, could be told, if one is set.
-fn of_servers(s: &Settings) -> Option<&'static str> {
+/// The first set key that configures servers or networks of wirelab.
+fn server_key(s: &Settings) -> Option<&'static str> {
     let set = [
         ("server", s.server.is_some()),
         ("server_lacks", s.server_lacks.is_some()),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_for_is_refused_with_the_remedy() {
+    fn unusable_urls_are_refused_with_the_remedy() {
         for (toml, protocol, words) in [
             ("site = 'example.org'", Protocol::H2, "example: https://example.org/"),
             ("site = 'ftp://example.org'", Protocol::H2, "neither http nor https"),

@@ -1,4 +1,4 @@
-//! What a timeline must be to make sense: by itself, and in a cell.
+//! Checks a timeline: by itself, and in a cell.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::words::{nearest, one_of};
 
 type Checked = Result<(), StudyError>;
 
-/// Checks the table `[timeline]` as it is written.
+/// Checks the table `[timeline]` as written.
 pub(crate) fn check(timeline: &Timeline) -> Checked {
     if timeline.actions.is_empty() {
         let message = "a timeline without actions changes nothing; add one, for example \
@@ -96,22 +96,22 @@ fn window(timeline: &Timeline, name: &str) -> Checked {
     }
 }
 
-/// The job with the timeline of its study.
+/// Adds the study's timeline to a job.
 ///
 /// # Errors
-/// If it makes no sense in this cell; says what to change.
-pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String> {
+/// If the timeline is invalid in this cell; the message says what to change.
+pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job, String> {
     let Some(timeline) = timeline else { return Ok(job) };
     if !matches!(job.extent, Extent::DurationNs(_)) {
         return Err("a timeline needs a window of a known length; set `duration` in place of `requests`".to_owned());
     }
     if job.recording != Recording::Samples {
-        return Err("a timeline needs to know when each request was answered; set `recording = \"samples\"`".to_owned());
+        return Err("a timeline needs the time of each response; set `recording = \"samples\"`".to_owned());
     }
     if job.clients > 1 {
         return Err(format!(
-            "`clients` is {}, but with a timeline each client does the whole workload; leave it out, and let an action say how many there \
-             are (`clients = 30`)",
+            "`clients` is {}, but with a timeline each client runs the whole workload; remove it, and set the number \
+             of clients in an action (`clients = 30`)",
             job.clients
         ));
     }
@@ -124,20 +124,20 @@ pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String>
         match action.change() {
             Some(Change::Servers(_) | Change::Kill(_) | Change::Drain(_)) if job.address == Address::Server => {
                 return Err(format!(
-                    "the action `{name}` needs an address that can stand for other servers; set `network = \"overlay\"` and \
-                     `address` to `service` or `headless`"
+                    "the action `{name}` needs an address that can stand for other servers; set `network = \"overlay\"` \
+                     and `address` to `service` or `headless`"
                 ));
             }
             Some(Change::Servers(wanted)) if wanted.near != job.servers.near => {
                 let near = Servers { far: wanted.far.max(1), ..job.servers };
                 return Err(format!(
-                    "the action `{name}` changes how many servers are `near`; only those that are `far` can come and go: \
+                    "the action `{name}` changes the number of `near` servers, but only `far` servers can come and go: \
                      `servers = \"{near}\"`, for example"
                 ));
             }
             _ => {}
         }
-        // Up to this action, so that what it changes can be looked at.
+        // Cut off after this action, so that `Course` ends with its effect.
         let so_far = timeline.actions.iter().take_while(|one| one.at <= action.at).cloned().collect();
         job.timeline = Some(Timeline { actions: so_far, windows: Default::default() });
         let course = Course::of(&job);
@@ -152,8 +152,8 @@ pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String>
         }
         if course.servers > Servers::MOST || course.clients.len() > MAX_CLIENTS {
             return Err(format!(
-                "up to the action `{name}` there are {} servers and {} clients, restarted ones included; the most are {} and \
-                 {MAX_CLIENTS}",
+                "up to the action `{name}` the trial has {} servers and {} clients, restarted ones included; the most \
+                 are {} and {MAX_CLIENTS}",
                 course.servers,
                 course.clients.len(),
                 Servers::MOST
@@ -163,7 +163,7 @@ pub(crate) fn with(job: Job, timeline: Option<&Timeline>) -> Result<Job, String>
     Ok(Job { timeline: Some(timeline.clone()), ..job })
 }
 
-/// The servers that are reached before the last step.
+/// Servers in service before the last step.
 fn serving_before(course: &Course, job: &Job) -> Vec<u32> {
     let before = course.steps.iter().rev().skip(1).find_map(|step| step.serving.clone());
     before.unwrap_or_else(|| (0..job.servers.count()).collect())
@@ -201,8 +201,8 @@ factor = "address"
 baseline = "service"
 "#;
 
-    /// What is said of the study with a change.
-    fn said(old: &str, new: &str) -> String {
+    /// The error message of the study after replacing `old` by `new`.
+    fn message(old: &str, new: &str) -> String {
         assert!(STUDY.contains(old), "{old}");
         let text = STUDY.replace(old, new);
         match parse(&text, "mine.toml") {
@@ -220,7 +220,7 @@ baseline = "service"
     }
 
     #[test]
-    fn mistakes_are_told_with_their_place() {
+    fn mistakes_are_reported_with_their_place() {
         for (old, new, words) in [
             ("at = \"25 %\"", "at = \"100 %\"", "mine.toml:16:25: `at` is 100 %"),
             ("at = \"25 %\"", "at = \"60 %\"", "mine.toml:17:25: `T3` is not after `T2`"),
@@ -232,22 +232,22 @@ baseline = "service"
             ("from-T2 = { from = \"T2\" }", "from-T2 = { from = \"T1\" }", "has no action `T1`"),
             ("from = \"T2\", to = \"T4\"", "from = \"T4\", to = \"T3\"", "ends where it begins"),
         ] {
-            let message = said(old, new);
+            let message = message(old, new);
             assert!(message.contains(words), "{new}: {message}");
         }
     }
 
     #[test]
-    fn what_makes_no_sense_in_a_cell_is_refused_with_the_remedy() {
+    fn invalid_timelines_of_a_cell_are_refused_with_the_remedy() {
         for (old, new, words) in [
             ("duration = \"1 s\"", "requests = 5", "set `duration`"),
             ("duration = \"1 s\"", "duration = \"1 s\"\nrecording = \"histograms\"", "recording = \"samples\""),
             (
                 "duration = \"1 s\"",
                 "duration = \"1 s\"\nclients = 2\nworkers = 2",
-                "each client does the whole workload",
+                "each client runs the whole workload",
             ),
-            ("\"3 far\"", "\"near + 2 far\"", "only those that are `far`"),
+            ("\"3 far\"", "\"near + 2 far\"", "only `far` servers can"),
             ("servers = \"3 far\" }", "kill = 2 }", "kills the server 2, which is not there"),
             ("servers = \"2 far\"\nduration", "servers = \"far\"\nduration", "right"),
             ("servers = \"3 far\" }", "kill = 1 }", "right"),
@@ -255,7 +255,7 @@ baseline = "service"
             ("servers = \"3 far\" }", "drain = 1 }", "right"),
             ("servers = \"3 far\" }", "drain = 1, kill = 0 }", "exactly one of"),
         ] {
-            let message = said(old, new);
+            let message = message(old, new);
             assert!(message.contains(words), "{new}: {message}");
         }
         let alone =

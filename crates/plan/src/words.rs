@@ -1,10 +1,10 @@
-//! Errors of `serde` in the words of a study's author, and the word that was probably meant.
+//! Rewords errors of `serde` for study authors, and suggests the word that was probably meant.
 
 pub(crate) use wirelab_model::nearest::nearest;
 use wirelab_model::settings::Settings;
 use wirelab_model::units::{BitRate, Frequency, Share, Size, Span};
 
-/// Names under which people know the protocols, and our tokens for them.
+/// Common names of protocols, and wirelab's tokens for them.
 const ALIASES: [(&str, &str); 12] = [
     ("http/1.1", "h1"),
     ("http/1", "h1"),
@@ -20,7 +20,7 @@ const ALIASES: [(&str, &str); 12] = [
     ("tcp+tls", "tls"),
 ];
 
-/// An error message of `serde` in a study author's words, and the word that was probably meant.
+/// A `serde` error message reworded for study authors, and the word that was probably meant.
 pub(crate) fn explain(raw: &str) -> (String, Option<String>) {
     if let Some((word, known)) = unknown(raw, "unknown field ") {
         return unknown_key(word, &known);
@@ -46,7 +46,7 @@ pub(crate) fn explain(raw: &str) -> (String, Option<String>) {
     (plain_types(raw), None)
 }
 
-/// The offending word and the known ones of ``unknown field `x`, expected one of `a`, `b` ``.
+/// The unknown word and the known ones in ``unknown field `x`, expected one of `a`, `b` ``.
 fn unknown<'a>(raw: &'a str, prefix: &str) -> Option<(&'a str, Vec<&'a str>)> {
     let (word, rest) = raw.strip_prefix(prefix)?.strip_prefix('`')?.split_once("`, ")?;
     Some((word, rest.split('`').skip(1).step_by(2).collect()))
@@ -62,7 +62,7 @@ fn unknown_key(word: &str, known: &[&str]) -> (String, Option<String>) {
         return (message, None);
     }
     match nearest(word, known.iter().copied()) {
-        // A long list would hide the answer.
+        // Omit a long list of keys if a near one is known.
         Some(meant) if known.len() > 12 => (format!("unknown key `{word}`"), Some(meant.to_owned())),
         meant => (format!("unknown key `{word}`, expected {}", one_of(known)), meant.map(str::to_owned)),
     }
@@ -78,7 +78,7 @@ pub(crate) fn one_of<S: AsRef<str>>(known: &[S]) -> String {
     }
 }
 
-/// The quantity with the nearest unit of the kind that was expected.
+/// The quantity with the nearest unit of the expected kind.
 fn nearest_quantity(text: &str, expected: &str) -> Option<String> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))?;
     let (number, unit) = (&text[..end], text[end..].trim());
@@ -101,7 +101,7 @@ fn nearest_quantity(text: &str, expected: &str) -> Option<String> {
     }
 }
 
-/// Replaces the names of Rust's types.
+/// Replaces names of Rust types.
 fn plain_types(raw: &str) -> String {
     let mut text = raw.to_owned();
     for (name, words) in [

@@ -77,7 +77,7 @@ fn a_preset_may_name_its_lab_with_what_it_cannot_tell_there() {
 #[test]
 fn limits_are_said_to_be_of_the_lab_that_they_were_written_for() {
     let moved = resolved(None, &["lab=netns"]).limits;
-    assert_eq!(moved.as_deref(), Some("Written for the lab `loopback`, while this run is of `netns`: No link."));
+    assert_eq!(moved.as_deref(), Some("Written for the lab `loopback`, but this run uses `netns`: No link."));
     assert_eq!(resolved(None, &["lab=loopback"]).limits.as_deref(), Some("No link."));
 }
 
@@ -111,13 +111,13 @@ fn blocks_and_comparison_can_be_set() {
 fn what_cannot_be_set_is_said_with_the_remedy() {
     for (preset, set, words) in [
         (Some("smok"), "seed=1", &["no preset `smok`, only one of `default`, `smoke`, `long`, `afar`", "`smoke`?"][..]),
-        (None, "protocl=h1", &["`--set protocl=h1`: there is no factor and no setting `protocl`", "`protocol`?"]),
+        (None, "protocl=h1", &["`--set protocl=h1`: no factor and no setting has the name `protocl`", "`protocol`?"]),
         (None, "seed", &["expected `KEY=VALUE`"]),
         (None, "protocol=h1,", &["a value of `protocol` is empty"]),
         (None, "protocol=h1,h1", &["`h1` is named twice"]),
         (None, "protocol=h1,http3", &["unknown value `http3`", "`h3`?"]),
         (None, "kind=mny", &["not a level of `kind`, which has one of `few`, `many`", "`many`?"]),
-        (None, "workers=5", &["decided by the factor `kind` (for example by its level `few`)", "--set kind="]),
+        (None, "workers=5", &["set by the factor `kind` (for example by its level `few`)", "--set kind="]),
         (None, "payload=5", &["expected text in quotes: `\"5\"`, or if it is a quantity"]),
         (None, "blocks.min=x", &["`x` is not a number of blocks"]),
         (None, "blocks.min=0", &["`min` is 0"]),

@@ -18,9 +18,9 @@ fn message(rest: &str) -> String {
 #[test]
 fn a_misspelt_factor_is_named_with_its_place_and_the_nearest_setting() {
     let text = message(&format!("[factors]\nprotocl = [\"h1\"]\n{COMPARE}"));
-    let expected = "mine.toml:5:1: unknown factor `protocl`: a list of values varies the setting of that name, and there \
-                    is none. For a factor of your own, name its levels and what they set: `protocl = { few = { workers = \
-                    1 }, many = { workers = 10 } }`; did you mean `protocol`?\n  |\n5 | protocl = [\"h1\"]\n  | ^^^^^^^";
+    let expected = "mine.toml:5:1: unknown factor `protocl`: a list of values varies the setting of that name, but no \
+                    setting has this name. For a factor of your own, name its levels and their settings: `protocl = { few \
+                    = { workers = 1 }, many = { workers = 10 } }`; did you mean `protocol`?\n  |\n5 | protocl = [\"h1\"]\n  | ^^^^^^^";
     assert_eq!(text, expected);
 }
 
@@ -153,13 +153,13 @@ fn every_mistake_has_its_place_and_the_remedy() {
         (
             format!("{ok}[[figures]]\ntitle = \"t\"\nrows = \"protocol\"\npool = [\"protocol\"]\n"),
             (12, 8),
-            &["thrown together"],
+            &["be both the rows and pooled"],
         ),
         (format!("{ok}{test}of = [{{ protocol = \"h4\" }}]\n"), (15, 20), &["`h4` is not a level", "`h1`?"]),
-        (format!("{ok}{test}of = [{{}}, {{}}, {{}}]\n"), (15, 6), &["one, two or four selectors", "this one of 3"]),
+        (format!("{ok}{test}of = [{{}}, {{}}, {{}}]\n"), (15, 6), &["one, two or four selectors", "this one has 3"]),
         (format!("{ok}{test}of = [{{}}]\nwhere = {{ payload = \"1\" }}\n"), (16, 11), &["no factor `payload`"]),
         (format!("{ok}[[claims]]\nid = \"C1\"\ntext = \"x\"\n"), (10, 1), &["no tests", "`untested`"]),
-        (each("needs = \"some\"", "[{}]", ""), (12, 9), &["there is no `each`"]),
+        (each("needs = \"some\"", "[{}]", ""), (12, 9), &["`each` is missing"]),
         (each("needs = \"many\"", "[{}]", ""), (12, 9), &["`many`", "`most`"]),
         (each("each = { protocol = \"h2\" }", "[{}]", ""), (12, 1), &["a list of its levels"]),
         (each("each = { protocol = [\"h2c\"] }", "[{}]", ""), (12, 22), &["`h2c` is not a level", "`h2`?"]),
@@ -174,7 +174,7 @@ fn every_mistake_has_its_place_and_the_remedy() {
             (17, 1),
             &["leave `protocol` out of `where`"],
         ),
-        (each("", "[{}, {}]", "with = \"n\"\n"), (16, 6), &["the cells of one selector", "has 2"]),
+        (each("", "[{}, {}]", "with = \"n\"\n"), (16, 6), &["needs one selector", "has 2"]),
         (each("", "[{ protocol = [\"h1\", \"h2\"] }]", "with = \"n\"\n"), (16, 6), &["5 cells or more", "names 2"]),
         (
             format!("{ok}[[published]]\ncell = {{ protocol = \"h2c\" }}\nmetric = \"m\"\nvalue = 1\nnote = \"n\"\n"),

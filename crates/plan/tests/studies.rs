@@ -208,7 +208,7 @@ fn public_sites_takes_what_is_installed() {
 fn public_sites_is_polite_to_real_ones_unless_it_may_load_them() {
     let study = find("public-sites").unwrap();
     let (mut polite, _) = planned(study, Some("internet"));
-    polite::spare(&mut polite);
+    polite::remove_twins(&mut polite);
     assert_eq!(polite::excess(&polite), None);
     assert!(polite.cells.iter().all(|cell| cell.job.site.is_some() && cell.twin_of.is_none()));
     assert!(polite.comparisons.iter().all(|comparison| !comparison.aa));

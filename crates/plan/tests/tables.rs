@@ -58,7 +58,7 @@ fn a_wide_table_has_a_cell_for_each_group_and_level_and_a_gap_is_no_number() {
     assert_eq!((measured.table.design, measured.table.observations), (Design::Blocks, 7));
     let left_out = measured.table.left_out.join("\n");
     assert!(left_out.contains("1 field without a number: `h2_ms` in line 3"), "{left_out}");
-    assert!(left_out.contains("1 observations in blocks in which the other side"), "{left_out}");
+    assert!(left_out.contains("1 observations without a counterpart"), "{left_out}");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_table_of_numbers_alone_has_a_level_for_each_column() {
     let labels: Vec<_> = measured.manifest.plan.cells.iter().map(wirelab_model::plan::Cell::label).collect();
     assert_eq!(labels, ["variant=old_ms", "variant=new_ms"]);
     assert!(said(&measured, "metric value").0.contains("in ms by the column's name"));
-    complains("run,ms\n1,10\n2,11\n", "", &["what is compared?", "`run`"]);
+    complains("run,ms\n1,10\n2,11\n", "", &["compared factor is unknown", "`run`"]);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn skipped_rows_do_not_make_a_column_one_of_words() {
 }
 
 #[test]
-fn a_column_that_nobody_names_is_refused_with_what_it_could_be() {
+fn a_column_without_a_role_is_refused_with_its_possible_roles() {
     complains(
         "v,page,x\na,1,1\nb,1,2\n",
         "[metrics.x]\nvalue = \"x\"\n",
@@ -166,7 +166,7 @@ fn a_block_that_has_a_cell_twice_is_refused_with_both_lines() {
 #[test]
 fn one_level_or_no_common_cell_is_nothing_to_compare() {
     complains("v,x\na,1\na,2\n", "", &["only the level `a`"]);
-    complains("v,p,x\na,1,1\nb,2,2\n", "[columns]\nby = [\"p\"]\n", &["nowhere is there both `a`"]);
+    complains("v,p,x\na,1,1\nb,2,2\n", "[columns]\nby = [\"p\"]\n", &["no group has both `a`"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The control plane of a trial: the clients ask it who serves, and find the servers themselves.
+//! The control plane of a trial: clients get the list of servers from it, and connect to them directly.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -16,22 +16,23 @@ use crate::membership::Membership;
 use crate::spec;
 use crate::trial::TrialContext;
 
-/// What its log is called.
+/// File name of its log.
 pub(crate) const LOG: &str = "control-plane.log";
 
 /// A control plane that is ready.
 #[derive(Debug)]
 pub(crate) struct ControlPlane {
-    /// Where it is asked.
+    /// Address that clients connect to.
     pub place: SocketAddr,
-    /// What it says is in force.
+    /// Effective configuration that it reports.
     pub configured: Configured,
-    /// What it knows of the servers.
+    /// The server list that it reads.
     pub membership: Membership,
 }
 
 impl TrialContext<'_> {
-    /// Starts the control plane of a trial whose servers listen at `places`; it is to listen at `address`. Gives its handle too.
+    /// Starts the control plane on `address`, for a trial whose servers listen at `places`. Returns it with its
+    /// handle.
     pub(crate) fn start_control_plane(
         &mut self,
         (trial, job): (&Trial, &Job),
@@ -41,7 +42,7 @@ impl TrialContext<'_> {
         servers: &mut [EndpointHandle],
     ) -> Result<(ControlPlane, EndpointHandle), TrialAbort> {
         let folder = &self.files.folder;
-        let membership = Membership::begin(folder.join("members.json"), places, job.servers.count())?;
+        let membership = Membership::create(folder.join("members.json"), places, job.servers.count())?;
         let path = folder.join("control-plane.json");
         let of_control_plane = ControlPlaneSpec {
             contract: CONTRACT_VERSION,

@@ -1,5 +1,5 @@
-//! The measured window of a trial whose workload several clients share: each is told to go by a thread of its own, which then listens to
-//! nobody else, so that all are told at the same moment and each end is heard when it comes.
+//! The measured window of a trial with several clients. Each client has its own thread, which sends `go` and reads
+//! its events, so that all start at the same moment and the end of each is timed exactly.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock, mpsc};
@@ -12,32 +12,32 @@ use wirelab_model::journal::Portion;
 use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::verify;
 
-/// How often a thread looks up, whether it listens in vain.
-const SLICE: Duration = Duration::from_millis(250);
+/// Interval at which a thread checks whether to stop waiting.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How often the servers are looked at meanwhile.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Interval at which the servers are checked meanwhile.
+pub(crate) const SERVER_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 const ATTEMPT: &str = "measuring";
 
-/// What a client says, as it is.
-pub(crate) type Said = Result<Event, EventError>;
+/// The next event of a client, or why none is available.
+pub(crate) type ReadResult = Result<Event, EventError>;
 
-/// What a thread has to tell of its client.
-struct Told {
+/// A thread's report about its client.
+struct ThreadReport {
     number: usize,
-    /// When it was told to go, since the window began.
-    told: Duration,
-    /// When it said this.
-    heard: Duration,
-    said: Result<Said, TrialAbort>,
+    /// When `go` was sent, since the window began.
+    sent_at: Duration,
+    /// When the event was read, since the window began.
+    read_at: Duration,
+    read: Result<ReadResult, TrialAbort>,
 }
 
-/// Lets all of them measure; gives what is known of each so far.
+/// Runs the measured window of all clients; returns the record of each.
 ///
 /// # Errors
-/// If one of them does anything but measure to its end, or a server does anything.
-pub(crate) fn watch(
+/// If a client does anything but measure to its end, or a server prints an event or ends.
+pub(crate) fn measure(
     clients: &mut [EndpointHandle],
     servers: &mut [EndpointHandle],
     limit: Duration,
@@ -45,82 +45,82 @@ pub(crate) fn watch(
 ) -> Result<Vec<Portion>, TrialAbort> {
     let has_clock = clients.iter().all(EndpointHandle::has_clock);
     let mut portions = vec![None; clients.len()];
-    let enough = AtomicBool::new(false);
-    let together = Barrier::new(clients.len() + 1);
-    // When the first of them was told.
+    let stop_reading = AtomicBool::new(false);
+    let barrier = Barrier::new(clients.len() + 1);
+    // When the first client was started.
     let begun = OnceLock::new();
     let outcome = std::thread::scope(|scope| {
-        let (tell, told) = mpsc::channel();
-        let (enough, together, begun) = (&enough, &together, &begun);
+        let (sender, receiver) = mpsc::channel();
+        let (stop_reading, barrier, begun) = (&stop_reading, &barrier, &begun);
         for (number, client) in clients.iter_mut().enumerate() {
-            let tell = tell.clone();
+            let sender = sender.clone();
             scope.spawn(move || {
-                together.wait();
+                barrier.wait();
                 let begun: Instant = *begun.get_or_init(Instant::now);
-                let told = begun.elapsed();
-                let said = client.send(Command::Go).map(|()| listened(client, limit, enough));
-                // Nobody listens any more where another one failed first.
-                let _ = tell.send(Told { number, told, heard: begun.elapsed(), said });
+                let sent_at = begun.elapsed();
+                let read = client.send(Command::Go).map(|()| read_event(client, limit, stop_reading));
+                // If another client failed first, the receiver is gone.
+                let _ = sender.send(ThreadReport { number, sent_at, read_at: begun.elapsed(), read });
             });
         }
-        drop(tell);
-        together.wait();
-        let outcome = gather(&told, &mut portions, servers, has_clock, stop);
-        enough.store(true, Ordering::Relaxed);
+        drop(sender);
+        barrier.wait();
+        let outcome = gather(&receiver, &mut portions, servers, has_clock, stop);
+        stop_reading.store(true, Ordering::Relaxed);
         outcome
     });
     match outcome? {
         None => Ok(portions.into_iter().flatten().collect()),
-        // Its blame may be the servers', which only now can be asked.
-        Some((number, said)) => Err(clients[number].fault(said, ATTEMPT, limit, servers)),
+        // Determining the blame needs the servers, which the threads did not have.
+        Some((number, read)) => Err(clients[number].abort(read, ATTEMPT, limit, servers)),
     }
 }
 
-/// What it says next, or that it says nothing, also where enough was heard of others meanwhile.
-pub(crate) fn listened(client: &mut EndpointHandle, limit: Duration, enough: &AtomicBool) -> Said {
+/// The next event of a client within the limit, or until `stop_reading` is set.
+pub(crate) fn read_event(client: &mut EndpointHandle, limit: Duration, stop_reading: &AtomicBool) -> ReadResult {
     let deadline = Instant::now() + limit;
     loop {
-        let slice = deadline.min(Instant::now() + SLICE);
-        match client.listen(slice) {
-            // A lab without a clock does not wait: there, the first deadline is the last one.
+        let slice = deadline.min(Instant::now() + CHECK_INTERVAL);
+        match client.read(slice) {
+            // A lab without a clock does not wait: its first time-out is final.
             Err(EventError::Deadline)
-                if Instant::now() >= slice && slice < deadline && !enough.load(Ordering::Relaxed) => {}
-            said => return said,
+                if Instant::now() >= slice && slice < deadline && !stop_reading.load(Ordering::Relaxed) => {}
+            read => return read,
         }
     }
 }
 
-/// Hears of the end of each client. Absent: all ended as they should; otherwise the first that did not, and what it said.
+/// Receives the end of each client. Returns the first client that did not end properly, with its event, or `None`.
 fn gather(
-    told: &mpsc::Receiver<Told>,
+    receiver: &mpsc::Receiver<ThreadReport>,
     portions: &mut [Option<Portion>],
     servers: &mut [EndpointHandle],
     has_clock: bool,
     stop: &AtomicBool,
-) -> Result<Option<(usize, Said)>, TrialAbort> {
+) -> Result<Option<(usize, ReadResult)>, TrialAbort> {
     while portions.iter().any(Option::is_none) {
-        let Told { number, told, heard, said } = match told.recv_timeout(LOOK_EVERY) {
-            Ok(told) => told,
+        let ThreadReport { number, sent_at, read_at, read } = match receiver.recv_timeout(SERVER_CHECK_INTERVAL) {
+            Ok(report) => report,
             Err(_) => {
                 if stop.load(Ordering::Relaxed) {
                     return Err(TrialAbort::Interrupted);
                 }
                 for server in servers.iter_mut() {
-                    server.stays_silent(ATTEMPT, Duration::ZERO)?;
+                    server.expect_no_event(ATTEMPT, Duration::ZERO)?;
                 }
                 continue;
             }
         };
-        match said? {
+        match read? {
             Ok(Event::End { window_ns }) => {
                 if has_clock {
-                    verify::window(window_ns, heard.saturating_sub(told)).map_err(TrialAbort::Outcome)?;
+                    verify::window(window_ns, read_at.saturating_sub(sent_at)).map_err(TrialAbort::Outcome)?;
                 }
-                let told_ns = told.as_nanos() as u64;
-                let begun_ns = (heard.as_nanos() as u64).saturating_sub(window_ns).max(told_ns);
+                let told_ns = sent_at.as_nanos() as u64;
+                let begun_ns = (read_at.as_nanos() as u64).saturating_sub(window_ns).max(told_ns);
                 portions[number] = Some(Portion { told_ns, begun_ns, window_ns, ..Portion::default() });
             }
-            said => return Ok(Some((number, said))),
+            read => return Ok(Some((number, read))),
         }
     }
     Ok(None)

@@ -1,17 +1,17 @@
-//! What is left of a trial in which an observer stood in the way of what it observed: that observer's values. All else was slowed down
-//! by it.
+//! Trials in which an observer disturbs what it observes: only the values of that observer are kept, because it slows
+//! down everything else.
 
 use wirelab_model::metric::{Value, Values};
 use wirelab_model::warning::Warning;
 use wirelab_observe::Observer;
 use wirelab_observe::film::ABOUT as FILM;
 
-/// The name of the observer that distorts; none in most trials.
+/// Name of the disturbing observer, if any.
 pub(crate) fn by(observers: &[Box<dyn Observer>]) -> Option<&'static str> {
     observers.iter().find(|observer| observer.distorts().is_some()).map(|observer| observer.about().name)
 }
 
-/// Takes away every value but those of observers that distort the others.
+/// Removes every value except those of disturbing observers.
 pub(crate) fn leave_its_own(values: &mut Values, observers: &[Box<dyn Observer>]) {
     let distorting = || observers.iter().filter_map(|observer| Some((observer.about(), observer.distorts()?)));
     let Some((about, what)) = distorting().next() else { return };
@@ -22,7 +22,7 @@ pub(crate) fn leave_its_own(values: &mut Values, observers: &[Box<dyn Observer>]
     }
 }
 
-/// What has to be said of such a trial.
+/// The report's warning about such a trial.
 pub(crate) fn warning(observer: &str, cell: String) -> Warning {
     if observer == FILM.name {
         Warning::Filmed { cell }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_but_the_values_of_an_observer_that_distorts_is_left_and_reasons_of_its_own_stay() {
+    fn only_values_of_the_disturbing_observer_remain_and_its_reasons_stay() {
         let observers =
             |names: &[&str]| -> Vec<_> { names.iter().map(|name| wirelab_observe::create(name).unwrap()).collect() };
         let values = || {

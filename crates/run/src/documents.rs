@@ -1,4 +1,4 @@
-//! The documents that servers serve, and the digests of their content.
+//! Documents that servers deliver, and their digests.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,32 +17,33 @@ use crate::error::RunError;
 use crate::pages;
 use crate::pages::archive::Archive;
 
-/// The largest body of a request or a response. Beyond it a disk fills or a digest takes minutes, without telling more.
+/// Maximum body size of a request or response. Larger bodies would fill disks or need minutes per digest, without
+/// more insight.
 pub const LARGEST: Size = Size(4 << 30);
 
-/// The document root with everything that a plan asks for, and the digest of every response that is made of the pattern.
+/// The document root for a plan, and the digest of every response made of the pattern.
 #[derive(Debug, Clone)]
 pub struct Documents {
-    /// Holds `<bytes>.bin` for each size, and a folder for each page.
+    /// Contains `<bytes>.bin` for each size, and a folder for each generated page.
     pub root: PathBuf,
-    /// The roots of pages that are folders: their addresses begin there.
+    /// Document roots of pages that are folders.
     folders: HashMap<PageName, PathBuf>,
-    /// The pages whose hosts have a server each, by how many there are.
+    /// Pages with one server per host, by page and number of hosts.
     spread: HashMap<(PageName, usize), Spread>,
     digests: HashMap<u64, String>,
 }
 
-/// A page whose hosts have a server each.
+/// A page with one server per host.
 #[derive(Debug, Clone)]
 struct Spread {
-    /// Where the answers of its hosts are.
+    /// Folder with the answers of its hosts.
     folder: PathBuf,
-    /// The path of its document, with the query.
+    /// Path of its document, with the query.
     document: String,
 }
 
 impl Documents {
-    /// Makes the documents of a plan in the new folder `root`.
+    /// Creates the documents of a plan in the new folder `root`.
     ///
     /// # Errors
     /// If a cell's body is larger than [`LARGEST`], or a document cannot be written.
@@ -53,7 +54,7 @@ impl Documents {
         for cell in &plan.cells {
             let size = cell.job.response_size.bytes();
             if cell.job.exchange == Exchange::Heron {
-                // Its answers are not made of the pattern.
+                // Its responses are not made of the pattern.
                 continue;
             }
             if let Some(page @ PageName::Folder(folder)) = cell.job.page {
@@ -86,34 +87,34 @@ impl Documents {
         Ok(documents)
     }
 
-    /// Where the documents of a page are; without a page, where all others are.
+    /// Document root of a page; without a page, the common one.
     #[must_use]
     pub fn root_of(&self, page: Option<PageName>) -> &Path {
         page.and_then(|page| self.folders.get(&page)).unwrap_or(&self.root)
     }
 
-    /// What the server of this number answers, where the page has several hosts; absent where it has documents.
+    /// Answer list for the server of this number; `None` if the page has one host.
     #[must_use]
     pub fn answers_of(&self, job: &Job, number: u32) -> Option<PathBuf> {
         let spread = self.spread.get(&(job.page?, job.hosts.len()))?;
         Some(pages::hosts::list(&spread.folder, number as usize))
     }
 
-    /// The path of a page's document on its server, with the query.
+    /// Path of a page's document on its server, with the query.
     #[must_use]
     pub fn path_of(&self, job: &Job, page: PageName) -> String {
         let spread = self.spread.get(&(page, job.hosts.len()));
         spread.map_or_else(|| pages::path(page), |spread| spread.document.clone())
     }
 
-    /// The SHA-256 of a response of `size` bytes, hexadecimal; absent for a size that the plan does not have.
+    /// SHA-256 of a response of `size` bytes, hexadecimal; `None` for a size that is not in the plan.
     #[must_use]
     pub fn digest(&self, size: u64) -> Option<&str> {
         self.digests.get(&size).map(String::as_str)
     }
 }
 
-/// Writes what the hosts of a page answer; gives the path of its document.
+/// Writes the answers of a page's hosts; returns the path of its document.
 fn write_spread(folder: &Path, page: PageName, hosts: &[String]) -> Result<String, RunError> {
     let PageName::Archive(path) = page else {
         pages::hosts::write_made(folder, page, hosts)?;
@@ -128,10 +129,10 @@ fn write_spread(folder: &Path, page: PageName, hosts: &[String]) -> Result<Strin
     Ok(archive.document)
 }
 
-/// Refuses a plan with bodies larger than [`LARGEST`], or with folders that are no pages.
+/// Rejects a plan with bodies larger than [`LARGEST`], or with invalid pages.
 ///
 /// # Errors
-/// Names the cell.
+/// If a cell is invalid; the message names it.
 pub fn check(plan: &Plan) -> Result<(), RunError> {
     for cell in &plan.cells {
         if let Some(PageName::Folder(folder)) = cell.job.page {
@@ -142,7 +143,7 @@ pub fn check(plan: &Plan) -> Result<(), RunError> {
                 let label = cell.label();
                 return Err(RunError::Refused {
                     why: format!(
-                        "the cell `{label}` asks for a body of {size}; the largest is {LARGEST}. Send more requests instead"
+                        "the cell `{label}` has a body of {size}; the largest is {LARGEST}. Send more requests instead"
                     ),
                 });
             }
@@ -151,16 +152,16 @@ pub fn check(plan: &Plan) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The name of the document of that many bytes.
+/// File name of the document with this number of bytes.
 #[must_use]
 pub fn name(size: u64) -> String {
     format!("{size}.bin")
 }
 
-/// Whole periods of the pattern, so that one buffer serves every offset.
+/// A multiple of the pattern's period, so that one buffer serves every offset.
 const PIECE: usize = 251 * 256;
 
-/// Hands the first `size` bytes of the pattern to `take`, piece by piece.
+/// Passes the first `size` bytes of the pattern to `take`, piece by piece.
 fn pieces<E>(size: u64, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     let piece = pattern::body(PIECE);
     let mut left = size;
@@ -181,7 +182,7 @@ fn write(path: &Path, size: u64) -> Result<(), RunError> {
         .map_err(RunError::io("cannot write the document", path))
 }
 
-/// The SHA-256 of the first `size` bytes of the pattern, hexadecimal.
+/// SHA-256 of the first `size` bytes of the pattern, hexadecimal.
 #[must_use]
 pub fn digest(size: u64) -> String {
     let mut context = Context::new(&SHA256);
@@ -192,7 +193,7 @@ pub fn digest(size: u64) -> String {
     hexadecimal(context.finish().as_ref())
 }
 
-/// The SHA-256 of some bytes, hexadecimal.
+/// SHA-256 of bytes, hexadecimal.
 #[must_use]
 pub fn digest_of(bytes: &[u8]) -> String {
     hexadecimal(ring::digest::digest(&SHA256, bytes).as_ref())

@@ -1,4 +1,4 @@
-//! An endpoint in its role during a trial: what it says is waited for, and whatever else it does gets a blame.
+//! Handle of an endpoint during a trial: waits for its events, and assigns the blame for any other behaviour.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
 
 use crate::error::RunError;
 
-/// Why a trial does not go on.
+/// Why a trial ends early.
 #[derive(Debug)]
 pub(crate) enum TrialAbort {
-    /// It ended with this outcome.
+    /// The trial ended with this outcome.
     Outcome(Outcome),
-    /// The user wants to stop; the trial is as if it had never begun.
+    /// The user requested a stop; the trial leaves no record.
     Interrupted,
-    /// The run cannot go on.
+    /// The run cannot continue.
     Run(RunError),
 }
 
@@ -28,41 +28,41 @@ impl From<RunError> for TrialAbort {
 }
 
 impl TrialAbort {
-    /// The trial failed.
+    /// A failed trial.
     pub(crate) fn failed(blame: Blame, reason: impl Into<String>) -> Self {
         Self::Outcome(Outcome::failed(blame, reason))
     }
 }
 
-/// How often a wait looks up, whether the user wants to stop or the other side has died.
-const SLICE: Duration = Duration::from_millis(100);
+/// Interval at which a wait checks for a stop request and for dead processes.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Even a study of weeks has shorter trials; beyond it the clock's arithmetic overflows.
+/// Upper limit of waits: longer than any trial, and within the range of the clock's arithmetic.
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 86_400);
 
-/// How long an endpoint may take to end by itself after `error` or `unsupported`.
-const ENDING: Duration = Duration::from_secs(5);
+/// Time limit for an endpoint to exit after `error` or `unsupported`.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a server may take to show that it has died, once its client complains.
-const POST_MORTEM: Duration = Duration::from_millis(200);
+/// Time limit for a server to exit after its client reported an error.
+const DEATH_TIMEOUT: Duration = Duration::from_millis(200);
 
 fn not_started(LabError(why): LabError) -> TrialAbort {
     TrialAbort::failed(Blame::Lab, why)
 }
 
-/// A running endpoint. Dropping it kills it.
+/// A running endpoint. Drop kills it.
 pub(crate) struct EndpointHandle {
     process: Box<dyn Process>,
     role: Role,
     name: String,
-    /// Which of several clients that share a workload.
+    /// Index among several clients that share a workload.
     number: Option<u32>,
-    /// Whether it asks a server that is not ours.
-    asks_strangers: bool,
-    /// Whether it asks a sidecar.
-    asks_a_sidecar: bool,
-    /// Whether it was sent away, so that its end is no news.
-    is_gone: bool,
+    /// Whether it connects to a remote site.
+    is_remote: bool,
+    /// Whether it connects to a sidecar.
+    uses_sidecar: bool,
+    /// Whether it was stopped on purpose during the trial, so that its exit is expected.
+    is_stopped: bool,
 }
 
 impl EndpointHandle {
@@ -71,7 +71,7 @@ impl EndpointHandle {
         Ok(Self::of(process, launch))
     }
 
-    /// Starts several; they are in the order of their launches.
+    /// Starts several endpoints; the handles are in the order of the launches.
     pub(crate) fn start_all(lab: &mut dyn Lab, launches: &[Launch<'_>]) -> Result<Vec<Self>, TrialAbort> {
         let processes = lab.start_all(launches).map_err(not_started)?;
         Ok(processes.into_iter().zip(launches).map(|(process, launch)| Self::of(process, launch)).collect())
@@ -79,9 +79,9 @@ impl EndpointHandle {
 
     fn of(process: Box<dyn Process>, launch: &Launch<'_>) -> Self {
         let (name, job) = (launch.endpoint.name.clone(), launch.job);
-        let (asks_strangers, asks_a_sidecar) = (job.site.is_some(), job.mesh.is_some());
+        let (is_remote, uses_sidecar) = (job.site.is_some(), job.mesh.is_some());
         let number = (launch.role == Role::Client && job.clients > 1).then_some(launch.number);
-        Self { process, role: launch.role, name, number, asks_strangers, asks_a_sidecar, is_gone: false }
+        Self { process, role: launch.role, name, number, is_remote, uses_sidecar, is_stopped: false }
     }
 
     pub(crate) const fn role(&self) -> Role {
@@ -96,18 +96,18 @@ impl EndpointHandle {
         self.process.has_clock()
     }
 
-    /// Says a word to it.
+    /// Sends a command.
     pub(crate) fn send(&mut self, command: Command) -> Result<(), TrialAbort> {
         let LabError(why) = match self.process.send(command) {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
-        // It has most likely ended; how, says more than the broken pipe does.
+        // It has probably ended; its exit explains more than the broken pipe.
         let exit = self.process.end(Instant::now());
         Err(self.ended(&exit, &format!("`{}` was sent to it ({why})", command.word())))
     }
 
-    /// Waits for its next event, and meanwhile watches the others, which have nothing to say.
+    /// Waits for the next event. Meanwhile the others must neither print events nor end.
     pub(crate) fn wait(
         &mut self,
         attempt: &str,
@@ -120,71 +120,71 @@ impl EndpointHandle {
             if stop.load(Ordering::Relaxed) {
                 return Err(TrialAbort::Interrupted);
             }
-            let slice = deadline.min(Instant::now() + SLICE);
-            let silence = match self.process.next_event(slice) {
+            let slice = deadline.min(Instant::now() + CHECK_INTERVAL);
+            let error = match self.process.next_event(slice) {
                 Ok(Event::Error { kind, message }) => {
                     return Err(self.reported(kind, &message, attempt, others));
                 }
                 Ok(Event::Unsupported { message }) => return Err(self.refused(&message)),
                 Ok(event) => return Ok(event),
-                Err(silence) => silence,
+                Err(error) => error,
             };
-            match silence {
-                // A lab without a clock does not wait: there, the first deadline is the last one.
+            match error {
+                // A lab without a clock does not wait: its first time-out is final.
                 EventError::Deadline if Instant::now() >= slice && slice < deadline => {}
-                EventError::Deadline => return Err(self.mute(attempt, limit)),
+                EventError::Deadline => return Err(self.timed_out(attempt, limit)),
                 EventError::Ended(exit) => return Err(self.ended(&exit, attempt)),
                 EventError::Nonsense(line) => {
                     let words = last_words(&self.process.end(Instant::now()));
-                    let reason = format!("{self} printed what is no event while {attempt}: {line}{words}");
+                    let reason = format!("{self} printed an invalid event while {attempt}: {line}{words}");
                     return Err(TrialAbort::failed(self.role.blame(), reason));
                 }
             }
             for other in others.iter_mut() {
-                other.stays_silent(attempt, Duration::ZERO)?;
+                other.expect_no_event(attempt, Duration::ZERO)?;
             }
         }
     }
 
-    /// Fails if it says or does anything.
-    pub(crate) fn stays_silent(&mut self, attempt: &str, patience: Duration) -> Result<(), TrialAbort> {
-        if self.is_gone {
+    /// Fails if the endpoint prints an event or ends within this time.
+    pub(crate) fn expect_no_event(&mut self, attempt: &str, timeout: Duration) -> Result<(), TrialAbort> {
+        if self.is_stopped {
             return Ok(());
         }
-        match self.hear(attempt, patience, &mut [])? {
+        match self.poll(attempt, timeout, &mut [])? {
             None => Ok(()),
             Some(event) => Err(self.unexpected(&event, attempt)),
         }
     }
 
-    /// What it says within this time, if it says anything.
-    pub(crate) fn hear(
+    /// The next event within this time, if any.
+    pub(crate) fn poll(
         &mut self,
         attempt: &str,
-        patience: Duration,
+        timeout: Duration,
         others: &mut [Self],
     ) -> Result<Option<Event>, TrialAbort> {
-        let said = self.listen(Instant::now() + patience);
-        self.take(said, attempt, others)
+        let read = self.read(Instant::now() + timeout);
+        self.interpret(read, attempt, others)
     }
 
-    /// What it says until the deadline, as it is: for who listens in a thread of its own.
-    pub(crate) fn listen(&mut self, deadline: Instant) -> Result<Event, EventError> {
+    /// The unchecked result of reading until the deadline, for threads that lack the other handles.
+    pub(crate) fn read(&mut self, deadline: Instant) -> Result<Event, EventError> {
         self.process.next_event(deadline)
     }
 
-    /// What that means.
-    pub(crate) fn take(
+    /// Converts the result of a read to an event, `None` for a time-out, or an abort.
+    pub(crate) fn interpret(
         &mut self,
-        said: Result<Event, EventError>,
+        read: Result<Event, EventError>,
         attempt: &str,
         others: &mut [Self],
     ) -> Result<Option<Event>, TrialAbort> {
-        match said {
+        match read {
             Err(EventError::Deadline) => Ok(None),
             Err(EventError::Ended(exit)) => Err(self.ended(&exit, attempt)),
             Err(EventError::Nonsense(line)) => {
-                let reason = format!("{self} printed what is no event while {attempt}: {line}");
+                let reason = format!("{self} printed an invalid event while {attempt}: {line}");
                 Err(TrialAbort::failed(self.role.blame(), reason))
             }
             Ok(Event::Error { kind, message }) => Err(self.reported(kind, &message, attempt, others)),
@@ -192,67 +192,67 @@ impl EndpointHandle {
         }
     }
 
-    /// What is to be said of one that said this, or nothing within the limit, where it was to say something else.
-    pub(crate) fn fault(
+    /// The abort for an endpoint that printed this, or nothing within the limit, instead of the expected event.
+    pub(crate) fn abort(
         &mut self,
-        said: Result<Event, EventError>,
+        read: Result<Event, EventError>,
         attempt: &str,
         limit: Duration,
         others: &mut [Self],
     ) -> TrialAbort {
-        if let Ok(Event::Unsupported { message }) = &said {
+        if let Ok(Event::Unsupported { message }) = &read {
             return self.refused(message);
         }
-        match self.take(said, attempt, others) {
+        match self.interpret(read, attempt, others) {
             Err(cut) => cut,
             Ok(Some(event)) => self.unexpected(&event, attempt),
-            Ok(None) => self.mute(attempt, limit),
+            Ok(None) => self.timed_out(attempt, limit),
         }
     }
 
-    /// It said nothing within the limit.
-    fn mute(&mut self, attempt: &str, limit: Duration) -> TrialAbort {
+    /// The abort for an endpoint that printed nothing within the limit.
+    fn timed_out(&mut self, attempt: &str, limit: Duration) -> TrialAbort {
         let words = last_words(&self.process.end(Instant::now()));
-        let reason = format!("{self} said nothing for {:.1} s while {attempt}{words}", limit.as_secs_f64());
+        let reason = format!("{self} printed no event for {:.1} s while {attempt}{words}", limit.as_secs_f64());
         TrialAbort::failed(self.role.blame(), reason)
     }
 
-    /// Kills it, because that is what is to be looked at.
+    /// Kills the endpoint, as an action of the timeline.
     pub(crate) fn kill(&mut self) {
-        self.is_gone = true;
+        self.is_stopped = true;
         self.process.end(Instant::now());
     }
 
-    /// Stops it before the trial is over.
-    pub(crate) fn dismiss(&mut self, limit: Duration, stop: &AtomicBool) -> Result<(), TrialAbort> {
+    /// Stops the endpoint during the trial.
+    pub(crate) fn stop(&mut self, limit: Duration, stop: &AtomicBool) -> Result<(), TrialAbort> {
         let attempt = "stopping";
         self.send(Command::Stop)?;
         match self.wait(attempt, limit, &mut [], stop)? {
             Event::Done { .. } => {}
             other => return Err(self.unexpected(&other, attempt)),
         }
-        self.is_gone = true;
+        self.is_stopped = true;
         self.end("ending after `done`", limit).map(drop)
     }
 
-    /// Whether it was sent away before the trial was over.
-    pub(crate) const fn is_gone(&self) -> bool {
-        self.is_gone
+    /// Whether it was stopped on purpose during the trial.
+    pub(crate) const fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 
-    /// Its event was not the one that its role has to print now.
+    /// The abort for an unexpected event.
     pub(crate) fn unexpected(&self, event: &Event, attempt: &str) -> TrialAbort {
         let event = serde_json::to_string(event).unwrap_or_else(|_| format!("{event:?}"));
-        TrialAbort::failed(self.role.blame(), format!("{self} printed `{event}` out of turn while {attempt}"))
+        TrialAbort::failed(self.role.blame(), format!("{self} printed the unexpected event `{event}` while {attempt}"))
     }
 
-    /// Closes its input and waits for its end, which must be a clean one.
+    /// Closes its standard input and waits for exit status 0.
     pub(crate) fn end(&mut self, attempt: &str, limit: Duration) -> Result<Exit, TrialAbort> {
         let exit = self.process.end(Instant::now() + limit);
         if exit.status == ExitStatus::Code(0) { Ok(exit) } else { Err(self.ended(&exit, attempt)) }
     }
 
-    /// What an end of the process that nobody asked for, or with a status that is not 0, makes of the trial.
+    /// The abort for an unexpected exit.
     fn ended(&self, exit: &Exit, attempt: &str) -> TrialAbort {
         let how = match exit.status {
             ExitStatus::Code(UNSUPPORTED_STATUS) => {
@@ -271,9 +271,9 @@ impl EndpointHandle {
         TrialAbort::failed(self.role.blame(), format!("{self} {how} while {attempt}{}", last_words(exit)))
     }
 
-    /// It says that it cannot do what the spec asks for. Its exit status has to say the same.
+    /// The abort for an endpoint that printed `unsupported`; its exit status must be 127.
     fn refused(&mut self, message: &str) -> TrialAbort {
-        let exit = self.process.end(Instant::now() + ENDING);
+        let exit = self.process.end(Instant::now() + EXIT_TIMEOUT);
         if exit.status == ExitStatus::Code(UNSUPPORTED_STATUS) {
             TrialAbort::Outcome(Outcome::Unsupported { reason: format!("{self}: {message}") })
         } else {
@@ -285,24 +285,25 @@ impl EndpointHandle {
         }
     }
 
-    /// It reports an error. A client's error is the server's fault if a server has died or answered wrongly.
+    /// The abort for an endpoint that printed `error`. The server is to blame for a client's error if it died or
+    /// answered wrongly.
     fn reported(&mut self, kind: ErrorKind, message: &str, attempt: &str, others: &mut [Self]) -> TrialAbort {
-        // All of them had the time that the first one got.
+        // All other endpoints had the same time to die as the first one.
         for (number, other) in others.iter_mut().enumerate() {
-            let patience = if number == 0 { POST_MORTEM } else { Duration::ZERO };
-            if let Err(cut) = other.stays_silent(attempt, patience) {
+            let timeout = if number == 0 { DEATH_TIMEOUT } else { Duration::ZERO };
+            if let Err(cut) = other.expect_no_event(attempt, timeout) {
                 return cut;
             }
         }
-        let exit = self.process.end(Instant::now() + ENDING);
+        let exit = self.process.end(Instant::now() + EXIT_TIMEOUT);
         let words = last_words(&exit);
         let status = match exit.status {
             ExitStatus::Code(1) => String::new(),
             other => format!(" (and then ended with {other:?} where the contract demands exit status 1)"),
         };
         let blame = match (self.role, kind) {
-            // The server is up and said at which port, and still nothing is there; or its answer is late, or not the right one.
-            // What stands between the two is nearer to the client than the server, which is alive.
+            // The server reported its port and still runs, but does not answer, or too late, or wrongly. A sidecar
+            // between client and server is closer to the client than the server, which is alive.
             (
                 Role::Client,
                 ErrorKind::Refused
@@ -312,14 +313,14 @@ impl EndpointHandle {
                 | ErrorKind::Reset
                 | ErrorKind::Timeout,
             ) => {
-                if self.asks_a_sidecar {
+                if self.uses_sidecar {
                     Blame::Sidecar
                 } else {
                     Blame::Server
                 }
             }
-            // Ours speak what they are asked to and have a certificate that the client trusts; others need not.
-            (Role::Client, ErrorKind::Certificate | ErrorKind::Tls | ErrorKind::Protocol) if self.asks_strangers => {
+            // Servers started by wirelab support the protocol and have a trusted certificate; remote servers may not.
+            (Role::Client, ErrorKind::Certificate | ErrorKind::Tls | ErrorKind::Protocol) if self.is_remote => {
                 Blame::Server
             }
             (Role::Client, ErrorKind::Unreachable) => Blame::Lab,
@@ -344,7 +345,7 @@ impl std::fmt::Display for EndpointHandle {
     }
 }
 
-/// The last lines of standard error, as the end of a sentence.
+/// Last lines of standard error, as the end of a sentence.
 fn last_words(exit: &Exit) -> String {
     let words = exit.last_words.trim();
     if words.is_empty() { String::new() } else { format!("; its last words: `{words}`") }

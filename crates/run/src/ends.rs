@@ -1,5 +1,5 @@
-//! The ends of the clients of a trial, several at a time, because where clients are in pods nearly all of an end is waiting: each is told
-//! to write its results, is heard, and ends.
+//! Ends the clients of a trial in parallel: each writes its results, reports `done` and exits. In pods most of this
+//! time is waiting.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +12,13 @@ use wirelab_lab::{Usage, many};
 use wirelab_model::event::{Command, Configured, Event};
 use wirelab_model::transport::TransportReport;
 
-use crate::crowd::{LOOK_EVERY, Said, listened};
+use crate::crowd::{ReadResult, SERVER_CHECK_INTERVAL, read_event};
 use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::limits::Limits;
 
 const ATTEMPT: &str = "closing its connections and writing its results";
 
-/// The clients of a trial. Dropping them kills those that still run.
+/// The clients of a trial. Drop kills the running ones.
 pub(crate) struct Clients(Vec<EndpointHandle>);
 
 impl Clients {
@@ -47,25 +47,25 @@ impl Drop for Clients {
     }
 }
 
-/// What a client leaves.
+/// Reports of a client at its end.
 pub(crate) struct End {
     pub configured: Configured,
     pub transport: Option<Box<TransportReport>>,
     pub usage: Option<Usage>,
 }
 
-/// Why there is none.
+/// Why a client has no [`End`].
 enum Fault {
-    /// It said this, or nothing, instead of `done`. What it means depends on the servers.
-    Said(Box<Said>),
-    /// It did not end as it should.
-    Ending(TrialAbort),
+    /// The result of the read instead of `done`. Its meaning depends on the servers.
+    Read(Box<ReadResult>),
+    /// It did not exit properly.
+    Exit(TrialAbort),
 }
 
-/// Lets all clients write their results and end; gives what each leaves, in their order.
+/// Ends all clients; returns their reports in client order.
 ///
 /// # Errors
-/// If one of them does anything else, or a server does anything; the blame is that of the first one in time.
+/// If a client does not end properly, or a server prints an event or ends; the first failure in time counts.
 pub(crate) fn end_all(
     clients: &mut [EndpointHandle],
     others: &mut [EndpointHandle],
@@ -75,60 +75,64 @@ pub(crate) fn end_all(
     for client in clients.iter_mut() {
         client.send(Command::Finish)?;
     }
-    let (enough, first) = (AtomicBool::new(false), Mutex::new(None));
+    let (stop_reading, first) = (AtomicBool::new(false), Mutex::new(None));
     let ended = thread::scope(|scope| {
-        let (tell, told) = mpsc::channel();
-        let (enough, first) = (&enough, &first);
+        let (sender, receiver) = mpsc::channel();
+        let (stop_reading, first) = (&stop_reading, &first);
         let numbered: Vec<_> = clients.iter_mut().enumerate().collect();
         scope.spawn(move || {
             let ended = many::each(numbered, |(number, client)| {
-                end(client, limits, enough).map_err(|fault| {
+                end(client, limits, stop_reading).map_err(|fault| {
                     first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert((number, fault));
-                    enough.store(true, Ordering::Relaxed);
+                    stop_reading.store(true, Ordering::Relaxed);
                 })
             });
-            // Nobody listens any more where a server failed first.
-            let _ = tell.send(ended);
+            // If a server failed first, the receiver is gone.
+            let _ = sender.send(ended);
         });
-        let ended = watched(&told, others, stop);
-        enough.store(true, Ordering::Relaxed);
+        let ended = wait_for_ends(&receiver, others, stop);
+        stop_reading.store(true, Ordering::Relaxed);
         ended
     });
     let fault = first.into_inner().unwrap_or_else(PoisonError::into_inner);
     match (ended?, fault) {
         (Ok(ends), _) => Ok(ends),
-        (Err(()), Some((_, Fault::Ending(cut)))) => Err(cut),
-        // Its blame may be the servers', which only now can be asked.
-        (Err(()), Some((number, Fault::Said(said)))) => {
-            Err(clients[number].fault(*said, ATTEMPT, limits.finish, others))
+        (Err(()), Some((_, Fault::Exit(cut)))) => Err(cut),
+        // Determining the blame needs the servers, which the threads did not have.
+        (Err(()), Some((number, Fault::Read(read)))) => {
+            Err(clients[number].abort(*read, ATTEMPT, limits.finish, others))
         }
-        (Err(()), None) => unreachable!("whoever fails says why"),
+        (Err(()), None) => unreachable!("a failed client stores its fault"),
     }
 }
 
-fn end(client: &mut EndpointHandle, limits: Limits, enough: &AtomicBool) -> Result<End, Fault> {
-    match listened(client, limits.finish, enough) {
+fn end(client: &mut EndpointHandle, limits: Limits, stop_reading: &AtomicBool) -> Result<End, Fault> {
+    match read_event(client, limits.finish, stop_reading) {
         Ok(Event::Done { configured, transport, .. }) => {
-            let exit = client.end("ending after `done`", limits.exit).map_err(Fault::Ending)?;
+            let exit = client.end("ending after `done`", limits.exit).map_err(Fault::Exit)?;
             Ok(End { configured, transport, usage: exit.usage })
         }
-        said => Err(Fault::Said(Box::new(said))),
+        read => Err(Fault::Read(Box::new(read))),
     }
 }
 
-/// Waits for the ends; meanwhile looks at the servers, and whether the user wants to stop.
-fn watched<T>(ended: &mpsc::Receiver<T>, others: &mut [EndpointHandle], stop: &AtomicBool) -> Result<T, TrialAbort> {
+/// Waits for the ends; meanwhile checks the servers and stop requests.
+fn wait_for_ends<T>(
+    ended: &mpsc::Receiver<T>,
+    others: &mut [EndpointHandle],
+    stop: &AtomicBool,
+) -> Result<T, TrialAbort> {
     loop {
-        match ended.recv_timeout(LOOK_EVERY) {
+        match ended.recv_timeout(SERVER_CHECK_INTERVAL) {
             Ok(ended) => return Ok(ended),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => unreachable!("whoever ends the clients tells how that went"),
+            Err(RecvTimeoutError::Disconnected) => unreachable!("the thread sends its result before it ends"),
         }
         if stop.load(Ordering::Relaxed) {
             return Err(TrialAbort::Interrupted);
         }
         for other in others.iter_mut() {
-            other.stays_silent(ATTEMPT, Duration::ZERO)?;
+            other.expect_no_event(ATTEMPT, Duration::ZERO)?;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the record of the machine. What cannot be read is absent, and the record says why.
+//! Reads the description of the machine. Unreadable facts are absent, with a reason in the record.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use wirelab_model::environment::Environment;
 use wirelab_model::warning::Warning;
 
-/// Kernel parameters that bear on the protocols, below `/proc/sys`.
+/// Kernel parameters that affect the protocols, below `/proc/sys`.
 const SYSCTLS: [&str; 30] = [
     "net.core.rmem_default",
     "net.core.rmem_max",
@@ -42,10 +42,10 @@ const SYSCTLS: [&str; 30] = [
     "kernel.sched_rt_runtime_us",
 ];
 
-/// The load per processor above which a machine is called busy.
+/// Load per processor above which a machine counts as busy.
 const BUSY: f64 = 0.5;
 
-/// Looks at this machine.
+/// Reads the description of this machine.
 #[must_use]
 pub fn read() -> Environment {
     let mut notes = Notes::default();
@@ -55,7 +55,7 @@ pub fn read() -> Environment {
     let mut sysctls = IndexMap::new();
     for name in SYSCTLS {
         if let Some(value) = notes.file(name, &format!("/proc/sys/{}", name.replace('.', "/"))) {
-            // Triples such as tcp_rmem are separated by tabs.
+            // Values such as tcp_rmem are separated by tabs.
             sysctls.insert(name.to_owned(), value.split_whitespace().collect::<Vec<_>>().join(" "));
         }
     }
@@ -95,7 +95,7 @@ pub fn read() -> Environment {
     }
 }
 
-/// What a report must say of a run in this environment.
+/// Warnings of a report about a run in this environment.
 #[must_use]
 pub fn warnings(environment: &Environment) -> Vec<Warning> {
     match environment.load_average {
@@ -106,7 +106,7 @@ pub fn warnings(environment: &Environment) -> Vec<Warning> {
     }
 }
 
-/// What differs between two records so that numbers of the one cannot be set beside numbers of the other.
+/// Differences between two environments that make numbers incomparable.
 #[must_use]
 pub fn differences(before: &Environment, now: &Environment) -> Vec<String> {
     let differs = |what: &str, before: &dyn ToString, now: &dyn ToString| {
@@ -126,7 +126,7 @@ pub fn differences(before: &Environment, now: &Environment) -> Vec<String> {
     .collect()
 }
 
-/// Collects why facts are missing.
+/// Reasons for missing facts.
 #[derive(Default)]
 struct Notes(IndexMap<String, String>);
 
@@ -135,7 +135,7 @@ impl Notes {
         self.0.insert(fact.to_owned(), why);
     }
 
-    /// The trimmed content of a small file.
+    /// Trimmed content of a small file.
     fn file(&mut self, fact: &str, path: &str) -> Option<String> {
         match fs::read_to_string(path) {
             Ok(text) => Some(text.trim().to_owned()),
@@ -146,7 +146,7 @@ impl Notes {
         }
     }
 
-    /// The value of `NAME: value` or `NAME=value` in a file, without quotes.
+    /// Value of `NAME: value` or `NAME=value` in a file, without quotes.
     fn field(&mut self, fact: &str, path: &str, name: &str, separator: char) -> Option<String> {
         let text = self.file(fact, path)?;
         let value = field(&text, name, separator);
@@ -172,7 +172,7 @@ fn kernel(notes: &mut Notes) -> String {
 }
 
 fn cpu(cpuinfo: &str, notes: &mut Notes) -> String {
-    // x86 says `model name`; Arm's kernel gives numbers only.
+    // x86 has `model name`; Arm's kernel has only numbers.
     let name = field(cpuinfo, "model name", ':')
         .or_else(|| field(cpuinfo, "CPU part", ':').map(|part| format!("Arm part {part}")));
     name.unwrap_or_else(|| {
@@ -181,7 +181,7 @@ fn cpu(cpuinfo: &str, notes: &mut Notes) -> String {
     })
 }
 
-/// The hypervisor's product name where there is one; the processor's flag decides whether there is.
+/// Product name of the hypervisor, if the processor's flag reports one.
 fn hypervisor(cpuinfo: &str, notes: &mut Notes) -> Option<String> {
     let Some(flags) = field(cpuinfo, "flags", ':') else {
         notes.unknown("hypervisor", "the processor does not list its flags".to_owned());
@@ -219,8 +219,8 @@ fn load_average(notes: &mut Notes) -> Option<f64> {
     load
 }
 
-/// The smallest step of the monotonic clock between two readings: its resolution or the cost of reading it, whichever
-/// is larger. No time difference below it means anything.
+/// The smallest step between two readings of the monotonic clock: its resolution or the cost of reading it, whichever
+/// is larger. Smaller time differences are meaningless.
 fn clock_step(notes: &mut Notes) -> u64 {
     let mut smallest = Duration::MAX;
     let mut before = Instant::now();

@@ -1,71 +1,71 @@
-//! What a run could not do: each error names the attempt, the place and the remedy.
+//! Errors of runs: each states the attempt, the place and the remedy.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a run cannot be made, read or continued. A trial that fails is not an error: it is recorded with its outcome.
+/// Why a run cannot be created, read or continued. A failed trial is not an error: its outcome is recorded.
 #[derive(Debug)]
 pub enum RunError {
-    /// The file system refused.
+    /// A file system operation failed.
     Io {
-        /// What was attempted, for example `cannot append to the journal`.
+        /// Attempted operation, for example `cannot append to the journal`.
         attempt: &'static str,
-        /// Where.
+        /// Affected path.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The folder is not that of a run, or of one in a layout that this build does not know.
+    /// The folder is not a run, or has a layout that this version does not support.
     NotARun {
         /// The folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the folder.
         why: String,
     },
-    /// Another process of wirelab works on the run.
+    /// Another wirelab process works on the run.
     Busy {
         /// The run's folder.
         path: PathBuf,
     },
-    /// A file of the run does not hold what it should.
+    /// A file of the run has invalid content.
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where in it and how.
+        /// Position and kind of the damage.
         why: String,
     },
-    /// The run was begun under other conditions, so that its trials would not be comparable with further ones.
+    /// Conditions changed since the run began, so further trials would not be comparable.
     Changed {
-        /// What changed, each as a phrase with both values.
+        /// The changes, each as a phrase with both values.
         what: Vec<String>,
     },
-    /// An endpoint breaks the contract, so that nothing it reports may be used.
+    /// An endpoint violates the contract, so its reports are invalid.
     Contract {
-        /// The endpoint and its role.
+        /// Endpoint and role.
         who: String,
-        /// What it did.
+        /// The violation.
         why: String,
     },
-    /// The plan asks more of hosts that are not ours than is polite.
+    /// The plan exceeds the limits for foreign hosts.
     Impolite {
-        /// Of which, and how much.
+        /// Host and excess.
         why: String,
     },
-    /// The study or its options ask for something that cannot be done.
+    /// The study or its options cannot be run.
     Refused {
-        /// What, why, and what to do instead.
+        /// Refused item, reason and remedy.
         why: String,
     },
 }
 
 impl RunError {
-    /// For `map_err`: the attempt and the path that an error of the file system belongs to.
+    /// For `map_err`: adds the attempt and the path to a file system error.
     pub(crate) fn io(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { attempt, path: path.to_owned(), source }
     }
 
-    /// What to do about it.
+    /// Remedy, as a sentence.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl RunError {
                 "Start a new run; or continue with `--force`, which keeps a warning in every report of this run."
             }
             Self::Contract { .. } => "Run `wirelab endpoints check NAME`, and repair the endpoint.",
-            Self::Impolite { .. } => "If you may send load to these hosts, say so with --i-may-load-these-hosts.",
+            Self::Impolite { .. } => "If you may send load to these hosts, add --i-may-load-these-hosts.",
             Self::Refused { .. } => "Change the study or the options and start again.",
         }
     }

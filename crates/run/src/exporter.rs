@@ -1,4 +1,4 @@
-//! What of a trial is shown to Prometheus while it goes on, and under which labels.
+//! The part of a trial that Prometheus can scrape while it runs, and its labels.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,72 +13,71 @@ use wirelab_observe::prometheus::{ABOUT, DEFAULT_PORT, Exporter, Labels};
 
 use crate::error::RunError;
 
-/// The folder of the sockets, below `work/`.
+/// Folder of the sockets, below `work/`.
 const FOLDER: &str = "metrics";
 
-/// Where the sockets of a session are, given its `work/`.
+/// Folder of a session's sockets, given its `work/`.
 pub(crate) fn sockets(work: &Path) -> PathBuf {
     work.join(FOLDER)
 }
 
-/// Whether any trial is shown: by an observer of all cells, or of some.
+/// Whether any trial is exported, by an observer of all cells or of some.
 pub(crate) fn is_wanted(observers: &[String], plan: &Plan) -> bool {
     let more = plan.cells.iter().flat_map(|cell| &cell.job.more_observers);
     observers.iter().chain(more).any(|name| name == ABOUT.name)
 }
 
-/// The port at which hosts of their own show their endpoints; absent: nothing is shown.
+/// Port at which remote hosts export their endpoints; `None`: no export.
 pub(crate) fn port(manifest: &Manifest) -> Option<u16> {
     let address = manifest.study.metrics.filter(|_| is_wanted(&manifest.observers, &manifest.plan))?;
-    // A pod's port has to be known beforehand.
+    // A pod's port must be known in advance.
     Some(if address.port() == 0 { DEFAULT_PORT } else { address.port() })
 }
 
-/// Refuses to show trials nowhere.
+/// The error for an exporting observer without an address.
 pub(crate) fn without_address() -> RunError {
     let name = ABOUT.name;
-    let why = format!(
-        "the observer `{name}` shows a run at an address, and there is none; add `--metrics 127.0.0.1:{DEFAULT_PORT}`"
-    );
+    let why =
+        format!("the observer `{name}` needs an address for Prometheus; add `--metrics 127.0.0.1:{DEFAULT_PORT}`");
     RunError::Refused { why }
 }
 
-/// The endpoints of a plan that do not tell what they count.
-pub(crate) fn silent(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>) -> Vec<String> {
-    let tells = |name: &str, role| endpoints.get(name).is_some_and(|record| tells(record, role));
-    let mut silent = BTreeSet::new();
+/// Endpoints of a plan that do not export counters.
+pub(crate) fn without_export(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>) -> Vec<String> {
+    let exports = |name: &str, role| endpoints.get(name).is_some_and(|record| exports(record, role));
+    let mut missing = BTreeSet::new();
     for job in plan.cells.iter().map(|cell| &cell.job) {
-        if job.site.is_none() && !tells(&job.server, Role::Server) {
-            silent.insert(format!("`{}` as server", job.server));
+        if job.site.is_none() && !exports(&job.server, Role::Server) {
+            missing.insert(format!("`{}` as server", job.server));
         }
-        if !tells(&job.client, Role::Client) {
-            silent.insert(format!("`{}` as client", job.client));
+        if !exports(&job.client, Role::Client) {
+            missing.insert(format!("`{}` as client", job.client));
         }
     }
-    silent.into_iter().collect()
+    missing.into_iter().collect()
 }
 
-fn tells(record: &EndpointRecord, role: Role) -> bool {
+fn exports(record: &EndpointRecord, role: Role) -> bool {
     let able = match role {
         Role::Server => &record.description.server,
         Role::Client => &record.description.client,
-        // What they carry is counted by those on both sides of them.
+        // The endpoints on both sides of a sidecar count its traffic.
         Role::Sidecar(_) => return false,
         Role::ControlPlane => return false,
     };
     able.as_ref().is_some_and(|able| able.exposition)
 }
 
-/// A trial that is shown. Dropped, it takes its pods from the exporter's board: they are there as long as the trial is.
+/// Export of a running trial. Drop removes its pods from the exporter.
 pub(crate) struct TrialExporter<'a> {
     exporter: Option<&'a Exporter>,
-    /// Where the sockets are, and what their names begin with: what a trial left stays until its cell's turn comes again.
+    /// Folder and name prefix of the sockets. Final counters of a trial stay until its cell's next trial.
     stem: PathBuf,
     labels: Labels,
 }
 
 impl<'a> TrialExporter<'a> {
-    /// The trial of a cell, which has this number in the plan, of the run in this folder.
+    /// The export of a trial. `cell` has this index in the plan; `run` is the run's folder.
     pub(crate) fn new(
         exporter: Option<&'a Exporter>,
         (study, run): (&str, &Path),
@@ -91,9 +90,9 @@ impl<'a> TrialExporter<'a> {
         Self { exporter, stem: sockets(work).join(number.to_string()), labels }
     }
 
-    /// What the spec of an endpoint says of it; nothing if the endpoint cannot.
+    /// The export settings for an endpoint's spec; `None` if the endpoint does not support them.
     pub(crate) fn of(&self, record: &EndpointRecord, role: Role, number: u32) -> Option<Exposition> {
-        tells(record, role).then(|| {
+        exports(record, role).then(|| {
             let own = [("role", role.word().to_owned()), ("pod", number.to_string())];
             let own = own.map(|(name, value)| (name.to_owned(), value));
             let mut socket = self.stem.clone().into_os_string();
@@ -102,7 +101,7 @@ impl<'a> TrialExporter<'a> {
         })
     }
 
-    /// So many servers can be reached, and so many clients send requests.
+    /// Sets the number of reachable servers and of sending clients.
     pub(crate) fn pods(&self, servers: usize, clients: usize) {
         if let Some(exporter) = self.exporter {
             exporter.pods(&self.labels, Role::Server.word(), servers);
@@ -110,14 +109,14 @@ impl<'a> TrialExporter<'a> {
         }
     }
 
-    /// The same, of a timeline as far as it was played.
-    pub(crate) fn played(&self, played: &TimelineRecord) {
+    /// Sets the same numbers from the record of a timeline.
+    pub(crate) fn update(&self, record: &TimelineRecord) {
         let serving = |server: &&ServerRecord| server.from_ns.is_some() && server.until_ns.is_none();
-        let servers = played.servers.iter().filter(serving).count();
-        self.pods(servers, played.clients.iter().filter(|client| client.window_ns == 0).count());
+        let servers = record.servers.iter().filter(serving).count();
+        self.pods(servers, record.clients.iter().filter(|client| client.window_ns == 0).count());
     }
 
-    /// An action begins.
+    /// Marks the start of an action.
     pub(crate) fn action(&self, name: &str) {
         if let Some(exporter) = self.exporter {
             exporter.action(&self.labels, name);
@@ -131,7 +130,7 @@ impl Drop for TrialExporter<'_> {
     }
 }
 
-/// The name of a cell: its level, where there is one factor.
+/// Name of a cell: its level, if the study has one factor.
 fn variant(cell: &Cell) -> String {
     match (cell.levels.len(), cell.levels.values().next()) {
         (1, Some(level)) if cell.twin_of.is_some() => format!("{level} (A/A)"),
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_that_can_tell_is_given_a_socket_of_its_own_and_labels() {
+    fn endpoints_that_export_get_a_socket_and_labels() {
         let mut cell = cell();
         cell.levels = [("variant".to_owned(), "rest".to_owned())].into();
         let of = ("balancing", Path::new("/runs/balancing-1"));
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn who_tells_nothing_is_named() {
+    fn endpoints_without_export_are_named() {
         let plan = Plan {
             cells: vec![cell()],
             comparisons: Vec::new(),
@@ -199,7 +198,7 @@ mod tests {
             precision: 0.05,
         };
         let endpoints = [("builtin".to_owned(), record(true))].into();
-        assert_eq!(silent(&plan, &endpoints), ["`builtin` as client"]);
+        assert_eq!(without_export(&plan, &endpoints), ["`builtin` as client"]);
         let mut observed = plan.clone();
         observed.cells[0].job.more_observers = vec!["prometheus".to_owned()];
         let all = |name: &str| vec![name.to_owned()];

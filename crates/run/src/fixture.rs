@@ -1,11 +1,11 @@
-//! A cell for the unit tests of this crate.
+//! Test fixture: a cell.
 
 use indexmap::IndexMap;
 use wirelab_model::plan::{Cell, Job};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::Extent;
 
-/// Three documents of 1 KiB over HTTP/2, each by a connection of its own.
+/// Three documents of 1 KiB over HTTP/2, each on its own connection.
 pub(crate) fn cell() -> Cell {
     let job = Job { extent: Extent::Requests(3), ..Job::plain(Protocol::H2) };
     Cell { levels: IndexMap::new(), twin_of: None, job }

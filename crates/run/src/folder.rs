@@ -1,4 +1,4 @@
-//! The run folder on disk: where things are, and how they are written so that a kill at any moment tears nothing.
+//! Layout of the run folder, and crash-safe writes.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
@@ -14,14 +14,14 @@ use crate::error::RunError;
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes a new folder `NAME-TIMESTAMP` below `parent`, which is made too if need be. Names never collide: a second
-    /// run of the same second gets `-2` appended.
+    /// Creates a new folder `NAME-TIMESTAMP` below `parent`, and `parent` if necessary. Names never collide: a second
+    /// run in the same second gets the suffix `-2`.
     ///
     /// # Errors
-    /// If the folder cannot be made; the message names it.
+    /// If the folder cannot be created; the message names it.
     pub fn create(parent: &Path, name: &str, stamp: &str) -> Result<Self, RunError> {
         fs::create_dir_all(parent).map_err(RunError::io("cannot make the folder", parent))?;
-        // 1000 runs of one study within a second are not going to happen; a bound keeps the loop honest.
+        // An upper bound on the loop: no study starts 1000 runs per second.
         for attempt in 1..1000 {
             let suffix = if attempt == 1 { String::new() } else { format!("-{attempt}") };
             let folder = Self(parent.join(format!("{name}-{stamp}{suffix}")));
@@ -75,42 +75,42 @@ impl Folder {
         self.0.join("logs")
     }
 
-    /// `qlog/`, with a folder for each trial whose endpoints wrote qlog files; absent where none were asked for.
+    /// `qlog/`, with a folder for each trial whose endpoints wrote qlog files; only if the study keeps them.
     #[must_use]
     pub fn qlog(&self) -> PathBuf {
         self.0.join("qlog")
     }
 
-    /// `har/`, with an archive for each trial whose client was a browser; absent where none were asked for.
+    /// `har/`, with an archive for each trial of a browser; only if the study keeps them.
     #[must_use]
     pub fn har(&self) -> PathBuf {
         self.0.join("har")
     }
 
-    /// `films/`, with a folder for each trial whose loads were filmed; absent where none were.
+    /// `films/`, with a folder for each filmed trial; only if the study films.
     #[must_use]
     pub fn films(&self) -> PathBuf {
         self.0.join("films")
     }
 
-    /// `keys/`, with the key log of each trial; absent where none were asked for.
+    /// `keys/`, with the key log of each trial; only if the study keeps them.
     #[must_use]
     pub fn keys(&self) -> PathBuf {
         self.0.join("keys")
     }
 
-    /// `netlog/`, with a folder for each trial whose client was Chromium; absent where none were asked for.
+    /// `netlog/`, with a folder for each trial of Chromium; only if the study keeps them.
     #[must_use]
     pub fn netlog(&self) -> PathBuf {
         self.0.join("netlog")
     }
 
-    /// Every folder of what is kept of trials beside their results.
+    /// All folders with artifacts of trials beside their results.
     fn kept(&self) -> [PathBuf; 6] {
         [self.captures(), self.qlog(), self.har(), self.films(), self.keys(), self.netlog()]
     }
 
-    /// `captures/`, which is there only if captures are kept.
+    /// `captures/`; only if the study keeps them.
     #[must_use]
     pub fn captures(&self) -> PathBuf {
         self.0.join("captures")
@@ -122,22 +122,22 @@ impl Folder {
         self.0.join("work")
     }
 
-    /// A log of a trial, for example of its `server`.
+    /// Path of a trial's log, for example that of its `server`.
     #[must_use]
     pub fn log(&self, trial: &Trial, what: &str) -> PathBuf {
         self.logs().join(format!("{}-{what}", stem(trial)))
     }
 
-    /// The beginning of the paths of a trial's captures: absolute, for another process writes them.
+    /// Path prefix of a trial's captures; absolute, because another process writes them.
     pub(crate) fn capture(&self, trial: &Trial) -> PathBuf {
         let path = self.captures().join(stem(trial));
         std::path::absolute(&path).unwrap_or(path)
     }
 
-    /// Takes the run for this process until the returned file is dropped.
+    /// Locks the run for this process until the returned file is dropped.
     ///
     /// # Errors
-    /// [`RunError::Busy`] if another process has it.
+    /// [`RunError::Busy`] if another process holds the lock.
     pub fn lock(&self) -> Result<File, RunError> {
         let path = self.0.join("lock");
         let file = File::options()
@@ -153,10 +153,10 @@ impl Folder {
         }
     }
 
-    /// Writes the manifest. It is the last step of making a run: a folder without it is not a run.
+    /// Writes the manifest, as the last step of creating a run: a folder without it is not a run.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the manifest cannot be written.
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), RunError> {
         let mut text = serde_json::to_string_pretty(manifest)
             .map_err(|error| RunError::Refused { why: format!("the manifest cannot be written as JSON: {error}") })?;
@@ -167,18 +167,16 @@ impl Folder {
     /// Reads the manifest.
     ///
     /// # Errors
-    /// If there is none, or its layout is not the one that this build knows.
+    /// If it is missing, or its layout version is unsupported.
     pub fn read_manifest(&self) -> Result<Manifest, RunError> {
         let path = self.manifest();
         let not_a_run = |why: String| RunError::NotARun { path: self.0.clone(), why };
         let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                not_a_run("there is no `manifest.json` in it".to_owned())
-            }
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_run("it has no `manifest.json`".to_owned()),
             _ => RunError::io("cannot read", &path)(error),
         })?;
         let damaged = |error: serde_json::Error| RunError::Damaged { path: path.clone(), why: error.to_string() };
-        // The version is looked at first: a later layout may have fields that this build cannot read.
+        // Check the version first: newer layouts may have unknown fields.
         let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
         match value.get("format").and_then(serde_json::Value::as_u64) {
             Some(format) if format == u64::from(FORMAT) => serde_json::from_value(value).map_err(damaged),
@@ -187,7 +185,7 @@ impl Folder {
         }
     }
 
-    /// An empty `work/`, readable only by its owner because private keys are kept there.
+    /// Creates an empty `work/`, readable by its owner only, because it contains private keys.
     pub(crate) fn make_work(&self) -> Result<PathBuf, RunError> {
         self.remove_work()?;
         let path = self.work();
@@ -195,22 +193,22 @@ impl Folder {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&path).map_err(RunError::io("cannot make the folder", &path))?;
-        // Endpoints may run in a folder of their own, so paths in specs are absolute.
+        // Paths in specs are absolute, because endpoints may run in their own folder.
         fs::canonicalize(&path).map_err(RunError::io("cannot find", &path))
     }
 
-    /// Makes `captures/`, readable only by its owner because it is a record of everything that was said.
+    /// Creates `captures/`, readable by its owner only, because it contains all traffic.
     pub(crate) fn make_captures(&self) -> Result<(), RunError> {
         make_private(&self.captures())
     }
 
-    /// Removes what was kept of a trial beside its results: captures, logs, archives, films.
+    /// Removes artifacts of a trial beside its results: captures, logs, archives, films.
     pub(crate) fn remove_kept(&self, trial: &Trial) -> Result<(), RunError> {
         let is_its = |name: &str| number_in(name) == Some(trial.number);
         self.kept().iter().try_for_each(|folder| remove_files(folder, is_its))
     }
 
-    /// Removes `work/` with everything in it.
+    /// Removes `work/` and its content.
     pub(crate) fn remove_work(&self) -> Result<(), RunError> {
         let path = self.work();
         match fs::remove_dir_all(&path) {
@@ -221,8 +219,8 @@ impl Folder {
         }
     }
 
-    /// Fails if the disk is full, found out by writing to it: then a trial that failed did so for want of space, and is
-    /// nobody's fault and no result.
+    /// Fails if the disk is full, determined by a write. A trial that failed for lack of space is then no result, and
+    /// no endpoint is to blame.
     pub(crate) fn has_room(&self) -> Result<(), RunError> {
         const ROOM: usize = 64 * 1024;
         let path = self.work().join("room");
@@ -238,15 +236,15 @@ impl Folder {
         }
     }
 
-    /// A new folder for the qlog files of an endpoint in a trial: `qlog/trial-000042/server`, absolute, because endpoints may run
-    /// in a folder of their own.
+    /// Creates the folder for an endpoint's qlog files in a trial: `qlog/trial-000042/server`, absolute, because
+    /// endpoints may run in their own folder.
     pub(crate) fn make_qlog(&self, trial: &Trial, role: &str) -> Result<PathBuf, RunError> {
         let path = self.qlog().join(stem(trial)).join(role);
         fs::create_dir_all(&path).map_err(RunError::io("cannot make the folder", &path))?;
         fs::canonicalize(&path).map_err(RunError::io("cannot find", &path))
     }
 
-    /// Where the archive of a trial goes: `har/trial-000042.har`, absolute.
+    /// Path of a trial's archive: `har/trial-000042.har`, absolute.
     pub(crate) fn make_har(&self, trial: &Trial) -> Result<PathBuf, RunError> {
         let path = self.har();
         fs::create_dir_all(&path).map_err(RunError::io("cannot make the folder", &path))?;
@@ -254,18 +252,18 @@ impl Folder {
         Ok(path.join(format!("{}.har", stem(trial))))
     }
 
-    /// Where the films of a trial go: the new folder `films/trial-000042`, absolute.
+    /// Creates the folder for a trial's films: `films/trial-000042`, absolute.
     pub(crate) fn make_films(&self, trial: &Trial) -> Result<PathBuf, RunError> {
         made(&self.films().join(stem(trial)))
     }
 
-    /// Where the netlog of a trial goes: the new folder `netlog/trial-000042`, absolute.
+    /// Creates the folder for a trial's netlog: `netlog/trial-000042`, absolute.
     pub(crate) fn make_netlog(&self, trial: &Trial) -> Result<PathBuf, RunError> {
         made(&self.netlog().join(stem(trial)))
     }
 
-    /// Keeps the key log that the clients of a trial wrote as `keys/trial-000042.log`, in a folder that only its owner can read. There
-    /// is none where nothing was encrypted.
+    /// Copies the clients' key log of a trial to `keys/trial-000042.log`, in a folder readable by its owner only.
+    /// Trials without encryption have none.
     pub(crate) fn keep_keys(&self, trial: &Trial, written: &Path) -> Result<(), RunError> {
         if !written.exists() {
             return Ok(());
@@ -275,8 +273,7 @@ impl Folder {
         fs::copy(written, &path).map(drop).map_err(RunError::io("cannot keep the key log as", &path))
     }
 
-    /// Removes what a trial left that never reached the journal: its samples would otherwise be counted by whoever
-    /// reads `samples/*.parquet`.
+    /// Removes files of trials that never reached the journal: readers of `samples/*.parquet` would count them.
     pub(crate) fn remove_orphans(&self, is_recorded: impl Fn(u32) -> bool) -> Result<(), RunError> {
         let is_orphan =
             |name: &str| number_in(name).is_some_and(|number| !is_recorded(number)) || name.ends_with(TEMPORARY);
@@ -284,13 +281,13 @@ impl Folder {
     }
 }
 
-/// A folder, made if it is not there, as an absolute path: endpoints may run in folders of their own.
+/// Creates a folder if it is missing; returns its absolute path, because endpoints may run in their own folder.
 fn made(path: &Path) -> Result<PathBuf, RunError> {
     fs::create_dir_all(path).map_err(RunError::io("cannot make the folder", path))?;
     fs::canonicalize(path).map_err(RunError::io("cannot find", path))
 }
 
-/// A folder that only its owner can read, made if it is not there.
+/// Creates a folder that only its owner can read, if it is missing.
 fn make_private(path: &Path) -> Result<(), RunError> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
@@ -298,7 +295,7 @@ fn make_private(path: &Path) -> Result<(), RunError> {
     builder.recursive(true).create(path).map_err(RunError::io("cannot make the folder", path))
 }
 
-/// Removes what is in a folder under such a name. A folder that is not there has none.
+/// Removes matching files from a folder; a missing folder is no error.
 fn remove_files(folder: &Path, is_such: impl Fn(&str) -> bool) -> Result<(), RunError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -314,12 +311,12 @@ fn remove_files(folder: &Path, is_such: impl Fn(&str) -> bool) -> Result<(), Run
     Ok(())
 }
 
-/// The beginning of every file name of a trial: `trial-000042`.
+/// Prefix of every file name of a trial: `trial-000042`.
 pub(crate) fn stem(trial: &Trial) -> String {
     format!("trial-{:06}", trial.number)
 }
 
-/// The number of the trial that a file belongs to.
+/// Number of the trial that a file belongs to.
 fn number_in(name: &str) -> Option<u32> {
     let rest = name.strip_prefix("trial-")?;
     let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
@@ -328,7 +325,7 @@ fn number_in(name: &str) -> Option<u32> {
 
 const TEMPORARY: &str = ".part";
 
-/// Writes a file so that it is there as a whole or not at all, whatever happens: to a temporary name, synced, renamed.
+/// Writes a file atomically: under a temporary name, synced, renamed.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(TEMPORARY);
@@ -338,11 +335,11 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, path)?;
-        // The rename itself lasts only once its folder is synced.
+        // The rename is durable only after its folder is synced.
         path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
     })();
     written.map_err(|error| {
-        // If even the removal fails, the next opening removes it.
+        // If even the removal fails, the next opening removes the file.
         let _ = fs::remove_file(&temporary);
         RunError::io("cannot write", path)(error)
     })
@@ -401,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn captures_that_were_not_finished_or_belong_to_no_trial_are_removed_too() {
+    fn unfinished_captures_and_those_without_a_trial_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let folder = Folder::create(parent.path(), "quick", "x").unwrap();
         folder.make_captures().unwrap();

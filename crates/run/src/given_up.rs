@@ -1,16 +1,16 @@
-//! Cells that are not tried again, because they ended badly in the same way too often: a pair that hangs costs a few time-outs, not
-//! one in every block.
+//! Cells that are given up after repeated identical failures: a pair of endpoints that hangs costs a few time-outs,
+//! not one in every block.
 
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::{Blame, NOT_RUN, Outcome, without_numbers};
 
-/// How the next trial of a cell ends without being run, if the last `after` records of the cell in the journal say that it is no use.
-/// The outcome is of the same kind, with the same blame.
+/// The outcome of a cell's next trial without running it, if its last `after` records failed in the same way; `None`:
+/// run it. The outcome has the same kind and blame.
 pub(crate) fn given_up(records: &[TrialRecord], cell: usize, after: u32) -> Option<Outcome> {
     let after = after as usize;
     let mut last = records.iter().rev().filter(|record| record.trial.cell == cell).map(|record| &record.outcome);
     let newest = last.next()?;
-    // Once given up, always given up.
+    // A cell that was given up stays given up.
     if reason_of(newest)?.starts_with(NOT_RUN) {
         return Some(newest.clone());
     }
@@ -33,8 +33,8 @@ fn reason_of(outcome: &Outcome) -> Option<&str> {
     }
 }
 
-/// What is the same where two trials end badly in the same way. None where it went well,
-/// or where neither server nor client is to blame: what the lab or the machine did says nothing of the next trial.
+/// Key that is equal for two trials that failed in the same way. `None` for successes, and for failures that neither
+/// server nor client caused: faults of lab or machine predict nothing about the next trial.
 fn way(outcome: &Outcome) -> Option<(Option<Blame>, String)> {
     let blame = match outcome {
         Outcome::Failed { blame: blame @ (Blame::Server | Blame::Client), .. } => Some(*blame),
@@ -74,19 +74,19 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_given_up_after_as_many_trials_in_a_row_that_ended_in_the_same_way() {
+    fn a_cell_is_given_up_after_enough_identical_failures_in_a_row() {
         let other = (2, Outcome::Ok);
         let twice = records(&[hung(1), other.clone(), hung(22)]);
         assert_eq!((given_up(&twice, 1, 3), given_up(&twice, 2, 1), given_up(&twice, 3, 1)), (None, None, None));
         let outcome = given_up(&twice, 1, 2).unwrap();
         let Outcome::Failed { blame: Blame::Client, reason } = &outcome else { panic!("{outcome:?}") };
         assert_eq!(reason, "not run, because 2 trials in a row ended like this: timeout at 127.0.0.1:22");
-        // What follows says the same, not a sentence about a sentence.
+        // Later records repeat the reason, instead of quoting it again.
         assert_eq!(given_up(&records(&[hung(1), hung(2), (1, outcome.clone())]), 1, 2), Some(outcome));
     }
 
     #[test]
-    fn another_way_a_success_or_the_fault_of_the_machine_begin_anew() {
+    fn other_failures_successes_and_faults_of_the_lab_reset_the_count() {
         let reset = (1, Outcome::failed(Blame::Client, "reset"));
         let server = (1, Outcome::failed(Blame::Server, "timeout at 127.0.0.1:1"));
         let lab = (1, Outcome::failed(Blame::Lab, "no namespace"));

@@ -1,4 +1,4 @@
-//! The journal on disk: lines that are there as a whole or not at all.
+//! The journal on disk: each line is written completely or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -9,28 +9,28 @@ use wirelab_model::journal::Entry;
 
 use crate::error::RunError;
 
-/// Now, as RFC 3339 in UTC with milliseconds.
+/// Current time, as RFC 3339 in UTC with milliseconds.
 #[must_use]
 pub fn timestamp() -> String {
     let now = Timestamp::now();
     now.round(Unit::Millisecond).unwrap_or(now).to_string()
 }
 
-/// What a journal holds.
+/// Content of a journal.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Contents {
-    /// The entries, in the order of their writing.
+    /// Entries in write order.
     pub entries: Vec<Entry>,
-    /// Bytes of whole lines.
+    /// Bytes of complete lines.
     pub whole: u64,
-    /// Bytes after the last whole line: a line that was being written when the process was killed. Its trial is lost.
+    /// Bytes after the last complete line, which a kill cut off. The trial of that line is lost.
     pub torn: u64,
 }
 
-/// Reads a journal; one that does not exist yet is empty. A torn last line is counted, not read.
+/// Reads a journal; a missing one is empty. An incomplete last line is counted, but not read.
 ///
 /// # Errors
-/// If it cannot be read, or a whole line is not an entry (then something else has written to the file).
+/// If the file cannot be read, or a complete line is not an entry (another program wrote to the file).
 pub fn read(path: &Path) -> Result<Contents, RunError> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -51,7 +51,7 @@ pub fn read(path: &Path) -> Result<Contents, RunError> {
     Ok(Contents { entries, whole: whole as u64, torn: (bytes.len() - whole) as u64 })
 }
 
-/// A journal that is open for appending. Only the holder of the run's lock has one.
+/// A journal opened for appending, only by the holder of the run's lock.
 #[derive(Debug)]
 pub(crate) struct Writer {
     file: File,
@@ -60,7 +60,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Opens a journal after what was read of it, cutting a torn line.
+    /// Opens a journal behind its read content; cuts off an incomplete line.
     pub(crate) fn open(path: &Path, contents: &Contents) -> Result<Self, RunError> {
         let opened = (|| {
             let mut file = File::options().create(true).truncate(false).write(true).open(path)?;
@@ -73,7 +73,7 @@ impl Writer {
         Ok(Self { file, path: path.to_owned(), end: contents.whole })
     }
 
-    /// Appends an entry and waits until it is on the disk. If that fails nothing of it stays in the file.
+    /// Appends an entry and syncs it to disk. If that fails, no part of it stays in the file.
     pub(crate) fn append(&mut self, entry: &Entry) -> Result<(), RunError> {
         let mut line = serde_json::to_vec(entry).map_err(|error| RunError::Refused {
             why: format!("a journal entry cannot be written as JSON: {error}"),
@@ -81,8 +81,8 @@ impl Writer {
         line.push(b'\n');
         let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
-            // Taking the piece back frees space and needs none. Should it fail all the same, the line has no end and the
-            // next opening cuts it.
+            // Truncation frees space and needs none. If it fails, the line stays incomplete, and the next opening
+            // cuts it off.
             let _ = self.file.set_len(self.end).and_then(|()| self.file.seek(SeekFrom::Start(self.end)).map(drop));
             return Err(RunError::io("cannot append to the journal", &self.path)(error));
         }

@@ -1,9 +1,9 @@
-//! The life cycle of a trial, the run folder, resume; nothing else.
+//! The life cycle of trials, the run folder, and resuming.
 //!
 //! # The run folder
 //!
-//! A run is a folder, and everything a report shows is a pure function of it. It is a public format; `docs/results.md`
-//! describes it for people who read it with other tools.
+//! A run is a folder, and a report is a pure function of it. The folder is a public format; `docs/results.md`
+//! describes it for users of other tools.
 //!
 //! | path | content |
 //! |---|---|
@@ -17,12 +17,12 @@
 //! | `lock` | locked (`flock`) while a process works on the run |
 //! | `work/` | specs, certificates, documents; made by each session, removed at its end |
 //!
-//! # What a kill can do
+//! # Effects of a kill
 //!
 //! Samples are written under a temporary name, synced and renamed before the line of their trial is appended to the
-//! journal; the line is one write, synced before the next trial starts. So a kill at any moment loses at most the trial in
-//! flight. It may leave a torn last line, or samples without a line: both are found and removed when the run goes on, and
-//! ignored by readers of the journal.
+//! journal. The line is one write, synced before the next trial starts. A kill thus loses at most the trial in
+//! flight. It may leave an incomplete last line, or samples without a line; resuming removes both, and readers of the
+//! journal ignore them.
 
 mod control;
 mod crowd;

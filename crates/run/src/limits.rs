@@ -1,20 +1,20 @@
-//! How long what is waited for may take.
+//! Time limits of endpoints outside the measured schedule.
 
 use std::time::Duration;
 
 use wirelab_model::plan::Job;
 use wirelab_model::spec::{Extent, Pause, Schedule};
 
-/// How long endpoints may take for what is not measured.
+/// Time limits for the unmeasured phases of endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// From the start of a process to `ready`. Runtimes with a virtual machine are slow to start.
+    /// From process start to `ready`. Virtual machines of some languages start slowly.
     pub startup: Duration,
-    /// Beyond the computed length of warm-up and window.
+    /// Added to the computed length of warm-up and window.
     pub slack: Duration,
-    /// From `finish` to `done`: the results of a million requests are being written.
+    /// From `finish` to `done`, while the client writes the results of up to a million requests.
     pub finish: Duration,
-    /// From `done` to the end of the process.
+    /// From `done` to the exit of the process.
     pub exit: Duration,
 }
 
@@ -29,7 +29,7 @@ impl Default for Limits {
     }
 }
 
-/// The longest that an extent can take by right: its schedule, and time-outs of its requests within reason.
+/// Maximum duration of an extent: its schedule, plus request time-outs, bounded by the stall time-out.
 pub(crate) fn longest(job: &Job, extent: Extent) -> Duration {
     let stall_timeout = Duration::from_nanos(job.stall_timeout.nanos());
     let request = Duration::from_nanos(job.timeouts.request_ns.saturating_add(job.timeouts.connect_ns));
@@ -49,7 +49,7 @@ pub(crate) fn longest(job: &Job, extent: Extent) -> Duration {
             pauses.saturating_add(request.saturating_mul(each).min(stall_timeout.max(request)))
         }
         Schedule::Open { rate_per_s, .. } => {
-            // Ten standard deviations of a Poisson process, and room for the first few arrivals.
+            // Ten standard deviations of a Poisson process, plus a constant for small counts.
             let arrivals = requests as f64 + 10.0 * (requests as f64).sqrt() + 20.0;
             let schedule = Duration::try_from_secs_f64(arrivals / rate_per_s).unwrap_or(Duration::MAX);
             let backlog = request.saturating_mul(times(1, requests)).min(stall_timeout.max(request));
@@ -58,7 +58,7 @@ pub(crate) fn longest(job: &Job, extent: Extent) -> Duration {
     }
 }
 
-/// A count as a factor of durations, at least `least`.
+/// A count as a factor for durations, at least `least`.
 fn times(least: u32, count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX).max(least)
 }

@@ -1,4 +1,4 @@
-//! Who serves, for an endpoint that has to know: the file in which it is told, and the word by which it hears that it has changed.
+//! The server list for sidecars and control planes: a file, and a command that announces changes.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,18 +11,18 @@ use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::error::RunError;
 use crate::limits::Limits;
 
-/// What is told to the clients' sidecar, or to the control plane.
+/// Server list of the clients' sidecar or of the control plane.
 #[derive(Debug)]
 pub(crate) struct Membership {
     file: PathBuf,
-    /// Where each server is reached, in the order of the servers: all that there ever are.
+    /// Address of each server, in server order, including servers that start later.
     places: Vec<SocketAddr>,
 }
 
 impl Membership {
-    /// Those with which the trial begins are named.
-    pub(crate) fn begin(file: PathBuf, places: Vec<SocketAddr>, first: u32) -> Result<Self, RunError> {
-        name(&file, &places[..first as usize])?;
+    /// Writes the list of the first `first` servers.
+    pub(crate) fn create(file: PathBuf, places: Vec<SocketAddr>, first: u32) -> Result<Self, RunError> {
+        write_addresses(&file, &places[..first as usize])?;
         Ok(Self { file, places })
     }
 
@@ -30,28 +30,28 @@ impl Membership {
         &self.file
     }
 
-    /// From now on requests go to these servers.
-    pub(crate) fn reach(
+    /// Changes the list to these servers, and waits until the endpoint uses it.
+    pub(crate) fn update(
         &self,
-        teller: &mut EndpointHandle,
+        reader: &mut EndpointHandle,
         serving: &[u32],
         limits: Limits,
         stop: &AtomicBool,
     ) -> Result<(), TrialAbort> {
         let places: Vec<_> = serving.iter().map(|number| self.places[*number as usize]).collect();
-        name(&self.file, &places)?;
-        let attempt = "learning of other servers";
-        teller.send(Command::Reach)?;
-        match teller.wait(attempt, limits.slack, &mut [], stop)? {
+        write_addresses(&self.file, &places)?;
+        let attempt = "reading the new server list";
+        reader.send(Command::Reach)?;
+        match reader.wait(attempt, limits.slack, &mut [], stop)? {
             Event::Reached => Ok(()),
-            other => Err(teller.unexpected(&other, attempt)),
+            other => Err(reader.unexpected(&other, attempt)),
         }
     }
 }
 
-/// Writes addresses for an endpoint to read.
-pub(crate) fn name(path: &Path, places: &[SocketAddr]) -> Result<(), RunError> {
+/// Writes addresses to a file for an endpoint.
+pub(crate) fn write_addresses(path: &Path, places: &[SocketAddr]) -> Result<(), RunError> {
     let text = serde_json::to_vec(places)
         .map_err(|error| RunError::Refused { why: format!("addresses cannot be written as JSON: {error}") })?;
-    fs::write(path, text).map_err(RunError::io("cannot write who serves to", path))
+    fs::write(path, text).map_err(RunError::io("cannot write the server list to", path))
 }

@@ -1,4 +1,4 @@
-//! The records of several clients of a trial as those of one: on one clock, with connections of their own.
+//! Merges the records of several clients of a trial: shifts them to one clock, and renumbers connections.
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use wirelab_model::timeline::TimelineRecord;
 use crate::results::{self, Results};
 use crate::spec::{Files, results_of};
 
-/// Reads what each client of a timeline wrote, and notes the number of its first connection.
+/// Reads the samples of each client of a timeline, and records the number of its first connection.
 ///
 /// # Errors
-/// If one of them wrote nothing usable; says which.
+/// If a client wrote no valid results; the message has its number.
 pub(crate) fn read(files: &Files, played: &mut TimelineRecord) -> Result<Results, String> {
     let mut all = Samples::default();
     for (number, client) in (0..).zip(&mut played.clients) {
@@ -27,10 +27,10 @@ pub(crate) fn read(files: &Files, played: &mut TimelineRecord) -> Result<Results
     Ok(all.sorted())
 }
 
-/// Reads what each client wrote that shared the workload, and notes how each fared.
+/// Reads the results of each client that shared the workload; records its counts, median and first connection.
 ///
 /// # Errors
-/// If one of them wrote nothing usable; says which.
+/// If a client wrote no valid results; the message has its number.
 pub(crate) fn shared(files: &Files, recording: Recording, portions: &mut [Portion]) -> Result<Results, String> {
     let (mut all, mut histograms) = (Samples::default(), Vec::new());
     for (number, portion) in (0..).zip(portions) {
@@ -67,7 +67,7 @@ fn median(values: &Values) -> Option<u64> {
     values.get("response_median").and_then(Value::number).map(|ns| ns as u64)
 }
 
-/// The samples of all clients so far.
+/// Samples merged so far.
 #[derive(Default)]
 struct Samples {
     all: Vec<Sample>,
@@ -75,7 +75,7 @@ struct Samples {
 }
 
 impl Samples {
-    /// Adds those of a client that began at this time; gives the number of its first connection.
+    /// Adds the samples of a client that began at this time; returns the number of its first connection.
     fn add(&mut self, samples: Vec<Sample>, from_ns: u64) -> u32 {
         let first = self.connections;
         self.connections += samples.iter().map(|sample| sample.connection + 1).max().unwrap_or_default();

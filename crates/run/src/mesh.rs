@@ -1,5 +1,5 @@
-//! The sidecars of a trial: one beside each server, and one beside the clients, which takes their requests and sends each to the
-//! sidecar of the next server. Those of servers that come later are there from the start, and nobody sends them anything.
+//! The sidecars of a trial: one beside each server, and one beside the clients, which forwards each request to the
+//! sidecar of the next server. Sidecars of later servers also run from the start, without traffic.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -16,45 +16,45 @@ use wirelab_model::spec::SidecarSpec;
 
 use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::limits::Limits;
-use crate::membership::{Membership, name};
+use crate::membership::{Membership, write_addresses};
 use crate::spec;
 use crate::trial::{TrialContext, server_name};
 use crate::verify;
 
-/// What the sidecars of a trial have in common.
+/// Properties shared by the sidecars of a trial.
 #[derive(Debug)]
 pub(crate) struct Mesh {
-    /// Where the clients' requests go, on their own host.
+    /// Port of the clients' sidecar, on the clients' host.
     pub port: u16,
-    /// What the sidecars say is in force: that of the clients, and those of the servers together.
+    /// Effective configuration that sidecars report: that of the clients, and the merged one of the servers.
     pub of_clients: Configured,
     pub of_servers: Configured,
-    /// What the clients' sidecar knows of those of the servers.
+    /// Server list of the clients' sidecar.
     pub membership: Membership,
 }
 
-/// How many requests the sidecars carried; absent: it was sent away before it could be asked.
+/// Requests carried by each sidecar; `None` for a sidecar that was stopped before the count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Carried {
     pub of_clients: u64,
-    /// In the order of the servers.
+    /// In server order.
     pub of_servers: Vec<Option<u64>>,
 }
 
 /// A sidecar to start.
-struct Order<'a> {
+struct SidecarLaunch<'a> {
     beside: Beside,
     number: u32,
     name: String,
-    /// Its spec, but for the settings that all of them have.
+    /// Protocol that it accepts, and protocol that it forwards with.
     protocols: [Protocol; 2],
     address: IpAddr,
     upstreams: &'a Path,
 }
 
 impl TrialContext<'_> {
-    /// Starts the sidecars of a trial whose servers listen at these ports; theirs are to listen at `hosts`. Gives the handles too:
-    /// those beside the servers in their order, and the one beside the clients as the last one.
+    /// Starts the sidecars of a trial whose servers listen on these ports; server sidecars bind `hosts`. Also returns
+    /// the handles: those of the servers in server order, then that of the clients.
     pub(crate) fn start_mesh(
         &mut self,
         (trial, job): (&Trial, &Job),
@@ -68,11 +68,11 @@ impl TrialContext<'_> {
         let mut handles = Vec::new();
         for (number, (host, port)) in (0..).zip(hosts.iter().zip(ports)) {
             let upstreams = self.files.folder.join(format!("upstreams{number}.json"));
-            name(&upstreams, &[SocketAddr::new(addresses.servers[number as usize], *port)])?;
-            let protocols = [between(job.protocol), job.protocol];
+            write_addresses(&upstreams, &[SocketAddr::new(addresses.servers[number as usize], *port)])?;
+            let protocols = [sidecar_protocol(job.protocol), job.protocol];
             let (name, upstreams) = (of_server(number), &upstreams);
-            let order = Order { beside: Beside::Server, number, name, protocols, address: *host, upstreams };
-            handles.push(self.start_sidecar(trial, job, endpoint, &order)?);
+            let launch = SidecarLaunch { beside: Beside::Server, number, name, protocols, address: *host, upstreams };
+            handles.push(self.start_sidecar(trial, job, endpoint, &launch)?);
         }
         let (mut places, mut of_servers) = (Vec::new(), Configured::new());
         for (handle, host) in handles.iter_mut().zip(hosts) {
@@ -80,16 +80,16 @@ impl TrialContext<'_> {
             places.push(SocketAddr::new(*host, port));
             of_servers.extend(configured);
         }
-        let membership = Membership::begin(self.files.folder.join("upstreams.json"), places, job.servers.count())?;
-        let order = Order {
+        let membership = Membership::create(self.files.folder.join("upstreams.json"), places, job.servers.count())?;
+        let launch = SidecarLaunch {
             beside: Beside::Clients,
             number: 0,
             name: of_clients(),
-            protocols: [job.protocol, between(job.protocol)],
+            protocols: [job.protocol, sidecar_protocol(job.protocol)],
             address: addresses.connect,
             upstreams: membership.file(),
         };
-        let mut handle = self.start_sidecar(trial, job, endpoint, &order)?;
+        let mut handle = self.start_sidecar(trial, job, endpoint, &launch)?;
         let (port, of_clients) = ready(&mut handle, job, limits, servers, stop)?;
         handles.push(handle);
         Ok((Mesh { port, of_clients, of_servers, membership }, handles))
@@ -100,9 +100,10 @@ impl TrialContext<'_> {
         trial: &Trial,
         job: &Job,
         endpoint: &Endpoint,
-        order: &Order<'_>,
+        launch: &SidecarLaunch<'_>,
     ) -> Result<EndpointHandle, TrialAbort> {
-        let Order { beside, number, name, protocols: [protocol, upstream_protocol], address, upstreams } = order;
+        let SidecarLaunch { beside, number, name, protocols: [protocol, upstream_protocol], address, upstreams } =
+            launch;
         let path = self.files.folder.join(format!("{name}.json"));
         let of_sidecar = SidecarSpec {
             contract: CONTRACT_VERSION,
@@ -121,16 +122,16 @@ impl TrialContext<'_> {
     }
 }
 
-/// Asks the sidecars how many requests they carried.
+/// Queries the sidecars for their number of carried requests.
 pub(crate) fn carried(
     handles: &mut [EndpointHandle],
     limits: Limits,
     stop: &AtomicBool,
 ) -> Result<Carried, TrialAbort> {
-    let attempt = "saying how many requests it has carried";
+    let attempt = "reporting how many requests it has carried";
     let mut counts = Vec::new();
     for handle in handles {
-        if handle.is_gone() {
+        if handle.is_stopped() {
             counts.push(None);
             continue;
         }
@@ -144,7 +145,7 @@ pub(crate) fn carried(
     Ok(Carried { of_clients, of_servers: counts })
 }
 
-/// What the logs of the sidecars are called.
+/// File names of the sidecars' logs.
 pub(crate) fn logs(job: &Job, servers: u32) -> impl Iterator<Item = String> {
     let count = if job.sidecar().is_some() { servers } else { 0 };
     let names = (0..count).map(of_server).chain(job.sidecar().is_some().then(of_clients));
@@ -159,15 +160,15 @@ fn of_clients() -> String {
     "client-sidecar".to_owned()
 }
 
-/// What the sidecars speak with each other: HTTP/2, whatever is spoken to them.
-const fn between(protocol: Protocol) -> Protocol {
+/// Protocol between sidecars: always HTTP/2.
+const fn sidecar_protocol(protocol: Protocol) -> Protocol {
     match protocol {
         Protocol::Grpcc => Protocol::Grpcc,
         _ => Protocol::H2c,
     }
 }
 
-/// Waits until a sidecar is ready. Gives its port and what is in force.
+/// Waits until a sidecar is ready. Returns its port and effective configuration.
 fn ready(
     handle: &mut EndpointHandle,
     job: &Job,

@@ -1,26 +1,26 @@
-//! The distance that is kept between what a server is sent.
+//! Minimum interval between requests to a server.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Keeps it: at least the interval lies between what was sent last and what is sent next.
+/// Keeps a minimum interval between two requests.
 pub struct Pace {
     interval: Duration,
     next: Instant,
 }
 
 impl Pace {
-    /// The first may be sent at once.
+    /// Permits the first request at once.
     pub fn new(interval: Duration) -> Self {
         Self { interval, next: Instant::now() }
     }
 
-    /// Something was sent: the next has to wait.
+    /// Starts the interval after a request.
     pub fn rest(&mut self) {
         self.next = Instant::now() + self.interval;
     }
 
-    /// Waits for the next turn, in steps short enough for Ctrl-C.
+    /// Waits for the end of the interval, in steps short enough for Ctrl-C.
     pub fn wait(&self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             let left = self.next.saturating_duration_since(Instant::now());

@@ -1,6 +1,7 @@
-//! A private certificate authority for one session of a run, and the servers' certificates that it signs.
+//! A private certificate authority for one session of a run, and the server certificates that it signs.
 //!
-//! Made anew whenever a run starts or resumes, so no secret outlives the session. ECDSA on P-256, as most of the web uses.
+//! Created whenever a run starts or resumes, so no secret outlives the session. ECDSA on P-256, as on most of the
+//! web.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,27 +18,28 @@ use wirelab_model::network::SERVER_NAME;
 
 use crate::error::RunError;
 
-/// The files of the server's identity and of the clients' trust.
+/// Key and certificate files of server and clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pki {
-    /// The server's certificate chain, PEM, leaf first: the leaf alone, because clients trust its issuer.
+    /// Certificate chain of the server, PEM: the leaf alone, because clients trust its issuer.
     pub certificate: PathBuf,
-    /// Its private key, PKCS #8 PEM, readable by the owner only.
+    /// Private key of the server, PKCS #8 PEM, readable by the owner only.
     pub key: PathBuf,
-    /// The certificate of the authority, PEM.
+    /// Certificate of the authority, PEM.
     pub trust_anchor: PathBuf,
-    /// Bytes of the chain in DER, as a full handshake carries them.
+    /// Size of the chain in DER, as in a full handshake.
     pub chain_bytes: usize,
-    /// Certificate and key of each other host, by its name.
+    /// Certificate and key of each further host, by name.
     hosts: HashMap<String, (PathBuf, PathBuf)>,
 }
 
 impl Pki {
-    /// Makes authority and certificates below `folder`: one for [`SERVER_NAME`] and the addresses given, and one for each other host of a
-    /// page, so that no connection to one of them can be used for another (RFC 9113, section 9.1.1).
+    /// Creates the authority and certificates below `folder`: one for [`SERVER_NAME`] and the given addresses, and
+    /// one for each further host of a page. Separate certificates keep browsers from reusing connections across hosts
+    /// (RFC 9113, section 9.1.1).
     ///
     /// # Errors
-    /// If they cannot be made or written.
+    /// If the certificates cannot be created or written.
     pub fn create<'a>(
         folder: &Path,
         addresses: &[IpAddr],
@@ -71,7 +73,7 @@ impl Pki {
         Ok(pki)
     }
 
-    /// Certificate and key of a host: the server's own, unless it is another one.
+    /// Certificate and key of a host; default: the server's.
     #[must_use]
     pub fn of(&self, host: &str) -> (&Path, &Path) {
         match self.hosts.get(host) {
@@ -94,7 +96,8 @@ fn issue(
     name: &str,
     addresses: &[IpAddr],
 ) -> Result<(rcgen::Certificate, KeyPair), rcgen::Error> {
-    // The common name has room for 64 characters, which names of hosts may exceed; browsers look at the others only.
+    // The common name is limited to 64 characters, which host names may exceed; browsers read only the alternative
+    // names.
     let mut params = params(SERVER_NAME)?;
     params.subject_alt_names = vec![SanType::DnsName(name.try_into()?)];
     for address in addresses {
@@ -111,7 +114,8 @@ fn issue(
     Ok((leaf, key))
 }
 
-/// What all certificates have in common. Valid from yesterday, because clocks differ, for 30 days, longer than any session.
+/// Common properties of all certificates. Valid from yesterday, because clocks differ, for 30 days, longer than any
+/// session.
 fn params(name: &str) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.distinguished_name = DistinguishedName::new();
@@ -125,7 +129,7 @@ fn params(name: &str) -> Result<CertificateParams, rcgen::Error> {
     Ok(params)
 }
 
-/// Writes a file that only its owner may read, from its first moment on.
+/// Writes a file that only its owner can read, from its creation on.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     let mut options = File::options();
     options.write(true).create_new(true);

@@ -1,24 +1,24 @@
-//! How long a trial takes before its window opens. Runtimes that compile while they run need that time to become as fast as they
-//! get; what it took is told, not hidden.
+//! Duration of a trial's phases before its window. Runtimes with just-in-time compilers need this time to reach full
+//! speed, so it is reported.
 
 use std::time::{Duration, Instant};
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
 
-/// The declarations, in the order in which a trial goes through them.
+/// The metrics, in the order of the phases.
 pub static PREPARATION_METRICS: [Metric; 3] = [
     time(
         "start_server",
         "Start-up, server",
         Side::Server,
-        "From the start of the server's process to its `ready`; of several, from the start of the first to the last one's.",
+        "From the start of the server's process to its `ready`; with several, from the first start to the last `ready`.",
     ),
     time("start_client", "Start-up, client", Side::Client, "From the start of the client's process to its `ready`."),
     time(
         "warm_up_time",
         "Check and warm-up",
         Side::Client,
-        "From the word that the client may send to its `warm`: the check request, and the requests of `warm_up`, which do not count.",
+        "From `go` to the client's `warm`: the check request, and the requests of `warm_up`, which are not recorded.",
     ),
 ];
 
@@ -27,11 +27,11 @@ const fn time(name: &'static str, title: &'static str, side: Side, meaning: &'st
     Metric { name, title, unit, side, vantage, better, meaning }
 }
 
-/// The times of a trial so far.
+/// Durations of a trial so far.
 #[derive(Debug, Default)]
 pub(crate) struct Preparation([Option<Duration>; 3]);
 
-/// What a time is of.
+/// A phase before the window.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step {
     StartServer,
@@ -40,8 +40,8 @@ pub(crate) enum Step {
 }
 
 impl Preparation {
-    /// A step has been gone through since then. A process without a number is not on this machine, or none at all: how long a word
-    /// takes to it and back is no time of its own.
+    /// Records a phase that began at `since`. Processes without a local id have no value: the time to reach them
+    /// would be included.
     pub(crate) fn took(&mut self, step: Step, since: Instant, pid: Option<u32>) {
         self.0[step as usize] = pid.map(|_| since.elapsed());
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_time_stands_under_its_name_and_what_is_not_there_is_not_0() {
+    fn each_duration_has_its_metric_and_a_missing_one_is_not_0() {
         let mut preparation = Preparation::default();
         preparation.took(Step::StartClient, Instant::now(), Some(1));
         preparation.took(Step::WarmUp, Instant::now(), None);

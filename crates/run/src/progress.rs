@@ -1,43 +1,43 @@
-//! Where a run is, for a progress bar.
+//! Progress of a run, for a progress bar.
 
 use std::time::Duration;
 
 use wirelab_model::outcome::Outcome;
 
-/// Where a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// What is being done.
+    /// Current phase.
     pub phase: Phase,
     /// The current block, from 0.
     pub block: u32,
-    /// Blocks at most.
+    /// Maximum number of blocks.
     pub blocks: u32,
-    /// Trials in the journal, those of earlier sessions included.
+    /// Trials in the journal, including those of earlier sessions.
     pub done: u32,
-    /// Trials at most.
+    /// Maximum number of trials.
     pub trials: u32,
-    /// The label of the current cell; empty outside trials.
+    /// Label of the current cell; empty outside trials.
     pub cell: String,
-    /// Since this session began.
+    /// Time since this session began.
     pub elapsed: Duration,
-    /// An estimate of what is left at most; absent before the first trial.
+    /// Upper estimate of the remaining time; `None` before the first trial.
     pub remaining: Option<Duration>,
-    /// How the last trial of this session ended.
+    /// Outcome of the last trial of this session.
     pub last: Option<Outcome>,
 }
 
-/// What a session is doing.
+/// Phase of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Making certificates and documents.
+    /// Creates certificates and documents.
     Preparing,
-    /// Checking that the endpoints keep the contract.
+    /// Probes the endpoints for violations of the contract.
     Probing,
-    /// Measuring the lab's links, between blocks.
+    /// Measures the lab's links, between blocks.
     Links,
-    /// Running trials.
+    /// Runs trials.
     Measuring,
-    /// Waiting until Prometheus has seen the last numbers.
+    /// Waits until Prometheus has scraped the last numbers.
     Showing,
 }

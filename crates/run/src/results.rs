@@ -1,4 +1,4 @@
-//! Reads what a client wrote: records as JSON lines, or histograms.
+//! Reads the results file of a client: records as JSON lines, or histograms.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -10,33 +10,33 @@ use wirelab_model::page::PageLoad;
 use wirelab_model::sample::Sample;
 use wirelab_model::spec::Recording;
 
-/// What a client measured.
+/// Measurements of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Results {
     /// One record per request.
     Samples(Vec<Sample>),
     /// Histograms.
     Histograms(Box<Histograms>),
-    /// One record per load of a page.
+    /// One record per page load.
     Loads(Vec<PageLoad>),
 }
 
-/// More records than this do not fit the memory of a small machine; histograms are for that.
+/// More records exceed the memory of a small machine; histograms have no such limit.
 const MOST_RECORDS: usize = 20_000_000;
 
-/// A record has at most some 400 bytes.
+/// Maximum bytes of a record, with a margin: records have at most about 400 bytes.
 const LONGEST_LINE: u64 = 4096;
 
-/// A load of a thousand resources, each with an address of a kilobyte.
+/// Maximum bytes of a page load: a thousand resources with URLs of a kilobyte.
 const LONGEST_LOAD: u64 = 2 << 20;
 
-/// Twelve megabytes would hold every histogram at full width.
+/// Maximum bytes of histograms, with a margin: twelve megabytes hold every histogram at full width.
 const LARGEST_HISTOGRAMS: u64 = 64 << 20;
 
 /// Reads the results file.
 ///
 /// # Errors
-/// If it is missing or does not hold what the spec asks for; the client is to blame, and the text names the place.
+/// If the file is missing or does not match the spec. The client is to blame; the text names the position.
 pub(crate) fn read(path: &Path, recording: Recording) -> Result<Results, String> {
     let file = File::open(path).map_err(|error| format!("its results file cannot be opened: {error}"))?;
     match recording {

@@ -1,4 +1,4 @@
-//! A run: its manifest, its journal, and the way to its samples.
+//! A run: its manifest, its journal, and access to its samples.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,29 +35,29 @@ use crate::limits::Limits;
 use crate::trial::observers;
 use crate::{documents, environment, exporter, pages, samples};
 
-/// What a run is made of.
+/// Inputs of a new run.
 pub struct Create<'a> {
-    /// The folder below which the run gets its own.
+    /// Parent of the run's folder.
     pub parent: &'a Path,
-    /// The study, with preset and command line applied.
+    /// Study with preset and command line applied.
     pub study: Study,
-    /// The preset that was applied.
+    /// Name of the applied preset.
     pub preset: Option<String>,
-    /// What `--set` changed, as written.
+    /// Arguments of `--set`, as written.
     pub set: Vec<String>,
-    /// The plan of the study.
+    /// Plan of the study.
     pub plan: Plan,
-    /// What the plan has to warn of.
+    /// Warnings from planning.
     pub warnings: Vec<Warning>,
-    /// The endpoints that there are; those that the plan names take part.
+    /// Discovered endpoints; those in the plan take part.
     pub endpoints: Vec<Found>,
-    /// Where it will run.
+    /// Lab of the run.
     pub lab: &'a dyn Lab,
-    /// Whether hosts that are not ours may be sent more than is polite: the user says that they may.
+    /// Whether foreign hosts may get more requests than the polite limit, because the user confirmed it.
     pub may_load: bool,
 }
 
-/// A run. Reading needs no lock and writes nothing; [`Run::execute`] works on it.
+/// A run. Reading needs no lock and writes nothing; [`Run::execute`] adds trials.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub(crate) folder: Folder,
@@ -66,18 +66,18 @@ pub struct Run {
     links: Vec<LinkCheck>,
     stopped: Option<StopReason>,
     torn: u64,
-    /// A warning that the manifest gets once the run is locked.
+    /// Warning to add to the manifest once the run is locked.
     pub(crate) unwritten: Option<Warning>,
     pub(crate) limits: Limits,
     pub(crate) exporter: Option<Arc<Exporter>>,
 }
 
 impl Run {
-    /// Makes the folder of a new run and writes its manifest. Nothing is started yet but `describe` of each endpoint.
+    /// Creates the folder of a new run and writes its manifest. Starts no process except `describe` of each endpoint.
     ///
     /// # Errors
-    /// [`RunError::Refused`], before anything is written, if the plan names an endpoint, an observer or a placement that there
-    /// is not; otherwise if an endpoint breaks the contract, or the folder cannot be made.
+    /// [`RunError::Refused`], before any write, if the plan has an unknown endpoint, observer or placement; otherwise
+    /// if an endpoint violates the contract, or the folder cannot be created.
     pub fn create(mut create: Create<'_>) -> Result<Self, RunError> {
         documents::check(&create.plan)?;
         create.warnings.extend(pages::archive::complete(&mut create.plan)?);
@@ -102,7 +102,7 @@ impl Run {
         if exposes && create.study.metrics.is_none() {
             return Err(exporter::without_address());
         }
-        // What sidecars take is nobody else's, and would be missing in every account.
+        // Without this observer, the CPU time and memory of sidecars would be missing from every account.
         let has_sidecars = create.plan.cells.iter().any(|cell| cell.job.mesh.is_some());
         if has_sidecars && !observers.iter().any(|name| name == SIDECARS.name) {
             observers.push(SIDECARS.name.to_owned());
@@ -116,7 +116,7 @@ impl Run {
         warnings.extend(create.lab.warnings());
         warnings.extend(environment::warnings(&environment));
         if exposes {
-            warnings.push(Warning::Exposing { without: exporter::silent(&create.plan, &endpoints) });
+            warnings.push(Warning::Exposing { without: exporter::without_export(&create.plan, &endpoints) });
         }
         let disturbing = create.study.keep.iter().filter(|artifact| artifact.disturbs());
         warnings.extend(disturbing.map(|artifact| Warning::Keeping { what: artifact.to_string() }));
@@ -141,22 +141,22 @@ impl Run {
         Ok(Self::new(folder, manifest))
     }
 
-    /// Reads a run, finished or not, for reports.
+    /// Reads a finished or unfinished run, for reports.
     ///
     /// # Errors
-    /// If it is none, or damaged.
+    /// If the folder is not a run, or is damaged.
     pub fn open(folder: &Path) -> Result<Self, RunError> {
         let folder = Folder::at(folder);
         let mut run = Self::new(folder.clone(), folder.read_manifest()?);
-        run.take(journal::read(&folder.journal())?);
+        run.replace(journal::read(&folder.journal())?);
         Ok(run)
     }
 
-    /// Reads a run in order to go on with it, on a machine and with endpoints that must be the same as before.
+    /// Reads a run in order to continue it. Machine and endpoints must be unchanged.
     ///
     /// # Errors
-    /// [`RunError::Changed`] if they are not, unless `force`, which leaves a warning in the run instead; otherwise as
-    /// [`Run::open`].
+    /// [`RunError::Changed`] if they changed, unless `force` is set, which adds a warning to the run; otherwise as
+    /// for [`Run::open`].
     pub fn reopen(folder: &Path, force: bool) -> Result<Self, RunError> {
         let mut run = Self::open(folder)?;
         let changed = run.changes();
@@ -183,56 +183,56 @@ impl Run {
         }
     }
 
-    /// The run's folder.
+    /// Path of the run folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Everything that was known before the first trial.
+    /// The manifest: everything known before the first trial.
     #[must_use]
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The trials of the journal, in its order.
+    /// Trials, in journal order.
     #[must_use]
     pub fn trials(&self) -> &[TrialRecord] {
         &self.trials
     }
 
-    /// What the lab's links were measured to do, in the order of the journal.
+    /// Measurements of the lab's links, in journal order.
     #[must_use]
     pub fn links(&self) -> &[LinkCheck] {
         &self.links
     }
 
-    /// Why no further block started; absent while somebody works on the run, or where it was killed.
+    /// Why no further block started; `None` while a process works on the run, or if it was killed.
     #[must_use]
     pub const fn stopped(&self) -> Option<StopReason> {
         self.stopped
     }
 
-    /// Bytes of a journal line that was torn by a kill. Its trial is lost, and is done again on resuming.
+    /// Bytes of a journal line that a kill cut off. Its trial is lost, and repeated on resuming.
     #[must_use]
     pub const fn torn(&self) -> u64 {
         self.torn
     }
 
-    /// Sets how long endpoints may take for what is not measured.
+    /// Sets the time limits of endpoints outside the measured schedule.
     pub const fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// Sets who shows trials to Prometheus until [`Run::execute`] ends, where the study wants that. Without it they are shown to nobody.
+    /// Sets the exporter that shows trials to Prometheus until [`Run::execute`] ends, if the study wants that.
     pub fn set_exporter(&mut self, exporter: Exporter) {
         self.exporter = Some(Arc::new(exporter));
     }
 
-    /// The samples of a trial; empty if it has none, because it failed or recorded histograms.
+    /// The samples of a trial; empty if it failed or recorded no samples.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the samples cannot be read.
     pub fn samples(&self, record: &TrialRecord) -> Result<Vec<Sample>, RunError> {
         match record.results.as_deref() {
             Some(path) if path.ends_with(".parquet") => samples::read(&self.folder.path().join(path)),
@@ -240,10 +240,10 @@ impl Run {
         }
     }
 
-    /// The histograms of a trial; absent if it failed or recorded samples.
+    /// The histograms of a trial; `None` if it failed or recorded samples.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the histograms cannot be read.
     pub fn histograms(&self, record: &TrialRecord) -> Result<Option<Histograms>, RunError> {
         let Some(path) = record.results.as_deref().filter(|path| path.ends_with(".json")) else { return Ok(None) };
         let path = self.folder.path().join(path);
@@ -252,10 +252,10 @@ impl Run {
         histograms.map(Some).map_err(|error| RunError::Damaged { path, why: error.to_string() })
     }
 
-    /// The loads of a trial; empty if it has none, because it failed or its client loads no pages.
+    /// The page loads of a trial; empty if it failed or loaded no pages.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the loads cannot be read.
     pub fn loads(&self, record: &TrialRecord) -> Result<Vec<PageLoad>, RunError> {
         let Some(path) = record.results.as_deref().filter(|path| path.ends_with(".jsonl")) else {
             return Ok(Vec::new());
@@ -266,10 +266,10 @@ impl Run {
         loads.map_err(|error: serde_json::Error| RunError::Damaged { path, why: error.to_string() })
     }
 
-    /// The film of a typical load of a trial, with its pictures (JPEG) in their order; absent where it was not filmed.
+    /// The film of a typical load of a trial, with its pictures (JPEG) in order; `None` if it was not filmed.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the film cannot be read.
     pub fn film(&self, record: &TrialRecord) -> Result<Option<Developed>, RunError> {
         let folder = self.folder.films().join(folder::stem(&record.trial));
         let path = folder.join(INDEX);
@@ -280,7 +280,7 @@ impl Run {
         let films: Films =
             serde_json::from_str(&text).map_err(|error| RunError::Damaged { path, why: error.to_string() })?;
         let picture = |file: &str| {
-            // Nothing but what is beside the index is read, whatever the index says.
+            // Read only files beside the index, whatever path it contains.
             let path = folder.join(Path::new(file).file_name().unwrap_or_default());
             fs::read(&path).map_err(RunError::io("cannot read the picture", &path))
         };
@@ -289,15 +289,15 @@ impl Run {
         Ok(Some((film, pictures)))
     }
 
-    /// The endpoint of that name.
+    /// The endpoint of that name in the run.
     pub(crate) fn endpoint(&self, name: &str) -> Result<&EndpointRecord, RunError> {
         self.manifest.endpoints.get(name).ok_or_else(|| RunError::Refused {
             why: format!("the plan names the endpoint `{name}`, which is not part of the run"),
         })
     }
 
-    /// Replaces what is known of the journal.
-    pub(crate) fn take(&mut self, contents: Contents) {
+    /// Replaces the content read from the journal.
+    pub(crate) fn replace(&mut self, contents: Contents) {
         self.trials.clear();
         self.links.clear();
         self.stopped = None;
@@ -307,21 +307,21 @@ impl Run {
         }
     }
 
-    /// Adds what was appended to the journal.
+    /// Adds an entry that was appended to the journal.
     pub(crate) fn add(&mut self, entry: Entry) {
         match entry {
             Entry::Trial(record) => {
                 self.trials.push(record);
                 let last = self.trials.len() - 1;
                 for check in 0..self.links.len() {
-                    self.spoil(check, last);
+                    self.invalidate(check, last);
                 }
             }
             Entry::Links(check) => {
                 self.links.push(check);
                 let last = self.links.len() - 1;
                 for trial in 0..self.trials.len() {
-                    self.spoil(last, trial);
+                    self.invalidate(last, trial);
                 }
             }
             Entry::Started { .. } => self.stopped = None,
@@ -329,25 +329,25 @@ impl Run {
         }
     }
 
-    /// A trial over a link that was found misbehaving before or after its block does not count: the lab's fault.
-    fn spoil(&mut self, check: usize, trial: usize) {
+    /// Invalidates a trial whose link misbehaved before or after its block; the lab is to blame.
+    fn invalidate(&mut self, check: usize, trial: usize) {
         let (check, record) = (&self.links[check], &mut self.trials[trial]);
         let link = self.manifest.plan.cells.get(record.trial.cell).and_then(|cell| cell.job.link.as_ref());
         if let Some(why) = link.and_then(|link| check.spoils(record.trial.block, link))
             && record.outcome == Outcome::Ok
         {
-            record.outcome = Outcome::failed(Blame::Lab, format!("the link was not what it was told to be: {why}"));
+            record.outcome = Outcome::failed(Blame::Lab, format!("the link deviated from its specification: {why}"));
         }
     }
 
-    /// What is not as it was when the run was created.
+    /// Changes of machine and endpoints since the run was created.
     fn changes(&self) -> Vec<String> {
         let mut changes = environment::differences(&self.manifest.environment, &environment::read());
         if self.manifest.lab != fake::INFO.name {
             for (name, record) in &self.manifest.endpoints {
                 match digest(&record.endpoint) {
                     Ok(digest) if digest == record.digest => {}
-                    Ok(_) => changes.push(format!("the program of the endpoint `{name}` is another one")),
+                    Ok(_) => changes.push(format!("the program of the endpoint `{name}` has changed")),
                     Err(LabError(why)) => changes.push(why),
                 }
             }
@@ -356,27 +356,27 @@ impl Run {
     }
 }
 
-/// Refuses a plan with cells that a lab cannot be.
+/// Rejects a plan with cells that the lab does not support.
 fn check(plan: &Plan, lab: &dyn Lab) -> Result<(), RunError> {
-    plan.cells.iter().try_for_each(|cell| lab.check(&cell.job).map_err(|error| no_place(cell, &error)))
+    plan.cells.iter().try_for_each(|cell| lab.check(&cell.job).map_err(|error| unsupported(cell, &error)))
 }
 
-/// Refuses sidecars that are none.
+/// Rejects sidecars whose endpoint lacks that role.
 fn sidecars(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab: &dyn Lab) -> Result<(), RunError> {
-    // The fake lab starts nobody who could say what it plays.
+    // The fake lab starts no endpoint, so descriptions are unavailable.
     let mut named = plan.cells.iter().filter_map(|cell| cell.job.sidecar()).filter(|_| lab.name() != fake::INFO.name);
     let is_none = |name: &&String| endpoints.get(*name).is_none_or(|record| record.description.sidecar.is_none());
     match named.find(is_none) {
         None => Ok(()),
         Some(name) => Err(RunError::Refused {
             why: format!(
-                "`mesh` is `{name}`, an endpoint that plays no sidecar; `wirelab endpoints` lists those that do"
+                "`mesh` is `{name}`, an endpoint without the role sidecar; `wirelab endpoints` lists the roles"
             ),
         }),
     }
 }
 
-/// Refuses control planes that are none.
+/// Rejects control planes whose endpoint lacks that role.
 fn control_planes(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab: &dyn Lab) -> Result<(), RunError> {
     let named = plan.cells.iter().filter_map(|cell| cell.job.control_plane.as_ref());
     let mut named = named.filter(|_| lab.name() != fake::INFO.name);
@@ -385,28 +385,28 @@ fn control_planes(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab
         None => Ok(()),
         Some(name) => Err(RunError::Refused {
             why: format!(
-                "`control_plane` is `{name}`, an endpoint that plays none; `wirelab endpoints` lists those that do"
+                "`control_plane` is `{name}`, an endpoint without that role; `wirelab endpoints` lists the roles"
             ),
         }),
     }
 }
 
-fn no_place(cell: &Cell, LabError(why): &LabError) -> RunError {
-    RunError::Refused { why: format!("the cell `{}` has no place: {why}", cell.label()) }
+fn unsupported(cell: &Cell, LabError(why): &LabError) -> RunError {
+    RunError::Refused { why: format!("the lab cannot run the cell `{}`: {why}", cell.label()) }
 }
 
-/// Every address that the cells of a plan have in a lab.
+/// All server addresses of a plan's cells in a lab.
 pub(crate) fn addresses(plan: &Plan, lab: &dyn Lab) -> Result<BTreeSet<IpAddr>, RunError> {
     let mut addresses = BTreeSet::new();
     for cell in &plan.cells {
-        let found = lab.addresses(&cell.job).map_err(|error| no_place(cell, &error))?;
+        let found = lab.addresses(&cell.job).map_err(|error| unsupported(cell, &error))?;
         addresses.extend(found.servers);
         addresses.insert(found.connect);
     }
     Ok(addresses)
 }
 
-/// The endpoints that a plan names, described.
+/// The endpoints of a plan with their descriptions.
 fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<String, EndpointRecord>, RunError> {
     let mut records = IndexMap::new();
     let servers = plan.cells.iter().filter(|cell| cell.job.site.is_none()).map(|cell| &cell.job.server);
@@ -429,15 +429,15 @@ fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, 
     let broken = |LabError(why): LabError| RunError::Contract { who: format!("the endpoint `{name}`"), why };
     let endpoint = found.endpoint.clone().map_err(broken)?;
     if lab.name() == fake::INFO.name {
-        return Ok(imagined(endpoint));
+        return Ok(fake_record(endpoint));
     }
     let description = describe(&endpoint).map_err(broken)?;
     let digest = digest(&endpoint).map_err(broken)?;
     Ok(EndpointRecord { endpoint, description, digest })
 }
 
-/// The record of an endpoint in the fake lab, which never starts it.
-fn imagined(endpoint: Endpoint) -> EndpointRecord {
+/// Placeholder record of an endpoint in the fake lab, which never starts it.
+fn fake_record(endpoint: Endpoint) -> EndpointRecord {
     let description = Description {
         contract: CONTRACT_VERSION,
         name: endpoint.name.clone(),

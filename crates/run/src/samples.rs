@@ -1,7 +1,7 @@
-//! Samples as Parquet: one file per trial, written whole, so that a kill loses at most the trial in flight.
+//! Samples as Parquet: one file per trial, written atomically, so that a kill loses at most the trial in flight.
 //!
-//! A file per trial costs some disk space against one file per run and buys simplicity: nothing is ever rewritten, and
-//! `samples/*.parquet` reads as one table in every tool, because each row names its trial, block and cell.
+//! One file per trial needs more disk space than one per run, but no file is ever rewritten. `samples/*.parquet`
+//! reads as one table in every tool, because each row has trial, block and cell.
 
 use std::fs::File;
 use std::path::Path;
@@ -26,11 +26,11 @@ use wirelab_model::sample::Sample;
 use crate::error::RunError;
 use crate::folder::write_whole;
 
-/// The version of the columns; in each file's metadata as `wirelab.format`.
+/// Version of the columns; stored in each file's metadata as `wirelab.format`.
 pub const FORMAT: u32 = 1;
 
-/// The columns in their order, with type and unit. Integers are signed because R and pandas have no good unsigned ones;
-/// 2^63 ns are 292 years.
+/// Columns in order: name, type and unit. Integers are signed, because R and pandas have no good unsigned ones; 2^63
+/// ns are 292 years.
 const COLUMNS: [(&str, &str, &str); 15] = [
     ("trial", "required int64", "number"),
     ("block", "required int64", "number"),
@@ -49,7 +49,7 @@ const COLUMNS: [(&str, &str, &str); 15] = [
     ("error", "optional binary", "token"),
 ];
 
-/// Rows of a row group: bounds what a reader must hold at once.
+/// Rows of a row group: limits the memory of readers.
 const GROUP: usize = 1 << 20;
 
 /// Writes the samples of a trial.
@@ -67,7 +67,7 @@ pub fn write(path: &Path, trial: &Trial, samples: &[Sample]) -> Result<(), RunEr
 /// Reads the samples of a trial.
 ///
 /// # Errors
-/// If the file cannot be read or is not one of ours.
+/// If the file cannot be read, or was not written by wirelab.
 pub fn read(path: &Path) -> Result<Vec<Sample>, RunError> {
     let file = File::open(path).map_err(RunError::io("cannot open the samples", path))?;
     decode(file).map_err(|error| RunError::Damaged { path: path.to_owned(), why: error.to_string() })
@@ -93,7 +93,7 @@ fn properties() -> WriterProperties {
             KeyValue::new("wirelab.units".to_owned(), serde_json::Value::Object(units).to_string()),
             KeyValue::new("wirelab.time_zero".to_owned(), "the client's receipt of the second `go`".to_owned()),
         ]));
-    // Times ascend and hardly repeat: differences are small where a dictionary would hold every value.
+    // Times ascend and rarely repeat: deltas are small, but a dictionary would contain every value.
     for (name, ..) in COLUMNS.iter().filter(|(_, _, unit)| *unit == "ns") {
         let column = ColumnPath::from(*name);
         builder = builder
@@ -129,7 +129,7 @@ fn encode(trial: &Trial, samples: &[Sample]) -> Result<Vec<u8>, ParquetError> {
     writer.into_inner()
 }
 
-/// Writes the columns of a row group one after the other.
+/// Writes the columns of a row group in order.
 struct Columns<'a>(SerializedRowGroupWriter<'a, Vec<u8>>);
 
 impl Columns<'_> {
@@ -144,7 +144,7 @@ impl Columns<'_> {
         self.column::<Int64Type>(&values, Some(&levels))
     }
 
-    /// Values that are words in JSON, as the same words.
+    /// Writes values whose JSON form is a string, as that string.
     fn tokens<T: Serialize>(&mut self, values: impl Iterator<Item = Option<T>> + Clone) -> Result<(), ParquetError> {
         let levels: Vec<i16> = values.clone().map(|value| value.is_some().into()).collect();
         let words: Vec<ByteArray> = values.flatten().map(|value| word(&value)).collect::<Result<_, _>>()?;
@@ -260,7 +260,7 @@ impl<'a> Group<'a> {
         let schema = self.group.metadata().schema_descr();
         let index = (0..schema.num_columns())
             .find(|index| schema.column(*index).name() == name)
-            .ok_or_else(|| general(format!("there is no column `{name}`")))?;
+            .ok_or_else(|| general(format!("the file has no column `{name}`")))?;
         let nullable = schema.column(index).max_def_level() > 0;
         let reader: ColumnReader = self.group.get_column_reader(index)?;
         let mut reader: ColumnReaderImpl<T> =
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back_equal() {
+    fn samples_survive_a_round_trip() {
         let folder = tempfile::tempdir().unwrap();
         for count in [0, 1, 2, 1000] {
             let path = folder.path().join("samples.parquet");

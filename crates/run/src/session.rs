@@ -1,4 +1,4 @@
-//! Works on a run: block by block, each trial journalled before the next begins, until it is enough.
+//! Executes a run block by block, and journals each trial before the next begins, until a stop criterion holds.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,19 +24,20 @@ use crate::run::{Run, addresses};
 use crate::spec::Files;
 use crate::trial::{TrialContext, observers};
 
-/// How long Prometheus may take to come again: its default is once in a minute.
+/// Time limit for the last scrape by Prometheus, which by default scrapes once a minute.
 const LAST_SCRAPE: Duration = Duration::from_secs(65);
 
 impl Run {
-    /// Works on the run until the study is done, its budget is spent, or `stop` is raised; tells `progress` before and
-    /// after each trial. What is already in the journal is not done again, and an unfinished block goes on in its order.
+    /// Executes the run until the study is complete, its budget is spent, or `stop` is raised. Calls `progress`
+    /// before and after each trial. Journalled trials are not repeated, and an unfinished block continues in its
+    /// order.
     ///
-    /// A trial that `stop` interrupts is as if it had never begun. To be called from a thread that outlives the call's
-    /// processes, which is any that waits for it to return.
+    /// A trial interrupted by `stop` leaves no record. The calling thread must outlive the processes that this call
+    /// starts; every thread that waits for the return does.
     ///
     /// # Errors
-    /// If another process works on the run, an endpoint breaks the contract, or the disk refuses. In each case the run
-    /// can be resumed.
+    /// If another process works on the run, an endpoint violates the contract, or the disk fails. The run can be
+    /// resumed in each case.
     pub fn execute(
         &mut self,
         lab: &mut dyn Lab,
@@ -50,7 +51,7 @@ impl Run {
         }
         let mut writer = self.recover()?;
         if let Some(reason) = self.enough() {
-            // It may have been killed, or interrupted, between its last trial and this conclusion.
+            // The run may have been killed or interrupted between its last trial and this entry.
             if self.stopped() != Some(reason) {
                 let entry = Entry::Stopped { reason, at: timestamp() };
                 writer.append(&entry)?;
@@ -58,7 +59,7 @@ impl Run {
             }
             return Ok(reason);
         }
-        // Names are checked before anything is started.
+        // Check the names before any process starts.
         observers(&self.manifest.observers)?;
         let mut session = Session {
             run: self,
@@ -71,7 +72,7 @@ impl Run {
         };
         session.append(Entry::Started { at: timestamp() })?;
         let result = session.work(lab);
-        session.show_the_last();
+        session.wait_for_last_scrape();
         let stopped = match &result {
             Ok(reason) => session.append(Entry::Stopped { reason: *reason, at: timestamp() }),
             Err(_) => Ok(()),
@@ -81,13 +82,13 @@ impl Run {
         stopped.and(cleaned).map(|()| reason)
     }
 
-    /// Brings the folder into order under the lock: what another process has written since is read, a torn line is cut,
-    /// and what belongs to no journalled trial is removed.
+    /// Restores a consistent folder under the lock: reads entries of other processes, cuts off an incomplete line,
+    /// and removes files without a journalled trial.
     fn recover(&mut self) -> Result<Writer, RunError> {
         let path = self.folder.journal();
         let contents = journal::read(&path)?;
         let writer = Writer::open(&path, &contents)?;
-        self.take(contents);
+        self.replace(contents);
         let recorded: HashSet<u32> = self.trials.iter().map(|record| record.trial.number).collect();
         self.folder.remove_orphans(|number| recorded.contains(&number))?;
         if let Some(warning) = self.unwritten.take() {
@@ -97,15 +98,15 @@ impl Run {
         Ok(writer)
     }
 
-    /// Blocks of which every trial is journalled, counted from the first without a gap.
+    /// Number of blocks, from the first without a gap, whose trials are all journalled.
     fn complete_blocks(&self) -> u32 {
         let recorded: HashSet<u32> = self.trials.iter().map(|record| record.trial.number).collect();
         let complete = |number: &u32| block(self, *number).iter().all(|trial| recorded.contains(&trial.number));
         (0..self.manifest.plan.max_blocks).take_while(complete).count() as u32
     }
 
-    /// Why no further block starts; absent if one does. Asked between blocks only: looking at the width of intervals
-    /// within a block would weigh its cells differently.
+    /// Why no further block starts; `None` if one does. Evaluated between blocks only: a look at interval widths
+    /// within a block would weight its cells unequally.
     fn enough(&self) -> Option<StopReason> {
         let plan = &self.manifest.plan;
         let complete = self.complete_blocks();
@@ -147,13 +148,13 @@ impl Session<'_> {
     }
 
     fn work(&mut self, lab: &mut dyn Lab) -> Result<StopReason, RunError> {
-        self.show(Phase::Preparing, None);
+        self.report(Phase::Preparing, None);
         let files = match self.prepare(lab) {
-            // What it was interrupted in is no failure.
+            // An error caused by the interruption is not a failure.
             Err(_) if self.stop.load(Ordering::Relaxed) => return Ok(StopReason::Interrupted),
             files => files?,
         };
-        self.show(Phase::Probing, None);
+        self.report(Phase::Probing, None);
         self.probe(lab)?;
         let first = self.run.complete_blocks();
         for number in first..self.run.manifest.plan.max_blocks {
@@ -163,7 +164,7 @@ impl Session<'_> {
                 if self.stop.load(Ordering::Relaxed) {
                     return Ok(StopReason::Interrupted);
                 }
-                self.show(Phase::Measuring, Some(&trial));
+                self.report(Phase::Measuring, Some(&trial));
                 let record = match self.given_up(&trial) {
                     Some(record) => Some(record),
                     None => self.trial(lab, &files, &trial)?,
@@ -171,7 +172,7 @@ impl Session<'_> {
                 let Some(record) = record else { return Ok(StopReason::Interrupted) };
                 self.last = Some(record.outcome.clone());
                 self.append(Entry::Trial(record))?;
-                self.show(Phase::Measuring, Some(&trial));
+                self.report(Phase::Measuring, Some(&trial));
             }
             if self.is_hopeless() {
                 return Ok(StopReason::Hopeless);
@@ -189,7 +190,7 @@ impl Session<'_> {
         if self.run.manifest.plan.cells.iter().all(|cell| cell.job.link.is_none()) {
             return Ok(());
         }
-        self.show(Phase::Links, None);
+        self.report(Phase::Links, None);
         let plan = &self.run.manifest.plan;
         let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.link.is_some()).collect();
         let measured = lab.measure_links(&jobs, plan.seed.wrapping_add(u64::from(block)));
@@ -200,7 +201,7 @@ impl Session<'_> {
         self.append(Entry::Links(LinkCheck { block, at: timestamp(), links }))
     }
 
-    /// The place, certificates and documents, made anew: nothing secret outlives a session.
+    /// Sets up lab, certificates and documents; secrets never outlive a session.
     fn prepare(&self, lab: &mut dyn Lab) -> Result<Files, RunError> {
         let plan = &self.run.manifest.plan;
         let work = self.run.folder.make_work()?;
@@ -226,9 +227,10 @@ impl Session<'_> {
         Ok(Files { pki, documents, results: work.join("results.jsonl"), key_log, folder: work })
     }
 
-    /// Every endpoint in every role that it plays has to refuse a protocol that does not exist, or nothing it says counts.
+    /// Probes every endpoint in each of its roles: it must refuse an unknown protocol, otherwise its reports are
+    /// invalid.
     fn probe(&self, lab: &dyn Lab) -> Result<(), RunError> {
-        // The fake lab starts no endpoint, so there is none whose word would count.
+        // The fake lab starts no endpoints.
         if lab.name() == fake::INFO.name {
             return Ok(());
         }
@@ -254,7 +256,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The record of a trial that is not worth running.
+    /// The record of a trial in a cell that is given up.
     fn given_up(&self, trial: &Trial) -> Option<TrialRecord> {
         let after = self.run.manifest.study.blocks.give_up_after?;
         let outcome = given_up(&self.run.trials, trial.cell, after)?;
@@ -295,20 +297,20 @@ impl Session<'_> {
         .run(trial)
     }
 
-    /// What the last trial counted at its end is to be seen too; after that there is nothing to be seen.
-    fn show_the_last(&mut self) {
+    /// Waits until the final counters of the last trial are scraped, then ends the export.
+    fn wait_for_last_scrape(&mut self) {
         if let Some(exporter) = self.run.exporter.take() {
-            self.show(Phase::Showing, None);
+            self.report(Phase::Showing, None);
             exporter.linger(LAST_SCRAPE, self.stop);
         }
     }
 
-    /// Whether a whole block has shown that nothing works. One success ever is hope.
+    /// Whether no trial has succeeded yet; checked after each block.
     fn is_hopeless(&self) -> bool {
         self.run.trials.iter().all(|record| record.outcome != Outcome::Ok)
     }
 
-    fn show(&mut self, phase: Phase, trial: Option<&Trial>) {
+    fn report(&mut self, phase: Phase, trial: Option<&Trial>) {
         let plan = &self.run.manifest.plan;
         let done = self.run.trials.len() as u32;
         let trials = (plan.cells.len() as u32).saturating_mul(plan.max_blocks);
@@ -326,7 +328,7 @@ impl Session<'_> {
         (self.progress)(&progress);
     }
 
-    /// At most this long: by the mean length of a trial so far, and by the budget.
+    /// Upper estimate of the remaining time, from the mean length of a trial and from the budget.
     fn remaining(&self, trials: u32) -> Option<Duration> {
         let run = &*self.run;
         let done = u32::try_from(run.trials.len()).ok().filter(|done| *done > 0)?;
@@ -335,7 +337,7 @@ impl Session<'_> {
         let all = each.saturating_mul(trials);
         let plan = &run.manifest.plan;
         let Some(budget) = plan.budget else { return Some(all) };
-        // A budget ends the run at the end of the block in which it is spent, but not before the minimum of blocks.
+        // A budget ends the run after the block in which it is spent, but not before the minimum of blocks.
         let cells = plan.cells.len() as u32;
         let least = each.saturating_mul(plan.min_blocks.saturating_mul(cells).saturating_sub(done));
         Some(all.min(budget.to_std().saturating_sub(spent).max(least)))

@@ -1,4 +1,4 @@
-//! A cell's job, with addresses, ports and files added, as the specs that endpoints are given.
+//! Builds the specs of endpoints from a cell's job, addresses, ports and files.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -23,36 +23,36 @@ use crate::error::RunError;
 use crate::pages;
 use crate::pki::Pki;
 
-/// What the specs of all trials of a session share.
+/// Files shared by the specs of all trials of a session.
 #[derive(Debug, Clone)]
 pub struct Files {
     /// Certificates.
     pub pki: Pki,
     /// Documents and digests.
     pub documents: Documents,
-    /// Where clients write their results; of several, the first one.
+    /// Results file of the client; with several clients, that of the first one.
     pub results: PathBuf,
-    /// Where clients write the secrets of TLS, if captures or they themselves are kept.
+    /// File for the clients' TLS secrets, if the study keeps captures or secrets.
     pub key_log: Option<PathBuf>,
-    /// `work/`, absolute: where specs go.
+    /// Folder of the specs: `work/`, absolute.
     pub folder: PathBuf,
 }
 
-/// Where the ports begin of servers that share a name or a service, and how many there are: below those that kernels choose
+/// First port, and number of ports, for servers that share a name or service. Below the range of ephemeral ports
 /// (`net.ipv4.ip_local_port_range`).
 const SHARED_PORTS: (u16, u32) = (20_000, 10_000);
 
-/// Where the hosts of a page listen: their addresses are without a port.
+/// Port of the hosts of a page: their URLs have no port.
 const HTTPS: u16 = 443;
 
-/// The spec of the server of this number. The kernel chooses its port, so a port in use is never in the way, unless all servers have to
-/// listen at the same one because they share a name or a service; then it is another one in each trial, so that none is still in use
-/// from the trial before. The hosts of a page have addresses of their own.
+/// The spec of the server with this number. Normally the kernel chooses a free port. Servers that share a name or
+/// service need the same port; it changes with each trial, because the port of the previous trial may still be in
+/// use. Hosts of a page have their own addresses.
 #[must_use]
 pub fn server(trial: &Trial, job: &Job, number: u32, address: IpAddr, files: &Files) -> ServerSpec {
     let (first, count) = SHARED_PORTS;
     let shared = || first + (trial.number % count) as u16;
-    // One that does not speak what the client asks with is never asked anything, so its transport is as it is by default.
+    // A server without the client's protocol never gets requests, so its transport keeps the defaults.
     let (protocol, transport) = match job.server_protocol {
         Some(other) => (other, Transport::default()),
         None => (job.protocol, job.transport.clone()),
@@ -64,7 +64,7 @@ pub fn server(trial: &Trial, job: &Job, number: u32, address: IpAddr, files: &Fi
         contract: CONTRACT_VERSION,
         protocol,
         address,
-        // With sidecars each listens on its own host only, and a control plane tells its port with its address.
+        // Servers with sidecars listen on their own hosts only, and a control plane sends the port with each address.
         port: if !job.hosts.is_empty() {
             HTTPS
         } else if job.address == Address::Server || job.sidecar().is_some() || job.control_plane.is_some() {
@@ -94,7 +94,7 @@ pub fn server(trial: &Trial, job: &Job, number: u32, address: IpAddr, files: &Fi
     }
 }
 
-/// Where the client of this number writes its results.
+/// Results file of the client with this number.
 #[must_use]
 pub fn results_of(files: &Files, number: u32) -> PathBuf {
     match number {
@@ -103,10 +103,10 @@ pub fn results_of(files: &Files, number: u32) -> PathBuf {
     }
 }
 
-/// The spec of a client with this life, for servers or a service at these addresses and this port.
+/// The spec of a client with this lifetime, for servers or a service at these addresses and this port.
 ///
 /// # Errors
-/// If the cell is not one of the plan that the documents were made for.
+/// If the cell is not part of the plan that the documents were created for.
 pub fn client(
     trial: &Trial,
     cell: &Cell,
@@ -116,7 +116,7 @@ pub fn client(
     files: &Files,
 ) -> Result<ClientSpec, RunError> {
     let job = &cell.job.of_one_client();
-    // Only a name tells a client who its servers are.
+    // Clients know their servers individually only through a name.
     let found = life.serving.iter().filter(|_| job.address == Address::Headless);
     let named: Vec<_> = found.filter_map(|number| addresses.servers.get(*number as usize).copied()).collect();
     Ok(ClientSpec {
@@ -158,12 +158,12 @@ pub fn client(
         qlog_dir: None,
         threads: job.client_threads,
         exposition: None,
-        // A browser has its own, and cannot be told.
+        // Browsers choose their own transport settings.
         transport: if job.page.is_some() { Transport::default() } else { job.transport.clone() },
     })
 }
 
-/// What a server does for a page besides serving its files; nothing where the study does not ask for it, so that every server can.
+/// Page features of a server besides files; `None` if the study sets none of them, so that every server is usable.
 fn served(job: &Job, files: &Files) -> Option<ServedPage> {
     let is_asked = job.early_hints.is_some() || job.priorities.is_some() || job.delay > Span(0);
     let page = job.page.filter(|_| is_asked)?;
@@ -176,7 +176,7 @@ fn served(job: &Job, files: &Files) -> Option<ServedPage> {
     })
 }
 
-/// What has to come of a page.
+/// Expectations for a page load.
 fn expected(page: PageName, job: &Job, addresses: &Addresses) -> ExpectedPage {
     let files = corpus::files(page);
     let is_known = page.is_made();
@@ -198,7 +198,7 @@ fn expected(page: PageName, job: &Job, addresses: &Addresses) -> ExpectedPage {
     }
 }
 
-/// Whom the client trusts. Endpoints run in folders of their own, so that a relative path would mean something else to them.
+/// Certificate that the client trusts. Absolute, because endpoints run in their own folder.
 fn trust_anchor(job: &Job, files: &Files) -> Option<PathBuf> {
     match &job.site {
         Some(site) => site.trust_anchor.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone())),
@@ -206,20 +206,20 @@ fn trust_anchor(job: &Job, files: &Files) -> Option<PathBuf> {
     }
 }
 
-/// The request for a page of a server that is not ours, of which nobody knows what its content has to be, or for one that a browser
-/// loads, of which more has to be right than one response.
+/// A request without expected content: for remote pages, whose content is unknown, and for pages in browsers, where
+/// one response does not suffice as a check.
 fn get(path: &str, headers: Vec<(String, String)>) -> Request {
     Request { method: "GET".to_owned(), path: path.to_owned(), body_size: 0, headers, expect: None }
 }
 
-/// Writes a spec for an endpoint to read.
+/// Writes a spec file for an endpoint.
 pub(crate) fn write<T: serde::Serialize>(path: &Path, spec: &T) -> Result<(), RunError> {
     let text = serde_json::to_vec_pretty(spec)
         .map_err(|error| RunError::Refused { why: format!("a spec cannot be written as JSON: {error}") })?;
     std::fs::write(path, text).map_err(RunError::io("cannot write the spec", path))
 }
 
-/// The feature that a server needs for an exchange.
+/// Feature that a server needs for an exchange.
 const fn feature(exchange: Exchange) -> Feature {
     match exchange {
         Exchange::Files => Feature::Files,
@@ -231,8 +231,8 @@ const fn feature(exchange: Exchange) -> Feature {
     }
 }
 
-/// The request of a cell. The raw transports get the same path, and their clients turn its delay into the header's field; so do
-/// those of gRPC with the number.
+/// The request of a cell. Clients of raw transports convert the delay in the path to a header field; gRPC clients
+/// convert the number.
 fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
     let job = &cell.job;
     let size = cell.job.response_size.bytes();
@@ -308,7 +308,7 @@ mod tests {
             (Exchange::Bytes, "GET", "/bytes/1024", 1024, Feature::Bytes),
             (Exchange::Echo, "POST", "/echo", 1024, Feature::Echo),
             (Exchange::Delay, "GET", "/delay/1500", 0, Feature::Delay),
-            // The answer of a raw transport after a delay.
+            // Response of a raw transport after a delay.
             (Exchange::Delay, "GET", "/delay/1500", 1, Feature::Delay),
         ] {
             let mut cell = cell();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_asked_for_with_the_types_of_its_files() {
+    fn a_page_is_requested_with_the_types_of_its_files() {
         let mut cell = cell();
         (cell.job.page, cell.job.exchange) = (Some(PageName::Small10), Exchange::Files);
         let (server, client) = specs(&cell);
@@ -336,7 +336,7 @@ mod tests {
         );
         assert_eq!(client.page.map(|page| (page.requests, page.early_hints, page.har)), Some((Some(11), false, None)));
         assert_eq!(server.page, None, "every server can");
-        // Both levels of a factor have the same server; one of them sends hints.
+        // Both levels of a factor use the same server; one of them sends hints.
         for early_hints in [false, true] {
             (cell.job.early_hints, cell.job.delay) = (Some(early_hints), Span(5));
             let (server, client) = specs(&cell);
@@ -395,7 +395,7 @@ mod tests {
             (cell.job.protocol, cell.job.resumption) = (protocol, Resumption::ZeroRtt);
             let (server, client) = specs(&cell);
             assert_eq!((server.tls.is_some(), client.tls.is_some()), (protocol.is_secure(), protocol.is_secure()));
-            // The client's are enough to decrypt both directions.
+            // The client's secrets suffice to decrypt both directions.
             assert_eq!(client.tls.is_some_and(|tls| tls.key_log.is_some()), protocol.is_secure());
             assert!(server.tls.as_ref().is_none_or(|tls| tls.key_log.is_none()));
             assert!(server.tls.is_none_or(|tls| tls.resumption && tls.early_data));

@@ -1,7 +1,9 @@
-//! The measured window of a trial with a timeline: what is due is carried out, and meanwhile the servers say how far they are.
+//! The measured window of a trial with a timeline: executes actions when they are due, and polls the servers' request
+//! counters.
 //!
-//! Every process of the trial runs before the window begins: those that come later wait, ready and without a connection, so that an
-//! action takes no longer than what it is about. A client whose time is over stays idle until the window ends, for the observers.
+//! Every process runs before the window begins. Processes for later actions wait, ready but without a connection, so
+//! that an action takes no extra time. A client that finished early stays idle until the window ends, for the
+//! observers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -21,153 +23,154 @@ use crate::limits::Limits;
 use crate::membership::Membership;
 use crate::verify;
 
-/// How often servers are asked how many requests they have answered.
-const COUNTING: Duration = Duration::from_millis(100);
+/// Interval between queries of the servers' request counters.
+const COUNT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How late an action may begin, and how long it may take.
-const LATEST: Duration = Duration::from_millis(200);
-const LONGEST: Duration = Duration::from_secs(2);
+/// Tolerated delay of an action's start, and its maximum duration.
+const MAX_DELAY: Duration = Duration::from_millis(200);
+const MAX_DURATION: Duration = Duration::from_secs(2);
 
 const ATTEMPT: &str = "measuring";
 
-/// Everybody who takes part.
+/// Participants and state of the window.
 pub(crate) struct TimelineRun<'a> {
     pub lab: &'a mut dyn Lab,
     pub job: &'a Job,
     pub course: &'a Course,
-    /// All servers that there ever are, and then their sidecars and that of the clients, where there is a mesh, or the control plane,
-    /// where there is one; ready.
+    /// All servers of the course, then the sidecars (that of the clients last) or the control plane, if any; all
+    /// ready.
     pub others: &'a mut [EndpointHandle],
-    /// All that there ever are: the first one warm, the others ready.
+    /// All clients of the course: the first one is warm, the others are ready.
     pub clients: &'a mut [EndpointHandle],
-    /// Where the servers listen.
+    /// Ports of the servers.
     pub ports: &'a [u16],
-    /// What the last of the others has to know of who serves.
+    /// Server list of the last process in `others`.
     pub membership: Option<&'a Membership>,
     pub limits: Limits,
     pub stop: &'a AtomicBool,
-    /// What was done so far, also if it then fails.
+    /// Record so far; kept if the trial fails.
     pub played: &'a mut TimelineRecord,
-    /// Where it is shown while it goes on.
+    /// Export to Prometheus.
     pub exporter: Option<&'a TrialExporter<'a>>,
-    /// The last change of the servers, as long as clients do not find them yet.
-    pub changing: Option<Changing>,
+    /// The last change of servers that clients have not completed yet.
+    pub changing: Option<PendingChange>,
 }
 
-/// A change of the servers that the network carries out in its own time, while requests go on.
-pub(crate) struct Changing {
-    /// The number of its action.
+/// A change of servers that takes effect asynchronously, while requests continue.
+pub(crate) struct PendingChange {
+    /// Index of its action.
     action: usize,
     name: String,
-    /// Servers that are stopped once nobody finds them any more.
+    /// Servers to stop once no client finds them.
     stopped: Vec<u32>,
 }
 
 impl TimelineRun<'_> {
-    /// Plays the whole window, to the end of every client's requests.
-    pub(crate) fn perform(&mut self) -> Result<(), TrialAbort> {
+    /// Runs the whole window, to the end of every client's requests.
+    pub(crate) fn run(&mut self) -> Result<(), TrialAbort> {
         let mut clock = Clock { begun: Instant::now(), skipped: Duration::ZERO };
         self.played.servers = vec![ServerRecord::default(); self.ports.len()];
         let first: Vec<_> = (0..self.job.servers.count()).collect();
-        self.serve(&first, 0);
-        // Nothing is in flight yet.
+        self.record_serving(&first, 0);
+        // No request is in flight yet.
         self.count(&clock)?;
-        self.go(0, &clock)?;
+        self.start_client(0, &clock)?;
         let course = self.course;
         for step in &course.steps {
-            self.pass(step.at_ns, &mut clock)?;
-            self.carry_out(step, &clock)?;
+            self.poll_until(step.at_ns, &mut clock)?;
+            self.execute(step, &clock)?;
         }
-        self.pass(course.window_ns, &mut clock)?;
-        // Clients that began late are not done yet. What they get from here on is part of no window, of servers as of clients.
+        self.poll_until(course.window_ns, &mut clock)?;
+        // Clients that began late still run. Responses from here on belong to no window, for servers and clients.
         self.count(&clock)?;
-        self.changed("the window ended")?;
+        self.require_completed_change("the window ended")?;
         self.end_all(&(0..self.clients.len()).collect::<Vec<_>>(), &clock)?;
         self.count(&clock)
     }
 
-    /// Lets time pass, watching everybody.
-    fn pass(&mut self, until_ns: u64, clock: &mut Clock) -> Result<(), TrialAbort> {
+    /// Polls all processes until the given time.
+    fn poll_until(&mut self, until_ns: u64, clock: &mut Clock) -> Result<(), TrialAbort> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(TrialAbort::Interrupted);
             }
             let now = clock.now();
             let last = self.played.answered.last().map_or(0, |answered| answered.at_ns);
-            let due = last + COUNTING.as_nanos() as u64;
+            let due = last + COUNT_INTERVAL.as_nanos() as u64;
             if now >= due {
                 self.count(clock)?;
             }
-            self.change_further(clock)?;
+            self.complete_change(clock)?;
             if now >= until_ns {
                 return Ok(());
             }
             for other in self.others.iter_mut() {
-                other.stays_silent(ATTEMPT, Duration::ZERO)?;
+                other.expect_no_event(ATTEMPT, Duration::ZERO)?;
             }
             for number in 1..self.clients.len() {
-                self.hear(number, Duration::ZERO, clock)?;
+                self.poll_client(number, Duration::ZERO, clock)?;
             }
             let slice = Duration::from_nanos(until_ns.min(due.max(now + 1)) - now);
-            self.hear(0, slice, clock)?;
-            // Where there is no clock nobody waits.
+            self.poll_client(0, slice, clock)?;
+            // Without a clock, the wait takes no real time.
             if !self.clients[0].has_clock() {
                 clock.skipped += slice;
             }
         }
     }
 
-    /// Listens to a client, which has nothing to say but that its time is over.
-    fn hear(&mut self, number: usize, patience: Duration, clock: &Clock) -> Result<(), TrialAbort> {
-        match self.clients[number].hear(ATTEMPT, patience, self.others)? {
+    /// Reads the next event of a client, which may only be its end.
+    fn poll_client(&mut self, number: usize, timeout: Duration, clock: &Clock) -> Result<(), TrialAbort> {
+        match self.clients[number].poll(ATTEMPT, timeout, self.others)? {
             None => Ok(()),
-            Some(event) => self.ended(number, &event, clock),
+            Some(event) => self.record_end(number, &event, clock),
         }
     }
 
-    fn carry_out(&mut self, step: &TimelineStep, clock: &Clock) -> Result<(), TrialAbort> {
+    fn execute(&mut self, step: &TimelineStep, clock: &Clock) -> Result<(), TrialAbort> {
         let began_ns = clock.now();
         if let Some(exporter) = self.exporter {
             exporter.action(&step.name);
         }
-        // What is answered from here on belongs to what follows.
+        // Responses from here on belong to the next part.
         self.count(clock)?;
         let mut record = ActionRecord { name: step.name.clone(), due_ns: step.at_ns, began_ns, took_ns: 0 };
-        let done = self.change(step, began_ns, clock);
+        let done = self.apply(step, began_ns, clock);
         record.took_ns = clock.now() - began_ns;
         if let Some(exporter) = self.exporter {
-            exporter.played(self.played);
+            exporter.update(self.played);
         }
-        let late = late(&record);
+        let late = lateness(&record);
         self.played.actions.push(record);
         done?;
         late.map_or(Ok(()), |why| Err(TrialAbort::failed(Blame::Lab, why)))
     }
 
-    fn change(&mut self, step: &TimelineStep, began_ns: u64, clock: &Clock) -> Result<(), TrialAbort> {
+    fn apply(&mut self, step: &TimelineStep, began_ns: u64, clock: &Clock) -> Result<(), TrialAbort> {
         let failed =
             |LabError(why)| TrialAbort::failed(Blame::Lab, format!("the action `{}` failed: {why}", step.name));
-        // A client that resolves the name but once is told what it finds, which has to be so by now.
-        let is_told = self.job.address == Address::Headless && !self.job.resolves_again && !step.beginning.is_empty();
-        if step.serving.is_some() || is_told {
-            self.changed(&format!("`{}` was due", step.name))?;
+        // A client that resolves the name once needs the previous change to be complete.
+        let resolves_once =
+            self.job.address == Address::Headless && !self.job.resolves_again && !step.beginning.is_empty();
+        if step.serving.is_some() || resolves_once {
+            self.require_completed_change(&format!("`{}` was due", step.name))?;
         }
         if let Some(number) = step.killed {
-            self.pod(number).for_each(EndpointHandle::kill);
+            self.pod_handles(number).for_each(EndpointHandle::kill);
         }
         if let Some(serving) = &step.serving {
             match (self.membership, self.others.last_mut()) {
-                (Some(membership), Some(teller)) => membership.reach(teller, serving, self.limits, self.stop)?,
+                (Some(membership), Some(reader)) => membership.update(reader, serving, self.limits, self.stop)?,
                 _ => {
                     let port = |number: &u32| (*number, self.ports[*number as usize]);
                     let reached: Vec<_> = serving.iter().map(port).collect();
                     self.lab.reach(self.job, &reached).map_err(failed)?;
                 }
             }
-            self.serve(serving, began_ns);
+            self.record_serving(serving, began_ns);
             let (action, stopped) = (self.played.actions.len(), step.stopped.clone());
-            self.changing = Some(Changing { action, name: step.name.clone(), stopped });
-            self.change_further(clock)?;
+            self.changing = Some(PendingChange { action, name: step.name.clone(), stopped });
+            self.complete_change(clock)?;
         }
         self.end_all(&step.ending, clock)?;
         for client in &step.beginning {
@@ -176,59 +179,59 @@ impl TimelineRun<'_> {
         for client in &step.beginning {
             let attempt = "making the check request and warming up";
             match self.clients[*client].wait(attempt, self.limits.slack, self.others, self.stop)? {
-                Event::Warm => self.go(*client, clock)?,
+                Event::Warm => self.start_client(*client, clock)?,
                 other => return Err(self.clients[*client].unexpected(&other, attempt)),
             }
         }
         Ok(())
     }
 
-    /// Completes the last change of the servers, once clients find them.
-    fn change_further(&mut self, clock: &Clock) -> Result<(), TrialAbort> {
-        let Some(Changing { name, .. }) = &self.changing else { return Ok(()) };
+    /// Completes the last change of servers, once clients find them.
+    fn complete_change(&mut self, clock: &Clock) -> Result<(), TrialAbort> {
+        let Some(PendingChange { name, .. }) = &self.changing else { return Ok(()) };
         let failed = |LabError(why)| TrialAbort::failed(Blame::Lab, format!("the action `{name}` failed: {why}"));
         if !self.lab.is_reached().map_err(failed)? {
             return Ok(());
         }
-        let Some(Changing { action, stopped, .. }) = self.changing.take() else { return Ok(()) };
+        let Some(PendingChange { action, stopped, .. }) = self.changing.take() else { return Ok(()) };
         let (limits, stop) = (self.limits, self.stop);
         for number in stopped {
-            self.pod(number).try_for_each(|handle| handle.dismiss(limits.exit, stop))?;
+            self.pod_handles(number).try_for_each(|handle| handle.stop(limits.exit, stop))?;
         }
-        // One that is still being carried out is not recorded yet.
+        // The current action has no record yet.
         if let Some(record) = self.played.actions.get_mut(action) {
             record.took_ns = clock.now() - record.began_ns;
         }
         Ok(())
     }
 
-    /// Fails if the last change of the servers is not complete.
-    fn changed(&self, when: &str) -> Result<(), TrialAbort> {
-        let Some(Changing { name, .. }) = &self.changing else { return Ok(()) };
+    /// Fails if the last change of servers is incomplete.
+    fn require_completed_change(&self, when: &str) -> Result<(), TrialAbort> {
+        let Some(PendingChange { name, .. }) = &self.changing else { return Ok(()) };
         let reason = format!(
-            "when {when}, clients did not yet find the servers of the action `{name}`: networks take a second or two for that, names as \
-             long as name servers remember them; use a longer `duration`"
+            "when {when}, clients did not yet find the servers of the action `{name}`: networks need a second or two, and \
+             names as long as name servers cache them; use a longer `duration`"
         );
         Err(TrialAbort::failed(Blame::Lab, reason))
     }
 
-    /// A server, and its sidecar where it has one: they come and go together.
-    fn pod(&mut self, number: u32) -> impl Iterator<Item = &mut EndpointHandle> {
+    /// The handles of a server and its sidecar, if any: they start and stop together.
+    fn pod_handles(&mut self, number: u32) -> impl Iterator<Item = &mut EndpointHandle> {
         let (servers, others) = self.others.split_at_mut(self.ports.len());
         let sidecar = others.get_mut(number as usize).filter(|_| self.job.sidecar().is_some());
         servers.get_mut(number as usize).into_iter().chain(sidecar)
     }
 
-    /// A client begins to measure.
-    fn go(&mut self, number: usize, clock: &Clock) -> Result<(), TrialAbort> {
+    /// Starts the measurement of a client.
+    fn start_client(&mut self, number: usize, clock: &Clock) -> Result<(), TrialAbort> {
         let from_ns = clock.now();
         self.clients[number].send(Command::Go)?;
         self.played.clients.push(ClientRecord { from_ns, ..ClientRecord::default() });
         Ok(())
     }
 
-    /// Waits until the requests of these clients have ended. Each is heard when it says so, however long another one takes: what passed
-    /// here until then is held against the window that it reports.
+    /// Waits until the requests of these clients have ended. Reads the end of each client promptly, because its
+    /// reported window is checked against the time that passed here.
     fn end_all(&mut self, numbers: &[usize], clock: &Clock) -> Result<(), TrialAbort> {
         const SLICE: Duration = Duration::from_millis(20);
         let timeouts = self.job.timeouts;
@@ -242,28 +245,28 @@ impl TimelineRun<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(TrialAbort::Interrupted);
             }
-            // Where there is no clock nothing takes longer than anything else.
+            // Without a clock, all clients take equally long.
             if begun.elapsed() >= limit || !self.clients[*first].has_clock() {
                 let event = self.clients[*first].wait(ATTEMPT, limit, self.others, self.stop)?;
-                self.ended(*first, &event, clock)?;
+                self.record_end(*first, &event, clock)?;
                 continue;
             }
             for other in self.others.iter_mut() {
-                other.stays_silent(ATTEMPT, Duration::ZERO)?;
+                other.expect_no_event(ATTEMPT, Duration::ZERO)?;
             }
             for number in others {
-                self.hear(*number, Duration::ZERO, clock)?;
+                self.poll_client(*number, Duration::ZERO, clock)?;
             }
-            self.hear(*first, SLICE, clock)?;
+            self.poll_client(*first, SLICE, clock)?;
         }
     }
 
-    fn ended(&mut self, number: usize, event: &Event, clock: &Clock) -> Result<(), TrialAbort> {
+    fn record_end(&mut self, number: usize, event: &Event, clock: &Clock) -> Result<(), TrialAbort> {
         let handle = &self.clients[number];
         let (Event::End { window_ns }, Some(client)) = (event, self.played.clients.get_mut(number)) else {
             return Err(handle.unexpected(event, ATTEMPT));
         };
-        // In a trial without any request the window has no length; the results say that there was none.
+        // A trial without requests has an empty window; the check of the results reports it.
         client.window_ns = (*window_ns).max(1);
         if handle.has_clock() {
             let passed = Duration::from_nanos(clock.now() - client.from_ns);
@@ -272,16 +275,16 @@ impl TimelineRun<'_> {
         Ok(())
     }
 
-    /// Asks the servers how many requests they have answered.
+    /// Queries the servers for their number of answered requests.
     fn count(&mut self, clock: &Clock) -> Result<(), TrialAbort> {
         let last = self.played.answered.last().map(|answered| answered.requests.clone());
         let mut requests = last.unwrap_or_else(|| vec![0; self.ports.len()]);
         let servers = &mut self.others[..self.ports.len()];
-        for server in servers.iter_mut().filter(|server| !server.is_gone()) {
+        for server in servers.iter_mut().filter(|server| !server.is_stopped()) {
             server.send(Command::Count)?;
         }
-        for (number, server) in servers.iter_mut().enumerate().filter(|(_, server)| !server.is_gone()) {
-            let attempt = "saying how many requests it has answered";
+        for (number, server) in servers.iter_mut().enumerate().filter(|(_, server)| !server.is_stopped()) {
+            let attempt = "reporting how many requests it has answered";
             match server.wait(attempt, self.limits.slack, &mut [], self.stop)? {
                 Event::Counted { requests: count } => requests[number] = count,
                 other => return Err(server.unexpected(&other, attempt)),
@@ -291,8 +294,8 @@ impl TimelineRun<'_> {
         Ok(())
     }
 
-    /// Notes who is reached from now on.
-    fn serve(&mut self, serving: &[u32], at_ns: u64) {
+    /// Records which servers are in service from `at_ns` on.
+    fn record_serving(&mut self, serving: &[u32], at_ns: u64) {
         for (number, server) in (0..).zip(&mut self.played.servers) {
             let (is_there, was_there) = (serving.contains(&number), server.from_ns.is_some());
             if is_there && !was_there {
@@ -304,7 +307,7 @@ impl TimelineRun<'_> {
     }
 }
 
-/// The time of the window. In a lab without a clock what was waited for has passed.
+/// Time in the window. In labs without a clock, waits are added as if they had happened.
 struct Clock {
     begun: Instant,
     skipped: Duration,
@@ -316,14 +319,14 @@ impl Clock {
     }
 }
 
-/// Why an action does not count.
-fn late(record: &ActionRecord) -> Option<String> {
+/// Why a late or slow action invalidates the trial, if it does.
+fn lateness(record: &ActionRecord) -> Option<String> {
     let ActionRecord { name, due_ns, began_ns, took_ns } = record;
     let (late, took) = (Duration::from_nanos(began_ns.saturating_sub(*due_ns)), Duration::from_nanos(*took_ns));
-    let what = if late > LATEST {
-        format!("began {late:.1?} late, where {LATEST:?} are tolerated")
-    } else if took > LONGEST {
-        format!("took {took:.1?}, where {LONGEST:?} are tolerated")
+    let what = if late > MAX_DELAY {
+        format!("began {late:.1?} late, but at most {MAX_DELAY:?} is tolerated")
+    } else if took > MAX_DURATION {
+        format!("took {took:.1?}, but at most {MAX_DURATION:?} is tolerated")
     } else {
         return None;
     };
@@ -335,10 +338,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_action_that_is_late_or_takes_long_does_not_count() {
+    fn late_and_slow_actions_are_refused() {
         let of = |began, took| {
             let ms = |ms: u64| ms * 1_000_000;
-            late(&ActionRecord { name: "T2".to_owned(), due_ns: ms(500), began_ns: ms(began), took_ns: ms(took) })
+            lateness(&ActionRecord { name: "T2".to_owned(), due_ns: ms(500), began_ns: ms(began), took_ns: ms(took) })
         };
         assert_eq!(of(500, 0), None);
         assert_eq!(of(700, 2000), None);

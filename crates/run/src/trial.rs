@@ -38,7 +38,7 @@ use crate::results::{self, Results};
 use crate::spec::{self, Files};
 use crate::{merge, verify, verify_loads};
 
-/// What the trials of a session share.
+/// Context shared by the trials of a session.
 pub(crate) struct TrialContext<'a> {
     pub lab: &'a mut dyn Lab,
     pub plan: &'a Plan,
@@ -47,48 +47,48 @@ pub(crate) struct TrialContext<'a> {
     pub folder: &'a Folder,
     pub files: &'a Files,
     pub limits: Limits,
-    /// What of each trial is kept beside its results.
+    /// Artifacts to keep beside the results.
     pub keep: &'a [Artifact],
     pub stop: &'a AtomicBool,
     pub witness: &'a Witness,
-    /// The least time between two requests to a host that is not ours.
+    /// Minimum interval between two requests to a foreign host.
     pub interval: Duration,
     /// The study's name.
     pub study: &'a str,
-    /// Who shows trials to Prometheus.
+    /// Export to Prometheus.
     pub exporter: Option<&'a Exporter>,
 }
 
-/// What is known of a trial so far; a failed one keeps it for the diagnosis.
+/// Facts about a trial so far; failed trials keep them for diagnosis.
 #[derive(Default)]
 struct Facts {
     server: Configured,
     client: Configured,
     preparation: Preparation,
     window_ns: u64,
-    /// What the endpoints report of their transport.
+    /// Transport reports of the endpoints.
     server_transport: Option<Box<TransportReport>>,
     client_transport: Option<Box<TransportReport>>,
     values: Values,
     results: Option<String>,
-    /// What was done in the window, where there is a timeline.
+    /// Record of the window, if the trial has a timeline.
     timeline: Option<TimelineRecord>,
-    /// What each client did, where several shared the workload.
+    /// Record of each client, if several shared the workload.
     portions: Vec<Portion>,
     /// Median response time by fifth of the window.
     profile: Vec<u64>,
-    /// How many requests the sidecars carried, where there are any.
+    /// Requests carried by the sidecars, if any.
     carried: Option<Carried>,
     network: Aftermath,
-    /// Who observes where processes are not to be seen from here.
+    /// Observer beside remote processes.
     remote_observer: Option<Box<dyn RemoteObserver>>,
     warnings: Vec<Warning>,
-    /// Whether time passes for the processes as it does here.
+    /// Whether the processes run in real time.
     has_clock: bool,
 }
 
 impl TrialContext<'_> {
-    /// Executes a trial; absent if it was interrupted, in which case nothing of it stays.
+    /// Executes a trial; `None` if it was interrupted, in which case nothing of it stays.
     pub(crate) fn run(&mut self, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {
         let at = timestamp();
         let begun = Instant::now();
@@ -120,7 +120,7 @@ impl TrialContext<'_> {
             self.folder.keep_keys(trial, keys)?;
         }
         for log in logs {
-            // A silent process is the normal case, and says nothing that would be worth a file.
+            // Empty logs are the normal case and are removed.
             if fs::metadata(&log).is_ok_and(|about| about.len() == 0) {
                 remove(&log)?;
             }
@@ -147,12 +147,12 @@ impl TrialContext<'_> {
         let more = cell.job.more_observers.iter().filter(|name| !self.observers.contains(name));
         let names: Vec<_> = self.observers.iter().chain(more).cloned().collect();
         let mut observers = observers(&names)?;
-        // What a client of another trial left would be taken for that of one which writes nothing.
+        // A leftover of another trial could pass for the results of a client that writes none.
         for number in 0..Course::of(&cell.job).clients.len() as u32 {
             remove(&spec::results_of(self.files, number))?;
         }
         if let Some(keys) = &self.files.key_log {
-            // Clients add to it, and those of the last trial are of no use.
+            // Clients append to this file.
             remove(keys)?;
         }
         self.conduct(trial, cell, &mut observers, facts)?;
@@ -164,7 +164,7 @@ impl TrialContext<'_> {
         };
         let results =
             read.map_err(|why| TrialAbort::failed(Blame::Client, format!("the client `{}`: {why}", cell.job.client)))?;
-        // Why a load is no sample says more than what it lacks because of that.
+        // Check loads first: the reason of a failed load is more specific than the checks below.
         if let Results::Loads(loads) = &results {
             verify_loads::loads(cell, loads).map_err(TrialAbort::Outcome)?;
         }
@@ -193,7 +193,7 @@ impl TrialContext<'_> {
             played.intervals = timeline::intervals(samples, window_ns);
             values.extend(timeline::values(timeline, played, samples, window_ns));
         }
-        // With a timeline the conditions change while the window lasts, as they should.
+        // A timeline changes the conditions within the window on purpose.
         if let (None, Results::Samples(samples)) = (&facts.timeline, &results) {
             facts.profile =
                 wirelab_stats::stationarity::profile(samples, facts.window_ns).map(Vec::from).unwrap_or_default();
@@ -219,7 +219,7 @@ impl TrialContext<'_> {
         facts.warnings.extend(wirelab_stats::uneven(&cell.label(), &facts.portions, facts.window_ns));
         match distorted::by(&observers) {
             None => facts.results = Some(self.keep(trial, &results)?),
-            // What it slowed down is not kept either: nobody shall draw it.
+            // Samples slowed down by the observer are not kept either, so that no chart shows them.
             Some(observer) => {
                 distorted::leave_its_own(&mut values, &observers);
                 facts.warnings = vec![distorted::warning(observer, cell.label())];
@@ -240,7 +240,7 @@ impl TrialContext<'_> {
     }
 }
 
-/// Nobody can look into a server that is not ours, whatever an observer says.
+/// Values about remote servers are never measured, whatever an observer reports.
 fn not_ours(values: &mut Values) {
     let metrics =
         wirelab_observe::metrics().into_iter().chain(wirelab_stats::TRANSPORT_METRICS).chain(&PREPARATION_METRICS);
@@ -251,7 +251,7 @@ fn not_ours(values: &mut Values) {
     }
 }
 
-/// The first server has the name that it has where there is only one.
+/// Log name of a server: the first one has no number.
 pub(crate) fn server_name(number: u32) -> String {
     if number == 0 { "server".to_owned() } else { format!("server{number}") }
 }
@@ -260,7 +260,7 @@ fn server_log(number: u32) -> String {
     format!("{}.log", server_name(number))
 }
 
-/// Clients likewise.
+/// Log name of a client, likewise.
 fn client_name(number: u32) -> String {
     if number == 0 { "client".to_owned() } else { format!("client{number}") }
 }
@@ -275,7 +275,7 @@ fn cell<'a>(plan: &'a Plan, trial: &Trial) -> Result<&'a Cell, RunError> {
     })
 }
 
-/// New observers for a trial.
+/// Creates the observers for a trial.
 pub(crate) fn observers(names: &[String]) -> Result<Vec<Box<dyn Observer>>, RunError> {
     let unknown = |name: &String| RunError::Refused { why: wirelab_observe::unknown(name) };
     names.iter().map(|name| wirelab_observe::create(name).ok_or_else(|| unknown(name))).collect()

@@ -1,6 +1,6 @@
-//! Checks what a client measured against its spec and against physics, before anything of it counts.
+//! Validates a client's results against its spec and against physics.
 //!
-//! A violation fails the trial: a number that cannot be true says that the instrument, not the protocol, was measured.
+//! A violation fails the trial: an impossible number shows that the instrument was measured instead of the protocol.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -23,16 +23,16 @@ use crate::mesh::Carried;
 use crate::results::Results;
 use crate::verify_loads;
 
-/// What happened in the measured window, once it is believed.
+/// Counters of the measured window, after validation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Requests that succeeded.
+    /// Successful requests.
     pub ok: u64,
-    /// Requests that failed, by kind.
+    /// Failed requests by kind.
     pub errors: IndexMap<ErrorKind, u64>,
-    /// Payload bytes of the requests that succeeded, both directions.
+    /// Payload bytes of successful requests, both directions.
     pub bytes: u64,
-    /// Handshakes in the window, by how they began.
+    /// Handshakes in the window by type.
     pub handshakes: IndexMap<Handshake, u64>,
 }
 
@@ -41,10 +41,10 @@ impl Tally {
         self.errors.values().sum()
     }
 
-    /// What the report has to say of the trial.
+    /// Warnings for the report about the trial.
     pub(crate) fn warnings(&self, cell: &Cell) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        // The first of equally frequent kinds, so that the same trial gives the same warning.
+        // Of equally frequent kinds the first one, so that the warning is deterministic.
         let mut most: Option<(ErrorKind, u64)> = None;
         for (kind, count) in &self.errors {
             if most.is_none_or(|(_, before)| *count > before) {
@@ -72,17 +72,17 @@ impl Tally {
     }
 }
 
-/// What a check found: the client's fault unless said otherwise.
+/// Result of a check; the client is to blame unless stated otherwise.
 type Checked<T> = Result<T, Outcome>;
 
 fn client(reason: impl Into<String>) -> Outcome {
     Outcome::failed(Blame::Client, reason)
 }
 
-/// Reading a clock twice gives two times; this much between them is nobody's fault.
+/// Tolerance between two readings of a clock.
 const CLOCK_SLACK: Duration = Duration::from_millis(1);
 
-/// The protocol that was negotiated is the one that the cell is about.
+/// Checks that the negotiated protocol is the cell's.
 pub(crate) fn negotiated(protocol: Protocol, configured: &Configured) -> Checked<()> {
     let said = configured.get("alpn").filter(|value| !value.is_null());
     match (protocol.alpn(), said) {
@@ -92,13 +92,14 @@ pub(crate) fn negotiated(protocol: Protocol, configured: &Configured) -> Checked
             "the client does not report which protocol was negotiated (`alpn`); `{wanted}` is required"
         ))),
         (wanted, Some(said)) => Err(client(format!(
-            "the client reports that {said} was negotiated (`alpn`), where {protocol} requires {}",
+            "the client reports that {said} was negotiated (`alpn`), but {protocol} requires {}",
             wanted.map_or_else(|| "nothing".to_owned(), |wanted| format!("`{wanted}`"))
         ))),
     }
 }
 
-/// What an endpoint says is in force is what it was asked for. A number may be larger: kernels round buffers up.
+/// Checks an endpoint's effective configuration against the requested one. Numbers may be larger, because kernels
+/// round buffers up.
 pub(crate) fn in_force(role: Role, asked: &Transport, configured: &Configured) -> Checked<()> {
     let Ok(serde_json::Value::Object(asked)) = serde_json::to_value(asked) else { return Ok(()) };
     for (name, asked) in &asked {
@@ -109,18 +110,19 @@ pub(crate) fn in_force(role: Role, asked: &Transport, configured: &Configured) -
         };
         if !honoured {
             let word = role.word();
-            let reason =
-                format!("the {word} was asked for `{name}` = {asked} and reports {is}; it must honour it or refuse it");
+            let reason = format!(
+                "the {word} reports `{name}` = {is}, but {asked} was requested; it must honour or refuse a setting"
+            );
             return Err(Outcome::failed(role.blame(), reason));
         }
     }
     Ok(())
 }
 
-/// The window that the client reports agrees with the time that passed here, between sending `go` and reading `end`.
+/// Checks the client's window against the time between sending `go` and reading `end`.
 pub(crate) fn window(window_ns: u64, passed: Duration) -> Checked<()> {
     let window = Duration::from_nanos(window_ns);
-    // Scheduling of two processes lies between the two: far less than this on any machine worth measuring on.
+    // Upper bound of the scheduling delay of two processes.
     let longest_gap = Duration::from_secs(1) + passed / 10;
     if window > passed + CLOCK_SLACK {
         Err(client(format!("the client reports a window of {window:?}, but only {passed:?} passed here")))
@@ -131,7 +133,7 @@ pub(crate) fn window(window_ns: u64, passed: Duration) -> Checked<()> {
     }
 }
 
-/// Everything that can be checked of the results.
+/// Checks the results of a trial.
 pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked<Tally> {
     let tally = match results {
         Results::Samples(samples) => self::samples(cell, window_ns, samples)?,
@@ -141,25 +143,29 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
     let all = tally.ok + tally.failed();
     match cell.job.extent {
         Extent::Requests(wanted) if all != wanted => {
-            return Err(client(format!("the client recorded {all} requests where {wanted} were asked for")));
+            return Err(client(format!("the client recorded {all} requests instead of {wanted}")));
         }
         _ if all == 0 => return Err(client("the client made no request in the measured window")),
         _ => {}
     }
     if let (0, Some(site)) = (tally.ok, &cell.job.site) {
-        return Err(Outcome::failed(Blame::Server, format!("{} never gave the page: {}", site.url, answers(results))));
+        return Err(Outcome::failed(
+            Blame::Server,
+            format!("{} never returned the page: {}", site.url, answers(results)),
+        ));
     }
     let foreign = tally.handshakes.keys().find(|handshake| **handshake != Handshake::Full);
     if let (Resumption::None, Some(foreign)) = (cell.job.resumption, foreign) {
-        return Err(client(format!("a connection was {foreign:?} where each has to be new (`resumption = \"none\"`)")));
+        return Err(client(format!("a connection was {foreign:?}, but each must be new (`resumption = \"none\"`)")));
     }
     Ok(tally)
 }
 
-/// In a trial with a timeline servers and clients agree about how many requests were answered, unless some were lost.
+/// Checks, in a trial with a timeline, that servers and clients agree about the number of answered requests, unless
+/// some were lost.
 pub(crate) fn answered(job: &Job, played: &TimelineRecord, tally: &Tally) -> Checked<()> {
     let course = Course::of(job);
-    // What a server answers between its last word and its end is not known.
+    // Responses between a server's last report and its end are unknown.
     let someone_left = course.steps.iter().any(|step| step.killed.is_some() || !step.stopped.is_empty());
     let (Some(first), Some(last)) = (played.answered.first(), played.answered.last()) else { return Ok(()) };
     if someone_left || tally.failed() > 0 {
@@ -171,31 +177,31 @@ pub(crate) fn answered(job: &Job, played: &TimelineRecord, tally: &Tally) -> Che
         Some(Extent::DurationNs(_)) => return Ok(()),
         None => 0,
     };
-    // The clients that come later check and warm up within the window.
+    // Clients that start later send their check and warm-up requests within the window.
     let unrecorded = (1 + warm_up) * (played.clients.len() as u64 - 1);
     if answered == tally.ok + unrecorded {
         return Ok(());
     }
     let reason = format!(
-        "the servers say that they answered {answered} requests in the window, and the clients sent {} and {unrecorded} before \
+        "the servers report {answered} answered requests in the window, but the clients sent {} and {unrecorded} before \
          they recorded any",
         tally.ok
     );
     Err(Outcome::failed(Blame::Server, reason))
 }
 
-/// Every request passed the clients' sidecar and that of the server that answered it, by their own counts. Servers with sidecars listen
-/// on their own hosts only, so nothing can have passed them by; this is what shows that it was so.
+/// Checks by the sidecars' own counts that every request passed the clients' sidecar and that of the answering
+/// server. Servers with sidecars listen only on their own hosts, so no request can bypass them; this check proves it.
 pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&TimelineRecord>, tally: &Tally) -> Checked<()> {
     let failed = |reason: String| Err(Outcome::failed(Blame::Sidecar, reason));
     let Carried { of_clients, of_servers } = carried;
     if *of_clients < tally.ok {
         return failed(format!(
-            "the clients' sidecar says that it carried {of_clients} requests, and the clients had answers to {}",
+            "the clients' sidecar reports {of_clients} carried requests, but the clients got responses to {}",
             tally.ok
         ));
     }
-    // Of one that was sent away nobody knows what it carried, and a request that failed may have come to its end anywhere.
+    // The count of a stopped sidecar is unknown, and a failed request may have ended at any hop.
     let Some(of_servers) = of_servers.iter().copied().collect::<Option<Vec<_>>>() else { return Ok(()) };
     if tally.failed() > 0 {
         return Ok(());
@@ -203,13 +209,13 @@ pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&TimelineReco
     let sum: u64 = of_servers.iter().sum();
     if *of_clients != sum {
         return failed(format!(
-            "the clients' sidecar says that it carried {of_clients} requests, those of the servers {sum}"
+            "the clients' sidecar reports {of_clients} carried requests, but those of the servers {sum}"
         ));
     }
     let answered = played.and_then(|played| played.answered.last()).map(|answered| &answered.requests);
     if let Some(answered) = answered.filter(|answered| **answered != of_servers) {
         return failed(format!(
-            "the servers say that they answered {answered:?} requests, and their sidecars that they carried {of_servers:?}"
+            "the servers report {answered:?} answered requests, but their sidecars {of_servers:?} carried ones"
         ));
     }
     let warm_up = match job.warm_up {
@@ -222,7 +228,7 @@ pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&TimelineReco
         return Ok(());
     }
     failed(format!(
-        "the clients' sidecar says that it carried {of_clients} requests, and the clients sent {} and {unrecorded} before they \
+        "the clients' sidecar reports {of_clients} carried requests, but the clients sent {} and {unrecorded} before they \
          recorded any",
         tally.ok
     ))
@@ -255,14 +261,14 @@ fn samples(cell: &Cell, window_ns: u64, samples: &[Sample]) -> Checked<Tally> {
             return of(blame, what);
         }
         if cell.job.connections == ConnectionPolicy::PerRequest && !connections.insert(sample.connection) {
-            let what = format!("it used connection {} again, where every request has its own", sample.connection);
+            let what = format!("it used connection {} again, but every request needs its own", sample.connection);
             return of(Blame::Client, what);
         }
     }
     Ok(tally)
 }
 
-/// What became of requests all of which failed, in words.
+/// Statuses and errors of requests that all failed, as text.
 fn answers(results: &Results) -> String {
     let mut counts: IndexMap<String, u64> = IndexMap::new();
     match results {
@@ -276,26 +282,23 @@ fn answers(results: &Results) -> String {
         Results::Histograms(histograms) => {
             counts.extend(histograms.errors.iter().map(|(kind, count)| (kind.to_string(), *count)));
         }
-        // One that failed has failed the trial before.
+        // A failed load has already failed the trial.
         Results::Loads(_) => {}
     }
     let words: Vec<_> = counts.into_iter().map(|(what, count)| format!("{count} times `{what}`")).collect();
     words.join(", ")
 }
 
-/// What is wrong with a sample that claims success.
+/// Why a sample that reports success is impossible.
 fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
     let job = &cell.job;
     let (sent, received) = (job.request_size.bytes(), job.response_size.bytes());
-    // Of a page that is not ours, nobody but its server knows how long it has to be.
+    // The length of a remote page is unknown.
     if sample.bytes_in != received && job.site.is_none() {
-        return Some((
-            Blame::Client,
-            format!("it succeeded with {} bytes where {received} are right", sample.bytes_in),
-        ));
+        return Some((Blame::Client, format!("it succeeded with {} bytes instead of {received}", sample.bytes_in)));
     }
     if sample.bytes_out != sent {
-        return Some((Blame::Client, format!("it sent {} bytes of body where {sent} are right", sample.bytes_out)));
+        return Some((Blame::Client, format!("it sent {} body bytes instead of {sent}", sample.bytes_out)));
     }
     let is_right = |status| if job.site.is_some() { Site::is_page(status) } else { status == 200 };
     if job.protocol.is_http() && !sample.status.is_some_and(is_right) {
@@ -309,13 +312,13 @@ fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
     if waited < delay {
         return Some((
             Blame::Server,
-            format!("its answer came after {waited} ns where the server had to wait {delay} ns"),
+            format!("its response came after {waited} ns, but the server had to wait {delay} ns"),
         ));
     }
     None
 }
 
-/// The delay that the server was told to keep, in whole microseconds as the request says it.
+/// The server's configured delay in ns, rounded down to microseconds as in the request.
 fn least_delay(job: &Job) -> u64 {
     if job.exchange == Exchange::Delay { job.delay.nanos() / 1000 * 1000 } else { 0 }
 }
@@ -341,7 +344,7 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
         ("bytes sent", h.bytes_out, tally.ok.saturating_mul(cell.job.request_size.bytes())),
     ];
     if let Some((what, is, right)) = must_equal.into_iter().find(|(_, is, right)| is != right) {
-        return Err(client(format!("the histograms contradict themselves: {is} {what} where {right} are right")));
+        return Err(client(format!("the histograms contradict themselves: {is} {what} instead of {right}")));
     }
     for (name, histogram) in [("response", &h.response), ("service", &h.service), ("failure", &h.failure)] {
         if histogram.max_ns > latest {
@@ -351,12 +354,12 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
     }
     let delay = least_delay(&cell.job);
     if tally.ok > 0 && h.first_byte.min_ns < delay {
-        let reason = format!("an answer came after {} ns where the server had to wait {delay} ns", h.first_byte.min_ns);
+        let reason = format!("a response came after {} ns, but the server had to wait {delay} ns", h.first_byte.min_ns);
         return Err(Outcome::failed(Blame::Server, reason));
     }
     if cell.job.connections == ConnectionPolicy::PerRequest && h.connections < tally.ok {
         let reason =
-            format!("{} connections for {} requests, where every request has its own", h.connections, tally.ok);
+            format!("{} connections for {} requests, but every request needs its own", h.connections, tally.ok);
         return Err(client(reason));
     }
     Ok(tally)

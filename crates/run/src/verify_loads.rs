@@ -1,4 +1,4 @@
-//! Checks what a browser says of the loads of a page, before any of them counts.
+//! Validates the page loads that a browser reports.
 
 use wirelab_model::metric::Value;
 use wirelab_model::outcome::{Blame, Outcome};
@@ -9,16 +9,16 @@ use wirelab_model::units::Span;
 
 use crate::verify::Tally;
 
-/// Connections that browsers open to one host over HTTP/1.1.
+/// Connections per host that browsers open over HTTP/1.1.
 const PARALLEL: f64 = 6.0;
 
-/// What a load's clock may differ by from that of the link: its moments are read in other processes than the packets' own.
+/// Tolerance between the clocks of a load and of the link, in nanoseconds: different processes read them.
 const CLOCK_SLACK_NS: f64 = 1e6;
 
-/// Every load is a sample, and none of them is impossible.
+/// Checks that every load succeeded and is possible.
 ///
 /// # Errors
-/// The outcome of the trial: that of the first load that is no sample, with its blame; or the client's fault.
+/// The outcome of the first failed load; or the client's fault for an impossible one.
 pub(crate) fn loads(cell: &Cell, loads: &[PageLoad]) -> Result<Tally, Outcome> {
     let job = &cell.job;
     let wanted = match job.extent {
@@ -40,31 +40,31 @@ pub(crate) fn loads(cell: &Cell, loads: &[PageLoad]) -> Result<Tally, Outcome> {
     }
     let ok = loads.len() as u64;
     let bytes = match job.page {
-        // Nobody knows what a load of it has to be.
+        // The correct size of such a page is unknown.
         Some(page) if !page.is_made() => loads.iter().map(bodies).sum(),
         _ => ok.saturating_mul(job.response_size.bytes()),
     };
     Ok(Tally { ok, bytes, ..Tally::default() })
 }
 
-/// The bytes of its bodies, as they came.
+/// Received body bytes of a load.
 fn bodies(load: &PageLoad) -> u64 {
     let value = |name: &str| load.values.get(name).and_then(Value::number).unwrap_or(0.0);
     (value("received") - value("header_bytes")).max(0.0) as u64
 }
 
-/// What of a load cannot be.
+/// Why a load is impossible.
 fn impossible(job: &Job, load: &PageLoad) -> Option<String> {
     let value = |name: &str| load.values.get(name).and_then(Value::number);
     let bytes = job.response_size.bytes();
     if let Some(received) = value("received").filter(|received| *received < bytes as f64) {
-        return Some(format!("{received} bytes were received, and the page's bodies alone have {bytes}"));
+        return Some(format!("{received} bytes were received, but the page's bodies alone have {bytes}"));
     }
     let most = if job.protocol.multiplexes() { 1.0 } else { PARALLEL };
     let connections = value("connections");
     if let Some(connections) = connections.filter(|connections| job.hosts.is_empty() && *connections > most) {
         return Some(format!(
-            "it took {connections} connections, and browsers open at most {most} for {}",
+            "it took {connections} connections, but browsers open at most {most} for {}",
             job.protocol
         ));
     }
@@ -72,16 +72,17 @@ fn impossible(job: &Job, load: &PageLoad) -> Option<String> {
         return Some(what);
     }
     let link = job.link?;
-    // Every byte of a body crosses the link, whatever is around it.
+    // Every body byte crosses the link.
     let least = link.rate.map_or(0.0, |rate| bytes as f64 * 8e9 / rate.0 as f64);
     if let Some(net) = value("net").filter(|net| net + CLOCK_SLACK_NS < least) {
         return Some(format!(
-            "its net time is {:.1} ms, and the link needs {:.1} ms for its bytes",
+            "its net time is {:.1} ms, but the link needs {:.1} ms for its bytes",
             net / 1e6,
             least / 1e6
         ));
     }
-    // TCP takes one round trip, TLS 1.3 one, QUIC with TLS one, the request one. Packets that overtake others save time.
+    // Minimum round trips: one each for TCP, TLS 1.3, QUIC with TLS, and the request. Reordered packets can save
+    // time.
     let trips = if job.protocol.uses_quic() { 2.0 } else { 3.0 };
     let round_trip = link.round_trip.nanos().saturating_sub(2 * link.jitter.nanos()) as f64;
     let least = if link.reorder.0 > 0.0 { 0.0 } else { trips * round_trip + job.delay.nanos() as f64 };
@@ -89,36 +90,36 @@ fn impossible(job: &Job, load: &PageLoad) -> Option<String> {
         let [first, least] = [first, least].map(|ns| ns / 1e6);
         let and_delay = if job.delay > Span(0) { " and the server's delay" } else { "" };
         return Some(format!(
-            "its first byte came after {first:.1} ms, and {trips} round trips{and_delay} take {least:.1} ms"
+            "its first byte came after {first:.1} ms, but {trips} round trips{and_delay} take {least:.1} ms"
         ));
     }
     None
 }
 
-/// What of the connections to the hosts of a page cannot be. Each host has an address and a certificate of its own, so that none of them
-/// has another one's requests.
+/// Why the connections to the hosts of a page are impossible. Each host has its own address and certificate, so hosts
+/// cannot share connections.
 fn shared(job: &Job, load: &PageLoad, connections: f64) -> Option<String> {
     let page = job.page.filter(|_| !job.hosts.is_empty())?;
-    // What a page of somebody's own asks for without credentials (CORS) has connections of its own.
+    // Pages not generated by wirelab may request without credentials (CORS), which uses separate connections.
     let each = if page.is_made() { 1.0 } else { 2.0 };
     let most = if job.protocol.multiplexes() { each } else { each * PARALLEL };
     let mut sum = 0;
     for host in &job.hosts {
-        // Where a browser does not number them, as Chromium what it took early from its cache, nothing can be said.
+        // No check if the browser does not number connections, as Chromium for resources from its early cache.
         let own = load.connections_to(host)?;
         if own as f64 > most {
             return Some(format!(
-                "it took {own} connections to {host}, and browsers open at most {most} for {}",
+                "it took {own} connections to {host}, but browsers open at most {most} for {}",
                 job.protocol
             ));
         }
         if own == 0 && page.is_made() {
-            return Some(format!("nothing was asked of {host}, which has files of the page"));
+            return Some(format!("no request went to {host}, which has files of the page"));
         }
         sum += own;
     }
     let is_wrong = page.is_made() && sum as f64 != connections;
-    is_wrong.then(|| format!("its hosts had {sum} connections, and all together only {connections}: some were shared"))
+    is_wrong.then(|| format!("its hosts had {sum} connections, but the load only {connections}: some were shared"))
 }
 
 #[cfg(test)]
@@ -189,8 +190,8 @@ mod tests {
             (Protocol::H3, &[("a.test", 1), ("b.test", 2), ("b.test", 3)], "2 connections to b.test"),
             (Protocol::H2, &[("a.test", 1), ("b.test", 2), ("b.test", 3)], "2 connections to b.test"),
             (Protocol::H1, &seven, "7 connections to b.test"),
-            (Protocol::H2, &[("a.test", 1)], "nothing was asked of b.test"),
-            (Protocol::H2, &[("a.test", 1), ("b.test", 1)], "had 2 connections, and all together only 1"),
+            (Protocol::H2, &[("a.test", 1)], "no request went to b.test"),
+            (Protocol::H2, &[("a.test", 1), ("b.test", 1)], "had 2 connections, but the load only 1"),
         ] {
             let reason = judged(protocol, connections);
             assert!(reason.contains(words) && reason.is_empty() == words.is_empty(), "{words}: {reason}");
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_physics_forbids_fails_the_trial() {
+    fn impossible_loads_fail_the_trial() {
         let refused = |protocol, changed: &[(&str, f64)]| match loads(&of_page(protocol), &[load(changed)]) {
             Err(Outcome::Failed { blame: Blame::Client, reason }) => Some(reason),
             Err(other) => panic!("{other:?}"),

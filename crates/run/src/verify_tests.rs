@@ -47,7 +47,7 @@ fn right_records_are_counted() {
 }
 
 #[test]
-fn failed_requests_are_counted_by_kind_and_their_bytes_are_not() {
+fn failed_requests_count_by_kind_and_without_bytes() {
     let tally = checked(&cell(), |samples| {
         let failed = &mut samples[1];
         (failed.error, failed.first_byte_ns, failed.bytes_in) = (Some(ErrorKind::Timeout), None, 7);
@@ -63,18 +63,18 @@ fn impossible_records_fail_the_trial_with_the_number_of_the_record() {
     let cell = cell();
     refused(&cell, |s| s[2].connected_ns = Some(0), Blame::Client, "record 3 is impossible: its times");
     refused(&cell, |s| s[0].last_byte_ns = 2 * WINDOW, Blame::Client, "after the window");
-    refused(&cell, |s| s[1].bytes_in = 1023, Blame::Client, "1023 bytes where 1024");
+    refused(&cell, |s| s[1].bytes_in = 1023, Blame::Client, "1023 bytes instead of 1024");
     refused(&cell, |s| s[1].bytes_out = 5, Blame::Client, "it sent 5 bytes");
     refused(&cell, |s| s[1].status = Some(404), Blame::Client, "status");
     refused(&cell, |s| s[1].handshake = None, Blame::Client, "how the handshake began");
     refused(&cell, |s| s[1].connection = 0, Blame::Client, "connection 0 again");
-    refused(&cell, |s| s[1].handshake = Some(Handshake::Resumed), Blame::Client, "has to be new");
-    refused(&cell, |s| s.truncate(2), Blame::Client, "2 requests where 3");
-    refused(&cell, Vec::clear, Blame::Client, "0 requests where 3");
+    refused(&cell, |s| s[1].handshake = Some(Handshake::Resumed), Blame::Client, "must be new");
+    refused(&cell, |s| s.truncate(2), Blame::Client, "2 requests instead of 3");
+    refused(&cell, Vec::clear, Blame::Client, "0 requests instead of 3");
 }
 
 #[test]
-fn a_duration_without_any_request_is_no_measurement() {
+fn a_window_without_requests_is_refused() {
     let mut cell = cell();
     cell.job.extent = Extent::DurationNs(WINDOW);
     refused(&cell, Vec::clear, Blame::Client, "no request");
@@ -82,7 +82,7 @@ fn a_duration_without_any_request_is_no_measurement() {
 }
 
 #[test]
-fn an_answer_before_its_delay_is_the_servers_fault() {
+fn the_server_is_to_blame_for_a_response_before_its_delay() {
     let mut cell = cell();
     cell.job.exchange = Exchange::Delay;
     (cell.job.delay, cell.job.response_size) = (Span(400_000), Size(0));
@@ -93,7 +93,7 @@ fn an_answer_before_its_delay_is_the_servers_fault() {
 }
 
 #[test]
-fn resumption_that_was_missed_is_warned_of() {
+fn missed_resumption_has_a_warning() {
     let mut cell = cell();
     cell.job.resumption = Resumption::ZeroRtt;
     let tally = checked(&cell, |s| s[0].handshake = Some(Handshake::EarlyAccepted)).unwrap();
@@ -102,7 +102,7 @@ fn resumption_that_was_missed_is_warned_of() {
 }
 
 #[test]
-fn the_negotiated_protocol_has_to_be_the_cells() {
+fn the_negotiated_protocol_must_be_the_cells() {
     let said = |alpn: serde_json::Value| [("alpn".to_owned(), alpn)].into_iter().collect::<Configured>();
     assert!(negotiated(Protocol::H2, &said("h2".into())).is_ok());
     assert!(negotiated(Protocol::H2, &said("http/1.1".into())).is_err());
@@ -113,7 +113,7 @@ fn the_negotiated_protocol_has_to_be_the_cells() {
 }
 
 #[test]
-fn what_is_in_force_has_to_be_what_was_asked_for() {
+fn effective_settings_must_match_the_requested_ones() {
     let asked = Transport { no_delay: Some(true), stream_window: Some(1000), ..Transport::default() };
     let said = |name: &str, value: serde_json::Value| [(name.to_owned(), value)].into_iter().collect::<Configured>();
     for (name, value, honoured) in [
@@ -171,7 +171,7 @@ fn histograms_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn sidecars_have_to_have_carried_what_was_sent_and_answered() {
+fn sidecar_counts_must_match_requests_and_responses() {
     let tally = |ok, failed| {
         let errors = [(ErrorKind::Reset, failed)].into_iter().filter(|(_, count)| *count > 0).collect();
         Tally { ok, errors, ..Tally::default() }
@@ -181,14 +181,14 @@ fn sidecars_have_to_have_carried_what_was_sent_and_answered() {
         of_servers: of_servers.iter().map(|count| Some(*count)).collect(),
     };
     let job = Job { warm_up: Some(Extent::Requests(2)), ..cell().job };
-    // A hundred, the check request, and two to warm up.
+    // A hundred requests, the check request, and two for warm-up.
     assert!(carried(&job, &said(103, &[52, 51]), None, &tally(100, 0)).is_ok());
     for (carried_requests, ok, failures, words) in [
-        (said(99, &[50, 49]), 100, 0, "carried 99 requests, and the clients had answers to 100"),
-        (said(99, &[50, 49]), 100, 1, "carried 99 requests, and the clients had answers to 100"),
-        (said(103, &[52, 50]), 100, 0, "carried 103 requests, those of the servers 102"),
-        (said(102, &[52, 50]), 100, 0, "carried 102 requests, and the clients sent 100 and 3 before they"),
-        (said(105, &[52, 53]), 100, 0, "carried 105 requests, and the clients sent 100"),
+        (said(99, &[50, 49]), 100, 0, "99 carried requests, but the clients got responses to 100"),
+        (said(99, &[50, 49]), 100, 1, "99 carried requests, but the clients got responses to 100"),
+        (said(103, &[52, 50]), 100, 0, "103 carried requests, but those of the servers 102"),
+        (said(102, &[52, 50]), 100, 0, "102 carried requests, but the clients sent 100 and 3 before they"),
+        (said(105, &[52, 53]), 100, 0, "105 carried requests, but the clients sent 100"),
     ] {
         let Err(Outcome::Failed { blame, reason }) = carried(&job, &carried_requests, None, &tally(ok, failures))
         else {
@@ -196,7 +196,7 @@ fn sidecars_have_to_have_carried_what_was_sent_and_answered() {
         };
         assert!(blame == Blame::Sidecar && reason.contains(words), "{reason}");
     }
-    // A request that failed may have come to its end anywhere, and a sidecar that is gone says nothing.
+    // A failed request may have ended at any hop, and the count of a stopped sidecar is missing.
     assert!(carried(&job, &said(103, &[52, 50]), None, &tally(99, 1)).is_ok());
     let gone = Carried { of_servers: vec![Some(52), None], ..said(103, &[]) };
     assert!(carried(&job, &gone, None, &tally(100, 0)).is_ok());
@@ -208,5 +208,5 @@ fn sidecars_have_to_have_carried_what_was_sent_and_answered() {
     };
     assert!(carried(&job, &said(106, &[53, 53]), Some(&answered(&[53, 53])), &tally(100, 0)).is_ok());
     let past = carried(&job, &said(106, &[53, 53]), Some(&answered(&[53, 54])), &tally(100, 0)).unwrap_err();
-    assert!(matches!(past, Outcome::Failed { reason, .. } if reason.contains("answered [53, 54] requests")));
+    assert!(matches!(past, Outcome::Failed { reason, .. } if reason.contains("report [53, 54] answered requests")));
 }

@@ -86,8 +86,8 @@ fn a_client_that_fails_in_the_window_fails_the_trial_and_one_that_says_nothing_t
     for (misbehaviour, words) in [
         (Misbehaviour::Fails(ErrorKind::Other, "out of luck".to_owned()), "out of luck"),
         (Misbehaviour::Dies(9), "was killed by signal 9 while measuring"),
-        (Misbehaviour::Hangs, "said nothing for"),
-        (Misbehaviour::Nonsense("42".to_owned()), "printed what is no event while measuring: 42"),
+        (Misbehaviour::Hangs, "printed no event for"),
+        (Misbehaviour::Nonsense("42".to_owned()), "printed an invalid event while measuring: 42"),
     ] {
         let parent = tempfile::tempdir().unwrap();
         let misbehave = misbehaviour.clone();
@@ -117,8 +117,8 @@ fn of_several_clients_the_one_that_fails_at_its_end_is_named() {
     for (misbehaviour, words) in [
         (Misbehaviour::Fails(ErrorKind::Other, "no more room".to_owned()), "reported `other` while closing"),
         (Misbehaviour::Dies(9), "was killed by signal 9 while closing"),
-        (Misbehaviour::Hangs, "said nothing for 120.0 s while closing"),
-        (Misbehaviour::Nonsense("42".to_owned()), "printed what is no event while closing"),
+        (Misbehaviour::Hangs, "printed no event for 120.0 s while closing"),
+        (Misbehaviour::Nonsense("42".to_owned()), "printed an invalid event while closing"),
     ] {
         let parent = tempfile::tempdir().unwrap();
         let (begun, misbehave) = (AtomicU32::new(0), misbehaviour.clone());

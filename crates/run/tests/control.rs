@@ -110,8 +110,8 @@ fn what_the_control_plane_does_wrong_is_its_own_fault() {
     for (moment, misbehaviour, words) in [
         (Moment::Start, &dies, "the control plane `plane` was killed by signal 11 while starting"),
         (Moment::Window, &dies, "the control plane `plane` was killed by signal 11"),
-        (Moment::Reach, &fails, "reported `protocol` while learning of other servers: a client refuses it"),
-        (Moment::Reach, &hangs, "said nothing for 10.0 s while learning of other servers"),
+        (Moment::Reach, &fails, "reported `protocol` while reading the new server list: a client refuses it"),
+        (Moment::Reach, &hangs, "printed no event for 10.0 s while reading the new server list"),
         (Moment::Finish, &dies, "was killed by signal 11 while stopping"),
     ] {
         let misbehaviour = misbehaviour.clone();

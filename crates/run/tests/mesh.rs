@@ -121,7 +121,7 @@ fn what_a_sidecar_does_wrong_is_its_own_fault() {
         ),
         (Beside::Server, Moment::Window, &dies, "`proxy` of a server was killed by signal 11"),
         (Beside::Clients, Moment::Window, &dies, "`proxy` of the clients was killed by signal 11"),
-        (Beside::Clients, Moment::Reach, &hangs, "said nothing for 10.0 s while learning of other servers"),
+        (Beside::Clients, Moment::Reach, &hangs, "printed no event for 10.0 s while reading the new server list"),
         (Beside::Server, Moment::Finish, &dies, "was killed by signal 11 while stopping"),
     ] {
         let Outcome::Failed { blame, reason } = outcome(of, moment, misbehaviour) else { panic!("{words}") };

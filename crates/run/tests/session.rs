@@ -183,15 +183,15 @@ fn whoever_breaks_a_trial_gets_the_blame_with_the_attempt() {
         [(Role::Client, Blame::Client, "the client"), (Role::Server, Blame::Server, "the server")]
     {
         check(role, Moment::Start, Misbehaviour::Exits(3), blame, &[word, "exit status 3", "starting"]);
-        check(role, Moment::Start, Misbehaviour::Hangs, blame, &[word, "said nothing", "starting"]);
+        check(role, Moment::Start, Misbehaviour::Hangs, blame, &[word, "printed no event", "starting"]);
         check(role, Moment::Start, nonsense(), blame, &[word, "no event", "hello"]);
         check(role, Moment::Start, fails(ErrorKind::Other), blame, &[word, "`other`", "broken"]);
         check(role, Moment::Start, Misbehaviour::Exits(0), blame, &[word, "too early"]);
         check(role, Moment::Finish, Misbehaviour::Exits(1), blame, &[word, "exit status 1"]);
-        check(role, Moment::Finish, Misbehaviour::Hangs, blame, &[word, "said nothing"]);
+        check(role, Moment::Finish, Misbehaviour::Hangs, blame, &[word, "printed no event"]);
     }
     check(Role::Client, Moment::Check, Misbehaviour::Dies(11), Blame::Client, &["signal 11", "check request"]);
-    check(Role::Client, Moment::Window, Misbehaviour::Hangs, Blame::Client, &["said nothing", "measuring"]);
+    check(Role::Client, Moment::Window, Misbehaviour::Hangs, Blame::Client, &["printed no event", "measuring"]);
     check(Role::Server, Moment::Window, Misbehaviour::Dies(9), Blame::Server, &["the server", "signal 9"]);
     // The server's answer is the wrong one, says the client.
     check(Role::Client, Moment::Check, fails(ErrorKind::Digest), Blame::Server, &["the client", "`digest`"]);

@@ -73,7 +73,7 @@ pub fn run(args: &RunArgs) -> Result {
         wirelab_plan::placed(study, &|job| crate::labs::refusal(&name, job)).map_err(Failure::input)?;
     warnings.extend(more);
     if !args.i_may_load_these_hosts {
-        polite::spare(&mut plan);
+        polite::remove_twins(&mut plan);
     }
     if args.plan {
         if let Some(why) = polite::excess(&plan).filter(|_| !args.i_may_load_these_hosts) {

@@ -1,6 +1,6 @@
-//! What the contract suite said of an endpoint, kept in the user's cache beside what was installed.
+//! The last result of the contract suite for an endpoint, kept in the user's cache beside the installation.
 //!
-//! Of an endpoint that is not installed it is kept in a place of the same kind, named by what it consists of.
+//! The result of an endpoint without installation is kept in a similar folder, named by the endpoint's digest.
 
 use std::path::PathBuf;
 
@@ -12,35 +12,35 @@ use crate::endpoints::{Found, digest};
 
 const FILE: &str = "checked.json";
 
-/// What the contract suite said of an endpoint.
+/// Result of the contract suite for an endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
-    /// Cases passed.
+    /// Number of passed cases.
     pub passed: usize,
-    /// Cases that it has no part in.
+    /// Number of cases that do not apply to the endpoint.
     pub not_applicable: usize,
-    /// Cases failed.
+    /// Number of failed cases.
     pub failed: usize,
-    /// What the failed cases demand, each after its role and protocol.
+    /// Requirements of the failed cases, each with role and protocol.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
-    /// Cases not tried, because it hung in others, or the suite had taken its time.
+    /// Number of cases that were skipped, because the endpoint hung in others or the suite ran out of time.
     pub not_tried: usize,
-    /// How long the suite took, in seconds of wall time.
+    /// Duration of the suite, in seconds of wall time.
     pub seconds: f64,
-    /// When it ended, as RFC 3339 in UTC.
+    /// End of the suite, as RFC 3339 in UTC.
     pub at: String,
-    /// The version of the library that it described; absent: it did not.
+    /// Version of the library in the endpoint's description; absent: it failed to describe itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The version of the wirelab whose suite it was.
+    /// Version of the wirelab that ran the suite.
     pub wirelab: String,
-    /// SHA-256 of that wirelab's program file, hexadecimal.
+    /// SHA-256 of that wirelab's executable, hexadecimal.
     pub program: String,
 }
 
 impl Checked {
-    /// Whether everything that concerns the endpoint was tried, and passed.
+    /// Whether all applicable cases were tried and passed.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.failed == 0 && self.not_tried == 0
@@ -48,31 +48,33 @@ impl Checked {
 }
 
 impl Found {
-    /// What the contract suite said last of it as it is now.
+    /// The last result of the contract suite for the current version of the endpoint.
     #[must_use]
     pub fn checked(&self) -> Option<Checked> {
-        installation::read(&self.place().ok()?.join(FILE))
+        installation::read(&self.result_folder().ok()?.join(FILE))
     }
 
-    /// Keeps what the contract suite says.
+    /// Stores the result of the contract suite.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the result cannot be written.
     pub fn keep(&self, checked: &Checked) -> Result<(), LabError> {
-        let path = self.place()?.join(FILE);
+        let path = self.result_folder()?.join(FILE);
         std::fs::create_dir_all(path.parent().unwrap_or(&path))
             .and_then(|()| installation::write(&path, checked))
-            .map_err(|error| LabError(format!("keeping what the contract suite said in {}: {error}", path.display())))
+            .map_err(|error| {
+                LabError(format!("cannot store the result of the contract suite in {}: {error}", path.display()))
+            })
     }
 
-    /// Where it is kept.
-    fn place(&self) -> Result<PathBuf, LabError> {
+    /// Folder of the result.
+    fn result_folder(&self) -> Result<PathBuf, LabError> {
         if let Some(installation) = &self.installation {
             return Ok(installation.place());
         }
         let identity = digest(self.endpoint.as_ref().map_err(Clone::clone)?)?;
         let cache = installation::cache().ok_or_else(|| {
-            let attempt = format!("keeping what the contract suite said of `{}`", self.name);
+            let attempt = format!("cannot store the result of the contract suite for `{}`", self.name);
             LabError(format!("{attempt}: neither XDG_CACHE_HOME nor HOME is set"))
         })?;
         Ok(installation::versions(&cache, &self.name).join(&identity[..DIGITS]))

@@ -1,4 +1,4 @@
-//! Asking an endpoint what it can do.
+//! Runs `describe` of an endpoint, which prints its capabilities.
 
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
@@ -12,20 +12,20 @@ use crate::lines::shortened;
 use crate::process::LocalProcess;
 use crate::{EventError, Exit, ExitStatus, LabError, Process};
 
-/// How long `describe` may take, an interpreter's start included.
-const DESCRIBING: Duration = Duration::from_secs(20);
+/// Time limit for `describe`, including the start of an interpreter.
+const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The longest description, in bytes.
+/// Maximum size of a description, in bytes.
 const LONGEST_DESCRIPTION: usize = 64 * 1024;
 
-/// What an endpoint says of itself: the answer to `<endpoint> describe`, checked for contract version and name.
+/// The description of an endpoint from `<endpoint> describe`, checked for contract version and name.
 ///
 /// # Errors
-/// If it cannot be started, does not answer in time, or answers something else.
+/// If the endpoint cannot be started, does not answer in time, or prints no valid description.
 pub fn describe(endpoint: &Endpoint) -> Result<Description, LabError> {
     let name = &endpoint.name;
     let wrong = |why: String| LabError(format!("the endpoint `{name}` does not describe itself: {why}"));
-    let deadline = Instant::now() + DESCRIBING;
+    let deadline = Instant::now() + DESCRIBE_TIMEOUT;
     let (answer, exit) = output(endpoint, &[OsStr::new("describe")], LONGEST_DESCRIPTION, deadline)?;
     if exit.status != ExitStatus::Code(0) {
         return Err(wrong(ended(&exit)));
@@ -34,17 +34,17 @@ pub fn describe(endpoint: &Endpoint) -> Result<Description, LabError> {
         .map_err(|error| wrong(format!("`describe` printed {}: {error}", shortened(&answer))))?;
     if description.contract != CONTRACT_VERSION {
         return Err(wrong(format!(
-            "it speaks version {} of the contract, and this wirelab version {CONTRACT_VERSION}; update the older one",
+            "it has contract version {}, but this wirelab has version {CONTRACT_VERSION}; update the older one",
             description.contract
         )));
     }
     if description.name != *name {
-        return Err(wrong(format!("it calls itself `{}`; `describe` and {MANIFEST} must agree", description.name)));
+        return Err(wrong(format!("its `name` is `{}`; `describe` and {MANIFEST} must agree", description.name)));
     }
     Ok(description)
 }
 
-/// Runs an endpoint to its end, and returns its standard output.
+/// Runs an endpoint until it exits, and returns its standard output.
 pub(crate) fn output(
     endpoint: &Endpoint,
     arguments: &[&OsStr],
@@ -52,17 +52,17 @@ pub(crate) fn output(
     deadline: Instant,
 ) -> Result<(Vec<u8>, Exit), LabError> {
     let mut process = LocalProcess::spawn(endpoint, arguments, None, Guard::shared(), None)?;
-    let silence = match process.read_all(limit, deadline) {
+    let failure = match process.read_all(limit, deadline) {
         Ok(answer) => return Ok((answer, process.end(deadline))),
         Err(EventError::Nonsense(why)) => format!("it printed {why}"),
         Err(EventError::Deadline | EventError::Ended(_)) => "it did not end in time".to_owned(),
     };
     let words = process.end(Instant::now()).last_words;
     let command = arguments.first().map_or_else(String::new, |word| word.to_string_lossy().into_owned());
-    Err(LabError(format!("`{command}` of the endpoint `{}` failed: {silence}{}", endpoint.name, quoted(&words))))
+    Err(LabError(format!("`{command}` of the endpoint `{}` failed: {failure}{}", endpoint.name, quoted(&words))))
 }
 
-/// How a process ended, as the end of a sentence.
+/// The exit of a process, as the end of a sentence.
 pub(crate) fn ended(exit: &Exit) -> String {
     let how = match exit.status {
         ExitStatus::Code(code) => format!("it exited with status {code}"),

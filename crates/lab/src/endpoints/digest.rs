@@ -1,4 +1,4 @@
-//! The identity of an endpoint, and of what it is installed from: what is in their files.
+//! Identity of endpoints and of their installation sources: digests of files.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,14 +10,15 @@ use wirelab_model::endpoint::Endpoint;
 
 use crate::LabError;
 
-/// The most files that the folder of an endpoint may have.
+/// Maximum number of files in an endpoint's folder.
 const MOST_FILES: usize = 100_000;
 
-/// SHA-256, hexadecimal, over the program file and every file of the endpoint's folder with its path: the identity of what
-/// was measured. Hidden files and folders, `__pycache__` and `target` are left out, because building or running changes them.
+/// SHA-256, hexadecimal, over the executable and every file of the endpoint's folder with its path: the identity of
+/// the measured software. Hidden files and folders, `__pycache__` and `target` are omitted, because builds and runs
+/// change them.
 ///
 /// # Errors
-/// If a file cannot be read, or there are more than 100,000.
+/// If a file cannot be read, or the folder has more than 100,000 files.
 pub fn digest(endpoint: &Endpoint) -> Result<String, LabError> {
     let wrong = |path: &Path, error: io::Error| {
         LabError(format!("cannot compute the digest of the endpoint `{}`: {}: {error}", endpoint.name, path.display()))
@@ -39,8 +40,8 @@ pub fn digest(endpoint: &Endpoint) -> Result<String, LabError> {
     Ok(finish(context))
 }
 
-/// The identity of what an endpoint is installed from: every file of these folders, without what [`digest`] leaves out, and
-/// without their README.md, because nothing is built from it.
+/// Digest of an endpoint's installation source: every file of these folders, except for files that [`digest`] omits
+/// and README.md, which no build uses.
 pub(super) fn of_folders(folders: &[PathBuf]) -> io::Result<String> {
     let mut context = Context::new(&SHA256);
     for (number, folder) in folders.iter().enumerate() {
@@ -57,7 +58,7 @@ fn finish(context: Context) -> String {
     context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Where the kernel would find a program: a name without a slash is looked up in `PATH`.
+/// Path of a program as the kernel resolves it: a name without a slash is looked up in `PATH`.
 fn located(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = || std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file());
@@ -66,7 +67,7 @@ fn located(name: &str) -> PathBuf {
 
 fn add(context: &mut Context, name: &str, path: &Path) -> io::Result<()> {
     let mut file = File::open(path)?;
-    // Name and length first, so that no two different sets of files give the same bytes.
+    // Hash name and length first, so that different sets of files never produce the same bytes.
     context.update(&(name.len() as u64).to_be_bytes());
     context.update(name.as_bytes());
     context.update(&file.metadata()?.len().to_be_bytes());
@@ -95,7 +96,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, PathBuf>) -
         }
         if files.len() > MOST_FILES {
             return Err(io::Error::other(format!(
-                "there are more than {MOST_FILES} files; move what it does not need"
+                "the folder has more than {MOST_FILES} files; move unneeded files elsewhere"
             )));
         }
     }

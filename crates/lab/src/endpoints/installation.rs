@@ -1,17 +1,17 @@
-//! An endpoint that is built from its folder: what it is built from, where it is put, and whether it is there.
+//! Installations of endpoints that are built from their folder: sources, location and state.
 //!
-//! Each version has a place of its own in the user's cache folder, named by the identity of what it is built from:
+//! Each version has its own folder in the user's cache, named by the digest of its sources:
 //!
 //! ```text
 //! ~/.cache/wirelab
 //!   endpoints/NAME/KEY
-//!     files            what the steps made
-//!     work             what is in between, until they have all succeeded
-//!     log              what the steps said
-//!     attempt.json     how many have succeeded, and why the next one did not, until all have
-//!     installed.json   that all have: until then it is not installed
-//!     checked.json     what the contract suite said last
-//!   shared             what compilers keep for all endpoints
+//!     files            output of the steps
+//!     work             intermediate files, until all steps have succeeded
+//!     log              output of the steps' commands
+//!     attempt.json     number of successful steps and the last failure, until all steps have succeeded
+//!     installed.json   record of success; without it the version is not installed
+//!     checked.json     last result of the contract suite
+//!   shared             compiler caches for all endpoints
 //! ```
 
 use std::io;
@@ -24,48 +24,48 @@ use wirelab_model::endpoint::{Install, Need};
 use crate::LabError;
 use crate::endpoints::{digest, of_user};
 
-/// What stands in a manifest for the folder that the steps fill.
+/// Placeholder in a manifest for the folder that the steps fill.
 pub(super) const INSTALLED: &str = "{installed}";
 
-/// How many hexadecimal digits of the identity name a place: enough for every version that there will ever be.
+/// Hexadecimal digits of the digest in a folder name: enough to keep all versions apart.
 pub(super) const DIGITS: usize = 16;
 
-/// The folder of the cache with what compilers keep for all endpoints.
+/// Cache folder for compilers, shared by all endpoints.
 const SHARED: &str = "shared";
 
-/// How an endpoint is installed, and where.
+/// Installation recipe and location of an endpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Installation {
-    /// The endpoint's name.
+    /// Endpoint name.
     pub name: String,
-    /// What its manifest says.
+    /// Table `[install]` of its manifest.
     pub install: Install,
     pub(super) folder: PathBuf,
     key: String,
     cache: PathBuf,
 }
 
-/// What is known of an endpoint that is installed.
+/// Record of a completed installation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// How long its steps took, in seconds of wall time: all attempts together, and with what they downloaded, which is what the
-    /// package managers of this user did not have yet.
+    /// Duration of the steps in seconds of wall time: the sum of all attempts. Includes downloads that the user's
+    /// package managers had not cached.
     pub seconds: f64,
-    /// What it occupies on the disk, in bytes, without what compilers and package managers keep for all.
+    /// Disk usage in bytes, without shared caches of compilers and package managers.
     pub bytes: u64,
-    /// When it was done, as RFC 3339 in UTC; absent: by a wirelab that did not write it down.
+    /// Completion time, as RFC 3339 in UTC; absent in records of older versions of wirelab.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
 }
 
-/// What is left of an attempt that did not come to its end.
+/// State of an attempt that did not complete.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Attempt {
-    /// How many steps have succeeded.
+    /// Number of successful steps.
     pub completed: usize,
-    /// How long the steps took so far, in seconds.
+    /// Duration of the steps so far, in seconds.
     pub seconds: f64,
-    /// Why the next one did not; absent: it was killed.
+    /// Failure of the next step; absent: it was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -76,57 +76,58 @@ impl Installation {
             [folder.to_owned()].into_iter().chain(install.with.iter().map(|with| folder.join(with))).collect();
         let key =
             digest::of_folders(&folders).map_err(|error| format!("cannot read what it is built from ({error})"))?;
-        let cache = cache()
-            .ok_or("it is to be installed in the user's cache folder, but neither XDG_CACHE_HOME nor HOME is set")?;
+        let cache = cache().ok_or(
+            "it must be installed in the user's cache folder, but neither XDG_CACHE_HOME nor HOME is set; set one",
+        )?;
         Ok(Self { name: name.to_owned(), install, folder: folder.to_owned(), key, cache })
     }
 
-    /// The identity of what it is built from: SHA-256 of its folder and of those that its manifest names, hexadecimal.
+    /// Digest of the sources: SHA-256, hexadecimal, of the endpoint's folder and the further folders in its manifest.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Where everything of this version is.
+    /// Folder of this version.
     #[must_use]
     pub fn place(&self) -> PathBuf {
         self.versions().join(&self.key[..DIGITS])
     }
 
-    /// Where the steps write what they say.
+    /// Log of the steps.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.place().join("log")
     }
 
-    /// Where all versions of the endpoint are.
+    /// Folder of all versions of the endpoint.
     fn versions(&self) -> PathBuf {
         versions(&self.cache, &self.name)
     }
 
-    /// The folder that the steps fill.
+    /// Folder that the steps fill.
     pub(super) fn files(&self) -> PathBuf {
         self.place().join("files")
     }
 
-    /// What the endpoints of this user share.
+    /// Cache folder shared by all endpoints of this user.
     pub(super) fn shared(&self) -> PathBuf {
         self.cache.join(SHARED)
     }
 
-    /// A text of the manifest with the folder in it that the steps fill.
+    /// A text of the manifest with the placeholder replaced by the folder that the steps fill.
     pub(super) fn filled(&self, text: &str) -> String {
         text.replace(INSTALLED, &self.files().to_string_lossy())
     }
 
-    /// What there is to know of this version, if it was installed.
+    /// Record of this version, if it is installed.
     #[must_use]
     pub fn record(&self) -> Option<Record> {
-        // Without steps nothing was, and nothing measured.
+        // An endpoint without steps has no record.
         if self.install.steps.is_empty() { None } else { self.read("installed.json") }
     }
 
-    /// Why there is no [`Installation::record`], as the rest of a sentence.
+    /// Why [`Installation::record`] is absent, as the end of a sentence.
     #[must_use]
     pub fn why_not(&self) -> String {
         let missing = self.missing();
@@ -138,18 +139,18 @@ impl Installation {
         }
         match self.read::<Attempt>("attempt.json") {
             Some(Attempt { failure: Some(failure), .. }) => failure,
-            Some(Attempt { failure: None, .. }) => "its installation did not come to its end".to_owned(),
+            Some(Attempt { failure: None, .. }) => "its installation was interrupted".to_owned(),
             None => "it is not installed".to_owned(),
         }
     }
 
-    /// The programs that are needed and not there.
+    /// Required programs that are missing.
     #[must_use]
     pub fn missing(&self) -> Vec<&Need> {
         self.install.needs.iter().filter(|need| !is_there(&need.program)).collect()
     }
 
-    /// Why it cannot be started, if it cannot.
+    /// An error if the endpoint cannot be started.
     pub(super) fn usable(&self) -> Result<(), LabError> {
         let name = &self.name;
         if self.install.steps.is_empty() {
@@ -168,10 +169,10 @@ impl Installation {
         }
     }
 
-    /// Removes every version of it; returns how many bytes that freed.
+    /// Removes every version; returns the freed bytes.
     ///
     /// # Errors
-    /// If something cannot be removed.
+    /// If a file cannot be removed.
     pub fn remove(&self) -> Result<u64, LabError> {
         let folder = self.versions();
         let bytes = disk_usage(&folder);
@@ -195,19 +196,19 @@ impl Installation {
     }
 }
 
-/// What a file of the cache holds. What cannot be read is as good as absent: then what it says is done again.
+/// Contents of a cache file. An unreadable file counts as absent, so that its content is made again.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
-/// Writes a file of the cache, in one piece or not at all.
+/// Writes a cache file atomically.
 pub(super) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let draft = path.with_extension("draft");
     std::fs::write(&draft, serde_json::to_vec(value).expect("it can be written as JSON"))?;
     std::fs::rename(&draft, path)
 }
 
-/// What compilers keep for all endpoints of this user, in bytes.
+/// Size of the shared compiler caches of this user, in bytes.
 #[must_use]
 pub fn shared_bytes() -> u64 {
     cache().map_or(0, |cache| disk_usage(&cache.join(SHARED)))
@@ -218,12 +219,12 @@ pub(super) fn cache() -> Option<PathBuf> {
     Some(of_user("XDG_CACHE_HOME", ".cache")?.join("wirelab"))
 }
 
-/// Where all versions of an endpoint are.
+/// Folder of all versions of an endpoint.
 pub(super) fn versions(cache: &Path, name: &str) -> PathBuf {
     cache.join("endpoints").join(name)
 }
 
-/// What is missing, with the remedy of each, as the rest of a sentence.
+/// Missing programs with their remedies, as the end of a sentence.
 pub(super) fn remedies(missing: &[&Need]) -> String {
     let texts: Vec<_> = missing
         .iter()
@@ -236,21 +237,21 @@ pub(super) fn remedies(missing: &[&Need]) -> String {
     texts.join("; ")
 }
 
-/// Whether there is a program of that name, or something at that path.
+/// Whether a program of that name, or a file at that path, exists.
 fn is_there(program: &str) -> bool {
     if program.contains('/') {
         return Path::new(program).exists();
     }
-    // Debian has servers in folders that are not on every user's path.
+    // Debian installs servers in folders that are not on every user's PATH.
     let administrators = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).chain(administrators).any(|folder| folder.join(program).is_file())
 }
 
-/// What a folder and everything in it occupies, in bytes. What cannot be read counts for nothing.
+/// Disk usage of a folder and its contents, in bytes. Unreadable entries count as 0.
 pub(super) fn disk_usage(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    /// The unit of `st_blocks` (inode(7)).
+    /// Unit of `st_blocks`, in bytes (inode(7)).
     const BLOCK: u64 = 512;
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let of_entry = |entry: std::fs::DirEntry| match entry.metadata() {

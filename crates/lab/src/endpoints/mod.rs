@@ -1,4 +1,4 @@
-//! Which endpoints there are: the built-in one, and every folder with an `endpoint.toml` where wirelab looks for them.
+//! Endpoint discovery: the built-in endpoint, and every folder with an `endpoint.toml` on the search path.
 
 mod checked;
 mod describe;
@@ -20,32 +20,32 @@ pub use describe::describe;
 pub(crate) use describe::{ended, output};
 pub use digest::digest;
 pub use installation::{Installation, Record, shared_bytes};
-pub use steps::Doing;
+pub use steps::StepProgress;
 
-/// The name of the endpoint that is part of wirelab.
+/// Name of the built-in endpoint.
 pub const BUILTIN: &str = "builtin";
 
-/// The environment variable with further folders to look into, separated by colons.
+/// Environment variable with further search folders, separated by colons.
 pub const SEARCH_PATH: &str = "WIRELAB_ENDPOINTS";
 
-/// The file that makes a folder an endpoint.
+/// File name that marks a folder as an endpoint.
 const MANIFEST: &str = "endpoint.toml";
 
-/// An endpoint that was found, usable or not.
+/// A discovered endpoint, usable or not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// Its name; that of its folder, where its `endpoint.toml` cannot be read.
+    /// Endpoint name; the folder's name, if its `endpoint.toml` is unreadable.
     pub name: String,
     /// Its folder; absent: built in.
     pub folder: Option<PathBuf>,
-    /// How to start it, or why it cannot be started: it is not installed, or something is wrong with its folder.
+    /// Start command, or why the endpoint cannot be started: it is not installed, or its folder is invalid.
     pub endpoint: Result<Endpoint, LabError>,
-    /// How it is installed; absent: there is nothing to install.
+    /// Installation; absent: the endpoint needs none.
     pub installation: Option<Installation>,
 }
 
-/// Every endpoint but the templates: the built-in one first, then those of `$WIRELAB_ENDPOINTS`, of `./endpoints`, and of the
-/// user's data folder. Where two have the same name the first one counts, and the second is reported as hidden.
+/// All endpoints except templates: the built-in one first, then those of `$WIRELAB_ENDPOINTS`, of `./endpoints`, and
+/// of the user's data folder. If two have the same name, the second one is reported as hidden.
 #[must_use]
 pub fn discover(program: &Path) -> Vec<Found> {
     let mut all = everything(program);
@@ -53,7 +53,7 @@ pub fn discover(program: &Path) -> Vec<Found> {
     all
 }
 
-/// The endpoints that are there to be copied: those in folders whose name begins with `_`.
+/// The endpoint templates: those in folders whose name begins with `_`.
 #[must_use]
 pub fn templates(program: &Path) -> Vec<Found> {
     let mut all = everything(program);
@@ -61,10 +61,10 @@ pub fn templates(program: &Path) -> Vec<Found> {
     all
 }
 
-/// The endpoint of that name, template or not.
+/// The endpoint or template of that name.
 ///
 /// # Errors
-/// If there is none, or its folder is broken.
+/// If the name is unknown, or its folder is invalid.
 pub fn find(program: &Path, name: &str) -> Result<Endpoint, LabError> {
     let all = everything(program);
     if let Some(found) = all.iter().find(|found| found.name == name) {
@@ -73,18 +73,19 @@ pub fn find(program: &Path, name: &str) -> Result<Endpoint, LabError> {
     Err(LabError(unknown(name, &all)))
 }
 
-/// The message for a name that no endpoint has, with the nearest one and all of them.
+/// Error message for an unknown endpoint name, with the nearest name and all known ones.
 #[must_use]
 pub fn unknown(name: &str, all: &[Found]) -> String {
     let names: Vec<_> = all.iter().map(|found| found.name.as_str()).collect();
     format!(
-        "there is no endpoint `{name}`{}; there are {}. A folder with an {MANIFEST} in ./endpoints or in ${SEARCH_PATH} adds one",
+        "no endpoint has the name `{name}`{}; known endpoints: {}. A folder with an {MANIFEST} in ./endpoints or in \
+         ${SEARCH_PATH} adds one",
         did_you_mean(name, names.iter().copied()),
         names.join(", ")
     )
 }
 
-/// The endpoint that is part of wirelab. `program` is wirelab's own file.
+/// The built-in endpoint. `program` is wirelab's executable.
 #[must_use]
 pub fn builtin(program: &Path) -> Endpoint {
     Endpoint {
@@ -96,7 +97,7 @@ pub fn builtin(program: &Path) -> Endpoint {
     }
 }
 
-/// The day of a moment that is written as RFC 3339.
+/// The date of an RFC 3339 time.
 #[must_use]
 pub fn day(moment: &str) -> &str {
     moment.split('T').next().unwrap_or(moment)
@@ -112,7 +113,7 @@ fn everything(program: &Path) -> Vec<Found> {
         vec![Found { name: BUILTIN.to_owned(), folder: None, endpoint: Ok(builtin(program)), installation: None }];
     let mut roots: Vec<PathBuf> = Vec::new();
     for root in search_path() {
-        // The same folder may be named twice, for example by ./endpoints and by the variable.
+        // The same folder may occur twice, for example as ./endpoints and in the variable.
         let root = root.canonicalize().unwrap_or(root);
         if !roots.contains(&root) {
             all.extend(below(&root));
@@ -141,13 +142,13 @@ fn search_path() -> Vec<PathBuf> {
     roots
 }
 
-/// A folder of this user: that of the variable, or this one in the home folder (XDG Base Directory Specification).
+/// A user folder: the value of the variable, or its default below the home folder (XDG Base Directory Specification).
 fn of_user(variable: &str, below_home: &str) -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set(variable).or_else(|| set("HOME").map(|home| home.join(below_home)))
 }
 
-/// The endpoints below a folder, by name. A folder that does not exist has none.
+/// The endpoints in the folders below `root`, by name. None if `root` does not exist.
 fn below(root: &Path) -> Vec<Found> {
     let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
     let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
@@ -165,7 +166,7 @@ fn below(root: &Path) -> Vec<Found> {
         .collect()
 }
 
-/// What is in the folder: how it is started, or why it cannot be yet, and how it is installed.
+/// Start command, or why the endpoint cannot be started, and its installation.
 type Content = (Result<Endpoint, LabError>, Option<Installation>);
 
 fn read(folder: &Path, name: &str) -> Result<Content, LabError> {
@@ -184,7 +185,7 @@ fn read(folder: &Path, name: &str) -> Result<Content, LabError> {
         }
         None if command.iter().chain(environment.values()).any(|text| text.contains(installation::INSTALLED)) => {
             let installed = installation::INSTALLED;
-            return Err(wrong(format!("`{installed}` needs a table [install] that says how that folder is filled")));
+            return Err(wrong(format!("`{installed}` needs a table [install] with the steps that fill that folder")));
         }
         None => {}
     }

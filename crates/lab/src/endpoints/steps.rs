@@ -1,4 +1,4 @@
-//! The steps of an installation: run one after the other, resumed where they failed, given up on request.
+//! Runs the steps of an installation in order; resumes after a failed step, and stops on request.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -21,48 +21,48 @@ use crate::endpoints::installation::{Attempt, Installation, Record, disk_usage, 
 use crate::guard::{self, Guard};
 use crate::process::prepare;
 
-/// How long a step may take.
-const STEP: Duration = Duration::from_secs(3600);
+/// Time limit of a step.
+const STEP_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// How often the progress of a step is told, and the wish to stop is heard, while it runs.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval for progress reports and stop requests during a step.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How much a step yields to others: building must not make the machine unusable (nice(1)).
+/// Niceness of steps: a build must leave the machine usable (nice(1)).
 const NICENESS: i32 = 10;
 
-/// How much of the end of the log is read for its last line, in bytes.
+/// Bytes at the end of the log that are searched for its last lines.
 const TAIL: u64 = 2048;
 
-/// How many last lines of the log a failure shows.
+/// Number of log lines in an error message.
 const LAST_WORDS: usize = 8;
 
-/// What an installation is doing.
+/// Progress of an installation.
 #[derive(Debug, Clone, Copy)]
-pub struct Doing<'a> {
-    /// The step, from 1.
+pub struct StepProgress<'a> {
+    /// Current step, from 1.
     pub step: usize,
-    /// How many steps there are.
+    /// Number of steps.
     pub steps: usize,
-    /// The command.
+    /// Command of the step.
     pub command: &'a str,
-    /// The last line that it said.
+    /// Last line of its output.
     pub says: &'a str,
 }
 
 impl Installation {
-    /// Installs this version, or goes on where an earlier attempt failed. `stop` makes it end what it is doing and fail;
-    /// `guard` ends what it started if wirelab is killed; `now` is the time of day, as RFC 3339 in UTC. Gives what that took; without
-    /// steps nothing is installed, and nothing given.
+    /// Installs this version, or resumes after a failed attempt. Returns `None` if the endpoint has no steps. `stop`
+    /// cancels the current step, and the call fails; `guard` ends the step's processes if wirelab is killed; `now`
+    /// returns the time of day, as RFC 3339 in UTC.
     ///
     /// # Errors
-    /// If a program that it needs is missing, another wirelab is at it, a step fails or takes over an hour, or `stop` was
-    /// raised. The message has the end of the log and its path.
+    /// If a required program is missing, another wirelab is installing the same version, a step fails or takes over
+    /// an hour, or `stop` was raised. The message has the end of the log and its path.
     pub fn install(
         &self,
         guard: &Arc<Guard>,
         stop: &AtomicBool,
         now: fn() -> String,
-        progress: &mut dyn FnMut(Doing<'_>),
+        progress: &mut dyn FnMut(StepProgress<'_>),
     ) -> Result<Option<Record>, LabError> {
         let missing = self.missing();
         if !missing.is_empty() {
@@ -86,15 +86,15 @@ impl Installation {
             let (of, program) = (format!("step {} of {}", number + 1, steps.len()), words.first());
             let words: Vec<_> = words.iter().map(|word| self.step_word(word)).collect();
             let command = words.join(" ");
-            let mut tell =
-                |says: &str| progress(Doing { step: number + 1, steps: steps.len(), command: &command, says });
+            let mut report_step =
+                |says: &str| progress(StepProgress { step: number + 1, steps: steps.len(), command: &command, says });
             attempt.failure = None;
             self.write("attempt.json", &attempt)?;
-            let done = self.step(&words, guard, stop, &mut tell);
+            let done = self.step(&words, guard, stop, &mut report_step);
             attempt.seconds += begin.elapsed().as_secs_f64();
             match &done {
                 Ok(()) => attempt.completed = number + 1,
-                // For the list, which is published: without the places of this machine.
+                // This text is published in the list of endpoints, so it has no local paths.
                 Err(why) => {
                     let (program, at) = (program.map_or("", String::as_str), now());
                     let text = format!("installing it failed on {} at {of}, `{program}`: {why}", day(&at));
@@ -113,7 +113,7 @@ impl Installation {
         }
         let record = Record { seconds: attempt.seconds, bytes: disk_usage(&self.files()), at: Some(now()) };
         self.write("installed.json", &record)?;
-        // Needed no more; what stays behind does no harm.
+        // Clean-up; leftovers are harmless.
         let _ = std::fs::remove_dir_all(self.work());
         let _ = std::fs::remove_file(self.place().join("attempt.json"));
         Ok(Some(record))
@@ -129,7 +129,7 @@ impl Installation {
             .replace("{shared}", &self.shared().to_string_lossy())
     }
 
-    /// Keeps others from installing the same at the same time, until it is dropped.
+    /// Locks this version against concurrent installation, until the file is dropped.
     fn lock(&self) -> Result<File, LabError> {
         let path = self.place().join("lock");
         let file = File::create(&path).map_err(|error| self.wrong(&format!("opening {}", path.display()), &error))?;
@@ -147,7 +147,7 @@ impl Installation {
         words: &[String],
         guard: &Arc<Guard>,
         stop: &AtomicBool,
-        tell: &mut dyn FnMut(&str),
+        report_step: &mut dyn FnMut(&str),
     ) -> Result<(), String> {
         let log = self.log();
         let attempt = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
@@ -166,10 +166,11 @@ impl Installation {
             .stdout(output.try_clone().map_err(attempt("opening the log"))?)
             .stderr(output);
         prepare(&mut command, Some(guard.registration().map_err(|error| error.to_string())?), None);
-        // SAFETY: two system calls between fork and exec, which touch no memory; a machine that forbids it is no worse off.
+        // SAFETY: two system calls between fork and exec, which touch no memory; if the machine forbids them, the
+        // step runs without.
         unsafe {
             command.pre_exec(|| {
-                // A user who asked for less, with nice(1), gets less.
+                // Keep a higher niceness that the user set with nice(1).
                 let own = getpriority_process(None).unwrap_or(0);
                 let _ = setpriority_process(None, own.max(NICENESS));
                 Ok(())
@@ -177,8 +178,8 @@ impl Installation {
         };
         let mut child = command.spawn().map_err(|error| format!("cannot start it: {error}"))?;
         let group = Pid::from_child(&child);
-        let done = wait(&mut child, stop, &mut || tell(last_lines(&log, 1).last().map_or("", String::as_str)));
-        // What a step that succeeded left running, the guard finds by its mark.
+        let done = wait(&mut child, stop, &mut || report_step(last_lines(&log, 1).last().map_or("", String::as_str)));
+        // The guard finds processes that a successful step left running, by their mark.
         if done.is_err() {
             let _ = kill_process_group(group, Signal::KILL);
             let _ = child.wait();
@@ -192,8 +193,8 @@ impl Installation {
 }
 
 /// Waits for the end of a step.
-fn wait(child: &mut Child, stop: &AtomicBool, look: &mut dyn FnMut()) -> Result<ExitStatus, String> {
-    let deadline = Instant::now() + STEP;
+fn wait(child: &mut Child, stop: &AtomicBool, report: &mut dyn FnMut()) -> Result<ExitStatus, String> {
+    let deadline = Instant::now() + STEP_TIMEOUT;
     let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())
         .map_err(|error| format!("watching it: pidfd_open: {error}; wirelab needs Linux 5.3"))?;
     loop {
@@ -201,17 +202,18 @@ fn wait(child: &mut Child, stop: &AtomicBool, look: &mut dyn FnMut()) -> Result<
             return Ok(status);
         }
         if stop.load(Ordering::SeqCst) {
-            return Err("given up on request; the next attempt goes on from here".to_owned());
+            return Err("cancelled on request; the next attempt resumes here".to_owned());
         }
         if Instant::now() > deadline {
-            return Err(format!("it took more than {} minutes", STEP.as_secs() / 60));
+            return Err(format!("it took more than {} minutes", STEP_TIMEOUT.as_secs() / 60));
         }
-        look();
-        readable([Some(pidfd.as_fd())], Instant::now() + LOOK).map_err(|error| format!("waiting for it: {error}"))?;
+        report();
+        readable([Some(pidfd.as_fd())], Instant::now() + POLL_INTERVAL)
+            .map_err(|error| format!("waiting for it: {error}"))?;
     }
 }
 
-/// The last lines of a file that are not empty, at most so many.
+/// Up to `most` last non-empty lines of a file.
 fn last_lines(path: &Path, most: usize) -> Vec<String> {
     let tail = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
@@ -223,7 +225,7 @@ fn last_lines(path: &Path, most: usize) -> Vec<String> {
     };
     let bytes = tail().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    // Progress bars of others return to the beginning of the line.
+    // Progress bars use carriage returns.
     let lines: Vec<_> =
         text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
     lines[lines.len().saturating_sub(most)..].to_vec()

@@ -1,4 +1,4 @@
-//! The same samples as histograms.
+//! Converts samples to histograms.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use wirelab_model::histogram::{Histogram, Histograms};
 use wirelab_model::sample::Sample;
 
-/// What a client that records histograms would have written.
+/// The histograms that a client would have recorded for these samples.
 pub fn histograms(samples: &[Sample]) -> Histograms {
     let ok = || samples.iter().filter(|sample| sample.is_ok());
     let failed = || samples.iter().filter(|sample| !sample.is_ok());

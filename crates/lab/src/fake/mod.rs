@@ -1,5 +1,5 @@
-//! The lab that starts no process: trials follow a script, so that plan, run, statistics and report can be tried without a
-//! clock, at hundreds of trials per second.
+//! The lab `fake`, which starts no processes: trials follow a script. Plan, run, statistics and report can be tested
+//! with it without a clock, at hundreds of trials per second.
 //!
 //! A trial is a pure function of the script, the trial and the client's spec.
 
@@ -21,7 +21,7 @@ use wirelab_model::warning::Warning;
 use crate::loopback::only_local;
 use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process, Role};
 
-/// What `wirelab labs` says of it.
+/// Static facts for `wirelab labs`.
 pub const INFO: LabInfo = LabInfo {
     name: "fake",
     summary: "No processes and no network: invented samples with realistic noise, to try a study before it costs time.",
@@ -29,17 +29,17 @@ pub const INFO: LabInfo = LabInfo {
     can_be: |job| addresses(job).map(drop),
 };
 
-/// The lab.
+/// A lab that simulates its trials.
 #[derive(Debug)]
 pub struct Fake {
     script: Script,
     trial: Option<Trial>,
-    /// Clients started so far, for the drift where nobody announces trials.
+    /// Number of clients started so far, for the drift if trials are not announced.
     clients: u32,
 }
 
 impl Fake {
-    /// A lab in which everything goes as the script says.
+    /// A lab that follows the script.
     #[must_use]
     pub const fn new(script: Script) -> Self {
         Self { script, trial: None, clients: 0 }
@@ -47,7 +47,7 @@ impl Fake {
 }
 
 fn addresses(job: &Job) -> Result<Addresses, LabError> {
-    // There, servers come and go without nodes.
+    // In the fake lab, timelines need no nodes.
     if job.timeline.is_some() {
         let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let servers = vec![localhost; Course::of(job).servers as usize];

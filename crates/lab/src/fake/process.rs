@@ -1,4 +1,4 @@
-//! A process that does not exist, and keeps the contract all the same.
+//! A simulated process that keeps the contract.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -14,23 +14,23 @@ use super::script::{Misbehaviour, Moment};
 use super::simulation::Run;
 use crate::{EventError, Exit, ExitStatus, LabError, Process, Role};
 
-/// The port that the fake server says it has. Nothing listens there.
+/// Port that the fake server reports. No process listens on it.
 const PORT: u16 = 40_000;
 
-/// What a fake server answers between two times that it is asked, the first one: each has so many times that as its number, from 1.
+/// Requests that a fake server reports as answered between two queries, times its number, which counts from 1.
 const ANSWERED: u64 = 10;
 
-/// A scripted process.
+/// A process that follows the script.
 #[derive(Debug)]
 pub struct FakeProcess {
     role: Role,
     number: u32,
-    /// How often it was asked how many requests it has answered.
-    asked: u64,
+    /// Number of queries for answered requests so far.
+    queries: u64,
     run: Option<(ClientSpec, Run)>,
     misbehaviour: Option<(Moment, Misbehaviour)>,
-    said: VecDeque<Result<Event, String>>,
-    going: u8,
+    output: VecDeque<Result<Event, String>>,
+    go_count: u8,
     state: State,
 }
 
@@ -48,20 +48,21 @@ impl FakeProcess {
         run: Option<(ClientSpec, Run)>,
         misbehaviour: Option<(Moment, Misbehaviour)>,
     ) -> Self {
-        let said = VecDeque::new();
-        let mut process = Self { role, number, asked: 0, run, misbehaviour, said, going: 0, state: State::Running };
+        let output = VecDeque::new();
+        let mut process =
+            Self { role, number, queries: 0, run, misbehaviour, output, go_count: 0, state: State::Running };
         let port = (role != Role::Client).then_some(PORT);
-        process.reach(Moment::Start, Event::Ready { port, configured: Configured::new() });
+        process.emit(Moment::Start, Event::Ready { port, configured: Configured::new() });
         if role != Role::Client && !process.misbehaves(Moment::Check) {
             process.misbehaves(Moment::Window);
         }
         process
     }
 
-    /// Says `event`, unless the script has something else for this moment.
-    fn reach(&mut self, moment: Moment, event: Event) {
+    /// Emits `event`, unless the script has a misbehaviour for this moment.
+    fn emit(&mut self, moment: Moment, event: Event) {
         if !self.misbehaves(moment) {
-            self.said.push_back(Ok(event));
+            self.output.push_back(Ok(event));
         }
     }
 
@@ -74,13 +75,13 @@ impl FakeProcess {
             Misbehaviour::Exits(status) => self.state = State::Ended(ExitStatus::Code(status)),
             Misbehaviour::Dies(signal) => self.state = State::Ended(ExitStatus::Signal(signal)),
             Misbehaviour::Hangs => self.state = State::Hanging,
-            Misbehaviour::Nonsense(text) => self.said.push_back(Err(text)),
+            Misbehaviour::Nonsense(text) => self.output.push_back(Err(text)),
             Misbehaviour::Fails(kind, message) => {
-                self.said.push_back(Ok(Event::Error { kind, message }));
+                self.output.push_back(Ok(Event::Error { kind, message }));
                 self.state = State::Ended(ExitStatus::Code(1));
             }
             Misbehaviour::Unsupported(message) => {
-                self.said.push_back(Ok(Event::Unsupported { message }));
+                self.output.push_back(Ok(Event::Unsupported { message }));
                 self.state = State::Ended(ExitStatus::Code(UNSUPPORTED_STATUS));
             }
         }
@@ -98,13 +99,13 @@ impl FakeProcess {
             Some((spec, run)) => match write(spec, run) {
                 Ok(()) => done(spec, run),
                 Err(message) => {
-                    self.said.push_back(Ok(Event::Error { kind: ErrorKind::Other, message }));
+                    self.output.push_back(Ok(Event::Error { kind: ErrorKind::Other, message }));
                     self.state = State::Ended(ExitStatus::Code(1));
                     return;
                 }
             },
         };
-        self.said.push_back(Ok(done));
+        self.output.push_back(Ok(done));
         self.state = State::Ended(ExitStatus::Code(0));
     }
 
@@ -147,8 +148,8 @@ fn write(spec: &ClientSpec, run: &Run) -> Result<(), String> {
 
 impl Process for FakeProcess {
     fn next_event(&mut self, _deadline: Instant) -> Result<Event, EventError> {
-        match (self.said.pop_front(), self.state) {
-            (Some(said), _) => said.map_err(EventError::Nonsense),
+        match (self.output.pop_front(), self.state) {
+            (Some(output), _) => output.map_err(EventError::Nonsense),
             (None, State::Ended(status)) => Err(EventError::Ended(Self::exit(status))),
             (None, State::Running | State::Hanging) => Err(EventError::Deadline),
         }
@@ -162,21 +163,21 @@ impl Process for FakeProcess {
             }
             (State::Hanging, _) => {}
             (State::Running, Command::Go) => {
-                self.going += 1;
-                if self.going == 1 {
-                    self.reach(Moment::Check, Event::Warm);
+                self.go_count += 1;
+                if self.go_count == 1 {
+                    self.emit(Moment::Check, Event::Warm);
                 } else {
                     let window_ns = self.run.as_ref().map_or(0, |(_, run)| run.window_ns);
-                    self.reach(Moment::Window, Event::End { window_ns });
+                    self.emit(Moment::Window, Event::End { window_ns });
                 }
             }
             (State::Running, Command::Finish) => self.finish(),
             (State::Running, Command::Count) => {
-                self.asked += 1;
-                let requests = self.asked * ANSWERED * (u64::from(self.number) + 1);
-                self.said.push_back(Ok(Event::Counted { requests }));
+                self.queries += 1;
+                let requests = self.queries * ANSWERED * (u64::from(self.number) + 1);
+                self.output.push_back(Ok(Event::Counted { requests }));
             }
-            (State::Running, Command::Reach) => self.reach(Moment::Reach, Event::Reached),
+            (State::Running, Command::Reach) => self.emit(Moment::Reach, Event::Reached),
             (State::Running, Command::Stop) if self.role != Role::Client => self.finish(),
             (State::Running, Command::Stop) => self.state = State::Ended(ExitStatus::Code(0)),
         }

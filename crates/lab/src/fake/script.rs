@@ -1,4 +1,4 @@
-//! What happens in the fake lab.
+//! Scripts of the fake lab.
 
 use std::fmt;
 
@@ -14,101 +14,101 @@ type Effect = Box<dyn Fn(&Job, u64) -> f64 + Send>;
 type Planted = Box<dyn Fn(&Case<'_>) -> f64 + Send>;
 type Trouble = Box<dyn Fn(&Case<'_>) -> Option<(Moment, Misbehaviour)> + Send>;
 
-/// What happens in the fake lab.
+/// Behaviour of processes in the fake lab.
 pub struct Script {
     effect: Effect,
     planted: Planted,
     trouble: Trouble,
-    /// How measurements scatter.
+    /// Scatter of measurements.
     pub noise: Noise,
-    /// The share of requests that fail: lost (UDP) or timed out (anything else).
+    /// Share of requests that fail: lost (UDP) or timed out (other protocols).
     pub failed_requests: f64,
-    /// Seeds what trials share: the effects of blocks.
+    /// Seed of effects that trials share, such as those of blocks.
     pub seed: u64,
 }
 
-/// How measurements scatter. All effects multiply; standard deviations are those of the natural logarithm, so that 0.03 means
-/// about 3 %.
+/// Scatter of measurements. All effects multiply. Standard deviations are those of the natural logarithm, so 0.03
+/// means about 3 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     /// Standard deviation between the requests of a trial.
     pub request: f64,
-    /// Standard deviation between trials of a cell within a block: another process, another layout of memory.
+    /// Standard deviation between trials of a cell within a block, for example from process start and memory layout.
     pub trial: f64,
-    /// Standard deviation between blocks: what the machine does for minutes. The same for every trial of a block.
+    /// Standard deviation between blocks, for changes of the machine over minutes. Equal for all trials of a block.
     pub block: f64,
     /// Relative change from each trial to the next; 0.001 makes the hundredth trial 10 % slower than the first.
     pub drift: f64,
-    /// The share of requests that take much longer.
+    /// Share of requests that take much longer.
     pub spikes: f64,
-    /// How many times longer these take.
+    /// Factor of their duration.
     pub spike_factor: f64,
 }
 
 impl Noise {
-    /// None at all: every request takes exactly the median.
+    /// No noise: every request takes exactly the median.
     pub const NONE: Self = Self { request: 0.0, trial: 0.0, block: 0.0, drift: 0.0, spikes: 0.0, spike_factor: 1.0 };
 }
 
 impl Default for Noise {
-    /// Of the size seen on an idle virtual machine's loopback interface.
+    /// As on an idle virtual machine's loopback interface.
     fn default() -> Self {
         Self { request: 0.15, trial: 0.03, block: 0.03, drift: 0.0, spikes: 0.005, spike_factor: 8.0 }
     }
 }
 
-/// What a script can base its decisions on.
+/// Inputs of a script's decisions.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
-    /// What the trial does.
+    /// Job of the trial.
     pub job: &'a Job,
-    /// The role of the process in question.
+    /// Role of the process.
     pub role: Role,
-    /// The trial's seed.
+    /// Seed of the trial.
     pub seed: u64,
-    /// The trial's number.
+    /// Number of the trial.
     pub number: u32,
-    /// Its block, if the run announced the trial ([`crate::Lab::begin_trial`]).
+    /// Block of the trial, if the run announced it ([`crate::Lab::begin_trial`]).
     pub block: Option<u32>,
-    /// The number of its cell, if the run announced the trial.
+    /// Cell number of the trial, if the run announced it.
     pub cell: Option<usize>,
 }
 
-/// When something goes wrong.
+/// Moment of a misbehaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// In place of `ready`.
     Start,
     /// Client: in place of `warm`. All others: right after `ready`.
     Check,
-    /// Client: in place of `end`. All others: as [`Moment::Check`], because nothing tells them of the window.
+    /// Client: in place of `end`. All others: as [`Moment::Check`], because they do not see the window.
     Window,
     /// Sidecar, control plane: in place of `reached`.
     Reach,
-    /// In place of `done`; the client has written no results.
+    /// In place of `done`; the client writes no results.
     Finish,
 }
 
-/// What goes wrong.
+/// Misbehaviour of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misbehaviour {
-    /// It exits with this status, silently.
+    /// Exits with this status, silently.
     Exits(i32),
-    /// A signal ends it.
+    /// Ends by a signal.
     Dies(i32),
-    /// It does nothing any more. Nobody waits: deadlines pass at once.
+    /// Stops responding. Deadlines pass at once.
     Hangs,
-    /// It prints this, which is no event.
+    /// Prints this text, which is not an event.
     Nonsense(String),
-    /// It prints `error` and exits with 1.
+    /// Prints `error` and exits with status 1.
     Fails(ErrorKind, String),
-    /// It prints `unsupported` and exits with 127.
+    /// Prints `unsupported` and exits with status 127.
     Unsupported(String),
 }
 
 impl Script {
-    /// Everything goes well. `effect` gives the median service time of a request in nanoseconds, connecting included, from
-    /// job and trial seed.
+    /// A script without misbehaviour. `effect` returns the median service time of a request in nanoseconds, including
+    /// the connection, for a job and trial seed.
     pub fn new(effect: impl Fn(&Job, u64) -> f64 + Send + 'static) -> Self {
         Self {
             effect: Box::new(effect),
@@ -120,28 +120,28 @@ impl Script {
         }
     }
 
-    /// The script of `wirelab run --lab fake`: latencies as one would expect them, for looking at reports.
+    /// The script of `wirelab run --lab fake`: plausible latencies, for previewing reports.
     #[must_use]
     pub fn plausible() -> Self {
         Self::new(|job, _| plausible_median(job))
     }
 
-    /// With this noise.
+    /// Sets the noise.
     #[must_use]
     pub const fn with_noise(mut self, noise: Noise) -> Self {
         self.noise = noise;
         self
     }
 
-    /// With medians multiplied by what `planted` says of the case: a difference that no setting makes, for example between
-    /// two arms that set nothing.
+    /// Multiplies medians by `planted`: a difference that no setting causes, for example between two levels that set
+    /// nothing.
     #[must_use]
     pub fn with_planted(mut self, planted: impl Fn(&Case<'_>) -> f64 + Send + 'static) -> Self {
         self.planted = Box::new(planted);
         self
     }
 
-    /// With things that go wrong, where `trouble` says so.
+    /// Adds the misbehaviours that `trouble` returns.
     #[must_use]
     pub fn with_trouble(
         mut self,
@@ -170,7 +170,7 @@ impl fmt::Debug for Script {
     }
 }
 
-/// Invented, in the order of magnitude of a loopback interface. Not a measurement of anything.
+/// Invented values in the order of magnitude of a loopback interface, not a measurement.
 fn plausible_median(job: &Job) -> f64 {
     const MICROS: f64 = 1e3;
     let (request, connect, per_byte) = match job.protocol {

@@ -1,4 +1,4 @@
-//! The samples of a trial that never happened.
+//! Simulates the samples of a trial.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,20 +13,20 @@ use wirelab_model::spec::{Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause,
 
 use super::script::{Case, Script};
 
-/// The most requests of one trial: what a client could hold in memory as samples.
+/// Maximum requests per trial: the samples that a client can hold in memory.
 const MOST_REQUESTS: usize = 5_000_000;
 
-/// The median of a client's own delay between intended and actual start, in nanoseconds.
+/// Median of the client's own delay between intended and actual start, in nanoseconds.
 const LAG: f64 = 2_000.0;
 
-/// What a client would have recorded.
+/// Recordings of a simulated client.
 #[derive(Debug)]
 pub struct Run {
     pub samples: Vec<Sample>,
     pub window_ns: u64,
 }
 
-/// Plays the spec with the script's service times.
+/// Simulates a spec with the script's service times.
 pub fn simulate(script: &Script, case: &Case<'_>, spec: &ClientSpec) -> Run {
     let mut trial = Trial::new(script, case, spec);
     let mut samples = Vec::new();
@@ -41,7 +41,7 @@ pub fn simulate(script: &Script, case: &Case<'_>, spec: &ClientSpec) -> Run {
 struct Trial<'a> {
     script: &'a Script,
     spec: &'a ClientSpec,
-    /// The median service time of this very trial.
+    /// Median service time of this trial, in nanoseconds.
     median: f64,
     random: ChaCha8Rng,
 }
@@ -49,7 +49,7 @@ struct Trial<'a> {
 impl<'a> Trial<'a> {
     fn new(script: &'a Script, case: &Case<'_>, spec: &'a ClientSpec) -> Self {
         let noise = &script.noise;
-        // The trials of a block have the same seed, so that compared cells get the same arrivals; their noise has to differ.
+        // The trials of a block share a seed, so that compared cells get the same arrivals; their noise must differ.
         let mut random = ChaCha8Rng::seed_from_u64(case.seed);
         random.set_stream(u64::from(case.number));
         let trial = normal(&mut random) * noise.trial;
@@ -62,7 +62,7 @@ impl<'a> Trial<'a> {
         Self { script, spec, median: script.median(case) * (trial + block).exp() * drift, random }
     }
 
-    /// Each worker sends, waits, pauses, and sends again.
+    /// Closed loop: each worker sends, waits and pauses.
     fn closed(&mut self, workers: u32, pause: Pause, samples: &mut Vec<Sample>) {
         let mut free: BinaryHeap<_> = (0..workers).map(|worker| Reverse((0, worker))).collect();
         while let Some(Reverse((intended, worker))) = free.pop() {
@@ -75,7 +75,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Requests start at their time, whatever happened before.
+    /// Open loop: requests start at their time, regardless of earlier ones.
     fn open(&mut self, rate_per_s: f64, arrivals: Arrivals, samples: &mut Vec<Sample>) {
         let interval = 1e9 / rate_per_s;
         let mut arrival = 0.0;
@@ -118,7 +118,7 @@ impl<'a> Trial<'a> {
             ConnectionPolicy::PerRequest => (true, number as u32),
             ConnectionPolicy::Persistent { connections, .. } => (false, worker % connections.max(1)),
         };
-        // The phases of a connection's first request, as shares of its service time.
+        // Phases of a connection's first request, as shares of its service time.
         let at = |share: f64| start_ns + (service * share) as u64;
         let protocol = self.spec.protocol;
         let connected_ns = (opens && !protocol.uses_udp()).then(|| at(0.2));

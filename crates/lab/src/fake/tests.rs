@@ -66,7 +66,7 @@ fn start(lab: &mut Fake, role: Role, job: &Job, seed: u64, folder: &Path) -> Box
     lab.start(&launch).unwrap()
 }
 
-/// Plays a client's whole part of the contract, and returns the results file and the window.
+/// Runs a client through the contract; returns the results file and the window.
 fn play(lab: &mut Fake, job: &Job, seed: u64) -> (String, u64) {
     let folder = tempfile::tempdir().unwrap();
     let mut client = start(lab, Role::Client, job, seed, folder.path());
@@ -127,8 +127,8 @@ fn trials_of_a_block_share_its_effect_and_others_do_not() {
 }
 
 #[test]
-fn trials_of_a_block_share_its_seed_and_still_scatter_on_their_own() {
-    // Each kind of noise alone, so that none hides behind another.
+fn trials_of_a_block_share_its_seed_but_scatter_independently() {
+    // Test each kind of noise alone, so that none hides behind another.
     let kinds = [
         Noise { trial: 0.1, ..Noise::NONE },
         Noise { request: 0.1, ..Noise::NONE },
@@ -147,7 +147,7 @@ fn trials_of_a_block_share_its_seed_and_still_scatter_on_their_own() {
 }
 
 #[test]
-fn the_scatter_of_trials_that_share_a_seed_has_the_size_asked_for_and_no_memory() {
+fn scatter_between_trials_of_one_seed_has_the_set_size_and_no_correlation() {
     let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(Noise { trial: 0.05, ..Noise::NONE }));
     let job = Job { extent: Extent::Requests(1), ..job() };
     let logs: Vec<f64> = (0..400)
@@ -166,7 +166,7 @@ fn the_scatter_of_trials_that_share_a_seed_has_the_size_asked_for_and_no_memory(
 }
 
 #[test]
-fn a_planted_difference_meets_the_cell_that_it_is_meant_for_and_no_other() {
+fn a_planted_difference_affects_only_its_cell() {
     let planted = |case: &Case<'_>| if case.cell == Some(1) { 1.1 } else { 1.0 };
     let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(Noise::NONE).with_planted(planted));
     let mut of = |cell| {
@@ -185,7 +185,7 @@ fn drift_grows_with_the_number_of_the_trial() {
 }
 
 #[test]
-fn spikes_and_failed_requests_come_at_their_shares() {
+fn spikes_and_failed_requests_have_their_shares() {
     let mut script = Script::new(|_, _| 1e6).with_noise(Noise { spikes: 0.1, spike_factor: 5.0, ..Noise::NONE });
     script.failed_requests = 0.2;
     let job = Job { extent: Extent::Requests(10_000), protocol: Protocol::Udp, ..job() };
@@ -214,7 +214,7 @@ fn histograms_count_what_the_samples_would_have() {
 }
 
 #[test]
-fn everything_can_go_wrong_at_its_moment() {
+fn every_misbehaviour_happens_at_its_moment() {
     let folder = tempfile::tempdir().unwrap();
     let now = Instant::now();
     let nonsense = || Misbehaviour::Nonsense("hello".to_owned());
@@ -238,7 +238,7 @@ fn everything_can_go_wrong_at_its_moment() {
 }
 
 #[test]
-fn what_is_unsupported_is_said_and_ends_with_127() {
+fn unsupported_is_reported_with_status_127() {
     let folder = tempfile::tempdir().unwrap();
     let script = Script::plausible()
         .with_trouble(|case| Some((Moment::Start, Misbehaviour::Unsupported(format!("no {}", case.job.protocol)))));
@@ -249,7 +249,7 @@ fn what_is_unsupported_is_said_and_ends_with_127() {
 }
 
 #[test]
-fn a_server_is_ready_with_a_port_and_stops_when_told_or_dies_after_it() {
+fn a_server_reports_a_port_and_stops_on_command_or_dies_by_script() {
     let folder = tempfile::tempdir().unwrap();
     let now = Instant::now();
     let mut server = start(&mut Fake::new(Script::plausible()), Role::Server, &job(), 1, folder.path());

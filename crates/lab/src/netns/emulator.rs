@@ -1,8 +1,8 @@
-//! Carries frames between two ports over two lines, each frame at its moment.
+//! Carries frames between two ports over two emulated lines, and delivers each frame at its time.
 //!
-//! It sleeps until shortly before the next delivery and spends the rest looking at the clock and the ports, because a
-//! sleeping processor takes tens of microseconds to wake. A frame's time runs from the moment the kernel received it,
-//! not from the moment this loop saw it.
+//! The loop sleeps until shortly before the next delivery and then polls the clock and the ports, because a sleeping
+//! processor takes tens of microseconds to wake. The delay of a frame counts from its reception by the kernel, not by
+//! this loop.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,47 +15,47 @@ use wirelab_model::link::Link;
 use crate::netns::line::{Direction, Line, Tally};
 use crate::netns::port::Port;
 
-/// How long before a delivery the loop stops sleeping.
+/// Nanoseconds before a delivery at which the loop starts to poll.
 const LEAD: u64 = 80_000;
 
-/// Frames taken from one port before the other gets its turn.
+/// Maximum frames from one port before the other port is served.
 const BATCH: usize = 64;
 
-/// The longest frame: an MTU of 65535 and the Ethernet header.
+/// Maximum frame length: an MTU of 65535 and the Ethernet header.
 const LONGEST: usize = 65_535 + 14;
 
-/// What the loop is told between trials.
+/// Orders between trials.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Begin anew with this link and this seed; what was under way is gone.
+    /// Restart with this link and this seed; frames under way are dropped.
     Shape(Link, u64),
-    /// Say what the lines did since they were shaped.
+    /// Send the counters of the lines since the last restart.
     Tally(Sender<io::Result<Tallies>>),
 }
 
-/// What both lines did.
+/// Counters of both lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Tallies {
     /// From the client to the server.
     pub up: Tally,
     /// From the server to the client.
     pub down: Tally,
-    /// Frames that came faster than the emulator could take them: lost by accident, not by the model.
+    /// Frames that the emulator lost because it was too slow, not by the loss model.
     pub missed: u64,
 }
 
-/// The loop and what it holds.
+/// The emulation loop with its ports.
 pub(crate) struct Emulator {
-    /// The client's and the server's port.
+    /// Ports of the client and of the server.
     pub ports: [Port; 2],
-    /// Orders, announced by a byte in `bell`.
+    /// Orders; each is announced by a byte in `bell`.
     pub orders: Receiver<Order>,
-    /// Rings when there are orders; its end ends the loop.
+    /// Pipe that signals orders; when its other end closes, the loop ends.
     pub bell: OwnedFd,
 }
 
 impl Emulator {
-    /// Runs until the bell's other end is closed.
+    /// Runs until the other end of the bell is closed.
     pub(crate) fn run(self) -> io::Result<()> {
         let zero = Instant::now();
         let mut lines = shaped(&Link::wire(), 0);
@@ -71,7 +71,7 @@ impl Emulator {
                     idle = false;
                 }
                 while let Some(frame) = line.deliver(nanos(zero)) {
-                    // One that the interface has no room for is lost by accident.
+                    // A frame that the interface has no room for is an unintended loss.
                     missed += u64::from(!self.ports[1 - side].send(&frame)?);
                     idle = false;
                 }
@@ -98,7 +98,7 @@ impl Emulator {
                                 missed += more;
                                 Tallies { up: lines[0].tally(), down: lines[1].tally(), missed }
                             });
-                            // Whoever asked may have given up.
+                            // The receiver may have timed out.
                             let _ = answer.send(tallies);
                         }
                     }
@@ -110,7 +110,7 @@ impl Emulator {
         }
     }
 
-    /// Sleeps until a port or the bell has something, or the time is up. True: the bell rang.
+    /// Sleeps until a port or the bell is readable, or the time is up. Returns true if the bell is readable.
     fn wait(&self, length: Option<Duration>) -> io::Result<bool> {
         let time = length
             .map(|length| Timespec { tv_sec: length.as_secs().cast_signed(), tv_nsec: length.subsec_nanos().into() });
@@ -126,7 +126,7 @@ impl Emulator {
         }
     }
 
-    /// Takes the bytes out of the bell. True: its other end is closed.
+    /// Empties the bell. Returns true if its other end is closed.
     fn is_over(&self) -> io::Result<bool> {
         let mut bytes = [0; 64];
         match rustix::io::read(self.bell.as_fd(), &mut bytes) {

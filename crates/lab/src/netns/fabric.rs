@@ -1,9 +1,9 @@
-//! The process that holds the network: it makes the namespaces, joins them, carries the frames of the emulated link, and
-//! measures that link. A process of its own, so that its processor time is known apart, and so that the whole network goes with
-//! it.
+//! The process that holds the network: it creates and connects the namespaces, carries the frames of the emulated
+//! link, and measures that link. It is a separate process so that its CPU time is known, and so that the whole
+//! network ends with it.
 //!
-//! It is told what to do by JSON lines on standard input, and answers each by one on standard output; the end of its input
-//! ends it.
+//! It reads requests as JSON lines from standard input, and writes one JSON line for each to standard output. It ends
+//! with its input.
 
 use std::io::{self, BufRead, Write};
 use std::net::SocketAddrV4;
@@ -23,119 +23,119 @@ use crate::netns::overlay::{self, Overlay};
 use crate::netns::pair::{Pair, Way};
 use crate::netns::{measure, privilege, service, settings};
 
-/// The word on wirelab's command line that makes it this process.
+/// Subcommand that makes wirelab this process.
 pub const SUBCOMMAND: &str = "fabric";
 
-/// What it is told.
+/// Orders to the process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
-pub(crate) enum Ask {
-    /// Make the network of a trial.
+pub(crate) enum Request {
+    /// Create the network of a trial.
     Prepare {
-        /// What the trial does.
+        /// Job of the trial.
         job: Box<Job>,
-        /// Seeds the link's random choices.
+        /// Seed of the link's random choices.
         seed: u64,
     },
-    /// Let the service stand for these servers, and for no others.
+    /// Make the service stand for exactly these servers.
     Publish {
-        /// The port of the service.
+        /// Port of the service.
         port: u16,
-        /// The servers by their numbers, and where they listen.
+        /// Servers by number, with their addresses.
         servers: Vec<(u32, SocketAddrV4)>,
     },
-    /// What happened since the network was prepared?
+    /// Report events since the last `Prepare`.
     Tally,
-    /// Shape the link and measure what it does.
+    /// Shape the link and measure it.
     Measure {
-        /// What it is to do.
+        /// Link specification.
         link: Link,
-        /// Seeds its random choices.
+        /// Seed of its random choices.
         seed: u64,
     },
 }
 
-/// What it answers.
+/// Answers of the process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub(crate) enum Answer {
-    /// It is there, and can make networks.
+    /// The process is ready to create networks.
     Ready {
-        /// The user namespace that owns the network namespaces, where it is not that of wirelab.
+        /// User namespace that owns the network namespaces, if it differs from wirelab's.
         owner: Option<PathBuf>,
     },
-    /// The network of the trial is there.
+    /// The network of the trial is ready.
     Prepared(Hosts),
-    /// The service is there.
+    /// The service is ready.
     Published,
-    /// What happened.
+    /// Events since the last `Prepare`.
     Tallied(Tallied),
-    /// What the link does.
+    /// Measured values of the link.
     Measured(Reading),
-    /// It could not be done.
+    /// The request failed.
     Failed {
-        /// What was attempted, and what happened.
+        /// Attempt and cause.
         why: String,
     },
 }
 
-/// The network namespaces of a trial, as paths.
+/// Paths of the network namespaces of a trial.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Hosts {
-    /// That of the client.
+    /// Namespace of the client.
     pub client: PathBuf,
-    /// Those of the servers.
+    /// Namespaces of the servers.
     pub servers: Vec<PathBuf>,
-    /// That of the other node, which the link leads to.
+    /// Namespace of the other node, at the far end of the link.
     pub far_node: PathBuf,
 }
 
-/// What happened in the network since it was prepared.
+/// Counters since the network was prepared.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Tallied {
-    /// What the emulated link did.
+    /// Counters of the emulated link.
     pub lines: Tallies,
-    /// Processor time of this process so far, in nanoseconds.
+    /// CPU time of this process since its start, in nanoseconds.
     pub cpu_ns: u64,
-    /// How many connections the service led to each server; empty: there is no service.
+    /// Connections per server of the service; empty: no service.
     pub chosen: Vec<u64>,
 }
 
-/// The whole process: `wirelab fabric`.
+/// Runs `wirelab fabric`.
 #[must_use]
 pub fn main() -> ExitCode {
     let built = privilege::obtain().and_then(|owner| Ok((owner, Fabric::build()?)));
     let (owner, mut fabric) = match built {
         Ok(built) => built,
         Err(why) => {
-            say(&Answer::Failed { why });
+            write_answer(&Answer::Failed { why });
             return ExitCode::FAILURE;
         }
     };
-    say(&Answer::Ready { owner });
+    write_answer(&Answer::Ready { owner });
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let answer = serde_json::from_str(&line)
-            .map_err(|error| format!("reading an order: {error}"))
-            .and_then(|ask| fabric.obey(ask))
+            .map_err(|error| format!("cannot read the request: {error}"))
+            .and_then(|request| fabric.execute(request))
             .unwrap_or_else(|why| Answer::Failed { why });
-        say(&answer);
+        write_answer(&answer);
     }
     ExitCode::SUCCESS
 }
 
-fn say(answer: &Answer) {
+fn write_answer(answer: &Answer) {
     let mut out = io::stdout().lock();
-    // Nobody listens any more where wirelab has ended; then the end of input ends this process too.
+    // If wirelab has ended, the write fails, and the end of input then ends this process.
     let _ = serde_json::to_writer(&mut out, answer);
     let _ = out.write_all(b"\n").and_then(|()| out.flush());
 }
 
 struct Fabric {
     pair: Pair,
-    /// Made when a trial first needs it.
+    /// Created when a trial first needs it.
     overlay: Option<Overlay>,
-    /// How many servers the service has stood for; 0: there is none.
+    /// Number of servers that the service has had; 0: no service.
     published: u32,
 }
 
@@ -144,10 +144,10 @@ impl Fabric {
         Ok(Self { pair: Pair::build()?, overlay: None, published: 0 })
     }
 
-    fn obey(&mut self, ask: Ask) -> Result<Answer, String> {
-        match ask {
-            Ask::Prepare { job, seed } => {
-                // Without a service the nodes translate nothing, and remember no connections.
+    fn execute(&mut self, request: Request) -> Result<Answer, String> {
+        match request {
+            Request::Prepare { job, seed } => {
+                // Without a service, nodes translate no addresses and track no connections.
                 if self.published > 0 {
                     service::withdraw(&self.pair.nodes[0])?;
                     self.published = 0;
@@ -160,20 +160,20 @@ impl Fabric {
                 };
                 hosts.map(Answer::Prepared).map_err(|error| format!("making the network of the trial: {error}"))
             }
-            Ask::Publish { port, servers } => {
+            Request::Publish { port, servers } => {
                 let highest = servers.iter().map(|(number, _)| *number).max().ok_or("a service needs a server")?;
                 service::publish(&self.pair.nodes[0], port, &servers)?;
                 self.published = self.published.max(highest + 1);
                 Ok(Answer::Published)
             }
-            Ask::Tally => {
+            Request::Tally => {
                 let chosen = match self.published {
                     0 => Vec::new(),
                     servers => service::chosen(&self.pair.nodes[0], servers)?,
                 };
                 Ok(Answer::Tallied(Tallied { lines: self.pair.tally()?, cpu_ns: privilege::cpu_ns(), chosen }))
             }
-            Ask::Measure { link, seed } => {
+            Request::Measure { link, seed } => {
                 self.pair.shape(&link, seed)?;
                 let addresses = Way::of(&link).addresses;
                 measure::measure(&self.pair.nodes, addresses, &link, || self.pair.tally()).map(Answer::Measured)
@@ -182,14 +182,14 @@ impl Fabric {
     }
 
     fn direct(&mut self, job: &Job, link: &Link) -> io::Result<Hosts> {
-        // The servers of a page's hosts share the node, and with it the link, each at an address of its own.
-        self.pair.house(Way::of(link), job.servers.count())?;
+        // The servers of a page's hosts share the node and its link; each has its own address.
+        self.pair.add_server_addresses(Way::of(link), job.servers.count())?;
         if !job.hosts.is_empty() {
             settings::open_ports(&self.pair.nodes[1])?;
         }
         for node in &self.pair.nodes {
             settings::adapt(node, job)?;
-            // An emulated link has none, ever.
+            // Interfaces of emulated links never have offloads.
             if link.is_wire() {
                 interface::offload(node, Way::of(link).interface, Offloads::of(job))?;
             }
@@ -205,9 +205,9 @@ impl Fabric {
         }
         let overlay = self.overlay.as_mut().expect("it was just made");
         let servers = Course::of(job).servers;
-        // Those that come later are on the other node.
+        // Servers that are added later run on the other node.
         overlay.populate(nodes, Servers { far: servers - job.servers.near, ..job.servers })?;
-        overlay.lead(nodes, Way::of(link).addresses)?;
+        overlay.set_tunnel(nodes, Way::of(link).addresses)?;
         overlay.set_mtu(nodes, link.mtu)?;
         let servers = (0..servers).map(|number| overlay.pod(overlay::server(job.servers, number)));
         let (client, servers) = (overlay.pod(overlay::CLIENT), servers.collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Interfaces, addresses and neighbours, by netlink; offloads, by ioctl.
+//! Configures network interfaces, addresses and neighbours by netlink, and offloads by ioctl.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,25 +11,25 @@ use wirelab_model::plan::Job;
 
 use crate::netns::namespace::Namespace;
 
-/// An end of a veth pair or of a tunnel.
+/// One end of a veth pair or tunnel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End<'a> {
-    /// The namespace that it is in.
+    /// Namespace of the end.
     pub namespace: &'a Namespace,
-    /// The interface's name.
+    /// Interface name.
     pub name: &'a str,
-    /// Its hardware address.
+    /// Hardware address.
     pub mac: [u8; 6],
 }
 
-/// The name of an end on its way to its namespace, where its own name may be taken.
+/// Temporary name of an end on its way to its namespace, where its final name may be taken.
 const PASSING: &str = "passing";
 
-/// Makes a veth pair between two namespaces, both ends down.
+/// Creates a veth pair between two namespaces, with both ends down.
 pub(crate) fn pair(near: End<'_>, far: End<'_>) -> io::Result<()> {
     let far_namespace = std::fs::File::open(far.namespace.path())?;
     near.namespace.within(|| {
-        talk(async |handle| {
+        netlink(async |handle| {
             let veth = LinkVeth::new(near.name, PASSING).address(near.mac.into()).build();
             handle.link().add(veth).execute().await?;
             let passing = LinkUnspec::new_with_name(PASSING).setns_by_fd(far_namespace.as_fd().as_raw_fd()).build();
@@ -38,17 +38,17 @@ pub(crate) fn pair(near: End<'_>, far: End<'_>) -> io::Result<()> {
     })?;
     far.namespace.within(|| {
         let index = index(PASSING)?;
-        talk(async |handle| {
+        netlink(async |handle| {
             let named = LinkUnspec::new_with_index(index).name(far.name).address(far.mac.into()).build();
             handle.link().set(named).execute().await
         })
     })
 }
 
-/// Makes a VXLAN device that learns nothing by itself and keeps to IPv4, and brings it up.
+/// Creates a VXLAN device for IPv4 without address learning, and brings it up.
 pub(crate) fn tunnel(end: End<'_>, identifier: u32, port: u16) -> io::Result<()> {
     let done = end.namespace.within(|| {
-        talk(async |handle| {
+        netlink(async |handle| {
             let device = LinkVxlan::new(end.name, identifier).port(port).learning(false);
             handle.link().add(device.address(end.mac.into()).up().build()).execute().await
         })
@@ -56,36 +56,37 @@ pub(crate) fn tunnel(end: End<'_>, identifier: u32, port: u16) -> io::Result<()>
     done.map_err(attempt("making the tunnel", end.name))
 }
 
-/// Tells a VXLAN device at which address of the outer network a hardware address of the inner one is.
-pub(crate) fn lead(namespace: &Namespace, name: &str, mac: [u8; 6], through: Ipv4Addr) -> io::Result<()> {
+/// Adds a forwarding entry to a VXLAN device: the outer address for an inner hardware address.
+pub(crate) fn add_tunnel_entry(namespace: &Namespace, name: &str, mac: [u8; 6], through: Ipv4Addr) -> io::Result<()> {
     let done = namespace.within(|| {
         let index = index(name)?;
-        talk(async |handle| {
+        netlink(async |handle| {
             let entry = handle.neighbours().add_bridge(index, &mac).destination(IpAddr::V4(through));
             entry.flags(NeighbourFlags::Own).replace().execute().await
         })
     });
-    done.map_err(attempt("leading the tunnel", name))
+    done.map_err(attempt("adding an entry to the tunnel", name))
 }
 
 /// Brings an interface up.
 pub(crate) fn bring_up(namespace: &Namespace, name: &str) -> io::Result<()> {
     let done = namespace.within(|| {
-        talk(async |handle| handle.link().set(LinkUnspec::new_with_name(name).up().build()).execute().await)
+        netlink(async |handle| handle.link().set(LinkUnspec::new_with_name(name).up().build()).execute().await)
     });
     done.map_err(attempt("bringing up", name))
 }
 
-/// Gives an interface an address in a network of that many bits.
+/// Adds an address to an interface, in a network with a prefix of `bits` bits.
 pub(crate) fn assign(namespace: &Namespace, name: &str, address: Ipv4Addr, bits: u8) -> io::Result<()> {
     let done = namespace.within(|| {
         let index = index(name)?;
-        talk(async |handle| handle.address().add(index, IpAddr::V4(address), bits).execute().await)
+        netlink(async |handle| handle.address().add(index, IpAddr::V4(address), bits).execute().await)
     });
     done.map_err(attempt("giving an address to", name))
 }
 
-/// Sends what is for a network of that many bits through an interface, to that neighbour, or to the one whose address it is.
+/// Adds a route for a network with a prefix of `bits` bits through an interface: by the gateway `neighbour`, or
+/// directly.
 pub(crate) fn route(
     namespace: &Namespace,
     (network, bits): (Ipv4Addr, u8),
@@ -94,7 +95,7 @@ pub(crate) fn route(
 ) -> io::Result<()> {
     let done = namespace.within(|| {
         let index = index(name)?;
-        talk(async |handle| {
+        netlink(async |handle| {
             let route =
                 RouteMessageBuilder::<Ipv4Addr>::new().destination_prefix(network, bits).output_interface(index);
             let route = match neighbour {
@@ -107,53 +108,53 @@ pub(crate) fn route(
     done.map_err(attempt("routing through", name))
 }
 
-/// Changes the MTU of an interface.
+/// Sets the MTU of an interface.
 pub(crate) fn set_mtu(namespace: &Namespace, name: &str, mtu: u32) -> io::Result<()> {
     let done = namespace.within(|| {
-        talk(async |handle| handle.link().set(LinkUnspec::new_with_name(name).mtu(mtu).build()).execute().await)
+        netlink(async |handle| handle.link().set(LinkUnspec::new_with_name(name).mtu(mtu).build()).execute().await)
     });
     done.map_err(attempt("setting the MTU of", name))
 }
 
-/// Tells an interface who a neighbour is, once and for all: a question that an emulated link loses or delays would be
-/// measured as if it were the protocol's.
-pub(crate) fn introduce(namespace: &Namespace, name: &str, address: Ipv4Addr, mac: [u8; 6]) -> io::Result<()> {
+/// Adds a permanent neighbour entry to an interface. Without it, a lost or delayed ARP request would be measured as
+/// part of the protocol.
+pub(crate) fn add_neighbour(namespace: &Namespace, name: &str, address: Ipv4Addr, mac: [u8; 6]) -> io::Result<()> {
     let done = namespace.within(|| {
         let index = index(name)?;
-        talk(async |handle| {
+        netlink(async |handle| {
             let neighbour = handle.neighbours().add(index, IpAddr::V4(address));
             neighbour.link_layer_address(&mac).state(NeighbourState::Permanent).execute().await
         })
     });
-    done.map_err(attempt("introducing a neighbour to", name))
+    done.map_err(attempt("adding a neighbour to", name))
 }
 
-/// What an interface does for the kernel (ethtool(8), `-k`).
+/// Offloads of an interface (ethtool(8), `-k`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Offloads {
-    /// It is given packets without checksums and longer than the MTU, and finishes them itself.
+    /// Transmit checksums and TCP segmentation: the interface gets packets without checksums and larger than the MTU.
     finishing: bool,
-    /// The kernel cuts packets just before the interface (GSO), and not where they are made.
+    /// GSO: the kernel segments packets just before the interface instead of at the sender.
     cutting_late: bool,
-    /// Packets that came are merged (GRO).
+    /// GRO: received packets are merged.
     merging: bool,
 }
 
 impl Offloads {
-    /// Packets reach the interface finished: with full checksums, none larger than the MTU.
+    /// Packets reach the interface complete: with checksums, none larger than the MTU.
     pub(crate) const FINISHED: Self = Self { finishing: false, cutting_late: true, merging: false };
 
-    /// Those of a job's hosts.
+    /// Offloads of a job's hosts.
     pub(crate) const fn of(job: &Job) -> Self {
         match job.offloads {
-            // As the kernel has it for veth.
+            // The kernel's defaults for veth.
             None => Self { finishing: true, cutting_late: true, merging: false },
             Some(on) => Self { finishing: on, cutting_late: on, merging: on },
         }
     }
 }
 
-/// Sets what an interface does for the kernel. Segmentation in hardware depends on checksums, and follows them.
+/// Sets the offloads of an interface. Hardware segmentation depends on checksums and has the same value.
 pub(crate) fn offload(namespace: &Namespace, name: &str, offloads: Offloads) -> io::Result<()> {
     // linux/ethtool.h
     const ETHTOOL_STXCSUM: u32 = 0x17;
@@ -170,7 +171,7 @@ pub(crate) fn offload(namespace: &Namespace, name: &str, offloads: Offloads) -> 
     done.map_err(attempt("setting the offloads of", name))
 }
 
-/// Turns something on or off, as ethtool(8) does.
+/// Switches a feature on or off, as ethtool(8) does.
 fn ethtool(socket: &OwnedFd, name: &str, cmd: u32, on: bool) -> io::Result<()> {
     // linux/ethtool.h: struct ethtool_value.
     #[repr(C)]
@@ -192,13 +193,13 @@ fn ethtool(socket: &OwnedFd, name: &str, cmd: u32, on: bool) -> io::Result<()> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The same error with what was attempted, on which interface.
+/// Adds the attempt and the interface to an error.
 fn attempt(what: &str, name: &str) -> impl FnOnce(io::Error) -> io::Error {
     let what = format!("{what} {name}");
     move |error| io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
-/// The number of an interface in the namespace of this thread.
+/// Index of an interface in the namespace of this thread.
 pub(crate) fn index(name: &str) -> io::Result<u32> {
     let name = std::ffi::CString::new(name)?;
     // SAFETY: the name is a live, terminated string.
@@ -206,8 +207,8 @@ pub(crate) fn index(name: &str) -> io::Result<u32> {
     if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
 }
 
-/// Speaks netlink in the namespace of this thread.
-fn talk<T>(work: impl AsyncFnOnce(Handle) -> Result<T, rtnetlink::Error>) -> io::Result<T> {
+/// Runs netlink requests in the namespace of this thread.
+fn netlink<T>(work: impl AsyncFnOnce(Handle) -> Result<T, rtnetlink::Error>) -> io::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         let (connection, handle, _) = rtnetlink::new_connection()?;

@@ -1,9 +1,9 @@
-//! One direction of an emulated link as a model without input, output or clock: frames go in with the moment of their
-//! arrival, and come out with the moment of their delivery.
+//! Model of one direction of an emulated link, without I/O and clock: frames enter with their arrival time and leave
+//! with their delivery time.
 //!
-//! A frame is lost, or it queues for the line (drop-tail), is transmitted at the line's rate, and is then under way for
-//! the line's delay. What is under way does not count for the queue, as on a real line. A frame takes its own
-//! transmission time, so that its last bit arrives no earlier than the rate allows.
+//! A frame is either lost, or it queues for the line (drop-tail), is transmitted at the line's rate, and then travels
+//! for the line's delay. Frames that travel do not count for the queue, as on a real line. A frame takes its own
+//! transmission time, so its last bit arrives no earlier than the rate allows.
 
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use wirelab_model::link::Link;
 use wirelab_model::queue::Queue;
 
-/// The direction of a line.
+/// Direction of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// From the client's side to the server's.
@@ -22,22 +22,22 @@ pub(crate) enum Direction {
     Down,
 }
 
-/// What a line did with the frames that came.
+/// Frame counters of a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tally {
-    /// Frames that came in.
+    /// Frames received.
     pub came: u64,
     /// Frames delivered, duplicates included.
     pub delivered: u64,
-    /// Bytes of these.
+    /// Bytes of the delivered frames.
     pub bytes: u64,
-    /// Frames lost by the model of loss.
+    /// Frames lost by the loss model.
     pub lost: u64,
     /// Frames dropped because the queue was full.
     pub overflowed: u64,
 }
 
-/// One direction of a link. Times are nanoseconds on one clock.
+/// One direction of a link. All times are nanoseconds of one clock.
 #[derive(Debug)]
 pub(crate) struct Line<F> {
     delay: u64,
@@ -49,12 +49,12 @@ pub(crate) struct Line<F> {
     reorder: f64,
     duplicate: f64,
     random: ChaCha8Rng,
-    /// When the transmission of each frame that waits or is being transmitted ends, with its length.
+    /// End of transmission, and length, of each frame that waits or is being transmitted.
     backlog: VecDeque<(u64, u64)>,
     backlog_bytes: u64,
-    /// When the last transmission ends.
+    /// End of the last transmission.
     busy_until: u64,
-    /// The latest delivery of a frame that keeps its place.
+    /// Latest delivery time of a frame that keeps its order.
     latest: u64,
     under_way: BinaryHeap<Delivery<F>>,
     sequence: u64,
@@ -88,7 +88,7 @@ impl<F: AsRef<[u8]> + Clone> Line<F> {
         }
     }
 
-    /// A frame comes in.
+    /// Accepts a frame.
     pub(crate) fn arrive(&mut self, now: u64, frame: F) {
         self.tally.came += 1;
         if self.loss.next(&mut self.random) {
@@ -101,12 +101,12 @@ impl<F: AsRef<[u8]> + Clone> Line<F> {
         self.admit(now, frame);
     }
 
-    /// When the next frame is to be delivered.
+    /// Time of the next delivery.
     pub(crate) fn next_delivery(&self) -> Option<u64> {
         self.under_way.peek().map(|delivery| delivery.at)
     }
 
-    /// A frame whose time has come.
+    /// A frame whose delivery time has come.
     pub(crate) fn deliver(&mut self, now: u64) -> Option<F> {
         if self.next_delivery()? > now {
             return None;
@@ -117,7 +117,7 @@ impl<F: AsRef<[u8]> + Clone> Line<F> {
         Some(frame)
     }
 
-    /// What it did so far.
+    /// Counters so far.
     pub(crate) const fn tally(&self) -> Tally {
         self.tally
     }
@@ -139,7 +139,7 @@ impl<F: AsRef<[u8]> + Clone> Line<F> {
         self.under_way.push(Delivery { at, sequence: self.sequence, frame });
     }
 
-    /// When a frame of this length that comes now is transmitted; none: the queue is full.
+    /// End of transmission of a frame of this length that arrives now; `None`: the queue is full.
     fn transmit(&mut self, now: u64, length: u64) -> Option<u64> {
         let Some(rate) = self.rate else { return Some(now) };
         while let Some((end, length)) = self.backlog.front().copied().filter(|(end, _)| *end <= now) {
@@ -147,7 +147,7 @@ impl<F: AsRef<[u8]> + Clone> Line<F> {
             self.backlog.pop_front();
             self.backlog_bytes -= length;
         }
-        // The frame in transmission has left the queue.
+        // The frame in transmission no longer counts for the queue.
         if let Some((_, in_transmission)) = self.backlog.front() {
             let (frames, bytes) = (self.backlog.len() as u64 - 1, self.backlog_bytes - in_transmission);
             if !self.queue.has_room(frames, bytes, length) {
@@ -174,21 +174,21 @@ impl<F: AsRef<[u8]> + Clone> Line<F> {
     }
 }
 
-/// Gilbert's model: a good state without loss, a bad one in which every packet is lost.
+/// Gilbert's loss model: a good state without loss, and a bad state in which every packet is lost.
 #[derive(Debug)]
 struct Loss {
-    /// From good to bad, per packet.
+    /// Transition probability from good to bad, per packet.
     enter: f64,
-    /// From bad to good, per packet.
+    /// Transition probability from bad to good, per packet.
     leave: f64,
     bad: bool,
 }
 
 impl Loss {
-    /// With a share of losses and their mean number in a row: the mean stay in the bad state is 1/leave packets, and its
-    /// stationary share enter/(enter + leave).
+    /// Takes the share of losses and their mean run length. The mean stay in the bad state is 1/leave packets, and
+    /// its stationary share is enter/(enter + leave).
     fn new(share: f64, burst: f64) -> Self {
-        // In independent losses the mean run has 1/(1 - share) packets, not 1.
+        // Independent losses have a mean run of 1/(1 - share) packets, not 1.
         let leave = if burst > 1.0 { 1.0 / burst } else { 1.0 - share };
         let enter = if share < 1.0 { (leave * share / (1.0 - share)).min(1.0) } else { 1.0 };
         Self { enter, leave: if share < 1.0 { leave } else { 0.0 }, bad: false }
@@ -204,7 +204,7 @@ impl Loss {
     }
 }
 
-/// A frame under way; the earliest delivery is the greatest, for the heap.
+/// A frame under way; ordered so that the earliest delivery is the greatest, for the heap.
 #[derive(Debug)]
 struct Delivery<F> {
     at: u64,
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_drops_what_is_beyond_it_and_does_not_count_what_is_under_way() {
+    fn the_queue_drops_excess_frames_and_ignores_frames_under_way() {
         let link = Link {
             round_trip: Span(200 * MS),
             rate: Some(BitRate(8_000_000)),
@@ -281,13 +281,13 @@ mod tests {
             ..Link::wire()
         };
         let mut slow = line(link);
-        // One in transmission, two in the queue, the fourth finds it full.
+        // One in transmission, two in the queue; the fourth frame finds it full.
         for _ in 0..4 {
             slow.arrive(0, vec![0; 1000]);
         }
         assert_eq!(slow.tally().overflowed, 1);
         let mut paced = line(link);
-        // At the rate of the line nothing waits, though a hundred frames are under way at a time.
+        // At the line's rate no frame waits, though a hundred frames are under way at a time.
         for number in 0..200 {
             paced.arrive(number * MS, vec![0; 1000]);
         }
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_have_the_share_and_the_runs_that_were_asked_for() {
+    fn losses_have_the_configured_share_and_run_length() {
         for (share, burst, run) in [(0.01, 1.0, 1.0 / 0.99), (0.05, 4.0, 4.0), (0.3, 1.0, 1.0 / 0.7)] {
             let mut line = line(Link { loss: Share(share), loss_burst: burst, ..Link::wire() });
             let (mut lost, mut runs, mut before) = (0_u32, 0_u32, 0);
@@ -334,7 +334,7 @@ mod tests {
                 runs += u32::from(this && !within);
                 within = this;
             }
-            // Five standard errors of the share, which runs make `burst` times as wide.
+            // Five standard errors of the share; runs multiply them by `burst`.
             let error = 5.0 * (share * (1.0 - share) * 2.0 * run / f64::from(FRAMES)).sqrt();
             assert!((f64::from(lost) / f64::from(FRAMES) - share).abs() < error, "{share}: {lost}");
             assert!((f64::from(lost) / f64::from(runs) / run - 1.0).abs() < 0.05, "{burst}: {lost} in {runs}");
@@ -342,14 +342,14 @@ mod tests {
     }
 
     #[test]
-    fn all_may_be_lost_and_all_may_come_twice() {
+    fn loss_and_duplication_may_be_total() {
         let mut nothing = line(Link { loss: Share(1.0), ..Link::wire() });
         let mut twice = line(Link { duplicate: Share(1.0), ..Link::wire() });
         for _ in 0..100 {
             nothing.arrive(0, vec![0]);
             twice.arrive(0, vec![0]);
         }
-        // The first packet decides the state before it is judged.
+        // The state changes before the fate of the first packet is decided.
         assert_eq!(nothing.tally().lost, 100);
         assert_eq!(drain(&mut twice).len(), 200);
     }

@@ -1,4 +1,4 @@
-//! What a link really does, measured from its two ends by datagrams of our own: round trip, rate in each direction, loss, MTU.
+//! Measures an emulated link from its two ends with UDP datagrams: round trip, rate in each direction, loss, MTU.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -14,28 +14,28 @@ use crate::netns::option::set;
 /// Bytes of Ethernet, IPv4 and UDP headers.
 const HEADERS: usize = 14 + 20 + 8;
 
-/// Bytes of a ping's payload: its number, and when it was sent.
+/// Payload bytes of a ping: its number and its send time.
 const PING: usize = 16;
 
-/// Pings, and the time from one to the next, so that they do not wait for each other.
+/// Number and interval of pings; the interval keeps them from queueing behind each other.
 const PINGS: u64 = 25;
 const PING_EVERY: Duration = Duration::from_millis(4);
 
-/// Pings while a direction is kept busy.
+/// Number of pings while a direction is busy.
 const LOADED_PINGS: u32 = 20;
 
-/// How long a direction is kept busy to measure its rate.
+/// Duration of the load that measures the rate of a direction.
 const FLOOD: Duration = Duration::from_millis(400);
 
-/// Numbered datagrams for the loss: at most so many, for at most so long.
+/// Numbered datagrams that measure loss: maximum number, duration and rate.
 const NUMBERED: u64 = 4000;
 const NUMBERED_TIME: Duration = Duration::from_millis(500);
 const NUMBERED_RATE: f64 = 10_000.0;
 
-/// How much longer than its round trip a datagram may take before it counts as lost.
-const PATIENCE: Duration = Duration::from_millis(250);
+/// Time beyond its round trip after which a datagram counts as lost.
+const LOSS_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Measures the link between two hosts; `tally` tells what the emulator dropped by accident.
+/// Measures the link between two hosts; `tally` returns the emulator's counters, for unintended losses.
 pub(crate) fn measure(
     hosts: &[Namespace; 2],
     addresses: [Ipv4Addr; 2],
@@ -74,10 +74,10 @@ pub(crate) fn measure(
 fn open(host: &Namespace, address: Ipv4Addr) -> io::Result<UdpSocket> {
     host.within(|| {
         let socket = UdpSocket::bind(SocketAddrV4::new(address, 0))?;
-        // The kernel is not to split what is too long, nor to remember what it learnt about the path.
+        // The kernel must neither fragment large packets nor cache a path MTU.
         let (option, value) = (libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE);
         set(&socket, libc::IPPROTO_IP, option, value)?;
-        // A flood is fetched by one thread; what does not fit would be taken for loss.
+        // One thread receives a flood; an overflow of its buffer would count as loss.
         set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 8 << 20)
             .or_else(|_| set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, 8 << 20))?;
         Ok(socket)
@@ -89,27 +89,27 @@ fn join(client: &UdpSocket, server: &UdpSocket) -> io::Result<()> {
     server.connect(client.local_addr()?)
 }
 
-/// The largest IP packet that arrives.
+/// Size of the largest IP packet that arrives, in bytes.
 fn mtu(from: &UdpSocket, to: &UdpSocket, link: &Link) -> io::Result<u32> {
     let mut largest = 0;
-    let patience = Duration::from_nanos(link.round_trip.nanos()) + PATIENCE;
+    let timeout = Duration::from_nanos(link.round_trip.nanos()) + LOSS_TIMEOUT;
     let mut buffer = vec![0; 65_536];
     for size in [link.mtu - 1, link.mtu, link.mtu + 1] {
         let payload = vec![0; size as usize - 28];
-        // Several times, because the link may lose some.
+        // Several attempts, because the link may lose some.
         for _ in 0..8 {
             match from.send(&payload) {
                 Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => break,
                 other => other?,
             };
-            let deadline = Instant::now() + patience;
+            let deadline = Instant::now() + timeout;
             if receive(to, &mut buffer, deadline)?.is_some_and(|length| length == payload.len()) {
                 largest = size;
                 break;
             }
         }
     }
-    // Duplicates of the last one are not to be taken for what comes next.
+    // Discard late duplicates, so that the next size is not mistaken.
     while receive(to, &mut buffer, Instant::now() + Duration::from_millis(20))?.is_some() {}
     Ok(largest)
 }
@@ -125,7 +125,7 @@ fn field(ping: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(ping[at..at + 8].try_into().expect("8 bytes"))
 }
 
-/// Sends back what comes.
+/// Echoes datagrams until the deadline.
 fn echo(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
     let mut buffer = [0; PING];
     while let Some(length) = receive(socket, &mut buffer, deadline)? {
@@ -139,9 +139,9 @@ fn median(values: &mut [u64]) -> Option<u64> {
     values.get(values.len() / 2).copied()
 }
 
-/// Nanoseconds of each ping that came back.
+/// Round trip of each ping that returned, in nanoseconds.
 fn round_trips(client: &UdpSocket, server: &UdpSocket, link: &Link) -> io::Result<Vec<u64>> {
-    let length = PING_EVERY * PINGS as u32 + Duration::from_nanos(link.round_trip.nanos()) + PATIENCE;
+    let length = PING_EVERY * PINGS as u32 + Duration::from_nanos(link.round_trip.nanos()) + LOSS_TIMEOUT;
     let deadline = Instant::now() + length;
     std::thread::scope(|scope| {
         let echo = scope.spawn(move || echo(server, deadline));
@@ -169,37 +169,37 @@ fn round_trips(client: &UdpSocket, server: &UdpSocket, link: &Link) -> io::Resul
     })
 }
 
-/// What a direction does while more is sent than it takes.
+/// Measured values of a direction under overload.
 struct Loaded {
-    /// Bits per second that arrive, whole frames counted.
+    /// Arriving bits per second, including frame headers.
     rate: f64,
-    /// The median round trip; none: no ping came back.
+    /// Median round trip; `None`: no ping returned.
     round_trip_ns: Option<u64>,
 }
 
-/// Floods a direction, and pings through it from its far end.
+/// Overloads a direction, and pings through it from its far end.
 fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Result<Loaded> {
     let payload = link.mtu as usize - 28;
     let frame_bits = ((payload + HEADERS) * 8) as f64;
-    // The kernel cuts what is sent at once into datagrams: the fewer calls, the less the sender itself is the limit.
+    // The kernel cuts one write into several datagrams; fewer calls keep the sender from being the limit.
     let at_once = (SENT_AT_ONCE / payload).clamp(1, 32).min((rate.0 as f64 / frame_bits / 100.0).ceil() as usize);
     let piece = vec![0; payload * at_once];
     set(from, libc::SOL_UDP, libc::UDP_SEGMENT, payload as libc::c_int)?;
-    // A fifth more than the line takes, after what it loses before.
+    // 20 % more than the line's rate, corrected for losses before the line.
     let surplus = 1.2 / (1.0 - link.loss.0).max(0.1);
     let every = Duration::from_secs_f64(frame_bits * at_once as f64 / (rate.0 as f64 * surplus));
-    // A slow line needs some frames for an interval to be measured.
+    // A slow line needs some frames before an interval can be measured.
     let length = FLOOD.max(every * 40);
     let queued = Duration::from_nanos(link.queue_ns(rate) as u64);
-    // Fills the queue at once; the surplus keeps it full.
+    // Fills the queue at once; the overload keeps it full.
     let burst = link.queue.bytes_full_of(link.largest_frame()) as usize / piece.len() + 1;
     let received = std::thread::scope(|scope| {
-        // The pings that are sent now reach the other end when the flood begins.
+        // Pings sent now reach the other end when the flood begins.
         let now = Instant::now();
         let zero = now + Duration::from_nanos(link.round_trip.nanos() / 2);
         let sender = scope.spawn(move || {
             sleep_until(zero);
-            // What the kernel has no room for is lost, as at a queue that is full.
+            // A write that the kernel has no room for is lost, as at a full queue.
             for _ in 0..burst {
                 let _ = from.send(&piece);
             }
@@ -210,10 +210,10 @@ fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Re
                 sent += 1;
             }
         });
-        let deadline = zero + length + Duration::from_nanos(link.round_trip.nanos()) + queued + PATIENCE;
+        let deadline = zero + length + Duration::from_nanos(link.round_trip.nanos()) + queued + LOSS_TIMEOUT;
         let echo = scope.spawn(move || echo(from, deadline));
         let pinger = scope.spawn(move || -> io::Result<()> {
-            // Not before the queue is full.
+            // Start when the queue is full.
             let first = now + length / 4;
             for number in 0..LOADED_PINGS {
                 sleep_until(first + length / 2 * number / LOADED_PINGS);
@@ -224,8 +224,8 @@ fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Re
         let mut round_trips = Vec::new();
         let mut buffer = vec![0; 65_536];
         let mut arrivals = Arrivals::default();
-        // In one call for all, because one per datagram would be a good part of what this thread does.
-        to.set_read_timeout(Some(PATIENCE))?;
+        // Set the timeout once: a call per datagram would be a large part of this thread's work.
+        to.set_read_timeout(Some(LOSS_TIMEOUT))?;
         while Instant::now() < deadline {
             match to.recv(&mut buffer) {
                 Ok(bytes) => {
@@ -255,16 +255,16 @@ fn flood(from: &UdpSocket, to: &UdpSocket, rate: BitRate, link: &Link) -> io::Re
     received
 }
 
-/// The most bytes that are handed to the kernel at once (it takes 65535 with headers).
+/// Maximum bytes per write (the kernel accepts 65535 with headers).
 const SENT_AT_ONCE: usize = 60_000;
 
-/// What came in, from the first arrival to the last.
+/// Bits that arrived between the first and the last arrival.
 #[derive(Default)]
 struct Arrivals {
     first: Option<(Duration, f64)>,
     last: Duration,
     bits: f64,
-    /// Of pings since the last arrival; they count if another one comes, because then they took its place.
+    /// Bits of pings since the last arrival; they count only if another frame follows, because they took its place.
     between: f64,
 }
 
@@ -275,7 +275,7 @@ impl Arrivals {
         self.bits += bits + std::mem::take(&mut self.between);
     }
 
-    /// Within that time came all but the first.
+    /// Mean rate in bits per second. The first arrival only starts the interval.
     fn rate(&self) -> f64 {
         match self.first {
             Some((first, bits)) if self.last > first => (self.bits - bits) / (self.last - first).as_secs_f64(),
@@ -284,10 +284,10 @@ impl Arrivals {
     }
 }
 
-/// Numbered datagrams that did not arrive.
+/// Loss of numbered datagrams.
 fn losses(from: &UdpSocket, to: &UdpSocket, rate: Option<BitRate>, link: &Link) -> io::Result<Loss> {
     let bits = ((PING + HEADERS) * 8) as f64;
-    // At most half of what the line takes, so that nothing overflows.
+    // At most half of the line's rate, so that no queue overflows.
     let per_second = rate.map_or(NUMBERED_RATE, |rate| (rate.0 as f64 / bits / 2.0).min(NUMBERED_RATE));
     let sent = ((per_second * NUMBERED_TIME.as_secs_f64()) as u64).clamp(20, NUMBERED);
     let every = Duration::from_secs_f64(1.0 / per_second);
@@ -299,7 +299,7 @@ fn losses(from: &UdpSocket, to: &UdpSocket, rate: Option<BitRate>, link: &Link) 
                 let mut datagram = [0; PING];
                 datagram[..8].copy_from_slice(&number.to_be_bytes());
                 from.send(&datagram)?;
-                // A sender that was kept from sending does not catch up in a burst: a short queue would drop that.
+                // A delayed sender does not catch up in a burst, which a short queue would drop.
                 due = (due + every).max(Instant::now() + every / 2);
             }
             Ok(())
@@ -309,9 +309,9 @@ fn losses(from: &UdpSocket, to: &UdpSocket, rate: Option<BitRate>, link: &Link) 
         let mut last = None;
         while !came.iter().all(|came| *came) {
             if last.is_none() && sender.is_finished() {
-                last = Some(Instant::now() + Duration::from_nanos(link.round_trip.nanos()) + PATIENCE);
+                last = Some(Instant::now() + Duration::from_nanos(link.round_trip.nanos()) + LOSS_TIMEOUT);
             }
-            let deadline = last.unwrap_or_else(|| Instant::now() + PATIENCE);
+            let deadline = last.unwrap_or_else(|| Instant::now() + LOSS_TIMEOUT);
             let Some(length) = receive(to, &mut buffer, deadline)? else {
                 if last.is_some() {
                     break;
@@ -328,7 +328,7 @@ fn losses(from: &UdpSocket, to: &UdpSocket, rate: Option<BitRate>, link: &Link) 
     })
 }
 
-/// The next datagram; none: it did not come before the deadline.
+/// Length of the next datagram; `None`: the deadline passed.
 fn receive(socket: &UdpSocket, buffer: &mut [u8], deadline: Instant) -> io::Result<Option<usize>> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
@@ -343,7 +343,7 @@ fn receive(socket: &UdpSocket, buffer: &mut [u8], deadline: Instant) -> io::Resu
     }
 }
 
-/// Paces a schedule; nothing is waited for in this way.
+/// Paces a schedule; never used to wait for a condition.
 fn sleep_until(at: Instant) {
     std::thread::sleep(at.saturating_duration_since(Instant::now()));
 }

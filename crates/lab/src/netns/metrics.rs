@@ -1,10 +1,10 @@
-//! What the network itself did in a trial, as metrics.
+//! Metrics of the emulated network.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
 
 use crate::netns::emulator::Tallies;
 
-/// Every metric.
+/// All metrics of the lab.
 pub const METRICS: [Metric; 4] = [
     Metric {
         name: "emulator_cpu_share",
@@ -13,8 +13,8 @@ pub const METRICS: [Metric; 4] = [
         side: Side::Link,
         vantage: "the kernel's CPU-time clock of the process that holds the network",
         better: Better::Lower,
-        meaning: "CPU time of the process that emulates the link, from the start of the servers to the end of the measured \
-                  window, divided by that time; 100 % is one processor. It is time that the endpoints could not have.",
+        meaning: "CPU time of the process that emulates the link, from the start of the servers to the end of the \
+                  measured window, divided by that time; 100 % is one processor. The endpoints cannot use this time.",
     },
     Metric {
         name: "link_lost",
@@ -23,8 +23,8 @@ pub const METRICS: [Metric; 4] = [
         side: Side::Link,
         vantage: LINK,
         better: Better::Lower,
-        meaning: "Packets that the link lost as configured, both directions, from the start of the servers to the end of the \
-                  measured window.",
+        meaning: "Packets that the link lost as configured, both directions, from the start of the servers to the end \
+                  of the measured window.",
     },
     Metric {
         name: "link_queue_drops",
@@ -33,8 +33,8 @@ pub const METRICS: [Metric; 4] = [
         side: Side::Link,
         vantage: LINK,
         better: Better::Lower,
-        meaning: "Packets that the link's queues had no room for, both directions, from the start of the servers to the end \
-                  of the measured window.",
+        meaning: "Packets that the link's queues had no room for, both directions, from the start of the servers to the \
+                  end of the measured window.",
     },
     Metric {
         name: "service_largest_share",
@@ -50,7 +50,7 @@ pub const METRICS: [Metric; 4] = [
 
 const LINK: &str = "the link emulator";
 
-/// The values of a trial. `emulated`: what the emulator did and its share of a processor, where there was one.
+/// Values of a trial. `emulated`: counters of the emulator and its share of one processor, unless the link is a wire.
 pub(crate) fn values(emulated: Option<(&Tallies, f64)>, chosen: &[u64]) -> Values {
     let of_link = |value: fn(&Tallies, f64) -> f64| match emulated {
         Some((lines, cpu_share)) => Value::Measured(value(lines, cpu_share)),
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_there_has_a_reason_and_no_number() {
+    fn missing_metrics_have_a_reason_instead_of_a_number() {
         let values = |emulated, chosen: &[u64]| {
             let values = values(emulated, chosen);
             METRICS.map(|metric| values[metric.name].number())

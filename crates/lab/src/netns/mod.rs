@@ -1,6 +1,5 @@
-//! The lab on an emulated network: client and servers in network namespaces of their own, joined by a link that delays,
-//! limits, loses, directly or as pods of a small cluster. No packet leaves the machine, and nothing of the machine's own
-//! network is touched.
+//! The lab `netns`: client and servers run in separate network namespaces, joined directly by an emulated link, or as
+//! pods of a small cluster. No packet leaves the machine, and the machine's own network stays unchanged.
 
 mod emulator;
 pub mod fabric;
@@ -39,7 +38,7 @@ use crate::netns::pair::Way;
 use crate::process::LocalProcess;
 use crate::{Addresses, Aftermath, Beside, Lab, LabError, LabInfo, Launch, Process, Role};
 
-/// What `wirelab labs` says of it.
+/// Static facts for `wirelab labs`.
 pub const INFO: LabInfo = LabInfo {
     name: "netns",
     summary: "Client and servers in network namespaces of this machine, joined by an emulated link or as pods of a cluster.",
@@ -47,42 +46,42 @@ pub const INFO: LabInfo = LabInfo {
     can_be: |job| addresses(job).map(drop),
 };
 
-/// Above this share of one processor the emulator may be what limits a trial.
+/// Share of one processor above which the emulator may limit a trial.
 const BUSY: f64 = 0.8;
 
-/// How often a link is measured before it counts as misbehaving: the machine may have been busy at that moment.
+/// Attempts to measure a link before it counts as misbehaving, because the machine may be busy during one attempt.
 const TRIES: u64 = 3;
 
-/// The lab.
+/// An emulated network in network namespaces.
 #[derive(Debug)]
 pub struct Netns {
-    // Dropped before the guard, which would take it for something left behind.
+    // Dropped before the guard, which would otherwise treat it as a leftover.
     network: Network,
     guard: Arc<Guard>,
     trial: Option<Begun>,
 }
 
-/// A trial that began.
+/// State of the current trial.
 #[derive(Debug)]
 struct Begun {
     at: Instant,
     cpu_ns: u64,
     is_emulated: bool,
     hosts: Hosts,
-    /// The servers that the name stands for.
+    /// Addresses of the server name.
     named: Vec<IpAddr>,
-    /// The file that says so to the clients, once there is one.
+    /// Hosts file of the clients, once written.
     hosts_file: Option<PathBuf>,
-    /// The port of the service.
+    /// Port of the service.
     port: u16,
 }
 
 impl Netns {
-    /// Opens the lab. `program` is wirelab's own file: `program guard` must run [`crate::guard::main`], and `program fabric`
-    /// [`fabric::main`].
+    /// Opens the lab. `program` is wirelab's executable: `program guard` must run [`crate::guard::main`], and
+    /// `program fabric` [`fabric::main`].
     ///
     /// # Errors
-    /// If this user cannot make network namespaces here; the message says what would help.
+    /// If this user cannot create network namespaces here; the message names the remedy.
     pub fn start(program: &Path) -> Result<Self, LabError> {
         let guard = Arc::new(Guard::start(program)?);
         guard.share();
@@ -91,10 +90,10 @@ impl Netns {
         Ok(Self { network, guard, trial: None })
     }
 
-    /// Measures what a link really does, from its two ends, while nothing else uses it.
+    /// Measures a link from its two ends, while nothing else uses it.
     ///
     /// # Errors
-    /// If the measurement itself fails. What it finds is no error; see [`Link::misses`].
+    /// If the measurement fails. A deviating link is not an error; see [`Link::misses`].
     pub fn measure(&mut self, link: &Link, seed: u64) -> Result<Reading, LabError> {
         self.network.measure(link, seed)
     }
@@ -105,16 +104,16 @@ impl Netns {
 }
 
 fn no_trial() -> LabError {
-    LabError("no trial has begun, so there is no network".to_owned())
+    LabError("no trial has begun, so no network exists".to_owned())
 }
 
-/// The address of the pod of a server.
+/// Address of a server's pod.
 fn address(job: &Job, number: u32) -> Ipv4Addr {
     let (node, pod) = overlay::server(job.servers, number);
     overlay::address(node, pod)
 }
 
-/// Servers by their numbers, with the places where they listen.
+/// Servers by number, with their addresses and ports.
 fn behind(job: &Job, servers: &[(u32, u16)]) -> Vec<(u32, SocketAddrV4)> {
     servers.iter().map(|(number, port)| (*number, SocketAddrV4::new(address(job, *number), *port))).collect()
 }
@@ -138,10 +137,10 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
     if job.is_in_linkerd() {
         let remedy =
             "use the lab `kubernetes`, or name an endpoint that plays sidecars (`wirelab endpoints` lists them)";
-        return Err(LabError(format!("`mesh` is `{LINKERD}`, and in the lab `{}` is no Linkerd; {remedy}", INFO.name)));
+        return Err(LabError(format!("`mesh` is `{LINKERD}`, but the lab `{}` has no Linkerd; {remedy}", INFO.name)));
     }
     if job.mesh.is_some() {
-        // Whoever wants to reach a server has to pass its sidecar.
+        // Servers are reachable through their sidecar only.
         let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
         return Ok(Addresses { servers: vec![localhost; Course::of(job).servers as usize], connect: localhost });
     }
@@ -153,7 +152,7 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
         Address::Server | Address::Headless => servers[0],
         Address::Service => service::ADDRESS.into(),
         Address::NodePort => {
-            let why = "has no ports of nodes; set `address = \"service\"`, or use the lab `kubernetes`";
+            let why = "has no node ports; set `address = \"service\"`, or use the lab `kubernetes`";
             return Err(LabError(format!("the lab `{}` {why}", INFO.name)));
         }
     };
@@ -178,7 +177,7 @@ impl Lab for Netns {
     }
 
     fn control_plane(&self, _: &Job) -> Result<IpAddr, LabError> {
-        // In the clients' pod: what it says is not part of what a network carries.
+        // It runs in the clients' pod, so its traffic does not pass the link.
         Ok(IpAddr::V4(Ipv4Addr::LOCALHOST))
     }
 
@@ -217,7 +216,7 @@ impl Lab for Netns {
                 begun.hosts_file.as_ref().map_or(Ok(()), |path| Names::write(path, &begun.named).map(drop))
             }
             Address::Server | Address::NodePort => {
-                Err(LabError("`address = \"server\"` stands for one server".to_owned()))
+                Err(LabError("`address = \"server\"` cannot stand for several servers".to_owned()))
             }
         }
     }
@@ -227,8 +226,8 @@ impl Lab for Netns {
         let begun = self.begun()?;
         if lines.missed > 0 {
             return Err(LabError(format!(
-                "the link emulator could not keep up and lost {} frames that no model of loss took; lower the rate of the \
-                 link or the load, or use a machine with more processors",
+                "the link emulator could not keep up and lost {} frames besides those of the loss model; lower the \
+                 rate of the link or the load, or use a machine with more processors",
                 lines.missed
             )));
         }
@@ -243,7 +242,7 @@ impl Lab for Netns {
         let mut records: Vec<LinkRecord> = Vec::new();
         for job in jobs {
             let Some(link) = job.link else { continue };
-            // Placements that differ in name only are one link.
+            // Placements that differ only in name share one link.
             if let Some(record) = records.iter_mut().find(|record| record.link == link) {
                 if !record.placement.split(", ").any(|name| name == job.placement) {
                     record.placement = format!("{}, {}", record.placement, job.placement);
@@ -286,7 +285,7 @@ impl Lab for Netns {
             is_encapsulated: is_overlay,
             between: None,
         };
-        // What stays on the client's node passes no other node's interface.
+        // Traffic within the client's node passes no interface of the other node.
         if job.servers.far > 0 { vec![client, server_node] } else { vec![client] }
     }
 
@@ -297,15 +296,15 @@ impl Lab for Netns {
             Role::Client | Role::Sidecar(Beside::Clients) | Role::ControlPlane => Some(&hosts.client),
             Role::Server | Role::Sidecar(Beside::Server) => hosts.servers.get(number as usize),
         };
-        let host = host.ok_or_else(|| LabError(format!("there is no host for the server of number {number}")))?;
+        let host = host.ok_or_else(|| LabError(format!("no host exists for the server with number {number}")))?;
         let mut home = self.network.home(host)?;
         if role == Role::Client && job.address == Address::Headless {
-            // One for all clients of the trial, so that it can be changed for all of them.
+            // One file for all clients of the trial, so that later changes reach all of them.
             let path = spec.with_file_name("hosts");
             home.names = Some(Names::write(&path, named)?);
             self.trial.as_mut().ok_or_else(no_trial)?.hosts_file = Some(path);
         } else if role == Role::Client && job.page.is_some() {
-            // Browsers know servers by their names alone.
+            // Browsers address servers only by name.
             let path = spec.with_file_name("hosts");
             let Addresses { servers, connect } = self.addresses(job)?;
             home.names = Some(match job.hosts.is_empty() {

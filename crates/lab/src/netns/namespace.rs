@@ -1,5 +1,5 @@
-//! Network namespaces without a name: each lives as long as something holds it, and goes with all its interfaces when nothing
-//! does any more. So none can be left behind, however wirelab ends, and none of another run can be met.
+//! Unnamed network namespaces. Each exists only while a process or file descriptor holds it, and its interfaces end
+//! with it. So none outlives wirelab, and runs cannot interfere.
 
 use std::fs::File;
 use std::io;
@@ -13,9 +13,9 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 pub(crate) struct Namespace(OwnedFd);
 
 impl Namespace {
-    /// A new one, with nothing but a loopback interface that is down.
+    /// Creates a namespace whose only interface is a loopback that is down.
     pub(crate) fn create() -> io::Result<Self> {
-        // In a thread of its own, because the thread stays in it.
+        // Uses a separate thread, because the thread stays in the namespace.
         on_thread(|| {
             // SAFETY: only the network namespace of this thread changes; no memory and no file descriptor is unshared.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
@@ -23,7 +23,7 @@ impl Namespace {
         })?
     }
 
-    /// Does `work` in it. Sockets stay in the namespace in which they were made.
+    /// Runs `work` in the namespace. Sockets stay in the namespace in which they were created.
     pub(crate) fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         on_thread(|| {
             enter(self.0.as_fd())?;
@@ -31,7 +31,7 @@ impl Namespace {
         })?
     }
 
-    /// A path by which other processes of this user find it while this process lives.
+    /// Path by which other processes of this user can open it while this process lives.
     pub(crate) fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }

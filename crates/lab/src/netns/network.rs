@@ -1,4 +1,4 @@
-//! wirelab's side of the process that holds the network.
+//! Client of the process that holds the network (`wirelab fabric`).
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -15,30 +15,30 @@ use wirelab_model::plan::Job;
 use crate::LabError;
 use crate::deadline::readable;
 use crate::guard::Guard;
-use crate::netns::fabric::{Answer, Ask, Hosts, SUBCOMMAND, Tallied};
+use crate::netns::fabric::{Answer, Hosts, Request, SUBCOMMAND, Tallied};
 use crate::process::{Home, prepare};
 
-/// How long it may take to make the network, and to obey an order that does not wait for the link.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit to create the network, and for requests that do not wait for the link.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a measurement of a link may take, beyond ten of its round trips: a queue has to drain, over and over.
-const MEASURING: Duration = Duration::from_secs(60);
+/// Time limit of a link measurement, beyond ten round trips: queues must drain several times.
+const MEASURE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The network of a run. Dropping it removes it.
+/// The network of a run. Drop removes it.
 #[derive(Debug)]
 pub(crate) struct Network {
     child: Child,
-    /// Absent only while it is dropped.
-    orders: Option<ChildStdin>,
+    /// `None` only during drop.
+    requests: Option<ChildStdin>,
     answers: ChildStdout,
     guard: Arc<Guard>,
     unread: Vec<u8>,
-    /// The user namespace that owns the network namespaces, where it is not that of wirelab.
+    /// User namespace that owns the network namespaces, if it differs from wirelab's.
     pub(crate) owner: Option<PathBuf>,
 }
 
 impl Network {
-    /// Starts the process that holds it.
+    /// Starts the process.
     pub(crate) fn start(program: &Path, guard: Arc<Guard>) -> Result<Self, LabError> {
         let attempt =
             |error: std::io::Error| LabError(format!("cannot start the process that holds the network: {error}"));
@@ -46,43 +46,43 @@ impl Network {
         command.arg(SUBCOMMAND).current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         prepare(&mut command, Some(guard.registration()?), None);
         let mut child = command.spawn().map_err(attempt)?;
-        let (orders, answers) = (child.stdin.take(), child.stdout.take().expect("standard output is piped"));
-        let mut network = Self { child, orders, answers, guard, unread: Vec::new(), owner: None };
-        match network.answer(Instant::now() + PATIENCE)? {
+        let (requests, answers) = (child.stdin.take(), child.stdout.take().expect("standard output is piped"));
+        let mut network = Self { child, requests, answers, guard, unread: Vec::new(), owner: None };
+        match network.answer(Instant::now() + REQUEST_TIMEOUT)? {
             Answer::Ready { owner } => network.owner = owner,
             other => return Err(unexpected(&other)),
         }
         Ok(network)
     }
 
-    /// Where the processes of a host live.
+    /// Namespaces for the processes of a host.
     pub(crate) fn home(&self, host: &Path) -> Result<Home, LabError> {
         let open = |path: &Path| match File::open(path) {
             Ok(file) => Ok(file.into()),
-            Err(error) => Err(LabError(format!("cannot enter the network: opening {}: {error}", path.display()))),
+            Err(error) => Err(LabError(format!("cannot enter the network: cannot open {}: {error}", path.display()))),
         };
         Ok(Home { owner: self.owner.as_deref().map(open).transpose()?, network: Some(open(host)?), names: None })
     }
 
-    /// Makes the network of a trial.
+    /// Creates the network of a trial.
     pub(crate) fn prepare(&mut self, job: &Job, seed: u64) -> Result<Hosts, LabError> {
-        match self.ask(&Ask::Prepare { job: Box::new(job.clone()), seed }, PATIENCE)? {
+        match self.send(&Request::Prepare { job: Box::new(job.clone()), seed }, REQUEST_TIMEOUT)? {
             Answer::Prepared(hosts) => Ok(hosts),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// Lets the service at this port stand for these servers, by their numbers, and for no others.
+    /// Makes the service at this port stand for exactly these servers, given by number.
     pub(crate) fn publish(&mut self, port: u16, servers: Vec<(u32, SocketAddrV4)>) -> Result<(), LabError> {
-        match self.ask(&Ask::Publish { port, servers }, PATIENCE)? {
+        match self.send(&Request::Publish { port, servers }, REQUEST_TIMEOUT)? {
             Answer::Published => Ok(()),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// What happened since the network was prepared.
+    /// Counters since the network was prepared.
     pub(crate) fn tally(&mut self) -> Result<Tallied, LabError> {
-        match self.ask(&Ask::Tally, PATIENCE)? {
+        match self.send(&Request::Tally, REQUEST_TIMEOUT)? {
             Answer::Tallied(tallied) => Ok(tallied),
             other => Err(unexpected(&other)),
         }
@@ -90,19 +90,19 @@ impl Network {
 
     /// Shapes a link and measures it.
     pub(crate) fn measure(&mut self, link: &Link, seed: u64) -> Result<Reading, LabError> {
-        let patience = MEASURING + link.round_trip.to_std() * 10;
-        match self.ask(&Ask::Measure { link: *link, seed }, patience)? {
+        let timeout = MEASURE_TIMEOUT + link.round_trip.to_std() * 10;
+        match self.send(&Request::Measure { link: *link, seed }, timeout)? {
             Answer::Measured(reading) => Ok(reading),
             other => Err(unexpected(&other)),
         }
     }
 
-    fn ask(&mut self, ask: &Ask, patience: Duration) -> Result<Answer, LabError> {
-        let mut line = serde_json::to_vec(ask).expect("an order always serialises");
+    fn send(&mut self, request: &Request, timeout: Duration) -> Result<Answer, LabError> {
+        let mut line = serde_json::to_vec(request).expect("a request always serialises");
         line.push(b'\n');
-        let orders = self.orders.as_mut().expect("the pipe is there until the network is dropped");
-        orders.write_all(&line).map_err(|error| LabError(format!("{GONE}: {error}")))?;
-        self.answer(Instant::now() + patience)
+        let requests = self.requests.as_mut().expect("the pipe is there until the network is dropped");
+        requests.write_all(&line).map_err(|error| LabError(format!("{GONE}: {error}")))?;
+        self.answer(Instant::now() + timeout)
     }
 
     fn answer(&mut self, deadline: Instant) -> Result<Answer, LabError> {
@@ -112,7 +112,9 @@ impl Network {
                 return match serde_json::from_slice(&line) {
                     Ok(Answer::Failed { why }) => Err(LabError(why)),
                     Ok(answer) => Ok(answer),
-                    Err(error) => Err(LabError(format!("the process that holds the network speaks nonsense: {error}"))),
+                    Err(error) => {
+                        Err(LabError(format!("the process that holds the network sent an invalid answer: {error}")))
+                    }
                 };
             }
             let waited = readable([Some(self.answers.as_fd())], deadline)
@@ -130,16 +132,16 @@ impl Network {
     }
 }
 
-const GONE: &str = "the process that holds the network has ended; did someone kill it? Start wirelab again";
+const GONE: &str = "the process that holds the network has ended; check what killed it, and start wirelab again";
 
 fn unexpected(answer: &Answer) -> LabError {
-    LabError(format!("the process that holds the network answered something else than it was asked: {answer:?}"))
+    LabError(format!("the process that holds the network sent an unexpected answer: {answer:?}"))
 }
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // Its end is all that the network needs: nothing else holds the namespaces.
-        drop(self.orders.take());
+        // The end of the process removes the network: nothing else holds the namespaces.
+        drop(self.requests.take());
         let pid = rustix::process::Pid::from_child(&self.child);
         let _ = self.child.kill();
         self.guard.forget(pid);

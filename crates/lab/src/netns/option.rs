@@ -1,9 +1,9 @@
-//! Socket options that hold an integer.
+//! Integer socket options.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Sets one (setsockopt(2)).
+/// Sets an option (setsockopt(2)).
 pub(crate) fn set(socket: impl AsFd, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
     // SAFETY: the value lives through the call, and its exact size is passed.
     let status = unsafe {

@@ -1,9 +1,10 @@
-//! A Kubernetes cluster's overlay network on two nodes: pods behind veth pairs, and VXLAN (RFC 7348) between the nodes.
+//! The overlay network of a Kubernetes cluster with two nodes: pods behind veth pairs, and VXLAN (RFC 7348) between
+//! the nodes.
 //!
-//! Built as Calico builds it: pods have an address of their own and know but one neighbour, their node; nodes route each
-//! address to its pod, and those of the other node's pods into the VXLAN device. A packet from pod to pod passes four interfaces
-//! on either node: the pod's, its other end, the VXLAN device, and the node's own. All neighbours are known from the
-//! start, so nothing is ever asked on the wire.
+//! It follows Calico: each pod has its own address and its node as the only neighbour. A node routes addresses of its
+//! pods to their veth pairs, and those of the other node's pods into the VXLAN device. A packet between pods of both
+//! nodes passes four interfaces on each: the pod's, its peer, the VXLAN device, and the node's own. All neighbour
+//! entries are static, so no ARP requests are sent.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -14,45 +15,45 @@ use crate::netns::interface::{self, End};
 use crate::netns::namespace::Namespace;
 use crate::netns::settings;
 
-/// Bytes that VXLAN adds to each packet: the inner Ethernet header, and those of VXLAN, UDP and IPv4.
+/// Bytes that VXLAN adds to each packet: the inner Ethernet header, and the headers of VXLAN, UDP and IPv4.
 pub(crate) const ENCAPSULATION: u32 = 14 + 8 + 8 + 20;
 
-/// The interface of a pod.
+/// Interface name in a pod.
 pub(crate) const POD_INTERFACE: &str = "eth0";
 
 const TUNNEL: &str = "vxlan0";
 
-/// What pods take for their router; it answers for every address.
+/// Gateway of the pods; the node answers for every address.
 const ROUTER: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
 
 /// Calico's network identifier, and the port that RFC 7348 assigns.
 const IDENTIFIER: u32 = 4096;
 const PORT: u16 = 4789;
 
-/// The network of the pods of a node, and how many of its bits are fixed.
+/// Network of a node's pods, with its prefix length.
 const fn pods(node: usize) -> (Ipv4Addr, u8) {
     (Ipv4Addr::new(10, 79, node as u8 + 1, 0), 24)
 }
 
-/// The address of a pod of a node.
+/// Address of a pod.
 pub(crate) const fn address(node: usize, pod: u32) -> Ipv4Addr {
     Ipv4Addr::new(10, 79, node as u8 + 1, pod as u8 + 1)
 }
 
-/// The node and the pod of the client, and of the server of this number.
+/// Node and pod number of the client.
 pub(crate) const CLIENT: (usize, u32) = (0, 0);
 
 pub(crate) const fn server(servers: Servers, number: u32) -> (usize, u32) {
     if servers.is_near(number) { (0, 1 + number) } else { (1, number - servers.near) }
 }
 
-/// The pods of both nodes; they stay until the end, so that a later trial finds them.
+/// The pods of both nodes. They stay until the end, for later trials.
 pub(crate) struct Overlay {
     pods: [Vec<Namespace>; 2],
 }
 
 impl Overlay {
-    /// Makes routers of the nodes, and the tunnel between them.
+    /// Makes the nodes routers, and creates the tunnel between them.
     pub(crate) fn build(nodes: &[Namespace; 2]) -> io::Result<Self> {
         for (node, namespace) in nodes.iter().enumerate() {
             settings::route(namespace)?;
@@ -60,21 +61,21 @@ impl Overlay {
             interface::tunnel(end, IDENTIFIER, PORT)?;
             let (own, other) = (tunnel_address(node), tunnel_address(1 - node));
             interface::assign(namespace, TUNNEL, own, 32)?;
-            interface::introduce(namespace, TUNNEL, other, mac(1 - node, 0xff, false))?;
+            interface::add_neighbour(namespace, TUNNEL, other, mac(1 - node, 0xff, false))?;
             interface::route(namespace, pods(1 - node), TUNNEL, Some(other))?;
         }
         Ok(Self { pods: [Vec::new(), Vec::new()] })
     }
 
-    /// Leads the tunnel from node to node: the address of each on the network that joins them.
-    pub(crate) fn lead(&self, nodes: &[Namespace; 2], through: [Ipv4Addr; 2]) -> io::Result<()> {
+    /// Sets the outer addresses of the tunnel: the nodes' addresses on the network between them.
+    pub(crate) fn set_tunnel(&self, nodes: &[Namespace; 2], through: [Ipv4Addr; 2]) -> io::Result<()> {
         for (node, namespace) in nodes.iter().enumerate() {
-            interface::lead(namespace, TUNNEL, mac(1 - node, 0xff, false), through[1 - node])?;
+            interface::add_tunnel_entry(namespace, TUNNEL, mac(1 - node, 0xff, false), through[1 - node])?;
         }
         Ok(())
     }
 
-    /// Makes the pods that are missing for the client and these servers.
+    /// Creates missing pods for the client and these servers.
     pub(crate) fn populate(&mut self, nodes: &[Namespace; 2], servers: Servers) -> io::Result<()> {
         for (node, wanted) in [1 + servers.near, servers.far].into_iter().enumerate() {
             for number in self.pods[node].len() as u32..wanted {
@@ -85,7 +86,7 @@ impl Overlay {
         Ok(())
     }
 
-    /// Sets the MTU of the tunnel and of every pod for a network between the nodes with this one.
+    /// Sets the MTU of the tunnel and of every pod, derived from the MTU of the network between the nodes.
     pub(crate) fn set_mtu(&self, nodes: &[Namespace; 2], outer: u32) -> io::Result<()> {
         let mtu = outer - ENCAPSULATION;
         for (node, namespace) in nodes.iter().enumerate() {
@@ -114,25 +115,25 @@ fn pod(node: &Namespace, number_of_node: usize, number: u32) -> io::Result<Names
     interface::bring_up(&pod, POD_INTERFACE)?;
     let own = address(number_of_node, number);
     interface::assign(&pod, POD_INTERFACE, own, 32)?;
-    interface::introduce(&pod, POD_INTERFACE, ROUTER, outer.mac)?;
+    interface::add_neighbour(&pod, POD_INTERFACE, ROUTER, outer.mac)?;
     interface::route(&pod, (ROUTER, 32), POD_INTERFACE, None)?;
     interface::route(&pod, (Ipv4Addr::UNSPECIFIED, 0), POD_INTERFACE, Some(ROUTER))?;
-    interface::introduce(node, &name, own, inner.mac)?;
+    interface::add_neighbour(node, &name, own, inner.mac)?;
     interface::route(node, (own, 32), &name, None)?;
     Ok(pod)
 }
 
-/// The node's end of a pod's veth pair.
+/// Name of the node's end of a pod's veth pair.
 fn name(pod: u32) -> String {
     format!("pod{pod}")
 }
 
-/// Beyond those of the pods.
+/// Above the addresses of pods.
 fn tunnel_address(node: usize) -> Ipv4Addr {
     address(node, 0xfd)
 }
 
 fn mac(node: usize, number: u8, is_outer: bool) -> [u8; 6] {
-    // Locally administered, so that it is nobody's.
+    // Locally administered, so it conflicts with no device.
     [0x02, 0x79, node as u8, 0, u8::from(is_outer), number]
 }

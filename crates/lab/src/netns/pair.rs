@@ -1,5 +1,5 @@
-//! Two nodes and the two ways between them: `eth0`, through the emulator, and `eth1`, a veth pair without anything between.
-//! Without an overlay the nodes are the hosts of client and server themselves.
+//! Two nodes and the two ways between them: `eth0` through the emulator, and `eth1`, a direct veth pair. Without an
+//! overlay the nodes themselves are the hosts of client and server.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -15,42 +15,42 @@ use crate::netns::namespace::Namespace;
 use crate::netns::port::Port;
 use crate::netns::{privilege, settings};
 
-/// A way between the nodes.
+/// A network path between the nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// The interface of either node.
+    /// Interface name on both nodes.
     pub interface: &'static str,
-    /// The addresses: of the client's node, and of the other.
+    /// Addresses of the client's node and of the other node.
     pub addresses: [Ipv4Addr; 2],
 }
 
-/// Through the emulator.
+/// The path through the emulator.
 const EMULATED: Way = Way { interface: "eth0", addresses: [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)] };
 
-/// The veth pair.
+/// The direct veth pair.
 const WIRED: Way = Way { interface: "eth1", addresses: [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)] };
 
 impl Way {
-    /// The one that a link takes.
+    /// The path for a link.
     pub(crate) fn of(link: &Link) -> Self {
         if link.is_wire() { WIRED } else { EMULATED }
     }
 
-    /// The address of the server of this number on the other node.
+    /// Address of a server on the other node.
     pub(crate) fn server(self, number: u32) -> Ipv4Addr {
         (u32::from(self.addresses[1]) + number).into()
     }
 }
 
-/// The nodes, with what joins them.
+/// The nodes and the emulator between them.
 pub(crate) struct Pair {
     pub nodes: [Namespace; 2],
     orders: Sender<Order>,
     bell: OwnedFd,
     /// Why the emulator ended, once it has.
     ended: Arc<OnceLock<String>>,
-    /// How many servers have an address on the other node: on the emulated way, on the wired one.
-    housed: [u32; 2],
+    /// Number of servers with an address on the other node: on the emulated path, and on the wired one.
+    addressed: [u32; 2],
 }
 
 impl Pair {
@@ -59,7 +59,7 @@ impl Pair {
             let what = what.to_owned();
             move |error: io::Error| format!("{what}: {error}")
         };
-        // The emulator's too: what its kernel said of its own accord would arrive at the nodes.
+        // Also for the emulator's namespace: unsolicited packets of its kernel would reach the nodes.
         let create = || {
             let namespace = Namespace::create().map_err(attempt("making a network namespace"))?;
             settings::apply(&namespace).map_err(attempt("setting up a network namespace"))?;
@@ -82,37 +82,37 @@ impl Pair {
             .name("emulator".to_owned())
             .spawn(move || {
                 privilege::be_prompt();
-                // Without it the network is dead, and every further order says so.
+                // Without the emulator the network is dead, and every further order reports this text.
                 why.get_or_init(|| emulator.run().err().map_or_else(String::new, |error| error.to_string()));
             })
             .map_err(attempt("starting the emulator"))?;
-        Ok(Self { nodes, orders, bell, ended, housed: [1, 1] })
+        Ok(Self { nodes, orders, bell, ended, addressed: [1, 1] })
     }
 
-    /// Makes the way of this link do what the link says.
+    /// Shapes the link's path.
     pub(crate) fn shape(&self, link: &Link, seed: u64) -> Result<(), String> {
         for node in &self.nodes {
             interface::set_mtu(node, Way::of(link).interface, link.mtu)
                 .map_err(|error| format!("{error} (of {} bytes)", link.mtu))?;
         }
         self.order(Order::Shape(*link, seed))?;
-        // Orders are done one after the other, so this waits for that.
+        // Orders run in sequence, so this waits for the shaping.
         self.tally().map(|_| ())
     }
 
-    /// Gives so many servers an address each on the other node. Those of earlier trials stay.
-    pub(crate) fn house(&mut self, way: Way, servers: u32) -> io::Result<()> {
+    /// Gives the first `servers` servers an address each on the other node. Addresses of earlier trials stay.
+    pub(crate) fn add_server_addresses(&mut self, way: Way, servers: u32) -> io::Result<()> {
         let number = usize::from(way == WIRED);
-        while self.housed[number] < servers {
-            let address = way.server(self.housed[number]);
+        while self.addressed[number] < servers {
+            let address = way.server(self.addressed[number]);
             interface::assign(&self.nodes[1], way.interface, address, 24)?;
-            interface::introduce(&self.nodes[0], way.interface, address, mac(number as u8, 1, false))?;
-            self.housed[number] += 1;
+            interface::add_neighbour(&self.nodes[0], way.interface, address, mac(number as u8, 1, false))?;
+            self.addressed[number] += 1;
         }
         Ok(())
     }
 
-    /// What the emulated link did since it was shaped.
+    /// Counters of the emulated link since it was shaped.
     pub(crate) fn tally(&self) -> Result<Tallies, String> {
         let (answer, inbox) = channel();
         self.order(Order::Tally(answer))?;
@@ -132,10 +132,10 @@ impl Pair {
     }
 }
 
-/// The emulator's ends, of the client and of the server.
+/// The emulator's interfaces: towards the client, and towards the server.
 const OUTER: [&str; 2] = ["client", "server"];
 
-/// Frames may be as long as the link's MTU, which is set later; the emulator's ends take whatever comes.
+/// The link's MTU is set later, so the emulator's interfaces accept frames of any length.
 const WIDEST: u32 = 65_535;
 
 fn emulated(nodes: &[Namespace; 2], middle: &Namespace) -> io::Result<()> {
@@ -160,14 +160,14 @@ fn wired(nodes: &[Namespace; 2]) -> io::Result<()> {
     Ok(())
 }
 
-/// Brings a node's end of a way up, where the other node has this hardware address.
+/// Brings up a node's end of a path; the other node has this hardware address.
 fn join(node: &Namespace, way: Way, side: usize, other: [u8; 6]) -> io::Result<()> {
     interface::bring_up(node, way.interface)?;
     interface::assign(node, way.interface, way.addresses[side], 24)?;
-    interface::introduce(node, way.interface, way.addresses[1 - side], other)
+    interface::add_neighbour(node, way.interface, way.addresses[1 - side], other)
 }
 
 fn mac(way: u8, side: usize, outer: bool) -> [u8; 6] {
-    // Locally administered, so that it is nobody's.
+    // Locally administered, so it conflicts with no device.
     [0x02, 0x77, way, 0, u8::from(outer), side as u8 + 1]
 }

@@ -1,4 +1,4 @@
-//! An interface as a source and sink of whole frames: an AF_PACKET socket (packet(7)).
+//! Sends and receives whole frames at an interface: an AF_PACKET socket (packet(7)).
 
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -8,13 +8,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::netns::interface;
 use crate::netns::option::set;
 
-/// Frames that the kernel keeps for us while we are busy. At 500 Mbit/s it is a hundred milliseconds.
+/// Kernel buffer for frames while the emulator is busy, in bytes: a hundred milliseconds at 500 Mbit/s.
 const BUFFER: libc::c_int = 16 << 20;
 
-/// All protocols, in network order as the socket wants it.
+/// All protocols, in network byte order.
 const ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
 
-/// A socket on one interface.
+/// A packet socket on one interface.
 #[derive(Debug)]
 pub(crate) struct Port {
     socket: OwnedFd,
@@ -24,7 +24,7 @@ impl Port {
     /// Opens the interface of that name in the namespace of this thread.
     pub(crate) fn open(name: &str) -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // Without a protocol, so that nothing arrives before it is bound.
+        // Created without a protocol, so that no frame arrives before it is bound.
         // SAFETY: no pointers; the result is checked.
         let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
         if fd < 0 {
@@ -32,11 +32,11 @@ impl Port {
         }
         // SAFETY: `fd` was just opened and is owned by nothing else.
         let port = Self { socket: unsafe { OwnedFd::from_raw_fd(fd) } };
-        // What it sends itself must not come back to it.
+        // Ignore the frames that this socket sends.
         set(&port, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         set(&port, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
         set(&port, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        // Beyond the limit for ordinary users, where that is allowed.
+        // Above the limit for ordinary users, if permitted.
         set(&port, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER)
             .or_else(|_| set(&port, libc::SOL_SOCKET, libc::SO_RCVBUF, BUFFER))?;
         // SAFETY: `sockaddr_ll` is plain data, for which all zeroes is a value.
@@ -51,7 +51,8 @@ impl Port {
         if status < 0 { Err(io::Error::last_os_error()) } else { Ok(port) }
     }
 
-    /// The next frame: its length in `buffer`, and how many nanoseconds ago the kernel received it. None: nothing waits.
+    /// Receives a frame: its length in `buffer`, and its age since reception by the kernel, in nanoseconds. `None`:
+    /// no frame waits.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, u64)>> {
         let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let mut control = [0_u64; 8];
@@ -78,7 +79,8 @@ impl Port {
         Ok(Some((length, age(&message))))
     }
 
-    /// Sends a frame. False: the interface does not take it now (its peer is down, or the kernel has no memory for it).
+    /// Sends a frame. Returns false if the interface cannot take it now (its peer is down, or the kernel is out of
+    /// memory).
     pub(crate) fn send(&self, frame: &[u8]) -> io::Result<bool> {
         // SAFETY: the frame lives through the call, and its exact length is passed.
         let count = unsafe { libc::send(self.socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
@@ -92,7 +94,7 @@ impl Port {
         }
     }
 
-    /// Frames that the kernel dropped because we did not fetch them in time, since the last call.
+    /// Frames that the kernel dropped since the last call because the buffer was full.
     pub(crate) fn dropped(&self) -> io::Result<u64> {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
@@ -116,10 +118,10 @@ impl AsFd for Port {
     }
 }
 
-/// Nanoseconds since the kernel received the message, by its time stamp; 0 where there is none.
+/// Nanoseconds since the kernel received the message, by its time stamp; 0 without a stamp.
 ///
-/// The stamp is of the clock that can be set. A step of that clock just between would show as an age that is negative or
-/// absurd, which is why an age counts up to a second only.
+/// The stamp uses the settable clock. A step of that clock could make the age negative or absurdly large, so ages
+/// outside the range up to one second count as 0.
 fn age(message: &libc::msghdr) -> u64 {
     // SAFETY: the kernel filled the control buffer that the message points to, which still lives, and wrote its length.
     let header = unsafe { libc::CMSG_FIRSTHDR(message) };

@@ -1,4 +1,4 @@
-//! What the process that holds the network needs from the kernel, and how to get it.
+//! Privileges of the process that holds the network.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{CapabilitySet, UnshareFlags, capabilities, unshare_unsafe};
 
-/// Gets the right to make network namespaces: as root by having it, otherwise in a user namespace. To be called before any
-/// thread is started. Gives the user namespace, if one was made.
+/// Obtains the right to create network namespaces: as root directly, otherwise in a new user namespace. Call it
+/// before any thread starts. Returns the path of the user namespace, if one was created.
 ///
 /// # Errors
-/// If the kernel allows neither; the message says what would help.
+/// If the kernel permits neither; the message names the remedy.
 pub(crate) fn obtain() -> Result<Option<PathBuf>, String> {
     if is_privileged() {
         return Ok(None);
@@ -29,18 +29,18 @@ pub(crate) fn obtain() -> Result<Option<PathBuf>, String> {
     Ok(Some(format!("/proc/{}/ns/user", std::process::id()).into()))
 }
 
-/// What helps where namespaces are not allowed.
+/// Remedy where namespaces are not permitted.
 pub(crate) const REMEDY: &str = "Run as root (or with CAP_SYS_ADMIN and CAP_NET_ADMIN), or let users make namespaces: \
      `sysctl user.max_user_namespaces=10000`, and on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`";
 
-/// Whether namespaces and their interfaces can be made without a user namespace.
+/// Whether the process can create namespaces and interfaces without a user namespace.
 pub(crate) fn is_privileged() -> bool {
     capabilities(None).is_ok_and(|held| held.effective.contains(CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN))
 }
 
-/// Wakes this thread at once when its time has come: no timer slack, and ahead of ordinary processes where that is allowed.
+/// Makes this thread wake promptly: no timer slack, and real-time priority if permitted.
 pub(crate) fn be_prompt() {
-    // Refused without the privilege; then the measurement of the link shows what that costs.
+    // Without the privilege the call fails; the link measurement then shows the cost.
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: the parameters live through the call; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters) };
@@ -48,7 +48,7 @@ pub(crate) fn be_prompt() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Processor time of this process, in nanoseconds.
+/// CPU time of this process, in nanoseconds.
 pub(crate) fn cpu_ns() -> u64 {
     // SAFETY: `timespec` is plain data, for which all zeroes is a value.
     let mut time: libc::timespec = unsafe { std::mem::zeroed() };

@@ -1,8 +1,8 @@
-//! A service: an address that stands for several servers. The client's node translates it, for each new connection, to the
-//! address of one of them, chosen at random, as kube-proxy does with nftables.
+//! A service address that stands for several servers. For each new connection the client's node translates it to the
+//! address of a random server, as kube-proxy does with nftables.
 //!
-//! The rules are written by the program `nft`, as kube-proxy's are: it is what defines the language, and what a user has at
-//! hand to look at them.
+//! The program `nft` writes the rules, as for kube-proxy: it defines the language, and users can inspect the rules
+//! with it.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -13,27 +13,27 @@ use serde_json::Value;
 
 use crate::netns::namespace::Namespace;
 
-/// The address of the service.
+/// Address of the service.
 pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 1);
 
 const TABLE: &str = "wirelab";
 
-/// Lets the service at this port stand for these servers, by their numbers, and for no others, on a node that has the clients' pod.
-/// Where it stood for others before, it changes in one step, for new connections; counters go on.
+/// Makes the service at this port stand for exactly these servers, given by number, on the node of the clients' pod.
+/// A change takes effect atomically, for new connections; counters continue.
 pub(crate) fn publish(node: &Namespace, port: u16, servers: &[(u32, SocketAddrV4)]) -> Result<(), String> {
     nft(node, &["-f", "-"], &rules(port, servers)).map(drop)
 }
 
-/// Removes it, where there is one.
+/// Removes the service, if it exists.
 pub(crate) fn withdraw(node: &Namespace) -> Result<(), String> {
-    // Deleting what is not there is an error, adding what is there is none.
+    // nft fails to delete a missing table, but accepts to add an existing one.
     nft(node, &["-f", "-"], &format!("add table ip {TABLE}\ndelete table ip {TABLE}\n")).map(drop)
 }
 
-/// How many connections each server was chosen for.
+/// Number of connections per server.
 pub(crate) fn chosen(node: &Namespace, servers: u32) -> Result<Vec<u64>, String> {
     let text = nft(node, &["-j", "list", "counters", "table", "ip", TABLE], "")?;
-    let unreadable = || format!("`nft` says of its counters what is not understood: {text}");
+    let unreadable = || format!("cannot parse the counters of `nft`: {text}");
     let all: Value = serde_json::from_str(&text).map_err(|_| unreadable())?;
     let counter = |number: u32| {
         let is_it = |one: &&Value| one["counter"]["name"] == counter_name(number);
@@ -42,8 +42,8 @@ pub(crate) fn chosen(node: &Namespace, servers: u32) -> Result<Vec<u64>, String>
     (0..servers).map(|number| counter(number).ok_or_else(unreadable)).collect()
 }
 
-/// The rules: only the first packet of a connection passes a chain for address translation; the kernel remembers the rest. `nft`
-/// takes them as one transaction, in which adding what is there changes nothing.
+/// The rules. Only the first packet of a connection passes a chain for address translation; the kernel tracks the
+/// rest. `nft` applies them as one transaction, in which adding existing objects changes nothing.
 fn rules(port: u16, servers: &[(u32, SocketAddrV4)]) -> String {
     let mut text = format!("add table ip {TABLE}\n");
     let mut choices = Vec::new();
@@ -70,7 +70,7 @@ fn counter_name(server: u32) -> String {
     format!("server{server}")
 }
 
-/// Runs `nft` in a node; gives what it prints.
+/// Runs `nft` in a node; returns its output.
 fn nft(node: &Namespace, arguments: &[&str], input: &str) -> Result<String, String> {
     let output = node.within(|| {
         let mut child =
@@ -90,7 +90,7 @@ fn nft(node: &Namespace, arguments: &[&str], input: &str) -> Result<String, Stri
     }
 }
 
-/// The program, which is in a folder that is not on every user's path.
+/// The program `nft`, in a folder that is not on every user's PATH.
 fn program() -> Command {
     let mut program = Command::new("nft");
     let path = std::env::var("PATH").unwrap_or_default();
@@ -98,13 +98,13 @@ fn program() -> Command {
     program
 }
 
-/// What helps where there is no `nft`.
+/// Remedy if `nft` is missing.
 const REMEDY: &str = "It translates the address of a service; install it (package nftables), and have it on the PATH";
 
-/// Tries whether services can be made, without making one.
+/// Checks whether services can be created, without creating one.
 ///
 /// # Errors
-/// If they cannot; says why, and what would help.
+/// If they cannot; the message names the remedy.
 pub fn available() -> Result<(), String> {
     match program().arg("--version").stdin(Stdio::null()).output() {
         Ok(output) if output.status.success() => Ok(()),

@@ -1,4 +1,4 @@
-//! Rows to cells and their observations.
+//! Converts rows to cells and observations.
 
 use std::collections::HashMap;
 
@@ -15,36 +15,36 @@ use crate::table::columns::{Columns, Numbers, is_skipped};
 use crate::table::is_gap;
 use crate::table::sheet::{Row, Sheet};
 
-/// Observations of one cell: beyond this the bootstrap would take too much memory and time.
+/// Maximum observations per cell: more would cost the bootstrap too much memory and time.
 const MAX_OBSERVATIONS: usize = 10_000;
 
-/// Gaps that are named one by one.
+/// Maximum gaps that a message names.
 const NAMED: usize = 4;
 
-/// The cells of a table in the order of the file, and what was observed in them.
+/// The cells of a table in file order, with their observations.
 pub(super) struct Cells {
-    /// The levels of the compared factor.
+    /// Levels of the compared factor.
     pub levels: IndexSet<String>,
-    /// The levels of each of the other factors.
+    /// Levels of each other factor.
     pub others: IndexMap<String, IndexSet<String>>,
-    /// Cells that differ in the compared factor alone stand together, in the order of its levels.
+    /// Cells that differ only in the compared factor are adjacent, in level order.
     pub cells: Vec<Cell>,
     pub records: Vec<TrialRecord>,
-    /// How many numbers there are.
+    /// Count of numbers in the table.
     pub observations: u32,
-    /// What was left out, each a sentence.
+    /// Omitted rows and comparisons, one sentence each.
     pub left_out: Vec<String>,
 }
 
-/// A cell by its levels: those of the other factors, and that of the compared one.
+/// A cell's key: levels of the other factors, and the level of the compared one.
 type Key = (Vec<String>, String);
 
-/// What is gathered of a cell.
+/// Observations of one cell.
 #[derive(Default)]
 struct Gathered {
-    /// By block, or one after the other.
+    /// By block number, or by position if the table has no blocks.
     observations: IndexMap<u32, Values>,
-    /// The line of each block.
+    /// Line of each block.
     lines: HashMap<u32, usize>,
 }
 
@@ -76,7 +76,7 @@ struct Gatherer<'a> {
     columns: &'a Columns,
     blocks: IndexSet<String>,
     cells: IndexMap<Key, Gathered>,
-    /// Lines and columns of fields without a number.
+    /// Line and column of each field without a number.
     gaps: Vec<(usize, usize)>,
 }
 
@@ -101,8 +101,8 @@ impl Gatherer<'_> {
             gathered.lines.insert(block, line);
             if gathered.observations.len() > MAX_OBSERVATIONS {
                 let message = format!(
-                    "more than {MAX_OBSERVATIONS} observations of {}; take the medians of parts of them, which also lessens what values in \
-                     a row have in common",
+                    "more than {MAX_OBSERVATIONS} observations of {}; replace runs of consecutive observations by \
+                     their medians, which also reduces autocorrelation",
                     self.label(&key)
                 );
                 return Err(self.sheet.error(row, 0, message));
@@ -111,7 +111,7 @@ impl Gatherer<'_> {
         Ok(())
     }
 
-    /// The numbers of a row by level of the compared factor; of levels without any there is nothing.
+    /// Numbers of a row by level of the compared factor; levels without a number are absent.
     fn values(&mut self, row: &Row) -> Result<IndexMap<String, Values>, StudyError> {
         let mut values: IndexMap<String, Values> = IndexMap::new();
         let level = self.columns.levels.map(|column| self.level(row, column)).transpose()?;
@@ -125,7 +125,7 @@ impl Gatherer<'_> {
                     Some(number) => Value::Measured(number * measure.factor),
                     None => {
                         self.gaps.push((self.sheet.line(row), column));
-                        Value::missing("the table has no number there")
+                        Value::missing("the table has no number in this field")
                     }
                 };
                 values.entry(level).or_default().insert(measure.name.clone(), value);
@@ -135,7 +135,7 @@ impl Gatherer<'_> {
         Ok(values)
     }
 
-    /// The number of a field; absent: a gap.
+    /// The number in a field; `None` for a gap.
     fn number(&self, row: &Row, column: usize) -> Result<Option<f64>, StudyError> {
         let field = row.field(column);
         if is_gap(field) {
@@ -154,8 +154,8 @@ impl Gatherer<'_> {
                 let pointed = field.replace(',', ".");
                 let meant = (pointed != field && pointed.parse::<f64>().is_ok()).then_some(pointed);
                 let message = format!(
-                    "`{field}` in the column `{}` is not a number; leave the field empty where nothing was measured, or leave the row \
-                     out (`--skip COLUMN=VALUE`)",
+                    "`{field}` in the column `{}` is not a number; leave the field empty where nothing was measured, \
+                     or omit the row (`--skip COLUMN=VALUE`)",
                     self.sheet.names()[column]
                 );
                 Err(self.sheet.error(row, column, message).meant(meant))
@@ -169,8 +169,7 @@ impl Gatherer<'_> {
         if !wrong {
             return Ok(field.to_owned());
         }
-        let message =
-            format!("`{}` is a level or a block, which has 1 to {MAX_NAME} characters", self.sheet.names()[column]);
+        let message = format!("a level or block in `{}` needs 1 to {MAX_NAME} characters", self.sheet.names()[column]);
         Err(self.sheet.error(row, column, message))
     }
 
@@ -205,8 +204,8 @@ impl Gatherer<'_> {
         let fields =
             if count == 1 { "1 field without a number".to_owned() } else { format!("{count} fields without a number") };
         let words = format!(
-            "{fields}: {}. Nothing was put in their place. If they stand for measurements that failed, those that are there show a better \
-             picture than there was.",
+            "{fields}: {}. No number was substituted. If the gaps are failed measurements, the remaining numbers look \
+             better than the truth.",
             places.join(", ")
         );
         (count > 0).then_some(words)
@@ -216,11 +215,11 @@ impl Gatherer<'_> {
     fn finished(self, left_out: Vec<String>) -> Result<Cells, StudyError> {
         if self.cells.len() > MAX_CELLS {
             return Err(StudyError::new(format!(
-                "the table has {} cells, at most {MAX_CELLS}; is one of the columns no factor?",
+                "the table has {} cells, at most {MAX_CELLS}; check that every column of `by` is a factor",
                 self.cells.len()
             )));
         }
-        // Wide: in the order of the mapping; long: of the file. Levels without a number are no cells.
+        // Wide tables: mapping order. Long tables: file order. Levels without a number make no cells.
         let present: IndexSet<String> = self.cells.keys().map(|(_, level)| level.clone()).collect();
         let named = self.columns.measures.iter().flat_map(|measure| match &measure.numbers {
             Numbers::Wide(levels) => &levels[..],
@@ -258,7 +257,7 @@ fn gathered_line(gathered: &Gathered, block: u32) -> usize {
     gathered.lines.get(&block).copied().unwrap_or_default()
 }
 
-/// What was done is not known. A plan has to name a job; of the cells of a table nothing reads it, which a test of the reports shows.
+/// The actual workload is unknown, but a plan requires a job. Reports of tables do not read it; a test checks this.
 fn unknown_job() -> Job {
     Job::plain(Protocol::Udp)
 }

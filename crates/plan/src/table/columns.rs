@@ -1,4 +1,4 @@
-//! What each column of a table is, from what its author says and, where there is one choice only, from what is there.
+//! Determines the role of each column, from the mapping and, where only one choice is possible, from the data.
 
 use indexmap::IndexMap;
 use wirelab_model::metric::{Better, Unit};
@@ -12,47 +12,47 @@ use crate::table::sheet::Sheet;
 use crate::table::{is_gap, unit};
 use crate::words::{nearest, one_of};
 
-/// The columns of a table by what they are.
+/// Columns by role.
 pub(super) struct Columns {
-    /// The name of the compared factor.
+    /// Name of the compared factor.
     pub factor: String,
-    /// The column of its levels; absent: each metric has a column per level.
+    /// Column with its levels; absent: each metric has one column per level.
     pub levels: Option<usize>,
-    /// The other factors.
+    /// Columns of the other factors.
     pub by: Vec<usize>,
     pub block: Option<usize>,
-    /// Values of columns whose rows are left out.
+    /// Columns and values whose rows are omitted.
     pub skip: Vec<(usize, Vec<String>)>,
     pub measures: Vec<Measure>,
-    /// What was taken for what, in words.
+    /// Decisions about columns, as text for the report.
     pub taken: Vec<Taken>,
 }
 
-/// A metric, and where its numbers are.
+/// A metric and the columns of its numbers.
 pub(super) struct Measure {
     pub name: String,
     pub title: String,
     pub meaning: String,
     pub unit: Unit,
     pub better: Better,
-    /// How many of the base unit a number in the table is.
+    /// Factor from the table's unit to the base unit.
     pub factor: f64,
     pub numbers: Numbers,
 }
 
-/// Where numbers are.
+/// Location of a metric's numbers.
 pub(super) enum Numbers {
-    /// In one column; another one has the levels.
+    /// One column; another column has the levels.
     Long(usize),
-    /// In a column for each level.
+    /// One column per level.
     Wide(Vec<(String, usize)>),
 }
 
-/// Names of columns that count rows, and measure nothing.
+/// Names of columns that count rows instead of measuring.
 const COUNTERS: [&str; 12] =
     ["run", "block", "rep", "repetition", "iteration", "trial", "round", "id", "index", "n", "time", "timestamp"];
 
-/// The columns of a sheet under a mapping.
+/// Assigns the columns of a sheet by a mapping.
 pub(super) fn columns(sheet: &Sheet, mapping: &Mapping) -> Result<Columns, StudyError> {
     let mut reader = Reader { sheet, used: vec![false; sheet.names().len()], taken: Vec::new() };
     let given = &mapping.columns;
@@ -72,21 +72,21 @@ pub(super) fn columns(sheet: &Sheet, mapping: &Mapping) -> Result<Columns, Study
     let only = if guessed { ", the only one without numbers" } else { "" };
     let wide = || format!("`{factor}`, with a column for each level");
     let from = levels.map_or_else(wide, |column| format!("{}{only}", plural(&names(&[column]))));
-    reader.said("factor", from, guessed);
+    reader.note("factor", from, guessed);
     if !by.is_empty() {
-        reader.said("cells", format!("{}, whose values are never thrown together", plural(&names(&by))), false);
+        reader.note("cells", format!("{}, whose values are never pooled", plural(&names(&by))), false);
     }
     match block {
-        Some(column) => reader.said(
+        Some(column) => reader.note(
             "blocks",
             format!("{}: rows with the same value were measured together", plural(&names(&[column]))),
             false,
         ),
-        None => reader.said("blocks", "none: all observations are independent of each other".to_owned(), true),
+        None => reader.note("blocks", "none: all observations are independent of each other".to_owned(), true),
     }
     if sheet.delimiter() != ',' {
         let name = if sheet.delimiter() == '\t' { "tabs" } else { "semicolons" };
-        reader.said("fields", format!("what is between {name}"), true);
+        reader.note("fields", format!("what is between {name}"), true);
     }
     Ok(Columns { factor, levels, by, block, skip, measures, taken: reader.taken })
 }
@@ -100,7 +100,7 @@ fn skip(sheet: &Sheet, given: &IndexMap<String, serde_json::Value>) -> Result<Ve
     given.iter().map(one).collect()
 }
 
-/// The metric with what the mapping says of all of them.
+/// The metric with the mapping's defaults for all metrics.
 fn with_defaults(metric: &MetricMapping, mapping: &Mapping) -> MetricMapping {
     MetricMapping {
         unit: metric.unit.clone().or_else(|| mapping.unit.clone()),
@@ -124,7 +124,7 @@ fn plural(names: &[String]) -> String {
     }
 }
 
-/// The factor's name, the column of its levels where there is one, and the metrics.
+/// The compared factor, the column of its levels if it has one, and the metrics.
 type Form = (String, Option<usize>, IndexMap<String, MetricMapping>);
 
 struct Reader<'a> {
@@ -134,11 +134,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn said(&mut self, what: &str, from: String, guessed: bool) {
+    fn note(&mut self, what: &str, from: String, guessed: bool) {
         self.taken.push(Taken { what: what.to_owned(), from, guessed });
     }
 
-    /// The column of this name, which is used for nothing else.
+    /// The column with this name; fails if it already has a role.
     fn column(&mut self, name: &str, place: &[Step]) -> Result<usize, StudyError> {
         let column = find(self.sheet, name).map_err(|error| error.at(place))?;
         if std::mem::replace(&mut self.used[column], true) {
@@ -152,12 +152,12 @@ impl Reader<'_> {
         names.iter().enumerate().map(|(number, name)| self.column(name, &steps!["columns", key, number])).collect()
     }
 
-    /// Columns that nobody has said anything of.
+    /// Columns without a role.
     fn free(&self) -> Vec<usize> {
         (0..self.used.len()).filter(|column| !self.used[*column]).collect()
     }
 
-    /// Whether the table is long or wide, what is compared, and the metrics.
+    /// Determines whether the table is long or wide, the compared factor, and the metrics.
     fn form(&mut self, mapping: &Mapping, skip: &[(usize, Vec<String>)]) -> Result<Form, StudyError> {
         let wide = mapping.metrics.values().filter(|metric| !metric.wide.is_empty()).count();
         for (name, metric) in &mapping.metrics {
@@ -193,16 +193,18 @@ impl Reader<'_> {
         }
         let values: Vec<_> = numbers.iter().copied().filter(|column| *column != levels).map(name).collect();
         let [value] = &values[..] else {
-            let message =
-                format!("which column has the values? Say so (`--value COLUMN`); {} would do", or_nothing(&values));
+            let message = format!(
+                "the column with the values is unknown; name it (`--value COLUMN`); candidates: {}",
+                or_nothing(&values)
+            );
             return Err(StudyError::new(message).at(steps!["metrics"]));
         };
-        self.said("values", format!("the column `{value}`, the only one left with numbers"), true);
+        self.note("values", format!("the column `{value}`, the only one left with numbers"), true);
         let metric = MetricMapping { value: Some(value.clone()), ..MetricMapping::default() };
         Ok((factor, Some(levels), [(value.clone(), metric)].into()))
     }
 
-    /// A table of numbers alone has a column for each level; one with several columns of words needs to be told.
+    /// Guesses the form of a wide table: only numeric columns, one per level. Several text columns need a mapping.
     fn guess_wide(&mut self, mapping: &Mapping, texts: &[usize], numbers: &[usize]) -> Result<Form, StudyError> {
         let sheet = self.sheet;
         let names = |columns: &[usize]| columns.iter().map(|column| sheet.names()[*column].clone()).collect::<Vec<_>>();
@@ -210,15 +212,15 @@ impl Reader<'_> {
         let plain = texts.is_empty() && numbers.len() > 1 && mapping.metrics.is_empty();
         if !plain || names(numbers).iter().any(is_counter) {
             let message = format!(
-                "what is compared? Say which column has the levels (`--factor COLUMN`), or which columns have the numbers of each \
-                 level (`--wide LEVEL=COLUMN,LEVEL=COLUMN`). Columns with words: {}; with numbers: {}",
+                "the compared factor is unknown; name the column with its levels (`--factor COLUMN`), or the columns with \
+                 the numbers of each level (`--wide LEVEL=COLUMN,LEVEL=COLUMN`). Columns with words: {}; with numbers: {}",
                 or_nothing(&names(texts)),
                 or_nothing(&names(numbers))
             );
             return Err(StudyError::new(message).at(steps!["compare", "factor"]));
         }
         let wide: IndexMap<_, _> = names(numbers).into_iter().map(|name| (name.clone(), name)).collect();
-        self.said("values", "every column that is left, each a level of its own".to_owned(), true);
+        self.note("values", "every remaining column, each a level of its own".to_owned(), true);
         Ok((
             "variant".to_owned(),
             None,
@@ -226,7 +228,7 @@ impl Reader<'_> {
         ))
     }
 
-    /// Whether every field of a column is a number or a gap, in rows that count.
+    /// Whether every field of a column is a number or a gap, in rows that are not skipped.
     fn is_numeric(&self, column: usize, skip: &[(usize, Vec<String>)]) -> bool {
         let counts = |row: &&super::sheet::Row| !is_skipped(row, skip);
         let mut fields = self.sheet.rows().iter().filter(counts).map(|row| row.field(column));
@@ -277,11 +279,11 @@ impl Reader<'_> {
             (word, None) => (format!("in {word}"), ""),
         };
         let is_guess = metric.unit.is_none() || metric.better.is_none();
-        self.said(&format!("metric {name}"), format!("{of}, {unit}{from_name}; {which}"), is_guess);
+        self.note(&format!("metric {name}"), format!("{of}, {unit}{from_name}; {which}"), is_guess);
         Ok(Measure {
             name: name.to_owned(),
             title: metric.title.clone().unwrap_or_else(|| name.to_owned()),
-            meaning: metric.meaning.clone().unwrap_or_else(|| "As whoever made the table measured it.".to_owned()),
+            meaning: metric.meaning.clone().unwrap_or_else(|| "As measured by the author of the table.".to_owned()),
             unit: base,
             better,
             factor,
@@ -289,13 +291,13 @@ impl Reader<'_> {
         })
     }
 
-    /// A column that was forgotten may be a factor, over whose levels nothing may be thrown together.
+    /// Rejects columns without a role: an unmapped column may be a factor whose levels must not be pooled.
     fn all_used(&self) -> Result<(), StudyError> {
         let forgotten: Vec<_> = self.free().into_iter().map(|column| self.sheet.names()[column].clone()).collect();
         let Some(first) = forgotten.first() else { return Ok(()) };
         let message = format!(
-            "nobody says what {} is. If its values are compared separately: `--by {first}`; if rows with the same value were \
-             measured together: `--block {first}`; if it does not matter: `--ignore {first}`",
+            "the mapping has no role for {}. If its values are compared separately: `--by {first}`; if rows with the \
+             same value were measured together: `--block {first}`; if it does not matter: `--ignore {first}`",
             one_of(&forgotten)
         );
         Err(StudyError::new(message).at_key(steps!["columns"]))

@@ -1,4 +1,4 @@
-//! What the columns of a table mean, as a file or as a command line says it.
+//! The mapping of table columns, as a file or from a command line.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -10,29 +10,29 @@ use crate::error::StudyError;
 use crate::limits::MAX_TEXT;
 use crate::parse::from_toml;
 
-/// What the columns of a table mean. Its keys are those of a study file where they mean the same.
+/// The mapping of table columns. Its keys are those of a study file where the meaning is the same.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mapping {
-    /// One line for headings. Default: the file's name.
+    /// One line for headings. Default: the file name.
     pub title: Option<String>,
     /// The question that the table answers. Default: whether the levels differ.
     pub question: Option<String>,
-    /// What the table cannot tell, beyond what no table can.
+    /// Limits of the table, besides those of every table.
     pub limits: Option<String>,
-    /// Where it comes from.
+    /// Source of the table.
     pub source: Option<String>,
     /// Seeds the bootstrap. Default: 1.
     pub seed: Option<u64>,
-    /// The unit of metrics that do not say their own.
+    /// Unit of metrics without a unit of their own.
     pub unit: Option<String>,
-    /// Which direction is an improvement, of metrics that do not say their own.
+    /// Direction of improvement, for metrics without their own.
     pub better: Option<Better>,
-    /// What is compared with what.
+    /// The comparison.
     pub compare: CompareMapping,
-    /// Which columns say where a row belongs.
+    /// Columns that identify a row.
     pub columns: ColumnsMapping,
-    /// Which columns have the numbers: by metric.
+    /// Metrics, and the columns with their numbers.
     pub metrics: IndexMap<String, MetricMapping>,
     /// Statements to test, as in a study. Levels are texts: `{ series = "1" }`.
     pub claims: Vec<Claim>,
@@ -42,14 +42,14 @@ pub struct Mapping {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CompareMapping {
-    /// The factor whose levels are compared. Long: the column that has them. Wide: a name. Default: the only column without
-    /// numbers; wide: `variant`.
+    /// The factor whose levels are compared. Long tables: the column with the levels; default: the only text column.
+    /// Wide tables: a name; default: `variant`.
     pub factor: Option<String>,
     /// The level that the others are compared with. Default: the first one.
     pub baseline: Option<String>,
-    /// A level that is the baseline once more, measured under another name: the A/A pair, whose spread is the noise floor.
+    /// A second measurement of the baseline under another name: the A/A pair, whose spread is the noise floor.
     pub twin: Option<String>,
-    /// The metrics to compare; the first one is that of charts and sentences. Default: all.
+    /// The metrics to compare; charts and sentences use the first one. Default: all.
     pub metrics: Option<Vec<String>>,
     /// Differences below this are called equivalent. Default: `5 %`.
     pub margin: Option<Share>,
@@ -59,14 +59,14 @@ pub struct CompareMapping {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ColumnsMapping {
-    /// Factors besides the compared one: rows that differ in them are never thrown together.
+    /// Factors besides the compared one; rows that differ in them are never pooled.
     pub by: Vec<String>,
-    /// The column whose equal values mark observations that were made together, as a block of a run. Default: none; the
-    /// observations are independent of each other.
+    /// Column whose equal values mark observations measured together, as in a block of a run. Default: none; all
+    /// observations are independent.
     pub block: Option<String>,
-    /// Columns that are not to be used.
+    /// Columns without a role.
     pub ignore: Vec<String>,
-    /// Rows to leave out: by column the value that they have, or a list of such values.
+    /// Rows to omit: a value, or a list of values, by column.
     pub skip: IndexMap<String, serde_json::Value>,
 }
 
@@ -74,17 +74,18 @@ pub struct ColumnsMapping {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MetricMapping {
-    /// The words of a report. Default: the name.
+    /// Title in reports. Default: the name.
     pub title: Option<String>,
     /// One sentence: what exactly was measured.
     pub meaning: Option<String>,
-    /// The unit of the numbers, such as `s`, `ms`, `KiB`, `Mbit/s`, `/s`, `%`. Default: the end of the column's name, otherwise none.
+    /// Unit of the numbers, such as `s`, `ms`, `KiB`, `Mbit/s`, `/s`, `%`. Default: the unit suffix of the column
+    /// name, otherwise none.
     pub unit: Option<String>,
-    /// Which direction is an improvement: `lower` or `higher`. Default: `higher` of rates, `lower` of everything else.
+    /// Direction of improvement: `lower` or `higher`. Default: `higher` for rates, otherwise `lower`.
     pub better: Option<Better>,
-    /// Long: the column of the numbers.
+    /// Long tables: the column with the numbers.
     pub value: Option<String>,
-    /// Wide: by level the column of its numbers.
+    /// Wide tables: the column with the numbers, by level.
     pub wide: IndexMap<String, String>,
 }
 
@@ -92,7 +93,7 @@ impl Mapping {
     /// Reads a mapping file. `file` is its name, for messages only.
     ///
     /// # Errors
-    /// With file, line and column, if the text is no TOML, or has a key or value that no mapping has.
+    /// With file, line and column, if the text is not TOML, or a key or value is unknown.
     pub fn parse(text: &str, file: &str) -> Result<Self, StudyError> {
         if text.len() > MAX_TEXT {
             let message = format!("{file}: the file has {} bytes, and a mapping at most {MAX_TEXT}", text.len());

@@ -1,6 +1,6 @@
-//! A table of measurements that somebody else made, as what a run leaves: a study, a plan and its trials, so that the same statistics
-//! and the same reports apply. What a table cannot have (links, endpoints, a machine, the order of trials) it does not get here either;
-//! [`wirelab_model::table::Table`] says what was taken from where.
+//! Imports a table of measurements in the form of a run (study, plan, trials), so that the same statistics and
+//! reports apply. The import adds nothing that a table lacks (links, endpoints, a machine, trial order).
+//! [`wirelab_model::table::Table`] records the source of each part.
 
 mod cells;
 mod columns;
@@ -33,25 +33,26 @@ pub use published::{PUBLISHED, Published};
 /// A table in the form of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// Study and plan; nothing in it is of a machine.
+    /// Study and plan, without machine information.
     pub manifest: Manifest,
     /// The observations.
     pub records: Vec<TrialRecord>,
     /// The declarations of its metrics.
     pub metrics: Vec<Metric>,
-    /// Where all of it comes from.
+    /// Source of each part.
     pub table: Table,
 }
 
-/// Reads a table. `file` is its name, for messages and the report; `source` is the text and the name of the file that the mapping was
-/// read from, where all of it was.
+/// Reads a table. `file` is its name, for messages and the report. `source` is the text and name of the mapping file,
+/// if the whole mapping comes from a file.
 ///
 /// # Errors
-/// With file, line and column, if the text is no table, if the mapping names what it does not have, or if it has nothing to compare.
+/// With file, line and column, if the text is not a table, if the mapping names unknown columns or levels, or if the
+/// table has nothing to compare.
 pub fn read(text: &str, file: &str, mapping: &Mapping, source: Option<(&str, &str)>) -> Result<Measured, StudyError> {
     measured(text, file, mapping).map_err(|error| match source {
         Some((text, file)) if error.is_unplaced() => error.located(text, file),
-        // On a command line there is no place to point at.
+        // A mapping from the command line has no position to report.
         _ if error.is_unplaced() => error.when(file),
         _ => error,
     })
@@ -62,10 +63,8 @@ fn measured(text: &str, file: &str, mapping: &Mapping) -> Result<Measured, Study
     let mut columns = columns::columns(&sheet, mapping)?;
     let by: Vec<_> = columns.by.iter().map(|column| &sheet.names()[*column]).collect();
     if by.contains(&&columns.factor) {
-        let message = format!(
-            "`{}` is the compared factor, and a column that tells cells apart; rename one of them",
-            columns.factor
-        );
+        let message =
+            format!("`{}` is both the compared factor and a column of `by`; rename one of them", columns.factor);
         return Err(StudyError::new(message).at(steps!["compare", "factor"]));
     }
     let mut found = cells::cells(&sheet, &columns)?;
@@ -138,7 +137,8 @@ fn baseline(mapping: &Mapping, factor: &str, levels: &IndexSet<String>) -> Resul
     Ok(baseline)
 }
 
-/// Every cell with the baseline's cell at equal other levels, then the A/A pairs; a twin is given the baseline's levels.
+/// Comparisons of every cell with the baseline cell of equal other levels, then the A/A pairs. Twin cells get the
+/// baseline's levels.
 fn comparisons(
     found: &mut cells::Cells,
     factor: &str,
@@ -158,7 +158,7 @@ fn comparisons(
         let Some(with) = cells.iter().position(|cell| cell.levels == levels && cell.twin_of.is_none()) else {
             found
                 .left_out
-                .push(format!("`{}` is compared with nothing: `{baseline}` is not there.", cells[number].label()));
+                .push(format!("`{}` has no comparison: the table lacks its `{baseline}`.", cells[number].label()));
             continue;
         };
         let aa = Some(level.as_str()) == twin;
@@ -181,18 +181,18 @@ fn comparisons(
     }
     if alone > 0 {
         found.left_out.push(format!(
-            "{alone} observations in blocks in which the other side of the comparison has none: cells are compared within blocks."
+            "{alone} observations without a counterpart in their block: cells are compared within blocks."
         ));
     }
     if compared.is_empty() && pairs.is_empty() {
-        let message = format!("nowhere is there both `{baseline}` and another level of `{factor}`; is `by` right?");
+        let message = format!("no group has both `{baseline}` and another level of `{factor}`; check `by`");
         return Err(StudyError::new(message).at(steps!["compare", "baseline"]));
     }
     compared.extend(pairs);
     Ok(compared)
 }
 
-/// The declaration of a metric. Those of wirelab's own are part of the program, so its names live as long as the process.
+/// The declaration of a metric. Metric names are `'static`, so those of a table are leaked.
 fn declared(measure: &columns::Measure, file: &str) -> Metric {
     let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
     Metric {
@@ -256,7 +256,7 @@ fn study(
     Ok(study)
 }
 
-/// Whether a field says that there is no number.
+/// Whether a field marks a missing number.
 fn is_gap(field: &str) -> bool {
     field.is_empty() || ["na", "n/a", "nan", "null", "none", "-"].contains(&field.to_lowercase().as_str())
 }

@@ -1,15 +1,15 @@
-//! The measurements that others published, and that are part of the binary.
+//! Built-in published measurements.
 
 /// A published table with its mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Published {
-    /// The name of the study that follows it.
+    /// Name of the study that reproduces it.
     pub name: &'static str,
-    /// Where the table is, below the root of the repository.
+    /// Path of the table below the repository root.
     pub path: &'static str,
     /// The table.
     pub text: &'static str,
-    /// Where its mapping is.
+    /// Path of the mapping.
     pub mapping_path: &'static str,
     /// Its mapping.
     pub mapping: &'static str,
@@ -27,5 +27,5 @@ macro_rules! published {
     };
 }
 
-/// Every published table. To add one, put it beside its mapping and add the name of its study here.
+/// All published tables. To add one, put it beside its mapping and add the name of its study here.
 pub static PUBLISHED: &[Published] = published!["page-load"];

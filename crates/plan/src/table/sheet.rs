@@ -1,4 +1,4 @@
-//! The text of a table as rows of fields, each of which knows its place.
+//! Splits the text of a table into rows of fields with their positions.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use csv::{ReaderBuilder, Trim};
 use crate::error::StudyError;
 use crate::limits::MAX_NAME;
 
-/// A table as text: a heading, and rows of as many fields.
+/// A table as text: a heading, and rows with the same number of fields.
 pub(super) struct Sheet<'a> {
     text: &'a str,
     file: &'a str,
@@ -18,25 +18,25 @@ pub(super) struct Sheet<'a> {
 
 /// A row.
 pub(super) struct Row {
-    /// The byte at which it begins.
+    /// Byte offset of the row.
     start: usize,
     fields: Vec<String>,
 }
 
 impl Row {
-    /// A field, without the space around it.
+    /// A field, trimmed.
     pub(super) fn field(&self, column: usize) -> &str {
         &self.fields[column]
     }
 }
 
 impl<'a> Sheet<'a> {
-    /// Reads a table whose fields are separated by commas, semicolons or tabs, whichever the heading has most of.
+    /// Reads a table. The separator is the comma, semicolon or tab that occurs most often in the heading.
     pub(super) fn read(text: &'a str, file: &'a str) -> Result<Self, StudyError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let heading = text.lines().next().unwrap_or_default();
         let count = |delimiter: char| heading.matches(delimiter).count();
-        // Of equally frequent ones the last: the comma.
+        // `max_by_key` returns the last maximum: the comma.
         let delimiter = [';', '\t', ','].into_iter().max_by_key(|delimiter| count(*delimiter)).unwrap_or(',');
         let mut reader = ReaderBuilder::new()
             .has_headers(false)
@@ -48,7 +48,7 @@ impl<'a> Sheet<'a> {
         for record in reader.records() {
             let record = record.map_err(|error| StudyError::new(format!("{file} is not a table: {error}")))?;
             let from = record.position().map_or(0, |position| position.byte() as usize).min(text.len());
-            // The position of a row may be that of the line feed before it.
+            // The reported position may be that of the preceding line feed.
             let start = from + text[from..].find(|letter| !matches!(letter, '\r' | '\n')).unwrap_or_default();
             rows.push(Row { start, fields: record.iter().map(str::to_owned).collect() });
         }
@@ -85,7 +85,7 @@ impl<'a> Sheet<'a> {
             }
         }
         if self.rows.is_empty() {
-            return Err(self.error(&self.header, 0, "there is no row below the heading"));
+            return Err(self.error(&self.header, 0, "the table has no row below its heading"));
         }
         Ok(())
     }
@@ -112,12 +112,12 @@ impl<'a> Sheet<'a> {
         StudyError::new(message).at_span(self.text, self.file, self.span(row, column))
     }
 
-    /// The line of a row, from 1.
+    /// Line number of a row, from 1.
     pub(super) fn line(&self, row: &Row) -> usize {
         self.text[..row.start].bytes().filter(|byte| *byte == b'\n').count() + 1
     }
 
-    /// The bytes of a field. The reader does not keep them, and only an error asks for them.
+    /// Byte range of a field. Recomputed, because the reader does not keep it and only errors need it.
     fn span(&self, row: &Row, column: usize) -> Range<usize> {
         let (mut from, mut seen, mut quoted) = (row.start, 0, false);
         for (offset, letter) in self.text[row.start..].char_indices() {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_found_again_behind_quotes_and_line_feeds() {
+    fn a_field_is_located_after_quotes_and_line_feeds() {
         let text = "a,b,c\r\n1,\"x, \"\"y\"\"\n z\",3\r\n\r\n4, 5 ,6";
         let sheet = Sheet::read(text, "t.csv").unwrap();
         assert_eq!(sheet.rows()[0].field(1), "x, \"y\"\n z");

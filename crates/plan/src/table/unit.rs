@@ -1,11 +1,11 @@
-//! The units that a column of numbers may be in.
+//! Units of columns.
 
 use wirelab_model::metric::{Better, Unit};
 
 use crate::error::StudyError;
 use crate::words::{nearest, one_of};
 
-/// A unit as it is written, the base unit of its kind, and how many of these it is.
+/// The unit as written, its base unit, and the conversion factor.
 type Known = (&'static str, Unit, f64);
 
 const KNOWN: [Known; 23] = [
@@ -34,7 +34,7 @@ const KNOWN: [Known; 23] = [
     ("count", Unit::Count, 1.0),
 ];
 
-/// The base unit of a unit, and how many of it a number in the unit is.
+/// The base unit of a unit, and the conversion factor.
 pub(super) fn unit(name: &str) -> Result<(Unit, f64), StudyError> {
     let name = if name == "µs" { "us" } else { name };
     KNOWN.iter().find(|(known, ..)| *known == name).map(|(_, unit, factor)| (*unit, *factor)).ok_or_else(|| {
@@ -44,18 +44,18 @@ pub(super) fn unit(name: &str) -> Result<(Unit, f64), StudyError> {
     })
 }
 
-/// The unit that the end of a column's name says: `onload_s`, `latency_ms`.
+/// The unit suffix of a column name: `onload_s`, `latency_ms`.
 pub(super) fn of_column(name: &str) -> Option<&'static str> {
     let (_, end) = name.rsplit_once(['_', ' ', '(', '['])?;
     let end = end.trim_end_matches([')', ']']);
-    // A rate or a share is seldom written so, and `h`, `min` and `count` mean other things as well.
+    // Rates and shares are rarely written as suffixes, and `h`, `min` and `count` are ambiguous.
     ["ns", "us", "ms", "s", "B", "KiB", "MiB", "KB", "MB", "bytes"]
         .into_iter()
         .find(|unit| *unit == end)
         .map(|unit| if unit == "bytes" { "B" } else { unit })
 }
 
-/// What is usually better of a quantity in this unit.
+/// Usual direction of improvement for this unit.
 pub(super) const fn usually(unit: Unit) -> Better {
     match unit {
         Unit::BitsPerSecond | Unit::PerSecond => Better::Higher,
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unit_is_read_and_a_misspelt_one_answered_with_the_nearest() {
+    fn units_are_parsed_and_misspelt_ones_get_the_nearest() {
         assert_eq!(unit("s").unwrap(), (Unit::Nanoseconds, 1e9));
         assert_eq!(unit("µs").unwrap(), (Unit::Nanoseconds, 1e3));
         assert_eq!(unit("Mbits").unwrap_err().suggestion(), Some("Mbit/s"));

@@ -1,5 +1,5 @@
-//! Pages that are archives: HTTP Archives 1.2 with the bodies of responses, as the developer tools of browsers save them. Every host of an
-//! archive gets a server, which answers what the archive holds.
+//! Pages from archives: HTTP Archives 1.2 with response bodies, as developer tools of browsers save them. Each host
+//! of an archive gets a server that replays its responses.
 
 use std::collections::hash_map::{self, HashMap};
 use std::fs;
@@ -17,16 +17,16 @@ use wirelab_model::warning::Warning;
 use crate::error::RunError;
 use crate::pages::hosts::{Content, TIMING};
 
-/// An archive, as far as it can be answered.
+/// The replayable part of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archive {
-    /// The names of its hosts, its document's first.
+    /// Host names, the document's host first.
     pub hosts: Vec<String>,
-    /// The path of its document, with the query.
+    /// Path of the document, with the query.
     pub document: String,
-    /// What each host answers.
+    /// Responses by host.
     pub answers: Vec<Vec<Content>>,
-    /// How many entries are not answered, by what they are.
+    /// Omitted entries: count by reason.
     pub left_out: IndexMap<&'static str, u32>,
 }
 
@@ -42,20 +42,20 @@ struct Log {
 
 #[derive(Deserialize)]
 struct Entry {
-    request: Asked,
+    request: HarRequest,
     #[serde(default)]
-    response: Answered,
+    response: HarResponse,
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct HarRequest {
     method: String,
     url: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Answered {
+struct HarResponse {
     status: i64,
     headers: Vec<Field>,
     content: Body,
@@ -70,17 +70,17 @@ struct Field {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Body {
-    /// -1, or absent: nobody knows.
+    /// -1, or absent: unknown.
     size: Option<f64>,
     mime_type: Option<String>,
     text: Option<String>,
     encoding: Option<String>,
 }
 
-/// The hosts of the archives of a plan are filled in, which the plan could not know. Gives what has to be said of them.
+/// Fills in the hosts of the plan's archives, which planning cannot know. Returns warnings about them.
 ///
 /// # Errors
-/// If an archive cannot be a page.
+/// If an archive cannot be replayed.
 pub fn complete(plan: &mut Plan) -> Result<Vec<Warning>, RunError> {
     let mut read: HashMap<PagePath, Vec<String>> = HashMap::new();
     let mut warnings = Vec::new();
@@ -103,7 +103,7 @@ impl Archive {
     /// Reads an archive.
     ///
     /// # Errors
-    /// If it is none, if its page cannot be answered, or has more hosts than there can be.
+    /// If the file is not an archive, its page cannot be replayed, or it has too many hosts.
     pub fn read(path: PagePath) -> Result<Self, RunError> {
         let refused = |why: String| RunError::Refused { why: format!("the page `{}`: {why}", path.as_str()) };
         let text =
@@ -111,43 +111,44 @@ impl Archive {
         Self::of(&text).map_err(refused)
     }
 
-    /// What the text of an archive says.
+    /// Parses the text of an archive.
     fn of(text: &str) -> Result<Self, String> {
-        // A byte order mark is allowed.
+        // The file may begin with a byte order mark.
         let har: Har = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-            .map_err(|error| format!("it is no HTTP Archive (HAR 1.2): {error}"))?;
-        let asked = har.log.entries.iter().filter_map(|entry| Some((entry, Url::parse(&entry.request.url).ok()?)));
-        // What never left the browser has other schemes.
-        let mut sent = asked.filter(|(_, url)| matches!(url.scheme(), "https" | "http" | "wss" | "ws")).peekable();
+            .map_err(|error| format!("it is not an HTTP Archive (HAR 1.2): {error}"))?;
+        let parsed = har.log.entries.iter().filter_map(|entry| Some((entry, Url::parse(&entry.request.url).ok()?)));
+        // Other schemes never left the browser.
+        let mut sent = parsed.filter(|(_, url)| matches!(url.scheme(), "https" | "http" | "wss" | "ws")).peekable();
         if sent.peek().is_none() {
             return Err("the archive has no requests".to_owned());
         }
         let mut archive =
             Self { hosts: Vec::new(), document: String::new(), answers: Vec::new(), left_out: IndexMap::new() };
         for (entry, url) in sent {
-            let taken = taken(entry, &url);
+            let replayable = replayable(entry, &url);
             if archive.document.is_empty() && is_page(entry) {
-                let document = document(&url, entry, &taken)?;
+                let document = document(&url, entry, &replayable)?;
                 archive.found(document);
             }
-            match taken {
+            match replayable {
                 Ok((host, content)) => archive.add(host, content),
                 Err(what) => *archive.left_out.entry(what).or_default() += 1,
             }
         }
         if archive.document.is_empty() {
-            return Err("no entry of the archive is a document: every one is a redirect, or no GET".to_owned());
+            return Err("no entry of the archive is a document: every entry is a redirect, or not a GET".to_owned());
         }
         match archive.hosts.len() {
             count if count > MOST_HOSTS as usize => Err(format!(
-                "the archive has {count} hosts, and a page may have {MOST_HOSTS}: {}. Block some of them when you save it",
+                "the archive has {count} hosts, but a page may have {MOST_HOSTS}: {}. Block some of them when you \
+                 save it",
                 archive.hosts.join(", ")
             )),
             _ => Ok(archive),
         }
     }
 
-    /// The document is known, and its host is the first.
+    /// Sets the document, and moves its host to the front.
     fn found(&mut self, (host, path): (String, String)) {
         self.document = path;
         if let Some(number) = self.hosts.iter().position(|one| *one == host) {
@@ -159,7 +160,7 @@ impl Archive {
         }
     }
 
-    /// Of several answers at one path the first is given.
+    /// Adds a response; of several responses for one path the first one counts.
     fn add(&mut self, host: String, content: Content) {
         let number = self.hosts.iter().position(|one| *one == host).unwrap_or_else(|| {
             self.hosts.push(host);
@@ -169,41 +170,41 @@ impl Archive {
         self.answers[number].push(content);
     }
 
-    /// What has to be said of it.
+    /// The warning about omitted entries, if any.
     fn warning(&self, path: PagePath) -> Option<Warning> {
         let what: Vec<_> = self.left_out.iter().map(|(what, count)| format!("{count} {what}")).collect();
         (!what.is_empty()).then(|| Warning::ArchiveInPart { page: path.as_str().to_owned(), what })
     }
 }
 
-/// Whether an entry may be that of the page's document: the first response that leads nowhere else.
+/// Whether an entry may be the page's document: a GET whose response is not a redirect.
 fn is_page(entry: &Entry) -> bool {
     entry.request.method == "GET" && !(300..400).contains(&entry.response.status)
 }
 
-/// The host and the path of the document.
+/// Host and path of the document.
 fn document(
     url: &Url,
     entry: &Entry,
-    taken: &Result<(String, Content), &'static str>,
+    replayable: &Result<(String, Content), &'static str>,
 ) -> Result<(String, String), String> {
     const SAVE: &str = "Save it with the bodies of responses and without the cache; docs/pages.md says how";
-    let (host, content) = match taken {
-        Ok(taken) => taken,
+    let (host, content) = match replayable {
+        Ok(replayable) => replayable,
         Err(what) => return Err(format!("its document, {url}, is {what}. {SAVE}")),
     };
     let kind = kind(entry);
     match kind.split(';').next().unwrap_or_default().trim() {
         "text/html" | "application/xhtml+xml" if content.status == 200 => Ok((host.clone(), content.path.clone())),
         _ => Err(format!(
-            "the first entry that is no redirect, {url}, is no document: status {}, `{kind}`",
+            "the first entry that is not a redirect, {url}, is not a document: status {}, `{kind}`",
             content.status
         )),
     }
 }
 
-/// What is answered where, or what an entry is that is not answered again.
-fn taken(entry: &Entry, url: &Url) -> Result<(String, Content), &'static str> {
+/// The host and response to replay, or the reason why the entry is omitted.
+fn replayable(entry: &Entry, url: &Url) -> Result<(String, Content), &'static str> {
     let Entry { request, response } = entry;
     match url.scheme() {
         "ws" | "wss" => return Err("of WebSockets"),
@@ -212,22 +213,22 @@ fn taken(entry: &Entry, url: &Url) -> Result<(String, Content), &'static str> {
         _ => {}
     }
     let host = match url.host() {
-        // Browsers know by themselves where these lead.
+        // Browsers resolve these hosts themselves.
         Some(Host::Domain(name)) if name != "localhost" && !name.ends_with(".localhost") => name.to_owned(),
-        _ => return Err("of a host without a name that could lead elsewhere"),
+        _ => return Err("of localhost or an address"),
     };
     if url.port().is_some() {
         return Err("at a port other than 443");
     }
     let status = match u16::try_from(response.status) {
         Ok(304) => return Err("from the browser's cache (304)"),
-        Ok(206) => return Err("a part of something (206)"),
+        Ok(206) => return Err("partial content (206)"),
         Ok(status @ 200..=599) => status,
         _ => return Err("without a response"),
     };
     let content = &response.content;
     let body = match (&content.text, content.encoding.as_deref()) {
-        (Some(text), Some("base64")) => STANDARD.decode(text).map_err(|_| "with a body that is no base64")?,
+        (Some(text), Some("base64")) => STANDARD.decode(text).map_err(|_| "with a body that is not base64")?,
         (Some(text), _) => text.clone().into_bytes(),
         (None, _) if content.size.is_some_and(|size| size > 0.0) => return Err("without a body"),
         (None, _) => Vec::new(),
@@ -236,12 +237,12 @@ fn taken(entry: &Entry, url: &Url) -> Result<(String, Content), &'static str> {
     Ok((host, Content { path, status, fields: fields(entry), body }))
 }
 
-/// The fields of an answer: what a page needs to be shown as it was, and what decides which requests follow. Bodies come out of an archive
-/// as they were before they were compressed.
+/// The header fields of a replayed response: those that affect rendering and further requests. Archives contain
+/// uncompressed bodies.
 fn fields(entry: &Entry) -> Vec<(String, String)> {
     const KEPT: [&str; 4] = ["content-type", "location", "link", "cache-control"];
     let is_kept = |name: &str| KEPT.contains(&name) || name.starts_with("access-control-");
-    // Several fields of one name come as lines of one value.
+    // Several fields of one name are lines of one value.
     let lines = entry.response.headers.iter().flat_map(|field| {
         let name = field.name.to_lowercase();
         field.value.split('\n').map(move |value| (name.clone(), value.trim().to_owned()))
@@ -257,7 +258,7 @@ fn fields(entry: &Entry) -> Vec<(String, String)> {
     fields
 }
 
-/// The content type of a response.
+/// Content type of a response.
 fn kind(entry: &Entry) -> &str {
     let response = &entry.response;
     let field = response.headers.iter().find(|field| field.name.eq_ignore_ascii_case("content-type"));
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_answered_is_counted_by_what_it_is() {
+    fn omitted_entries_are_counted_by_reason() {
         let url = |url: &str| entry("GET", url, 200, "image/png", json!({ "text": "" }));
         let status = |status| entry("GET", "https://www.shop.test/x", status, "image/png", json!({ "size": 3 }));
         let left_out = |other: Value| {
@@ -342,16 +343,16 @@ mod tests {
             (entry("POST", "https://www.shop.test/", 200, "", json!({})), "not a GET"),
             (url("http://plain.test/a.png"), "without TLS (http://)"),
             (url("wss://www.shop.test/socket"), "of WebSockets"),
-            (url("https://192.0.2.1/a.png"), "of a host without a name that could lead elsewhere"),
-            (url("https://localhost/a.png"), "of a host without a name that could lead elsewhere"),
+            (url("https://192.0.2.1/a.png"), "of localhost or an address"),
+            (url("https://localhost/a.png"), "of localhost or an address"),
             (url("https://www.shop.test:8443/a.png"), "at a port other than 443"),
             (status(0), "without a response"),
             (status(304), "from the browser's cache (304)"),
-            (status(206), "a part of something (206)"),
+            (status(206), "partial content (206)"),
             (status(200), "without a body"),
             (
                 entry("GET", "https://a.test/", 200, "", json!({ "text": "?", "encoding": "base64" })),
-                "with a body that is no base64",
+                "with a body that is not base64",
             ),
         ] {
             assert_eq!(left_out(other), [(what, 1)]);
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page_is_refused_with_the_remedy() {
+    fn archives_without_a_page_are_refused_with_the_remedy() {
         let many =
             (0..21).map(|n| entry("GET", &format!("https://h{n}.test/"), 200, "text/html", json!({ "text": "" })));
         let bare = entry("GET", "https://www.shop.test/", 200, "text/html", json!({ "size": 4 }));
@@ -369,14 +370,14 @@ mod tests {
         for (entries, words) in [
             (vec![], "has no requests"),
             (vec![bare], "https://www.shop.test/, is without a body. Save it with the bodies"),
-            (vec![picture, document()], "a.png, is no document: status 200, `image/png`"),
+            (vec![picture, document()], "a.png, is not a document: status 200, `image/png`"),
             (vec![moved], "no entry of the archive is a document"),
-            (many.collect(), "has 21 hosts, and a page may have 20: h0.test, h1.test"),
+            (many.collect(), "has 21 hosts, but a page may have 20: h0.test, h1.test"),
         ] {
             let why = of(entries).unwrap_err();
             assert!(why.contains(words), "{why}");
         }
-        assert!(Archive::of("{}").unwrap_err().contains("no HTTP Archive (HAR 1.2): missing field `log`"));
+        assert!(Archive::of("{}").unwrap_err().contains("not an HTTP Archive (HAR 1.2): missing field `log`"));
         let marked = format!("\u{feff}{}", json!({ "log": { "entries": [document()] } }));
         assert_eq!(Archive::of(&marked).unwrap().hosts, ["www.shop.test"]);
         let nowhere = PagePath::of("./nowhere/saved.har").unwrap();

@@ -1,4 +1,4 @@
-//! Pages that are somebody's own: a folder with `index.html`, served as it is.
+//! Pages from folders: a folder with `index.html`, served unchanged.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use wirelab_plan::corpus::DOCUMENT;
 
 use crate::error::RunError;
 
-/// Refuses a folder that is no page.
+/// Rejects a folder that is not a page.
 ///
 /// # Errors
-/// Says what is missing.
+/// If the folder or its document is missing.
 pub fn check(folder: PagePath) -> Result<(), RunError> {
     let path = folder.path();
     let refused = |why: &str| RunError::Refused {
@@ -21,16 +21,16 @@ pub fn check(folder: PagePath) -> Result<(), RunError> {
         ),
     };
     if !path.is_dir() {
-        return Err(refused("there is no such folder here"));
+        return Err(refused("the folder does not exist"));
     }
-    if path.join(DOCUMENT).is_file() { Ok(()) } else { Err(refused(&format!("there is no `{DOCUMENT}` in it"))) }
+    if path.join(DOCUMENT).is_file() { Ok(()) } else { Err(refused(&format!("it has no `{DOCUMENT}`"))) }
 }
 
-/// Copies a folder, so that every trial has the same page whatever becomes of the folder meanwhile. What links lead to is copied
-/// where it lies below the folder, as a server would give it.
+/// Copies a folder, so that every trial uses the same page even if the folder changes. Targets of symbolic links are
+/// copied if they lie below the folder.
 ///
 /// # Errors
-/// If it cannot be read or written.
+/// If the folder cannot be read or the copy cannot be written.
 pub fn copy(folder: PagePath, to: &Path) -> Result<(), RunError> {
     let from = folder.path().canonicalize().map_err(RunError::io("cannot find the page", folder.path()))?;
     copy_below(&from, &from, to)
@@ -41,7 +41,7 @@ fn copy_below(root: &Path, from: &Path, to: &Path) -> Result<(), RunError> {
     for entry in fs::read_dir(from).map_err(RunError::io("cannot list the folder", from))? {
         let path = entry.map_err(RunError::io("cannot list the folder", from))?.path();
         let Some(name) = path.file_name() else { continue };
-        // A link that leads nowhere is nothing to be served.
+        // Skip broken links.
         let Ok(real) = path.canonicalize() else { continue };
         if !real.starts_with(root) {
             continue;
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_copied_with_what_links_lead_to_within_it() {
+    fn a_folder_is_copied_with_the_targets_of_links_inside_it() {
         let place = tempfile::tempdir().unwrap();
         let (site, copied) = (place.path().join("site"), place.path().join("copied"));
         fs::create_dir_all(site.join("a/b")).unwrap();
@@ -71,7 +71,7 @@ mod tests {
         link(&place.path().join("secret"), "three.css");
         link(&site, "round");
         let folder = PagePath::of(site.to_str().unwrap()).unwrap();
-        assert!(check(folder).unwrap_err().to_string().contains("there is no `index.html` in it"));
+        assert!(check(folder).unwrap_err().to_string().contains("it has no `index.html`"));
         fs::write(site.join("index.html"), "<p>").unwrap();
         check(folder).unwrap();
         copy(folder, &copied).unwrap();
@@ -79,6 +79,6 @@ mod tests {
         assert_eq!(fs::read_to_string(copied.join("two.css")).unwrap(), "1");
         assert!(!copied.join("three.css").exists() && !copied.join("round").exists());
         let gone = PagePath::of("./nowhere/at all").unwrap();
-        assert!(check(gone).unwrap_err().to_string().contains("no such folder"));
+        assert!(check(gone).unwrap_err().to_string().contains("does not exist"));
     }
 }

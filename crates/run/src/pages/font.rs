@@ -1,41 +1,42 @@
-//! Fonts of exactly the size that is asked for, in WOFF 2.0 (W3C Recommendation, 2024): glyphs of random outlines until the file is full.
+//! Fonts of an exact size in WOFF 2.0 (W3C Recommendation, 2024): glyphs with random outlines fill the file.
 //!
-//! The container wants its tables compressed by Brotli (RFC 7932). Random outlines cannot be made smaller, so they are stored as they
-//! are, which Brotli knows as well and which needs no library.
+//! WOFF requires Brotli compression of its tables (RFC 7932). Random outlines are incompressible, so they are stored
+//! in uncompressed blocks, which Brotli permits and which need no library.
 
-/// The side of the square that glyphs are drawn in; Chromium and Firefox scale it to the size of the text.
+/// Side of the em square in font units; Chromium and Firefox scale it to the text size.
 const EM: u16 = 1000;
 
-/// Points of a glyph's outline.
+/// Points per glyph outline.
 const POINTS: u16 = 60;
 
-/// Bytes of a glyph without instructions: box, end of its contour, length of the instructions, flags and coordinates of its points.
+/// Bytes of a glyph without instructions: bounding box, end point, instruction length, and flags and coordinates of
+/// its points.
 const GLYPH: usize = 10 + 2 + 2 + POINTS as usize * 5;
 
-/// What each glyph takes besides in `loca` and `hmtx`.
+/// Bytes per glyph in `loca` and `hmtx`.
 const BESIDES: usize = 4 + 4;
 
-/// The first character, a space; the others follow it in Unicode.
+/// First character, a space; the others follow in Unicode order.
 const FIRST: u16 = 0x20;
 
-/// The most that a piece holds that Brotli stores.
+/// Maximum size of an uncompressed Brotli block, in bytes.
 const STORED: usize = 1 << 16;
 
-/// A font of so many bytes, which are a multiple of four, because the container is. `number` seeds its outlines.
+/// A font of `size` bytes, a multiple of four, because WOFF requires it. `number` seeds its outlines.
 ///
 /// # Panics
-/// If it is to be smaller than a font with two glyphs, which is about a kilobyte.
+/// If `size` is smaller than a font with two glyphs, about a kilobyte.
 pub fn font(number: usize, size: u64) -> Vec<u8> {
     let size = usize::try_from(size).expect("a font fits the memory");
     let of = |glyphs: u16, filler: usize| packed(&tables(number, glyphs, filler));
     let smallest = of(2, 0).len();
     let room = size.checked_sub(smallest).expect("the smallest font fits");
-    // Pieces of Brotli have heads, so that the last glyph may be one too many.
+    // Brotli blocks have headers, so the last glyph may not fit.
     let mut glyphs = 2 + u16::try_from(room / (GLYPH + BESIDES)).expect("a font has less than 65,536 glyphs");
     while of(glyphs, 0).len() > size {
         glyphs -= 1;
     }
-    // The rest are instructions of the last glyph, of the one kind that changes nothing: they choose an axis, again and again.
+    // Instructions of the last glyph fill the remaining bytes. They have no effect: each selects the same axis.
     let mut filler = size - of(glyphs, 0).len();
     while of(glyphs, filler).len() > size {
         filler -= 1;
@@ -45,13 +46,13 @@ pub fn font(number: usize, size: u64) -> Vec<u8> {
     file
 }
 
-/// A table: the number by which the container knows its name, and its content.
+/// A table: its number in WOFF's list of known tables, and its content.
 struct Table {
     known: u8,
     content: Vec<u8>,
 }
 
-/// Numbers as fonts write them, with the most significant byte first.
+/// Big-endian numbers, as in fonts.
 #[derive(Default)]
 struct Numbers(Vec<u8>);
 
@@ -72,7 +73,7 @@ impl Numbers {
     }
 }
 
-/// The tables that every font has (ISO/IEC 14496-22, section 4.2), in the order of the container's numbers for them.
+/// The required tables of a font (ISO/IEC 14496-22, section 4.2), in the order of their WOFF numbers.
 fn tables(number: usize, glyphs: u16, filler: usize) -> Vec<Table> {
     let instructions = u16::try_from(filler).expect("what fills a font up is less than a glyph");
     let mut outlines = Outlines::new(number);
@@ -86,7 +87,7 @@ fn tables(number: usize, glyphs: u16, filler: usize) -> Vec<Table> {
     // Two segments of format 4: the characters, and the end.
     let cmap = Numbers::default().u16s(&[0, 1, 3, 1]).u32s(&[12]).u16s(&[4, 32, 0, 4, 4, 1, 0]);
     let cmap = cmap.u16s(&[last, 0xFFFF, 0, FIRST, 0xFFFF, 1_u16.wrapping_sub(FIRST), 1, 0, 0]);
-    // Baseline and side bearing at 0, whole pixels, and what the container demands: packed without loss.
+    // Flags: baseline and side bearing at 0, integer scaling, and lossless compression, which WOFF requires.
     let head = Numbers::default().u32s(&[0x0001_0000, 0x0001_0000, 0, 0x5F0F_3CF5]).u16s(&[0x080B, EM]);
     let head = head.u32s(&[0, 0, 0, 0]).u16s(&[0, 0, EM, EM, 0, 8, 2, 1, 0]);
     let descender = 0_u16.wrapping_sub(EM / 5);
@@ -100,12 +101,12 @@ fn tables(number: usize, glyphs: u16, filler: usize) -> Vec<Table> {
     let os2 = os2.u16s(&[EM, descender, 0, EM, EM / 5]).u32s(&[1, 0]).u16s(&[EM / 2, EM, 0, FIRST, 0]);
     let post = Numbers::default().u32s(&[0x0003_0000, 0]).u16s(&[0, 50]).u32s(&[0; 5]);
     let all = [cmap, head, hhea, hmtx, maxp, names(number), os2, post, Numbers::default().bytes(&glyf), loca];
-    // `cvt ` and `fpgm`, numbers 8 and 9, are for instructions.
+    // `cvt ` and `fpgm`, numbers 8 and 9, exist only for instructions.
     let known = [0, 1, 2, 3, 4, 5, 6, 7, 10, 11];
     known.into_iter().zip(all).map(|(known, Numbers(content))| Table { known, content }).collect()
 }
 
-/// The names of family, style and whole font, and that for PostScript, in the encoding of Windows.
+/// Names of family, style, full font and PostScript font, in the encoding of Windows.
 fn names(number: usize) -> Numbers {
     let family = format!("wirelab-{number}");
     let names = [(1, family.as_str()), (2, "Regular"), (4, &family), (6, &family)];
@@ -118,7 +119,7 @@ fn names(number: usize) -> Numbers {
     records.bytes(&texts.0)
 }
 
-/// Random outlines.
+/// Generator of random outlines.
 struct Outlines(u32);
 
 impl Outlines {
@@ -126,7 +127,7 @@ impl Outlines {
         Self((number as u32).wrapping_mul(2_654_435_761) | 1)
     }
 
-    /// A place within the em.
+    /// A random coordinate within the em square.
     fn place(&mut self) -> u16 {
         // xorshift32 (Marsaglia 2003).
         self.0 ^= self.0 << 13;
@@ -135,7 +136,7 @@ impl Outlines {
         (self.0 >> 16) as u16 % (EM + 1)
     }
 
-    /// A glyph of one contour, whose points are told apart by their distances in two bytes each.
+    /// A glyph with one contour; point distances take two bytes each.
     fn glyph(&mut self, filler: usize) -> Vec<u8> {
         let places: Vec<[u16; 2]> = (0..POINTS).map(|_| [self.place(), self.place()]).collect();
         let end =
@@ -154,12 +155,12 @@ impl Outlines {
     }
 }
 
-/// The container.
+/// Writes the WOFF file.
 fn packed(tables: &[Table]) -> Vec<u8> {
     let (mut directory, mut content) = (Numbers::default(), Vec::new());
     let mut unpacked = 12 + 16 * tables.len();
     for table in tables {
-        // `glyf` and `loca` are changed unless they say that they are not.
+        // `glyf` and `loca` are transformed by default; these flags disable it.
         let unchanged = if matches!(table.known, 10 | 11) { 3 << 6 } else { 0 };
         directory = directory.bytes(&[table.known | unchanged]).bytes(&seven_bits(table.content.len()));
         content.extend(&table.content);
@@ -174,23 +175,23 @@ fn packed(tables: &[Table]) -> Vec<u8> {
     file
 }
 
-/// Bytes of the container's header.
+/// Size of the WOFF header, in bytes.
 const HEADER: usize = 48;
 
-/// A number in pieces of seven bits, of which each but the last has its highest bit set.
+/// A base-128 number: seven bits per byte, with the highest bit set in all bytes but the last.
 fn seven_bits(number: usize) -> Vec<u8> {
     let pieces = (1..5).take_while(|piece| number >> (7 * piece) > 0).count() + 1;
     let piece = |at: usize| (number >> (7 * at)) as u8 & 0x7F | if at > 0 { 0x80 } else { 0 };
     (0..pieces).rev().map(piece).collect()
 }
 
-/// Content as Brotli stores it (RFC 7932, section 9): a window of 64 KiB, then pieces that are not the last and not compressed, and an
-/// empty last one. Bits are packed from the lowest on.
+/// Content as uncompressed Brotli blocks (RFC 7932, section 9): a window of 64 KiB, uncompressed blocks, and an empty
+/// last one. Bits are packed from the lowest on.
 fn stored(content: &[u8]) -> Vec<u8> {
     let mut stream = Vec::with_capacity(content.len() + 16);
     for (index, piece) in content.chunks(STORED).enumerate() {
         let head = (piece.len() - 1) << 3 | 1 << 19;
-        // Before the first piece one bit, 0, is the window's.
+        // The window size, one bit with the value 0, comes before the first block.
         let head = if index == 0 { head << 1 } else { head };
         stream.extend(&(head as u32).to_le_bytes()[..3]);
         stream.extend(piece);
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fonts_have_the_size_that_is_asked_for_and_differ() {
+    fn fonts_have_the_requested_size_and_differ() {
         for size in [1500, 2048, 20 << 10, 48 << 10, 65_540, 65_544, 128 << 10] {
             let (one, other) = (font(0, size), font(1, size));
             assert_eq!((one.len() as u64, other.len() as u64), (size, size));

@@ -1,12 +1,12 @@
-//! What a server hints at before a page's document: what has to be there before the page can be shown.
+//! Early hints of a page: resources that it needs before it can be rendered.
 
 use wirelab_model::page::PageName;
 use wirelab_plan::corpus::{FileKind, PageFile, files};
 
-/// The images that are hinted at where there is nothing else: some of those that are seen without scrolling.
+/// Number of images to hint at if the page has no other resources: some of those visible without scrolling.
 const IMAGES: usize = 6;
 
-/// The fields `link` for a page, in the order in which its document has the links.
+/// Values of the header field `link` for a page, in the order of links in its document.
 #[must_use]
 pub fn hints(page: PageName) -> Vec<String> {
     let files = files(page);
@@ -14,7 +14,7 @@ pub fn hints(page: PageName) -> Vec<String> {
         let what = match file.kind {
             FileKind::Style => "style",
             FileKind::Script => "script",
-            // Browsers ask for fonts without credentials, and take a preloaded one only if it was asked for alike.
+            // Browsers fetch fonts without credentials, and use a preloaded font only if it was fetched the same way.
             FileKind::Font => "font; crossorigin",
             FileKind::Image => "image",
             FileKind::Document => return None,
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_keeps_a_page_from_being_shown_is_hinted_at_and_otherwise_its_first_images() {
+    fn hints_are_the_render_blocking_files_or_else_the_first_images() {
         let today = hints(PageName::Today);
         assert_eq!(today.len(), 8 + 24 + 4);
         assert_eq!(today[0], "</today/000.css>; rel=preload; as=style");

@@ -1,4 +1,4 @@
-//! Pages of several hosts: for each of them a folder with everything that its server answers.
+//! Pages of several hosts: a folder with all responses for each host.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,42 +9,42 @@ use wirelab_plan::corpus::{PageFile, files, spread};
 use crate::error::RunError;
 use crate::pages::contents;
 
-/// The name of the list of a host's answers.
+/// File name of a host's answer list.
 const LIST: &str = "answers.json";
 
-/// The field by which a host lets pages of other hosts read in their timelines over which protocol its files came.
+/// Header field that permits pages of other hosts to read the protocol of a resource in their timeline.
 pub const TIMING: (&str, &str) = ("timing-allow-origin", "*");
 
-/// What is answered at one path.
+/// Response for one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// The path with its query.
+    /// Path with the query.
     pub path: String,
     /// The status.
     pub status: u16,
-    /// The fields of the header but `content-length`.
+    /// Header fields except `content-length`.
     pub fields: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// The list of the answers of a host, by its number, of the page in this folder.
+/// Path of the answer list of a host, by number, of the page in this folder.
 #[must_use]
 pub fn list(folder: &Path, host: usize) -> PathBuf {
     folder.join(host.to_string()).join(LIST)
 }
 
-/// Writes a page that wirelab makes into the new folder `folder`, spread over hosts.
+/// Writes a generated page into the new folder `folder`, spread over hosts.
 ///
 /// # Errors
-/// If something cannot be written.
+/// If a file cannot be written.
 pub fn write_made(folder: &Path, page: PageName, hosts: &[String]) -> Result<(), RunError> {
     let files = files(page);
     let places = spread(&files, hosts.len());
     let path = |file: &PageFile| format!("/{page}/{}", file.name);
     let link = |file: &PageFile| {
         let host = files.iter().position(|one| one.name == file.name).map_or(0, |at| places[at]);
-        // What is beside the document is named as on a page of one host.
+        // Links within the document's host are the same as on a page of one host.
         if host == 0 { file.name.clone() } else { format!("https://{}{}", hosts[host], path(file)) }
     };
     let mut answers: Vec<Vec<Content>> = vec![Vec::new(); hosts.len()];
@@ -56,10 +56,10 @@ pub fn write_made(folder: &Path, page: PageName, hosts: &[String]) -> Result<(),
     write(folder, &answers)
 }
 
-/// Writes what each host answers into the new folder `folder`.
+/// Writes the responses of each host into the new folder `folder`.
 ///
 /// # Errors
-/// If something cannot be written.
+/// If a file cannot be written.
 pub fn write(folder: &Path, hosts: &[Vec<Content>]) -> Result<(), RunError> {
     fs::create_dir(folder).map_err(RunError::io("cannot make the folder", folder))?;
     for (number, answers) in hosts.iter().enumerate() {

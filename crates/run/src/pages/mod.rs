@@ -1,5 +1,5 @@
-//! The pages that browsers load: documents, style sheets, scripts and pictures of exactly the sizes that the plan's corpus says, so
-//! that every byte of a page is known before it is loaded.
+//! Pages for browsers: documents, style sheets, scripts, fonts and pictures of exactly the sizes in the plan's
+//! corpus, so that the size of every page is known in advance.
 
 pub mod archive;
 pub mod folder;
@@ -21,21 +21,21 @@ use crate::error::RunError;
 pub use crate::pages::hints::hints;
 use crate::pages::picture::Pictures;
 
-/// The path of a page's document on its server.
+/// Path of a page's document on its server.
 #[must_use]
 pub fn path(page: PageName) -> String {
     match page {
         PageName::Folder(_) => format!("/{DOCUMENT}"),
-        // Only the archive says it.
+        // Only the archive contains the path.
         PageName::Archive(_) => "/".to_owned(),
         made => format!("/{made}/{DOCUMENT}"),
     }
 }
 
-/// Writes the files of a page that wirelab makes below the document root, unless they are there.
+/// Writes the files of a generated page below the document root, unless they exist.
 ///
 /// # Errors
-/// If they cannot be written.
+/// If the files cannot be written.
 pub fn write(root: &Path, page: PageName) -> Result<(), RunError> {
     let folder = root.join(page.token());
     if folder.exists() {
@@ -50,7 +50,7 @@ pub fn write(root: &Path, page: PageName) -> Result<(), RunError> {
     Ok(())
 }
 
-/// What the files of a page contain, in their order; `link` says where the document finds one of them.
+/// Contents of a page's files, in order; `link` returns the URL of a file as in the document.
 fn contents(page: PageName, files: &[PageFile], link: impl Fn(&PageFile) -> String) -> impl Iterator<Item = Vec<u8>> {
     let mut pictures = Pictures::default();
     files.iter().enumerate().map(move |(number, file)| match file.kind {
@@ -62,24 +62,24 @@ fn contents(page: PageName, files: &[PageFile], link: impl Fn(&PageFile) -> Stri
     })
 }
 
-/// The fonts that a style sheet names: the first sheet all of them, the others none.
+/// Fonts that a style sheet references: all of them for the first sheet, none for the others.
 fn fonts_of<'a>(sheet: &PageFile, files: &'a [PageFile]) -> Vec<&'a str> {
     let first = files.iter().find(|file| file.kind == FileKind::Style);
     let fonts = files.iter().filter(|file| file.kind == FileKind::Font && first == Some(sheet));
     fonts.map(|file| file.name.as_str()).collect()
 }
 
-/// Refuses to film what is no page: such a trial would give nothing at all.
+/// Rejects the observer `film` for cells without a page: such a trial would have no values.
 ///
 /// # Errors
-/// Names the first cell.
+/// If a filmed cell has no page; the message names the first one.
 pub fn only_pages_are_filmed(plan: &Plan, observers: &[String]) -> Result<(), RunError> {
     let is_filmed = |cell: &&Cell| observers.iter().chain(&cell.job.more_observers).any(|name| name == FILM.name);
     match plan.cells.iter().filter(is_filmed).find(|cell| cell.job.page.is_none()) {
         None => Ok(()),
         Some(cell) => Err(RunError::Refused {
             why: format!(
-                "the observer `{}` films pages in browsers, and the cell `{}` loads none; remove it, or set `page`",
+                "the observer `{}` films pages in browsers, but the cell `{}` loads none; remove it, or set `page`",
                 FILM.name,
                 cell.label()
             ),

@@ -1,39 +1,40 @@
-//! JPEGs of exactly the size that is asked for: the largest picture of a ladder that fits, and comments for the rest.
+//! JPEGs of an exact size: the largest picture of a ladder of sizes that fits, filled up with comments.
 
 use std::collections::HashMap;
 
 use jpeg_encoder::{ColorType, Encoder};
 use wirelab_model::pattern;
 
-/// The quality at which pictures are encoded; 100 is the best.
+/// JPEG quality; 100 is the best.
 const QUALITY: u8 = 90;
 
-/// The side of the smallest picture, in pixels.
+/// Side of the smallest picture, in pixels.
 const SMALLEST: u16 = 16;
 
-/// The side of the largest: as large as a photograph that fills a screen. In larger files the rest is comments, because a browser
-/// would need a gigabyte for the pixels of a noisy picture of 35 MB.
+/// Side of the largest picture, in pixels: a photograph that fills a screen. Larger files are filled with comments,
+/// because a browser would need a gigabyte of memory for a noisy picture of 35 MB.
 const LARGEST: u16 = 1600;
 
-/// Each picture of the ladder has a side that is longer by about this than that of the one below, and so about a fifth more bytes.
+/// Ratio of the sides of consecutive pictures of the ladder; the file size grows by about a fifth.
 const STEP: f64 = 1.1;
 
-/// The most that a segment holds beside its marker: its length of two bytes, and what that counts (ITU-T T.81, B.1.1.4).
+/// Maximum size of a segment without its marker: two length bytes, and the content that they count (ITU-T T.81,
+/// B.1.1.4).
 const SEGMENT: usize = 65_535;
 
-/// The pictures that were made so far, by their side.
+/// Encoded pictures so far, by side.
 #[derive(Default)]
 pub struct Pictures(HashMap<u16, Vec<u8>>);
 
 impl Pictures {
-    /// A JPEG of so many bytes.
+    /// A JPEG of `size` bytes.
     ///
     /// # Panics
-    /// If it is to be smaller than the smallest picture, which is below a kilobyte.
+    /// If `size` is smaller than the smallest picture, which is below a kilobyte.
     pub fn of(&mut self, size: u64) -> Vec<u8> {
         let size = usize::try_from(size).expect("a picture fits the memory");
         let mut side = SMALLEST;
-        // Bytes grow with the area, so the ladder is climbed from where the size is expected.
+        // Bytes grow with the area, so start on the ladder where the size is expected.
         let expected = (size as f64 / self.bytes_per_pixel()).sqrt();
         while f64::from(above(side)) <= expected && above(side) <= LARGEST {
             side = above(side);
@@ -58,7 +59,7 @@ fn above(side: u16) -> u16 {
     (f64::from(side) * STEP).ceil() as u16
 }
 
-/// The largest of the ladder that is smaller.
+/// The next smaller side of the ladder.
 fn below(side: u16) -> u16 {
     let mut lower = SMALLEST;
     while above(lower) < side {
@@ -91,8 +92,8 @@ fn encoded(side: u16) -> Vec<u8> {
     jpeg
 }
 
-/// The same picture with comments behind its first two segments, the start and JFIF's own, where cameras have theirs. What is too
-/// small for a comment becomes fill bytes before the next marker (ITU-T T.81, B.1.1.2).
+/// Adds comments behind the first two segments, SOI and JFIF, as cameras do. A gap that is too small for a comment
+/// becomes fill bytes before the next marker (ITU-T T.81, B.1.1.2).
 fn padded(jpeg: &[u8], size: usize) -> Vec<u8> {
     let mut gap = size.checked_sub(jpeg.len()).expect("the smallest picture fits");
     let jfif = 2 + 2 + usize::from(u16::from_be_bytes([jpeg[4], jpeg[5]]));
@@ -118,9 +119,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_have_the_size_that_is_asked_for_and_can_be_decoded() {
+    fn pictures_have_the_requested_size_and_can_be_decoded() {
         let mut pictures = Pictures::default();
-        // Around the boundaries of comments: none, fill bytes alone, one, several.
+        // Test around the boundaries of comments: none, fill bytes alone, one, several.
         let smallest = pictures.picture(SMALLEST).len() as u64;
         let edges = (0..8).map(|more| smallest + more);
         for size in edges.chain([2048, 4600, 17_300, 40_000, 70_001, 150_000, 290_000]) {

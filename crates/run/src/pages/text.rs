@@ -1,15 +1,15 @@
-//! Documents, style sheets and scripts of an exact size. What they say is short; the rest is a comment.
+//! Documents, style sheets and scripts of an exact size: short content, filled up with a comment.
 
 use std::fmt::Write;
 
 use wirelab_model::page::PageName;
 use wirelab_plan::corpus::{FileKind, PageFile};
 
-/// What comments are filled with.
+/// Text of the comments.
 const FILLER: &str = "Nothing to be read here: this text makes the file as large as it has to be. ";
 
-/// The document of a page. Without an icon of its own a browser would ask for one, which is no part of the page. Pictures have a
-/// size before they have come, as those of well-made pages. `link` says where the document finds a file.
+/// The document of a page. It has an inline icon, because browsers would otherwise request one. Images have a size
+/// attribute, as on well-made pages. `link` returns the URL of a file.
 pub fn document(page: PageName, others: &[PageFile], link: impl Fn(&PageFile) -> String, size: u64) -> Vec<u8> {
     let mut head = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{page}</title><link rel=\"icon\" href=\"data:,\">\n"
@@ -20,7 +20,7 @@ pub fn document(page: PageName, others: &[PageFile], link: impl Fn(&PageFile) ->
         let _ = match file.kind {
             FileKind::Style => writeln!(head, "<link rel=\"stylesheet\" href=\"{place}\">"),
             FileKind::Script => writeln!(head, "<script src=\"{place}\" defer></script>"),
-            // Its style sheet says where it is; a font without text is never asked for.
+            // The style sheet contains the URL; browsers load a font only if text uses it.
             FileKind::Font => writeln!(body, "<p style=\"font-family: {}\">{page}</p>", family(&file.name)),
             FileKind::Image | FileKind::Document => {
                 writeln!(body, "<img src=\"{place}\" width=\"96\" height=\"96\" alt=\"\">")
@@ -30,7 +30,7 @@ pub fn document(page: PageName, others: &[PageFile], link: impl Fn(&PageFile) ->
     filled(&format!("{head}</head>\n<body>{body}"), ("<!-- ", " -->"), "</body></html>\n", size)
 }
 
-/// A style sheet, with the fonts that it names.
+/// A style sheet with font faces.
 pub fn style(number: usize, fonts: &[&str], size: u64) -> Vec<u8> {
     let mut rules = format!("body {{ --sheet-{number}: {number}px }}\n");
     for name in fonts {
@@ -40,18 +40,18 @@ pub fn style(number: usize, fonts: &[&str], size: u64) -> Vec<u8> {
     filled(&rules, ("/* ", " */"), "\n", size)
 }
 
-/// The family of a font, by its file.
+/// Family of a font, derived from its file name.
 fn family(file: &str) -> String {
     format!("font-{}", file.trim_end_matches(".woff2"))
 }
 
-/// A script. It leaves a trace, so that it can be seen to have run.
+/// A script. It sets a data attribute, which proves that it ran.
 pub fn script(number: usize, size: u64) -> Vec<u8> {
     filled(&format!("document.documentElement.dataset.script{number} = 'ran';\n"), ("/* ", " */"), "\n", size)
 }
 
-/// `begin`, a comment, and `end`, all together of a size. What does not fit stays: a file that is too large is seen, and one that
-/// was cut is not.
+/// `begin`, a comment and `end`, with a total size. If `begin` and `end` exceed it, they are not cut: an oversized
+/// file is detected, a cut one is not.
 fn filled(begin: &str, (open, close): (&str, &str), end: &str, size: u64) -> Vec<u8> {
     let others = begin.len() + open.len() + close.len() + end.len();
     let room = usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(others);
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_have_their_size_and_end_as_they_should() {
+    fn texts_have_their_size_and_a_valid_end() {
         let script = String::from_utf8(script(3, 1024)).unwrap();
         assert_eq!(script.len(), 1024);
         assert!(script.starts_with("document.") && script.ends_with(" */\n"), "{script}");

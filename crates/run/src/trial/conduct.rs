@@ -1,5 +1,5 @@
-//! The processes of a trial, from the first start to the last end: servers, who is beside them, clients; the warm-up, the measured window,
-//! and the ends in the reverse order.
+//! Starts and ends the processes of a trial: servers, sidecars or control plane, and clients; then warm-up, measured
+//! window, and the end in reverse order of start.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -34,28 +34,28 @@ use crate::verify;
 
 const STARTING: &str = "starting";
 
-/// What every step of a trial is given.
-struct Given<'a> {
+/// Inputs of every step of a trial.
+struct TrialInputs<'a> {
     trial: &'a Trial,
     cell: &'a Cell,
     job: &'a Job,
     course: Course,
     addresses: Addresses,
-    /// Where sidecars are to listen, if there are any.
-    beside: Vec<IpAddr>,
-    /// Where the control plane is to be asked, if there is one.
-    asked_at: Option<IpAddr>,
-    /// Who shows the trial to Prometheus, if anybody does.
+    /// Addresses of the server sidecars, if any.
+    sidecar_addresses: Vec<IpAddr>,
+    /// Address of the control plane, if any.
+    control_plane_address: Option<IpAddr>,
+    /// Export to Prometheus, if any.
     exporter: Option<TrialExporter<'a>>,
-    /// Where films of its loads go, if it is filmed.
+    /// Folder for films of its loads, if it is filmed.
     films: Option<PathBuf>,
 }
 
-/// Everybody but the clients. Dropping them kills those that still run.
+/// All processes except the clients. Drop kills the running ones.
 struct Serving {
-    /// The servers, then their sidecars and that of the clients, or the control plane.
+    /// Servers, then their sidecars and that of the clients, or the control plane.
     handles: Vec<EndpointHandle>,
-    /// Where the servers listen.
+    /// Ports of the servers.
     ports: Vec<u16>,
     mesh: Option<Mesh>,
     control_plane: Option<ControlPlane>,
@@ -70,19 +70,19 @@ impl<'b> TrialContext<'b> {
         observers: &mut [Box<dyn Observer>],
         facts: &mut Facts,
     ) -> Result<(), TrialAbort> {
-        let given = self.given(trial, cell, observers)?;
-        let mut serving = self.start_servers(&given, facts)?;
-        self.start_beside(&given, &mut serving, facts)?;
-        let mut clients = self.start_clients(&given, &mut serving, facts)?;
+        let inputs = self.trial_inputs(trial, cell, observers)?;
+        let mut serving = self.start_servers(&inputs, facts)?;
+        self.start_sidecars_or_control_plane(&inputs, &mut serving, facts)?;
+        let mut clients = self.start_clients(&inputs, &mut serving, facts)?;
         let names: Vec<_> = observers.iter().map(|observer| observer.about().name).collect();
-        facts.remote_observer = self.lab.observe(&names).map_err(of_lab)?;
+        facts.remote_observer = self.lab.observe(&names).map_err(lab_failure)?;
 
-        self.prepare(&given, observers);
-        self.keep_distance(given.job)?;
-        self.warm_up(&given, &mut clients, &mut serving, facts)?;
-        self.keep_distance(given.job)?;
-        self.window(&given, &mut clients, &mut serving, observers, facts)?;
-        facts.network = self.lab.end_trial(&cell.label()).map_err(of_lab)?;
+        self.prepare(&inputs, observers);
+        self.keep_interval(inputs.job)?;
+        self.warm_up(&inputs, &mut clients, &mut serving, facts)?;
+        self.keep_interval(inputs.job)?;
+        self.window(&inputs, &mut clients, &mut serving, observers, facts)?;
+        facts.network = self.lab.end_trial(&cell.label()).map_err(lab_failure)?;
 
         let of_clients = self.end_clients(&mut clients, &mut serving, facts)?;
         let of_servers = self.end_servers(&mut serving, facts)?;
@@ -93,44 +93,54 @@ impl<'b> TrialContext<'b> {
         Ok(())
     }
 
-    fn given<'a>(
+    fn trial_inputs<'a>(
         &mut self,
         trial: &'a Trial,
         cell: &'a Cell,
         observers: &[Box<dyn Observer>],
-    ) -> Result<Given<'a>, TrialAbort>
+    ) -> Result<TrialInputs<'a>, TrialAbort>
     where
         'b: 'a,
     {
         let job = &cell.job;
-        self.lab.begin_trial(trial, job).map_err(of_lab)?;
-        let addresses = self.lab.addresses(job).map_err(of_lab)?;
+        self.lab.begin_trial(trial, job).map_err(lab_failure)?;
+        let addresses = self.lab.addresses(job).map_err(lab_failure)?;
         let has = |name: &str| observers.iter().any(|observer| observer.about().name == name);
         let exporter = has(PROMETHEUS.name).then(|| {
             let of = (self.study, self.folder.path());
             TrialExporter::new(self.exporter, of, &self.files.folder, (trial.cell, cell))
         });
         let films = has(FILM.name).then(|| self.folder.make_films(trial)).transpose()?;
-        // A study goes on without the cells that a lab cannot have yet, as without those that an endpoint cannot.
-        let beside = match job.sidecar() {
+        // An unsupported lab feature fails the cell, not the study, as for unsupported endpoints.
+        let sidecar_addresses = match job.sidecar() {
             Some(_) => self.lab.sidecars(job).map_err(unsupported)?,
             None => Vec::new(),
         };
-        let asked_at = job.control_plane.as_ref().map(|_| self.lab.control_plane(job)).transpose();
-        let asked_at = asked_at.map_err(unsupported)?;
-        Ok(Given { trial, cell, job, course: Course::of(job), addresses, beside, asked_at, exporter, films })
+        let control_plane_address = job.control_plane.as_ref().map(|_| self.lab.control_plane(job)).transpose();
+        let control_plane_address = control_plane_address.map_err(unsupported)?;
+        Ok(TrialInputs {
+            trial,
+            cell,
+            job,
+            course: Course::of(job),
+            addresses,
+            sidecar_addresses,
+            control_plane_address,
+            exporter,
+            films,
+        })
     }
 
-    /// All servers that there ever are.
-    fn start_servers(&mut self, given: &Given<'_>, facts: &mut Facts) -> Result<Serving, TrialAbort> {
-        let (trial, job) = (given.trial, given.job);
+    /// Starts all servers of the course.
+    fn start_servers(&mut self, inputs: &TrialInputs<'_>, facts: &mut Facts) -> Result<Serving, TrialAbort> {
+        let (trial, job) = (inputs.trial, inputs.job);
         let begun = Instant::now();
         let mut handles = Vec::new();
-        for (number, address) in (0..).zip(&given.addresses.servers) {
+        for (number, address) in (0..).zip(&inputs.addresses.servers) {
             let endpoint = self.endpoint(&job.server)?;
             let path = self.files.folder.join(format!("server{number}.json"));
             let mut of_server = spec::server(trial, job, number, *address, self.files);
-            of_server.exposition = self.exposition(given, &job.server, Role::Server, number);
+            of_server.exposition = self.exposition(inputs, &job.server, Role::Server, number);
             of_server.qlog_dir = self.qlog_dir(trial, job, &server_name(number))?;
             spec::write(&path, &of_server)?;
             let log = self.folder.log(trial, &server_log(number));
@@ -157,21 +167,26 @@ impl<'b> TrialContext<'b> {
         Ok(Serving { handles, ports, mesh: None, control_plane: None })
     }
 
-    /// The sidecars, or the control plane.
-    fn start_beside(&mut self, given: &Given<'_>, serving: &mut Serving, facts: &mut Facts) -> Result<(), TrialAbort> {
-        let (of, job) = ((given.trial, given.job), given.job);
+    /// Starts the sidecars or the control plane.
+    fn start_sidecars_or_control_plane(
+        &mut self,
+        inputs: &TrialInputs<'_>,
+        serving: &mut Serving,
+        facts: &mut Facts,
+    ) -> Result<(), TrialAbort> {
+        let (of, job) = ((inputs.trial, inputs.job), inputs.job);
         let Serving { handles, ports, mesh, control_plane } = serving;
         if let Some(name) = job.sidecar() {
             let endpoint = self.endpoint(name)?;
-            let (started, sidecars) = self.start_mesh(of, &endpoint, &given.beside, ports, handles)?;
+            let (started, sidecars) = self.start_mesh(of, &endpoint, &inputs.sidecar_addresses, ports, handles)?;
             handles.extend(sidecars);
             facts.server.extend(prefixed("sidecar", &started.of_servers));
             facts.client.extend(prefixed("sidecar", &started.of_clients));
             *mesh = Some(started);
         }
-        if let (Some(name), Some(address)) = (&job.control_plane, given.asked_at) {
+        if let (Some(name), Some(address)) = (&job.control_plane, inputs.control_plane_address) {
             let endpoint = self.endpoint(name)?;
-            let places = given.addresses.servers.iter().zip(&*ports).map(|(host, port)| SocketAddr::new(*host, *port));
+            let places = inputs.addresses.servers.iter().zip(&*ports).map(|(host, port)| SocketAddr::new(*host, *port));
             let (started, handle) = self.start_control_plane(of, &endpoint, address, places.collect(), handles)?;
             handles.push(handle);
             facts.client.extend(prefixed("control_plane", &started.configured));
@@ -180,30 +195,30 @@ impl<'b> TrialContext<'b> {
         Ok(())
     }
 
-    /// All clients that there ever are.
+    /// Starts all clients of the course.
     fn start_clients(
         &mut self,
-        given: &Given<'_>,
+        inputs: &TrialInputs<'_>,
         serving: &mut Serving,
         facts: &mut Facts,
     ) -> Result<Clients, TrialAbort> {
-        let (trial, cell, job) = (given.trial, given.cell, given.job);
-        let goal = self.goal(given, serving, facts)?;
-        let addresses = Addresses { connect: goal.ip(), ..given.addresses.clone() };
+        let (trial, cell, job) = (inputs.trial, inputs.cell, inputs.job);
+        let connect_address = self.connect_address(inputs, serving, facts)?;
+        let addresses = Addresses { connect: connect_address.ip(), ..inputs.addresses.clone() };
         let begun = Instant::now();
         let mut files = Vec::new();
-        for (number, life) in (0..).zip(&given.course.clients) {
+        for (number, life) in (0..).zip(&inputs.course.clients) {
             let path = self.files.folder.join(format!("{}.json", client_name(number)));
-            let mut of_client = spec::client(trial, cell, &addresses, life, goal.port(), self.files)?;
+            let mut of_client = spec::client(trial, cell, &addresses, life, connect_address.port(), self.files)?;
             of_client.seed = trial.seed.wrapping_add(number.into());
             of_client.results = spec::results_of(self.files, number);
-            of_client.exposition = self.exposition(given, &job.client, Role::Client, number);
+            of_client.exposition = self.exposition(inputs, &job.client, Role::Client, number);
             of_client.qlog_dir = self.qlog_dir(trial, job, &client_name(number))?;
             if let Some(page) = of_client.page.as_mut() {
                 let keeps = |artifact| self.keeps(artifact).then_some(self.folder);
                 page.har = keeps(Artifact::Har).map(|folder| folder.make_har(trial)).transpose()?;
                 page.netlog_dir = keeps(Artifact::Netlog).map(|folder| folder.make_netlog(trial)).transpose()?;
-                page.film.clone_from(&given.films);
+                page.film.clone_from(&inputs.films);
             }
             spec::write(&path, &of_client)?;
             files.push((path, self.folder.log(trial, &client_log(number))));
@@ -215,7 +230,7 @@ impl<'b> TrialContext<'b> {
             .collect();
         let mut clients = Clients::new(EndpointHandle::start_all(self.lab, &launches)?);
         let startup = self.limits.startup;
-        // A browser is a dozen processes and a new profile.
+        // A browser starts a dozen processes and creates a profile.
         let startup = if job.page.is_some() { startup.saturating_mul(3) } else { startup };
         for client in clients.iter_mut() {
             match client.wait(STARTING, startup, &mut serving.handles, self.stop)? {
@@ -227,10 +242,15 @@ impl<'b> TrialContext<'b> {
         Ok(clients)
     }
 
-    /// Where clients connect.
-    fn goal(&mut self, given: &Given<'_>, serving: &Serving, facts: &mut Facts) -> Result<SocketAddr, TrialAbort> {
-        let connect = given.addresses.connect;
-        Ok(match (&given.job.site, &serving.mesh, &serving.control_plane) {
+    /// Address that the clients connect to.
+    fn connect_address(
+        &mut self,
+        inputs: &TrialInputs<'_>,
+        serving: &Serving,
+        facts: &mut Facts,
+    ) -> Result<SocketAddr, TrialAbort> {
+        let connect = inputs.addresses.connect;
+        Ok(match (&inputs.job.site, &serving.mesh, &serving.control_plane) {
             (Some(site), ..) => {
                 let address = SocketAddr::new(connect, site.port);
                 facts.server.insert("address".to_owned(), address.to_string().into());
@@ -238,33 +258,33 @@ impl<'b> TrialContext<'b> {
             }
             (None, Some(mesh), _) => SocketAddr::new(connect, mesh.port),
             (None, None, Some(control_plane)) => control_plane.place,
-            // Those that come later are not reached yet.
+            // Servers that start later are not published yet.
             (None, None, None) => {
-                let first = &serving.ports[..given.job.servers.count() as usize];
-                SocketAddr::new(connect, self.lab.publish(given.job, first).map_err(of_lab)?)
+                let first = &serving.ports[..inputs.job.servers.count() as usize];
+                SocketAddr::new(connect, self.lab.publish(inputs.job, first).map_err(lab_failure)?)
             }
         })
     }
 
-    fn exposition(&self, given: &Given<'_>, endpoint: &str, role: Role, number: u32) -> Option<Exposition> {
-        given.exporter.as_ref()?.of(self.endpoints.get(endpoint)?, role, number)
+    fn exposition(&self, inputs: &TrialInputs<'_>, endpoint: &str, role: Role, number: u32) -> Option<Exposition> {
+        inputs.exporter.as_ref()?.of(self.endpoints.get(endpoint)?, role, number)
     }
 
-    /// Lets the observers see the network from the first packet on.
-    fn prepare(&self, given: &Given<'_>, observers: &mut [Box<dyn Observer>]) {
-        let job = given.job;
+    /// Prepares the observers, so that they see the network from the first packet on.
+    fn prepare(&self, inputs: &TrialInputs<'_>, observers: &mut [Box<dyn Observer>]) {
+        let job = inputs.job;
         let captures = self.files.key_log.as_ref().filter(|_| self.keeps(Artifact::Pcap)).map(|keys| Captures {
-            stem: self.folder.capture(given.trial),
+            stem: self.folder.capture(inputs.trial),
             keys: job.protocol.is_secure().then(|| keys.clone()),
         });
         let vantages = self.lab.vantages(job);
-        let films = given.films.as_deref();
+        let films = inputs.films.as_deref();
         let stage = Stage { vantages: &vantages, witness: self.witness, captures: captures.as_ref(), films };
         observers.iter_mut().for_each(|observer| observer.prepare(&stage));
     }
 
-    /// Lets a host that is not ours rest before the next request. There is nothing to ask: the pause itself is what is owed.
-    fn keep_distance(&self, job: &Job) -> Result<(), TrialAbort> {
+    /// Keeps the minimum interval between requests to a foreign host.
+    fn keep_interval(&self, job: &Job) -> Result<(), TrialAbort> {
         if job.site.is_none() {
             return Ok(());
         }
@@ -274,16 +294,16 @@ impl<'b> TrialContext<'b> {
         if self.stop.load(Ordering::Relaxed) { Err(TrialAbort::Interrupted) } else { Ok(()) }
     }
 
-    /// Those that come later in a timeline warm up then.
+    /// Warms up the initial clients; those of a timeline's later actions warm up when they start.
     fn warm_up(
         &self,
-        given: &Given<'_>,
+        inputs: &TrialInputs<'_>,
         clients: &mut Clients,
         serving: &mut Serving,
         facts: &mut Facts,
     ) -> Result<(), TrialAbort> {
         const ATTEMPT: &str = "making the check request and warming up";
-        let job = given.job;
+        let job = inputs.job;
         let begun = Instant::now();
         let first = &mut clients[..job.clients as usize];
         for client in first.iter_mut() {
@@ -302,10 +322,10 @@ impl<'b> TrialContext<'b> {
         Ok(())
     }
 
-    /// The measured window, with all who observe it.
+    /// Runs the measured window with all observers.
     fn window(
         &mut self,
-        given: &Given<'_>,
+        inputs: &TrialInputs<'_>,
         clients: &mut Clients,
         serving: &mut Serving,
         observers: &mut [Box<dyn Observer>],
@@ -319,19 +339,19 @@ impl<'b> TrialContext<'b> {
         if let Some(remote_observer) = &mut facts.remote_observer {
             remote_observer.begin();
         }
-        if let Some(exporter) = &given.exporter {
-            // Strangers' servers are not ours to show.
-            let servers = if given.job.site.is_some() { 0 } else { given.job.servers.count() };
-            exporter.pods(servers as usize, given.job.clients as usize);
+        if let Some(exporter) = &inputs.exporter {
+            // Remote servers have no pods to show.
+            let servers = if inputs.job.site.is_some() { 0 } else { inputs.job.servers.count() };
+            exporter.pods(servers as usize, inputs.job.clients as usize);
         }
-        let ended = self.let_measure(given, clients, serving, facts);
-        if let Some(exporter) = &given.exporter {
+        let ended = self.run_clients(inputs, clients, serving, facts);
+        if let Some(exporter) = &inputs.exporter {
             exporter.pods(0, 0);
         }
         if let Some(remote_observer) = &mut facts.remote_observer {
             remote_observer.end();
         }
-        // In reverse, so that the first observer encloses the others.
+        // In reverse order, so that the first observer encloses the others.
         for observer in observers.iter_mut().rev() {
             observer.end(&targets);
         }
@@ -339,15 +359,15 @@ impl<'b> TrialContext<'b> {
         Ok(())
     }
 
-    /// Lets the clients measure; gives the length of the window.
-    fn let_measure(
+    /// Runs the clients' measurement; returns the length of the window in nanoseconds.
+    fn run_clients(
         &mut self,
-        given: &Given<'_>,
+        inputs: &TrialInputs<'_>,
         clients: &mut Clients,
         serving: &mut Serving,
         facts: &mut Facts,
     ) -> Result<u64, TrialAbort> {
-        let (job, limits, stop) = (given.job, self.limits, self.stop);
+        let (job, limits, stop) = (inputs.job, self.limits, self.stop);
         let limit = limits.slack.saturating_add(longest(job, job.extent));
         if job.timeline.is_some() {
             let Serving { handles, ports, mesh, control_plane } = serving;
@@ -356,7 +376,7 @@ impl<'b> TrialContext<'b> {
             TimelineRun {
                 lab: &mut *self.lab,
                 job,
-                course: &given.course,
+                course: &inputs.course,
                 others: handles,
                 clients,
                 ports,
@@ -364,21 +384,21 @@ impl<'b> TrialContext<'b> {
                 limits,
                 stop,
                 played: &mut *played,
-                exporter: given.exporter.as_ref(),
+                exporter: inputs.exporter.as_ref(),
                 changing: None,
             }
-            .perform()?;
+            .run()?;
             Ok(played.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
         } else if job.clients > 1 {
-            facts.portions = crowd::watch(clients, &mut serving.handles, limit, stop)?;
+            facts.portions = crowd::measure(clients, &mut serving.handles, limit, stop)?;
             Ok(facts.portions.iter().map(|one| one.told_ns + one.window_ns).max().unwrap_or_default())
         } else {
-            self.watch(&mut clients[0], &mut serving.handles, limit)
+            self.run_client(&mut clients[0], &mut serving.handles, limit)
         }
     }
 
-    /// Lets the only client measure; gives the length of its window.
-    fn watch(
+    /// Runs the measurement of the only client; returns the length of its window in nanoseconds.
+    fn run_client(
         &self,
         client: &mut EndpointHandle,
         servers: &mut [EndpointHandle],
@@ -398,7 +418,7 @@ impl<'b> TrialContext<'b> {
         }
     }
 
-    /// Gives what the clients used, all together.
+    /// Ends the clients; returns their resource usage in total.
     fn end_clients(
         &self,
         clients: &mut Clients,
@@ -417,7 +437,8 @@ impl<'b> TrialContext<'b> {
         Ok(usages.into_iter().reduce(merge_usage).flatten())
     }
 
-    /// Whoever was started last ends first. Gives what the servers used, all together.
+    /// Stops sidecars or control plane in reverse order of start, then the servers. Returns the servers' resource
+    /// usage in total.
     fn end_servers(&self, serving: &mut Serving, facts: &mut Facts) -> Result<Option<Usage>, TrialAbort> {
         const ATTEMPT: &str = "stopping";
         let (limits, stop) = (self.limits, self.stop);
@@ -425,13 +446,13 @@ impl<'b> TrialContext<'b> {
         if serving.mesh.is_some() {
             facts.carried = Some(mesh::carried(rest, limits, stop)?);
         }
-        for other in rest.iter_mut().rev().filter(|other| !other.is_gone()) {
-            other.dismiss(limits.exit, stop)?;
+        for other in rest.iter_mut().rev().filter(|other| !other.is_stopped()) {
+            other.stop(limits.exit, stop)?;
         }
         let (mut usages, mut transports) = (Vec::new(), Vec::new());
         for server in servers {
-            // Of one that went away before its end nothing is known.
-            if server.is_gone() {
+            // The usage of a server that ended earlier is unknown.
+            if server.is_stopped() {
                 usages.push(None);
                 transports.push(None);
                 continue;
@@ -451,13 +472,13 @@ impl<'b> TrialContext<'b> {
     }
 }
 
-/// Whom observers look at.
+/// Processes for the observers.
 fn targets(clients: &Clients, serving: &Serving) -> Targets {
     let pids = |handles: &[EndpointHandle]| handles.iter().map(EndpointHandle::pid).collect();
     let (servers, rest) = serving.handles.split_at(serving.ports.len());
     let (sidecars, asked) = rest.split_at(if serving.mesh.is_some() { rest.len() } else { 0 });
     Targets {
-        // Of no server at all nothing can be said, which is not 0.
+        // With no server, the value is missing, not zero.
         servers: if servers.is_empty() { None } else { pids(servers) },
         clients: pids(clients),
         sidecars: sidecars.split_last().map(|(of_clients, of_servers)| Sidecars {
@@ -468,12 +489,12 @@ fn targets(clients: &Clients, serving: &Serving) -> Targets {
     }
 }
 
-/// The accounts of two processes as one.
+/// Sum of two usages; `None` if one is unknown.
 fn merge_usage(sum: Option<Usage>, one: Option<Usage>) -> Option<Usage> {
     Some(sum?.with(one?))
 }
 
-/// What two endpoints report of their transport as one; what one does not report is not known of all.
+/// Merges the transport reports of two endpoints; `None` if one is missing.
 fn merge_transport(
     sum: Option<Box<TransportReport>>,
     one: Option<Box<TransportReport>>,
@@ -481,12 +502,12 @@ fn merge_transport(
     Some(Box::new(sum?.and(one.as_ref()?)))
 }
 
-/// What a sidecar or a control plane says is in force, beside what its server or client says.
+/// Configuration keys of a sidecar or control plane, with a prefix.
 fn prefixed(by: &str, configured: &Configured) -> impl Iterator<Item = (String, serde_json::Value)> {
     configured.iter().map(move |(key, value)| (format!("{by}_{key}"), value.clone()))
 }
 
-fn of_lab(LabError(why): LabError) -> TrialAbort {
+fn lab_failure(LabError(why): LabError) -> TrialAbort {
     TrialAbort::failed(Blame::Lab, why)
 }
 

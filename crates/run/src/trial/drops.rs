@@ -1,18 +1,18 @@
-//! Warnings of what the kernel dropped while a trial was measured.
+//! Warnings about packets that the kernel dropped during a trial.
 
 use wirelab_model::metric::{Value, Values};
 use wirelab_model::plan::Cell;
 use wirelab_model::warning::Warning;
 use wirelab_observe::drops::COUNTERS;
 
-/// Drops that the kernel counted during the window, of the transport that the cell uses.
+/// Warnings about kernel drops in the window, for the transport of the cell.
 pub(super) fn warnings(cell: &Cell, values: &Values) -> Vec<Warning> {
     let count = |name: &str| values.get(name).and_then(Value::number).unwrap_or(0.0);
     let mut found = Vec::new();
     for counter in &COUNTERS {
         let (heading, name) = counter.kernel;
         let dropped = match (heading, name) {
-            // A repair, and often of nothing that was dropped; the metric is there for who wants it.
+            // Retransmissions are repairs, often without a drop; they have a metric of their own.
             ("Tcp", "RetransSegs") => continue,
             // The kernel counts a full buffer in both.
             ("Udp", "InErrors") => count(counter.metric.name) - count("udp_receive_buffer_errors"),
@@ -32,7 +32,7 @@ mod tests {
     use crate::fixture::cell;
 
     #[test]
-    fn only_drops_of_the_transport_in_use_are_warned_of_and_none_twice() {
+    fn drop_warnings_cover_the_transport_in_use_once() {
         let values = [
             ("udp_receive_buffer_errors", 3.0),
             ("udp_in_errors", 3.0),

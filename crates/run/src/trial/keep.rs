@@ -1,4 +1,4 @@
-//! What of a trial stays in the run folder: its results, and what else is to be kept beside them.
+//! Stores results and artifacts of a trial in the run folder.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ impl TrialContext<'_> {
         self.keep.contains(&artifact)
     }
 
-    /// Where an endpoint is to leave qlog files; nowhere if none are kept, or if its protocol has none.
+    /// Folder for an endpoint's qlog files; `None` if the study does not keep them, or the protocol has none.
     pub(super) fn qlog_dir(&self, trial: &Trial, job: &Job, of: &str) -> Result<Option<PathBuf>, RunError> {
         if !self.keeps(Artifact::Qlog) || !job.protocol.uses_quic() {
             return Ok(None);
@@ -26,7 +26,7 @@ impl TrialContext<'_> {
         self.folder.make_qlog(trial, of).map(Some)
     }
 
-    /// Files the results under the trial's number; gives their path below the run folder.
+    /// Stores the results under the trial's number; returns their path relative to the run folder.
     pub(super) fn keep(&self, trial: &Trial, results: &Results) -> Result<String, RunError> {
         let stem = folder::stem(trial);
         let name = match results {
@@ -49,7 +49,7 @@ impl TrialContext<'_> {
         Ok(format!("samples/{name}"))
     }
 
-    /// What the client of a failed trial wrote goes to the logs, not to the samples: it explains, and does not count.
+    /// Moves the client's results of a failed trial to the logs, for diagnosis; they are not samples.
     pub(super) fn keep_results(&self, trial: &Trial) -> Result<(), RunError> {
         let kept = self.folder.log(trial, "client-results.jsonl");
         match fs::metadata(&self.files.results) {
