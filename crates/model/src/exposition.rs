@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_are_beside_the_socket() {
+    fn the_file_of_the_last_counters_is_beside_the_socket() {
         let exposition = Exposition { socket: "/run/metrics/0-client0.sock".into(), labels: IndexMap::new() };
         assert_eq!(exposition.last().to_str(), Some("/run/metrics/0-client0.sock.last"));
     }
