@@ -77,10 +77,10 @@ impl TransportReport {
             ("congestion_window", self.congestion_window),
         ];
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == Some(0)) {
-            return Err(format!("`{name}` is 0, which no connection has; leave out what is not known"));
+            return Err(format!("`{name}` is 0, which no connection can have; omit an unknown value"));
         }
         if self.connections == 0 && *self != Self::default() {
-            return Err("there are values of no connection".to_owned());
+            return Err("values are reported without a connection".to_owned());
         }
         match (self.packets_lost, self.packets_sent) {
             (Some(lost), Some(sent)) if lost > sent => {
