@@ -1,4 +1,4 @@
-//! The conversation with an endpoint, step by step; every departure from it is a finding.
+//! The conversation with an endpoint, step by step; every deviation from the contract is a finding.
 
 use std::fs;
 use std::path::Path;
@@ -17,19 +17,19 @@ use wirelab_model::transport::TransportReport;
 use crate::finding::{Finding, Stop, demand};
 use crate::stage::{Party, Stage};
 
-/// What an endpoint answered to a spec, in one of the three ways that the contract has.
+/// An endpoint's reaction to a spec, in one of the three ways that the contract allows.
 #[derive(Debug)]
 pub enum Answer<T> {
-    /// It did it.
+    /// The endpoint accepted the spec.
     Went(T),
-    /// It said `unsupported` and exited with 127.
+    /// The endpoint printed `unsupported` and exited with 127.
     Unsupported(String),
-    /// It said `error` and exited with 1.
+    /// The endpoint printed `error` and exited with 1.
     Error(ErrorKind, String),
 }
 
 impl<T> Answer<T> {
-    /// In words, for the observation of a failure.
+    /// Describes the answer for the reason of a failure.
     pub fn words(&self) -> String {
         match self {
             Self::Went(_) => "it went on as if nothing were wrong".to_owned(),
@@ -39,7 +39,7 @@ impl<T> Answer<T> {
     }
 }
 
-/// Gives what an answer holds; another answer is returned from the surrounding function.
+/// Evaluates to the value of an accepted answer; returns any other answer from the surrounding function.
 macro_rules! went {
     ($answer:expr) => {
         match $answer? {
@@ -50,7 +50,7 @@ macro_rules! went {
     };
 }
 
-/// What `done` says.
+/// The fields of the event `done`.
 struct Done {
     requests: Option<u64>,
     errors: IndexMap<ErrorKind, u64>,
@@ -58,7 +58,7 @@ struct Done {
     transport: Option<TransportReport>,
 }
 
-/// A started endpoint that is being talked to.
+/// A started endpoint.
 struct Talk<'a> {
     stage: &'a Stage,
     process: Box<dyn Process>,
@@ -71,12 +71,12 @@ impl<'a> Talk<'a> {
         Ok(Self { stage, process: stage.start(party, role, spec)?, who })
     }
 
-    /// Waits for the next event, of which `wanted` says in words what it should be. Ends of the conversation are checked
-    /// here, once for all: `error` goes with status 1, `unsupported` with 127.
+    /// Waits for the next event; `wanted` describes the expected one. Checks the exit status after the final events: 1
+    /// after `error`, 127 after `unsupported`.
     fn next(&mut self, wanted: &str) -> Finding<Answer<Event>> {
         let next = self.process.next_event(self.stage.deadline());
         if matches!(next, Err(EventError::Deadline | EventError::Nonsense(_))) {
-            // Nothing more is wanted of it, but the rest of its log is.
+            // Ends the endpoint to get the rest of its log.
             self.process.end(Instant::now());
         }
         let who = &self.who;
@@ -147,12 +147,12 @@ fn status(exit: &Exit) -> String {
     }
 }
 
-/// A server, a sidecar or a control plane that is ready.
+/// A server, a sidecar or a control plane after `ready`.
 pub struct Server<'a> {
     talk: Talk<'a>,
-    /// Where it listens.
+    /// The port that it listens on.
     pub port: u16,
-    /// What it says is in force.
+    /// The settings in force that it reported.
     pub configured: Configured,
 }
 
@@ -162,7 +162,7 @@ impl<'a> Server<'a> {
         Self::start_as(stage, party, Role::Server, spec)
     }
 
-    /// The same in another role that listens.
+    /// Like [`Self::start`], in another role that listens.
     pub fn start_as(stage: &'a Stage, party: &Party, role: Role, spec: &serde_json::Value) -> Finding<Answer<Self>> {
         let mut talk = Talk::start(stage, party, role, spec)?;
         let wanted = "`ready` with a port";
@@ -172,8 +172,8 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Stops it by the word or by the end of its input, and demands a clean end.
-    /// What it reports of its transport, if it was stopped by the word and reports it.
+    /// Stops it, by the command `stop` or by the end of its input, and demands a clean end. Returns its transport
+    /// statistics, if it got the command and reports them.
     pub fn stop(mut self, by_word: bool) -> Finding<Option<TransportReport>> {
         if by_word {
             self.talk.send(Command::Stop)?;
@@ -188,7 +188,7 @@ impl<'a> Server<'a> {
         Ok(None)
     }
 
-    /// Tells a sidecar or a control plane to read its file again.
+    /// Sends `reach` to a sidecar or a control plane, which then reads its file again.
     pub fn reach(&mut self) -> Finding {
         self.talk.send(Command::Reach)?;
         match self.talk.next("`reached`")? {
@@ -198,7 +198,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Asks how many requests it has answered.
+    /// Asks for the number of answered requests.
     pub fn count(&mut self) -> Finding<u64> {
         self.talk.send(Command::Count)?;
         match self.talk.next("`counted`")? {
@@ -214,22 +214,22 @@ impl<'a> Server<'a> {
     }
 }
 
-/// What a client did from `ready` to `done`.
+/// The report of a client from `ready` to `done`.
 #[derive(Debug)]
 pub struct Run {
-    /// What it says is in force; what `done` says replaces what `ready` said.
+    /// The settings in force that it reported; values of `done` replace values of `ready`.
     pub configured: Configured,
-    /// Length of the measured window.
+    /// Length of the measured window in nanoseconds.
     pub window_ns: u64,
-    /// Requests that it says succeeded.
+    /// The reported number of successful requests.
     pub requests: Option<u64>,
-    /// Requests that it says failed.
+    /// The reported number of failed requests by kind.
     pub errors: IndexMap<ErrorKind, u64>,
-    /// What it reports of its transport, if it does.
+    /// Transport statistics, if reported.
     pub transport: Option<TransportReport>,
 }
 
-/// Runs a client to its end; `in_window` is called right after the second `go`.
+/// Runs a client to its end; calls `in_window` right after the second `go`.
 pub fn run_client(
     stage: &Stage,
     party: &Party,
@@ -258,7 +258,7 @@ pub fn run_client(
     Ok(Answer::Went(Run { configured, window_ns, requests, errors, transport }))
 }
 
-/// A client that has done its check request and warm-up and keeps its connections.
+/// Starts a client that completes its check request and warm-up, and keeps its connections.
 pub fn warm_client<'a>(stage: &'a Stage, party: &Party, spec: &serde_json::Value) -> Finding<Answer<Warm<'a>>> {
     let mut talk = Talk::start(stage, party, Role::Client, spec)?;
     for (wanted, command) in [("`ready`", Some(Command::Go)), ("`warm`", None)] {
@@ -273,13 +273,13 @@ pub fn warm_client<'a>(stage: &'a Stage, party: &Party, spec: &serde_json::Value
     Ok(Answer::Went(Warm { talk }))
 }
 
-/// See [`warm_client`].
+/// A client after `warm`; see [`warm_client`].
 pub struct Warm<'a> {
     talk: Talk<'a>,
 }
 
 impl Warm<'_> {
-    /// Lets it measure, to its end; gives how many requests it says succeeded, and how many failed.
+    /// Runs the measured window. Returns the reported numbers of successful and failed requests.
     pub fn measure(mut self) -> Finding<(u64, u64)> {
         let went = |answer: Answer<Event>| match answer {
             Answer::Went(event) => Ok(event),
@@ -297,7 +297,7 @@ impl Warm<'_> {
         }
     }
 
-    /// Tells it to give up, and demands that it ends by itself, with status 1.
+    /// Aborts the client, and demands that it ends by itself with status 1.
     pub fn give_up(mut self, by_word: bool) -> Finding {
         if by_word {
             self.talk.send(Command::Stop)?;
@@ -306,7 +306,7 @@ impl Warm<'_> {
     }
 }
 
-/// The records that a client wrote. Every one must be valid.
+/// Reads a client's records. Every record must be valid.
 pub fn samples(results: &Path) -> Finding<Vec<Sample>> {
     let text = read(results)?;
     let mut samples = Vec::new();
@@ -319,7 +319,7 @@ pub fn samples(results: &Path) -> Finding<Vec<Sample>> {
     Ok(samples)
 }
 
-/// The histograms that a client wrote.
+/// Reads a client's histograms.
 pub fn histograms(results: &Path) -> Finding<Histograms> {
     serde_json::from_str(&read(results)?)
         .map_err(|error| Stop::broken(format!("the histograms are not valid: {error}")))
@@ -330,12 +330,12 @@ fn read(results: &Path) -> Finding<String> {
         .map_err(|error| Stop::broken(format!("expected a results file at {}; {error}", results.display())))
 }
 
-/// A spec as the JSON that is handed over.
+/// Converts a spec to JSON.
 pub fn json(spec: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(spec).expect("a spec is JSON")
 }
 
-/// Runs a client to its end with nothing happening in between.
+/// Runs a client to its end.
 pub fn run(stage: &Stage, party: &Party, spec: &ClientSpec) -> Finding<Answer<Run>> {
     run_client(stage, party, &json(spec), || {})
 }

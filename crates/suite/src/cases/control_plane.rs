@@ -1,4 +1,4 @@
-//! What a control plane does, between the endpoint's own client, which asks it, and the reference endpoint as servers.
+//! Cases of a control plane, between the endpoint's own client and the reference endpoint as servers.
 
 use std::path::Path;
 
@@ -20,10 +20,11 @@ use crate::stage::Stage;
 
 const ROLE: Role = Role::ControlPlane;
 
-/// Requests of a client, a millisecond apart: many more than it sends while it connects to a server that it has just heard of.
+/// Number of a client's requests, one millisecond apart: many more than it sends while it connects to a newly announced
+/// server.
 const REQUESTS: u64 = 400;
 
-/// What nobody can honour.
+/// Values that an endpoint must refuse: description, location, value.
 const REFUSALS: &[Unheard] = &[
     ("an unknown protocol", "/protocol", random_word),
     ("another version of the contract", "/contract", || json!(4_000_000)),
@@ -67,7 +68,7 @@ fn start<'a>(stage: &'a Stage, protocol: Protocol, members: &Path) -> Finding<Se
 
 fn idle(stage: &Stage, protocol: Protocol) -> Finding<Server<'_>> {
     let mut control_plane = start(stage, protocol, &file(stage, &[])?)?;
-    // Nobody is there who could be waited for.
+    // Without clients, `reached` follows at once.
     control_plane.reach()?;
     Ok(control_plane)
 }
@@ -81,7 +82,7 @@ fn serve(stage: &Stage, protocol: Protocol) -> Finding<Server<'_>> {
     went(Server::start(stage, &stage.reference, &as_json(&spec))?)
 }
 
-/// A client of the endpoint that has asked the control plane at this port.
+/// The endpoint's client after `warm`, with the control plane at this port.
 fn client(stage: &Stage, protocol: Protocol, port: u16) -> Finding<Warm<'_>> {
     let schedule = Schedule::Closed { workers: 1, pause: Pause::Fixed { ns: 1_000_000 } };
     let extent = Extent::Requests(REQUESTS);
@@ -92,7 +93,7 @@ fn client(stage: &Stage, protocol: Protocol, port: u16) -> Finding<Warm<'_>> {
     }
 }
 
-/// Lets a client send its requests, all of which have to succeed.
+/// Runs a client's window, in which every request must succeed.
 fn measure(client: Warm<'_>) -> Finding {
     let (ok, failed) = client.measure()?;
     demand((ok, failed) == (REQUESTS, 0), || {
@@ -105,7 +106,7 @@ fn connected(stage: &Stage, protocol: Protocol) -> Finding {
     let control_plane = start(stage, protocol, &file(stage, &[&server])?)?;
     let client = client(stage, protocol, control_plane.port)?;
     control_plane.stop(true)?;
-    // What it knows it knows.
+    // The client keeps the servers that it already knows.
     measure(client)
 }
 

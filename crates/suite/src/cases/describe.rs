@@ -1,11 +1,11 @@
-//! What an endpoint says of itself.
+//! The case of an endpoint's description.
 
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Description, Endpoint};
 
 use crate::report::{CaseResult, Verdict};
 
-/// Asks the endpoint, and checks what can be checked without starting it in a role.
+/// Gets the description and checks everything that needs no started role.
 pub fn check(endpoint: &Endpoint) -> Result<Description, String> {
     let description = wirelab_lab::endpoints::describe(endpoint).map_err(|error| error.to_string())?;
     let same = |what: &str, wanted: &str, is: &str| {
@@ -45,7 +45,7 @@ pub fn check(endpoint: &Endpoint) -> Result<Description, String> {
     Ok(description)
 }
 
-/// The same as a result.
+/// Converts the check to a result.
 pub fn result(described: &Result<Description, String>) -> CaseResult {
     let verdict = match described {
         Ok(_) => Verdict::Passed,

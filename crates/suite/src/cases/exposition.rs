@@ -1,4 +1,4 @@
-//! What endpoints that say so tell of themselves while they work, and leave behind at their end.
+//! Cases of endpoints that export their counters during the trial and at their end.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -39,7 +39,7 @@ fn server(stage: &Stage, protocol: Protocol, exposition: &Exposition) -> Finding
     let after = told(exposition)?;
     server.stop(true)?;
     let last = left(exposition)?;
-    // The check request is one more.
+    // The check request counts too.
     let sent = 1 + trial.samples.len() as u64;
     let counted = [before.requests, after.requests, last.requests];
     demand(counted == [0, sent, sent], || {
@@ -74,7 +74,7 @@ fn client(stage: &Stage, protocol: Protocol, exposition: &Exposition) -> Finding
     Ok(())
 }
 
-/// What the endpoint tells whoever connects.
+/// Reads the counters from the socket.
 fn told(exposition: &Exposition) -> Finding<Exposed> {
     let ask = || {
         let mut words = String::new();
@@ -86,7 +86,7 @@ fn told(exposition: &Exposition) -> Finding<Exposed> {
     exposed(exposition, &words)
 }
 
-/// What an endpoint that ended has left.
+/// Reads the counters that a finished endpoint left.
 fn left(exposition: &Exposition) -> Finding<Exposed> {
     demand(!exposition.socket.exists(), || {
         format!("expected the socket {} to be removed at the end", exposition.socket.display())
@@ -106,7 +106,7 @@ fn exposed(exposition: &Exposition, words: &str) -> Finding<Exposed> {
     Ok(exposed)
 }
 
-/// Through a descriptor of its folder: the path may be longer than the address of a socket can be.
+/// Connects through a descriptor of the folder, because the path may be longer than a socket address can be.
 fn connect(socket: &Path) -> io::Result<UnixStream> {
     let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
         return Err(io::ErrorKind::InvalidFilename.into());

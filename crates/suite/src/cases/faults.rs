@@ -1,4 +1,5 @@
-//! What goes wrong must be reported as what it is: in the `error` of the check request, or in the records.
+//! Cases of faults, which a client must report with the correct kind: in the `error` of the check request, or in the
+//! records.
 
 use wirelab_lab::Role;
 use wirelab_model::heron;
@@ -17,11 +18,11 @@ use crate::verify;
 
 use super::deadlines::{Try, both, in_time, records};
 
-/// What the response to the check request is made to differ in.
+/// A change of the expectation, so that the response to the check request differs from it.
 struct Wrong {
     name: &'static str,
     kinds: &'static [ErrorKind],
-    /// Whether a protocol can tell.
+    /// Whether a client can detect the difference in a protocol.
     shows: fn(Protocol) -> bool,
     change: fn(&mut Expect),
 }
@@ -53,7 +54,7 @@ const WRONG: &[Wrong] = &[
     },
 ];
 
-/// Whether a response has a size of its own, whatever the client wanted.
+/// Whether a response has its own size, independent of the requested size.
 const fn framed(protocol: Protocol) -> bool {
     protocol.is_http() || protocol.is_grpc()
 }
@@ -112,7 +113,7 @@ pub fn cases(protocol: Protocol) -> Vec<Case> {
 
 fn by_hostile_servers(protocol: Protocol) -> Vec<Case> {
     if protocol == Protocol::Udp {
-        // Bare datagrams have no end and no reset; what is left is silence, which is above.
+        // Bare datagrams have no end and no reset; the case of silence is above.
         return Vec::new();
     }
     let mut evils = vec![
@@ -141,7 +142,7 @@ fn by_hostile_servers(protocol: Protocol) -> Vec<Case> {
         .collect()
 }
 
-/// The check request must end in `error` of one of these kinds, and status 1.
+/// Demands that the check request ends in `error` of one of these kinds, and status 1.
 pub fn fails_check(stage: &Stage, pair: &Pair, port: u16, kinds: &[ErrorKind]) -> Finding {
     let spec = ClientSpec { port, ..pair.client.clone() };
     match run(stage, &stage.subject, &spec)? {
@@ -154,7 +155,7 @@ fn tokens(kinds: &[ErrorKind]) -> String {
     kinds.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>().join(" or ")
 }
 
-/// Both requests of the window must have failed, with one of these kinds.
+/// Demands that both requests of the window failed with one of these kinds.
 pub fn all_failed(samples: &[Sample], kinds: &[ErrorKind]) -> Finding {
     demand(samples.len() == 2, || format!("expected 2 records; there are {}", samples.len()))?;
     demand(samples.iter().all(|sample| sample.error.is_some_and(|kind| kinds.contains(&kind))), || {
@@ -162,7 +163,8 @@ pub fn all_failed(samples: &[Sample], kinds: &[ErrorKind]) -> Finding {
     })
 }
 
-/// The check request is answered as it should be, where the evil allows it; every request of the window is not.
+/// The hostile server answers the check request correctly, if the fault allows it, and misbehaves on every request of
+/// the window.
 fn against(stage: &Stage, protocol: Protocol, evil: Evil, kinds: &[ErrorKind]) -> Finding {
     if !hostile::plays(protocol) {
         return Err(Stop::skip(format!(

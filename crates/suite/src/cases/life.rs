@@ -1,4 +1,4 @@
-//! How servers and clients begin and end.
+//! Cases of the start and the end of servers and clients.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -56,7 +56,7 @@ fn address(port: u16) -> SocketAddr {
 fn accepts(stage: &Stage, protocol: Protocol) -> Finding {
     let server = serve(stage, protocol)?;
     if protocol.uses_udp() {
-        // Nothing can be asked of a UDP port without speaking the protocol, but nobody else can have it.
+        // A UDP port answers only its own protocol, but no other process can bind it.
         let bound = UdpSocket::bind(address(server.port)).is_err();
         demand(bound, || format!("expected UDP port {} to be bound; it is free", server.port))?;
     } else {
@@ -118,7 +118,7 @@ fn nonsense(stage: &Stage, protocol: Protocol) -> Finding {
     let pair = Pair::simple(stage, Role::Server, protocol)?;
     let server = pair.serve(stage)?;
     for bytes in [&b"\0\xff nonsense \r\n\r\n"[..], b"GET /half", b""] {
-        // The server may close as soon as it likes, so writing may fail.
+        // The server may close at any time, so writing may fail.
         let _ = TcpStream::connect(address(server.port)).and_then(|mut stream| stream.write_all(bytes));
     }
     let trial = pair.run_against(stage, server.port, server.configured.clone(), || {})?;

@@ -1,4 +1,4 @@
-//! What a sidecar does, between the reference endpoint as client and the reference endpoint as servers.
+//! Cases of a sidecar, between the reference endpoint as client and as servers.
 
 use std::path::Path;
 
@@ -17,10 +17,10 @@ use crate::finding::{Finding, demand};
 use crate::pair::{LOCALHOST, Pair};
 use crate::stage::Stage;
 
-/// The role, whose place makes no difference to what is demanded.
+/// The role; its location does not change the requirements.
 const SIDECAR: Role = Role::Sidecar(Beside::Clients);
 
-/// What nobody can honour.
+/// Values that an endpoint must refuse: description, location, value.
 const REFUSALS: &[Unheard] = &[
     ("an unknown protocol", "/protocol", random_word),
     ("an unknown protocol of the upstreams", "/upstream_protocol", random_word),
@@ -68,7 +68,7 @@ fn idle(stage: &Stage, protocol: Protocol) -> Finding<Server<'_>> {
     went(Server::start_as(stage, &stage.subject, SIDECAR, &as_json(&spec))?)
 }
 
-/// Client and server of a small exchange, both of them the reference.
+/// Client and server of a small request, both the reference endpoint.
 fn pair(stage: &Stage, protocol: Protocol) -> Pair {
     let feature = if protocol.is_grpc() { Feature::Heron } else { Feature::Bytes };
     Pair::new(stage, Role::Server, protocol, feature, 1_000).persistent(1, 1)
@@ -79,7 +79,7 @@ fn serve(stage: &Stage, protocol: Protocol) -> Finding<Server<'_>> {
     went(Server::start(stage, &stage.reference, &as_json(&spec))?)
 }
 
-/// Sends requests to a port; gives how many, the check request among them.
+/// Sends requests to a port; returns their number, including the check request.
 fn request(stage: &Stage, protocol: Protocol, port: u16) -> Finding<u64> {
     let spec = ClientSpec { port, ..pair(stage, protocol).client };
     let done = went(run(stage, &stage.reference, &spec)?)?;

@@ -1,10 +1,10 @@
-//! As much of HTTP/1.1 as a request without a body needs (RFC 9112).
+//! The part of HTTP/1.1 that a request without a body needs (RFC 9112).
 
 use std::io;
 
 use super::{BODY, Dialect, Stream};
 
-/// What was read beyond the request before.
+/// Bytes read after the previous request.
 #[derive(Default)]
 pub struct Http1 {
     buffer: Vec<u8>,

@@ -4,7 +4,7 @@ use std::io;
 
 use super::{Dialect, Stream};
 
-/// It has no state: every request is a header and a body.
+/// Stateless: every request is a header and a body.
 pub struct Raw;
 
 impl Dialect for Raw {
