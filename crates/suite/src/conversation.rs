@@ -21,7 +21,7 @@ use crate::stage::{Party, Stage};
 #[derive(Debug)]
 pub enum Answer<T> {
     /// The endpoint accepted the spec.
-    Went(T),
+    Accepted(T),
     /// The endpoint printed `unsupported` and exited with 127.
     Unsupported(String),
     /// The endpoint printed `error` and exited with 1.
@@ -30,20 +30,20 @@ pub enum Answer<T> {
 
 impl<T> Answer<T> {
     /// Describes the answer for the reason of a failure.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
-            Self::Went(_) => "it went on as if nothing were wrong".to_owned(),
-            Self::Unsupported(message) => format!("it said `unsupported`: {message}"),
-            Self::Error(kind, message) => format!("it said `error` of kind `{kind}`: {message}"),
+            Self::Accepted(_) => "it accepted the spec".to_owned(),
+            Self::Unsupported(message) => format!("it printed `unsupported`: {message}"),
+            Self::Error(kind, message) => format!("it printed `error` of kind `{kind}`: {message}"),
         }
     }
 }
 
 /// Evaluates to the value of an accepted answer; returns any other answer from the surrounding function.
-macro_rules! went {
+macro_rules! accepted {
     ($answer:expr) => {
         match $answer? {
-            Answer::Went(value) => value,
+            Answer::Accepted(value) => value,
             Answer::Unsupported(message) => return Ok(Answer::Unsupported(message)),
             Answer::Error(kind, message) => return Ok(Answer::Error(kind, message)),
         }
@@ -59,13 +59,13 @@ struct Done {
 }
 
 /// A started endpoint.
-struct Talk<'a> {
+struct Conversation<'a> {
     stage: &'a Stage,
     process: Box<dyn Process>,
     who: String,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> Conversation<'a> {
     fn start(stage: &'a Stage, party: &Party, role: Role, spec: &serde_json::Value) -> Finding<Self> {
         let who = format!("`{}` as {}", party.endpoint.name, role.word());
         Ok(Self { stage, process: stage.start(party, role, spec)?, who })
@@ -89,15 +89,15 @@ impl<'a> Talk<'a> {
                 self.ends_with(UNSUPPORTED_STATUS, "`unsupported`")?;
                 Ok(Answer::Unsupported(message))
             }
-            Ok(event) => Ok(Answer::Went(event)),
+            Ok(event) => Ok(Answer::Accepted(event)),
             Err(EventError::Deadline) => {
-                Err(Stop::Hung(format!("{who}: expected {wanted}; it hung: nothing came in time")))
+                Err(Stop::Hung(format!("{who}: expected {wanted}; it hung and printed no event before the deadline")))
             }
             Err(EventError::Ended(exit)) => {
                 Err(Stop::broken(format!("{who}: expected {wanted}; it ended with {} without an event", status(&exit))))
             }
             Err(EventError::Nonsense(line)) => {
-                Err(Stop::broken(format!("{who}: expected {wanted}; it printed what is not an event: {line}")))
+                Err(Stop::broken(format!("{who}: expected {wanted}; it printed a line that is not an event: {line}")))
             }
         }
     }
@@ -122,16 +122,16 @@ impl<'a> Talk<'a> {
     }
 
     fn done(&mut self) -> Finding<Answer<Done>> {
-        match went!(self.next("`done`")) {
+        match accepted!(self.next("`done`")) {
             Event::Done { requests, errors, configured, transport } => {
                 self.ends_with(0, "`done`")?;
                 let transport = transport.map(|report| *report);
                 if let Some(report) = &transport {
-                    report.check().map_err(|why| {
-                        Stop::broken(format!("{}: `done.transport` is not what a transport can say: {why}", self.who))
-                    })?;
+                    report
+                        .check()
+                        .map_err(|why| Stop::broken(format!("{}: `done.transport` is impossible: {why}", self.who)))?;
                 }
-                Ok(Answer::Went(Done { requests, errors, configured, transport }))
+                Ok(Answer::Accepted(Done { requests, errors, configured, transport }))
             }
             other => self.unexpected("`done`", &other),
         }
@@ -142,14 +142,14 @@ fn status(exit: &Exit) -> String {
     match exit.status {
         ExitStatus::Code(code) => format!("exit status {code}"),
         ExitStatus::Signal(signal) => format!("signal {signal}"),
-        ExitStatus::Killed => "nothing but our SIGKILL".to_owned(),
-        ExitStatus::Lost => "nobody knows what".to_owned(),
+        ExitStatus::Killed => "SIGKILL from the suite".to_owned(),
+        ExitStatus::Lost => "an unknown status".to_owned(),
     }
 }
 
 /// A server, a sidecar or a control plane after `ready`.
 pub struct Server<'a> {
-    talk: Talk<'a>,
+    conversation: Conversation<'a>,
     /// The port that it listens on.
     pub port: u16,
     /// The settings in force that it reported.
@@ -164,11 +164,13 @@ impl<'a> Server<'a> {
 
     /// Like [`Self::start`], in another role that listens.
     pub fn start_as(stage: &'a Stage, party: &Party, role: Role, spec: &serde_json::Value) -> Finding<Answer<Self>> {
-        let mut talk = Talk::start(stage, party, role, spec)?;
+        let mut conversation = Conversation::start(stage, party, role, spec)?;
         let wanted = "`ready` with a port";
-        match went!(talk.next(wanted)) {
-            Event::Ready { port: Some(port @ 1..), configured } => Ok(Answer::Went(Self { talk, port, configured })),
-            other => talk.unexpected(wanted, &other),
+        match accepted!(conversation.next(wanted)) {
+            Event::Ready { port: Some(port @ 1..), configured } => {
+                Ok(Answer::Accepted(Self { conversation, port, configured }))
+            }
+            other => conversation.unexpected(wanted, &other),
         }
     }
 
@@ -176,35 +178,41 @@ impl<'a> Server<'a> {
     /// statistics, if it got the command and reports them.
     pub fn stop(mut self, by_word: bool) -> Finding<Option<TransportReport>> {
         if by_word {
-            self.talk.send(Command::Stop)?;
-            return match self.talk.done()? {
-                Answer::Went(done) => Ok(done.transport),
-                other => {
-                    Err(Stop::broken(format!("{}: expected `done` after `stop`; {}", self.talk.who, other.words())))
-                }
+            self.conversation.send(Command::Stop)?;
+            return match self.conversation.done()? {
+                Answer::Accepted(done) => Ok(done.transport),
+                other => Err(Stop::broken(format!(
+                    "{}: expected `done` after `stop`; {}",
+                    self.conversation.who,
+                    other.describe()
+                ))),
             };
         }
-        self.talk.ends_with(0, "the end of its input")?;
+        self.conversation.ends_with(0, "the end of its input")?;
         Ok(None)
     }
 
     /// Sends `reach` to a sidecar or a control plane, which then reads its file again.
     pub fn reach(&mut self) -> Finding {
-        self.talk.send(Command::Reach)?;
-        match self.talk.next("`reached`")? {
-            Answer::Went(Event::Reached) => Ok(()),
-            Answer::Went(other) => Err(Stop::broken(format!("{}: expected `reached`; {other:?}", self.talk.who))),
-            other => Err(Stop::broken(format!("{}: expected `reached`; {}", self.talk.who, other.words()))),
+        self.conversation.send(Command::Reach)?;
+        match self.conversation.next("`reached`")? {
+            Answer::Accepted(Event::Reached) => Ok(()),
+            Answer::Accepted(other) => {
+                Err(Stop::broken(format!("{}: expected `reached`; {other:?}", self.conversation.who)))
+            }
+            other => Err(Stop::broken(format!("{}: expected `reached`; {}", self.conversation.who, other.describe()))),
         }
     }
 
     /// Asks for the number of answered requests.
     pub fn count(&mut self) -> Finding<u64> {
-        self.talk.send(Command::Count)?;
-        match self.talk.next("`counted`")? {
-            Answer::Went(Event::Counted { requests }) => Ok(requests),
-            Answer::Went(other) => Err(Stop::broken(format!("{}: expected `counted`; {other:?}", self.talk.who))),
-            other => Err(Stop::broken(format!("{}: expected `counted`; {}", self.talk.who, other.words()))),
+        self.conversation.send(Command::Count)?;
+        match self.conversation.next("`counted`")? {
+            Answer::Accepted(Event::Counted { requests }) => Ok(requests),
+            Answer::Accepted(other) => {
+                Err(Stop::broken(format!("{}: expected `counted`; {other:?}", self.conversation.who)))
+            }
+            other => Err(Stop::broken(format!("{}: expected `counted`; {}", self.conversation.who, other.describe()))),
         }
     }
 
@@ -236,73 +244,75 @@ pub fn run_client(
     spec: &serde_json::Value,
     in_window: impl FnOnce(),
 ) -> Finding<Answer<Run>> {
-    let mut talk = Talk::start(stage, party, Role::Client, spec)?;
-    let mut configured = match went!(talk.next("`ready`")) {
+    let mut conversation = Conversation::start(stage, party, Role::Client, spec)?;
+    let mut configured = match accepted!(conversation.next("`ready`")) {
         Event::Ready { port: None, configured } => configured,
-        other => return talk.unexpected("`ready` without a port", &other),
+        other => return conversation.unexpected("`ready` without a port", &other),
     };
-    talk.send(Command::Go)?;
-    match went!(talk.next("`warm`")) {
+    conversation.send(Command::Go)?;
+    match accepted!(conversation.next("`warm`")) {
         Event::Warm => {}
-        other => return talk.unexpected("`warm`", &other),
+        other => return conversation.unexpected("`warm`", &other),
     }
-    talk.send(Command::Go)?;
+    conversation.send(Command::Go)?;
     in_window();
-    let window_ns = match went!(talk.next("`end`")) {
+    let window_ns = match accepted!(conversation.next("`end`")) {
         Event::End { window_ns } => window_ns,
-        other => return talk.unexpected("`end`", &other),
+        other => return conversation.unexpected("`end`", &other),
     };
-    talk.send(Command::Finish)?;
-    let Done { requests, errors, configured: last, transport } = went!(talk.done());
+    conversation.send(Command::Finish)?;
+    let Done { requests, errors, configured: last, transport } = accepted!(conversation.done());
     configured.extend(last);
-    Ok(Answer::Went(Run { configured, window_ns, requests, errors, transport }))
+    Ok(Answer::Accepted(Run { configured, window_ns, requests, errors, transport }))
 }
 
 /// Starts a client that completes its check request and warm-up, and keeps its connections.
 pub fn warm_client<'a>(stage: &'a Stage, party: &Party, spec: &serde_json::Value) -> Finding<Answer<Warm<'a>>> {
-    let mut talk = Talk::start(stage, party, Role::Client, spec)?;
+    let mut conversation = Conversation::start(stage, party, Role::Client, spec)?;
     for (wanted, command) in [("`ready`", Some(Command::Go)), ("`warm`", None)] {
-        match went!(talk.next(wanted)) {
+        match accepted!(conversation.next(wanted)) {
             Event::Ready { .. } | Event::Warm => {}
-            other => return talk.unexpected(wanted, &other),
+            other => return conversation.unexpected(wanted, &other),
         }
         if let Some(command) = command {
-            talk.send(command)?;
+            conversation.send(command)?;
         }
     }
-    Ok(Answer::Went(Warm { talk }))
+    Ok(Answer::Accepted(Warm { conversation }))
 }
 
 /// A client after `warm`; see [`warm_client`].
 pub struct Warm<'a> {
-    talk: Talk<'a>,
+    conversation: Conversation<'a>,
 }
 
 impl Warm<'_> {
     /// Runs the measured window. Returns the reported numbers of successful and failed requests.
     pub fn measure(mut self) -> Finding<(u64, u64)> {
-        let went = |answer: Answer<Event>| match answer {
-            Answer::Went(event) => Ok(event),
-            other => Err(Stop::broken(format!("expected it to measure; {}", other.words()))),
+        let accepted = |answer: Answer<Event>| match answer {
+            Answer::Accepted(event) => Ok(event),
+            other => Err(Stop::broken(format!("expected it to measure; {}", other.describe()))),
         };
-        self.talk.send(Command::Go)?;
-        match went(self.talk.next("`end`")?)? {
+        self.conversation.send(Command::Go)?;
+        match accepted(self.conversation.next("`end`")?)? {
             Event::End { .. } => {}
-            other => return self.talk.unexpected("`end`", &other),
+            other => return self.conversation.unexpected("`end`", &other),
         }
-        self.talk.send(Command::Finish)?;
-        match self.talk.done()? {
-            Answer::Went(Done { requests, errors, .. }) => Ok((requests.unwrap_or_default(), errors.values().sum())),
-            other => Err(Stop::broken(format!("expected `done`; {}", other.words()))),
+        self.conversation.send(Command::Finish)?;
+        match self.conversation.done()? {
+            Answer::Accepted(Done { requests, errors, .. }) => {
+                Ok((requests.unwrap_or_default(), errors.values().sum()))
+            }
+            other => Err(Stop::broken(format!("expected `done`; {}", other.describe()))),
         }
     }
 
     /// Aborts the client, and demands that it ends by itself with status 1.
     pub fn give_up(mut self, by_word: bool) -> Finding {
         if by_word {
-            self.talk.send(Command::Stop)?;
+            self.conversation.send(Command::Stop)?;
         }
-        self.talk.ends_with(1, if by_word { "`stop`" } else { "the end of its input" })
+        self.conversation.ends_with(1, if by_word { "`stop`" } else { "the end of its input" })
     }
 }
 

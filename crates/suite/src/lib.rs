@@ -27,10 +27,10 @@ use stage::Stage;
 
 /// Time limit of one step of an endpoint: to start, to refuse, to answer a command. It is long because the machine may
 /// be busy; an endpoint that keeps the contract does not reach it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_LIMIT: Duration = Duration::from_secs(60);
 
 /// Time limit of all cases together, which number about two hundred.
-const WHOLE: Duration = Duration::from_secs(3600);
+const TOTAL_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Time limits of the suite.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ pub struct Limits {
 impl Default for Limits {
     /// One minute per step, one hour in total.
     fn default() -> Self {
-        Self { step: PATIENCE, whole: WHOLE }
+        Self { step: STEP_LIMIT, whole: TOTAL_LIMIT }
     }
 }
 
@@ -112,9 +112,9 @@ fn check_some(
     let mut hangs = 0;
     for case in cases::all(&stage).into_iter().filter(|case| case.sentence().contains(words)) {
         let verdict = if hangs >= HANGS {
-            Verdict::NotTried(format!("not tried: the endpoint hung in {HANGS} cases before"))
+            Verdict::NotTried(format!("not tried: the endpoint hung in {HANGS} earlier cases"))
         } else if begun.elapsed() >= limits.whole {
-            Verdict::NotTried(format!("not tried: the cases before took {} minutes", limits.whole.as_secs() / 60))
+            Verdict::NotTried(format!("not tried: the earlier cases took {} minutes", limits.whole.as_secs() / 60))
         } else {
             match (case.run)(&stage) {
                 Ok(()) => Verdict::Passed,

@@ -37,7 +37,7 @@ impl Material {
     /// Creates the files below a folder.
     pub fn make(folder: &Path) -> Result<Self, String> {
         Self::try_make(folder)
-            .map_err(|error| format!("making certificates and documents in {}: {error}", folder.display()))
+            .map_err(|error| format!("creating certificates and documents in {}: {error}", folder.display()))
     }
 
     fn try_make(folder: &Path) -> Result<Self, Box<dyn std::error::Error>> {

@@ -144,7 +144,7 @@ impl Pair {
     /// Starts the server.
     pub fn serve<'a>(&self, stage: &'a Stage) -> Finding<Server<'a>> {
         let answer = Server::start(stage, self.party(stage, Role::Server), &as_json(&self.server))?;
-        self.gone(Role::Server, answer)
+        self.accepted(Role::Server, answer)
     }
 
     /// Runs both endpoints and checks the requirements of every run without expected failures.
@@ -169,7 +169,7 @@ impl Pair {
     ) -> Finding<Trial> {
         let client = ClientSpec { port, ..self.client.clone() };
         let answer = run_client(stage, self.party(stage, Role::Client), &as_json(&client), in_window)?;
-        let run = self.gone(Role::Client, answer)?;
+        let run = self.accepted(Role::Client, answer)?;
         let samples = match client.recording {
             Recording::Samples => samples(&client.results)?,
             Recording::Histograms | Recording::Loads => Vec::new(),
@@ -179,14 +179,16 @@ impl Pair {
 
     /// Returns the value of an accepted answer. `unsupported` skips the case or breaks the contract, depending on the
     /// role.
-    pub fn gone<T>(&self, role: Role, answer: Answer<T>) -> Finding<T> {
+    pub fn accepted<T>(&self, role: Role, answer: Answer<T>) -> Finding<T> {
         match answer {
-            Answer::Went(value) => Ok(value),
+            Answer::Accepted(value) => Ok(value),
             Answer::Unsupported(message) if role != self.subject => {
-                Err(Stop::skip(format!("the reference endpoint cannot do it: {message}")))
+                Err(Stop::skip(format!("the reference endpoint does not support it: {message}")))
             }
             Answer::Unsupported(message) if self.optional => Err(Stop::skip(format!("unsupported: {message}"))),
-            other => Err(Stop::broken(format!("the {} was expected to do it; {}", role.word(), other.words()))),
+            other => {
+                Err(Stop::broken(format!("expected the {} to accept the spec; {}", role.word(), other.describe())))
+            }
         }
     }
 

@@ -61,7 +61,7 @@ pub fn records(
         Answer::Error(kind @ (ErrorKind::Timeout | ErrorKind::Lost), message) => {
             return Ok(Err(format!("expected the check request to succeed; it ended with `{kind}`: {message}")));
         }
-        other => pair.gone(Role::Client, other)?,
+        other => pair.accepted(Role::Client, other)?,
     };
     let samples = samples(&spec.results)?;
     verify::counts(&run, &samples)?;
@@ -74,7 +74,7 @@ pub fn cases(protocol: Protocol) -> Vec<Case> {
         Case::new(Role::Client, protocol, name, move |stage| run(stage, protocol))
     };
     vec![
-        case("a port where nobody listens is `refused`", refused),
+        case("a port without a listener is `refused`", refused),
         case("a server that never answers is a passed deadline", silent),
         case("a server that is killed in the window is reported in the records", killed),
         case("connections take the addresses of a name in turn", in_turn),
@@ -152,7 +152,7 @@ fn in_turn(stage: &Stage, protocol: Protocol) -> Finding {
 fn killed(stage: &Stage, protocol: Protocol) -> Finding {
     if !can_both(stage, Role::Client, protocol, Feature::Delay) {
         return Err(Stop::skip(
-            "the two endpoints do not have `delay` in common, without which the moment is a matter of luck",
+            "the two endpoints do not have `delay` in common, without which the time of the kill is arbitrary",
         ));
     }
     let size = if protocol.is_http() { 0 } else { hostile::BODY };

@@ -30,7 +30,7 @@ pub fn cases(role: Role, protocol: Protocol, abilities: &Abilities) -> Vec<Case>
         .map(|feature| {
             Case::new(role, protocol, sentence(feature), move |stage| {
                 if !can_both(stage, role, protocol, feature) {
-                    return Err(Stop::skip("the reference endpoint does not have it"));
+                    return Err(Stop::skip("the reference endpoint does not have the feature"));
                 }
                 let sizes = sizes(feature, protocol).into_iter().enumerate();
                 sizes.into_iter().try_for_each(|(turn, size)| {
@@ -45,16 +45,11 @@ pub fn cases(role: Role, protocol: Protocol, abilities: &Abilities) -> Vec<Case>
         })
         .collect();
     if role == Role::Server && protocol.is_http() {
-        cases.push(Case::new(
-            role,
-            protocol,
-            "a file that is not there, or not below the root, is a 404",
-            move |stage| {
-                ["/nothing-here.bin", "/../authority.pem", "/%2e%2e/authority.pem", "/"]
-                    .into_iter()
-                    .try_for_each(|path| answers(stage, protocol, (Feature::Files, path), 404))
-            },
-        ));
+        cases.push(Case::new(role, protocol, "a missing file, or one outside the root, is a 404", move |stage| {
+            ["/nothing-here.bin", "/../authority.pem", "/%2e%2e/authority.pem", "/"]
+                .into_iter()
+                .try_for_each(|path| answers(stage, protocol, (Feature::Files, path), 404))
+        }));
         if abilities.features.contains(&Feature::Pages) {
             cases.push(pages::case(protocol));
         }
@@ -79,7 +74,7 @@ pub(super) const fn sentence(feature: Feature) -> &'static str {
         Feature::Pages => "the files of a page have their content types",
         Feature::Echo => "bodies of every size come back whole",
         Feature::Bytes => "generated bodies of every size arrive whole",
-        Feature::Delay => "an answer takes the delay that was asked for",
+        Feature::Delay => "an answer takes the requested delay",
         Feature::Redirect => "a redirect is a 302",
         Feature::Heron => "a square root is right",
     }
@@ -123,7 +118,7 @@ pub(super) fn answers(stage: &Stage, protocol: Protocol, (feature, path): (Featu
     let told = if protocol.is_grpc() { format!("`grpc-status` {wanted}") } else { wanted.to_string() };
     let observed = match conversation::run(stage, &stage.reference, &spec)? {
         Answer::Error(ErrorKind::Status, message) if message.contains(&told) => None,
-        Answer::Went(_) => {
+        Answer::Accepted(_) => {
             let all = conversation::samples(&spec.results)?;
             // Records of gRPC calls have no status; only the client's log shows it.
             let right = |sample: &Sample| match protocol.is_grpc() {
@@ -133,7 +128,7 @@ pub(super) fn answers(stage: &Stage, protocol: Protocol, (feature, path): (Featu
             let answers: Vec<_> = all.iter().map(|sample| (sample.status, sample.error)).collect();
             (all.is_empty() || !all.iter().all(right)).then(|| format!("statuses and errors are {answers:?}"))
         }
-        other => Some(other.words()),
+        other => Some(other.describe()),
     };
     server.stop(true)?;
     observed.map_or(Ok(()), |words| Err(Stop::broken(format!("expected status {wanted} for GET {path}; {words}"))))

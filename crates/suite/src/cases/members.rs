@@ -17,14 +17,14 @@ use crate::pair::LOCALHOST;
 use crate::stage::Stage;
 
 /// A value that an endpoint must refuse: description, location, value.
-pub type Unheard = (&'static str, &'static str, fn() -> Value);
+pub type InvalidValue = (&'static str, &'static str, fn() -> Value);
 
 /// Cases of refusal: invalid values, and protocols that the role does not declare. `spec` creates a spec for a given
 /// file.
 pub fn refusals(
     role: Role,
     abilities: &Abilities,
-    unheard: &'static [Unheard],
+    unheard: &'static [InvalidValue],
     spec: fn(Protocol, &Path) -> Value,
 ) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -61,9 +61,9 @@ pub fn name(path: &Path, servers: &[&Server<'_>]) -> Finding {
 }
 
 /// Returns the value of an accepted answer; any other answer breaks the contract.
-pub fn went<T>(answer: Answer<T>) -> Finding<T> {
+pub fn accepted<T>(answer: Answer<T>) -> Finding<T> {
     match answer {
-        Answer::Went(value) => Ok(value),
-        other => Err(Stop::broken(format!("expected it to go on; {}", other.words()))),
+        Answer::Accepted(value) => Ok(value),
+        other => Err(Stop::broken(format!("expected it to accept the spec; {}", other.describe()))),
     }
 }

@@ -25,7 +25,7 @@ use crate::pair::{LOCALHOST, Pair};
 use crate::stage::Stage;
 
 /// Time limit of an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STEP_LIMIT: Duration = Duration::from_secs(10);
 
 /// The case of a server with a protocol.
 pub fn case(protocol: Protocol) -> Case {
@@ -55,7 +55,7 @@ fn types(stage: &Stage, protocol: Protocol) -> Finding {
 /// Sends a request on a connection of its own, and reads until the server closes it.
 fn ask(material: &Material, protocol: Protocol, port: u16, path: &str) -> io::Result<Vec<u8>> {
     let mut tcp = TcpStream::connect((LOCALHOST, port))?;
-    tcp.set_read_timeout(Some(PATIENCE))?;
+    tcp.set_read_timeout(Some(STEP_LIMIT))?;
     let request = format!("GET {path} HTTP/1.1\r\nhost: {SERVER_NAME}:{port}\r\nconnection: close\r\n\r\n");
     match protocol.is_secure() {
         true => exchange(&mut StreamOwned::new(secure(material)?, tcp), &request),

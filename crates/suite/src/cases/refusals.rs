@@ -111,12 +111,12 @@ pub fn demand_refusal(stage: &Stage, role: Role, spec: &Value, what: &str) -> Fi
     let words = match role {
         Role::Client => match run_client(stage, &stage.subject, spec, || {})? {
             Answer::Unsupported(_) => return Ok(()),
-            other => other.words(),
+            other => other.describe(),
         },
         Role::Server | Role::Sidecar(_) | Role::ControlPlane => {
             match Server::start_as(stage, &stage.subject, role, spec)? {
                 Answer::Unsupported(_) => return Ok(()),
-                other => other.words(),
+                other => other.describe(),
             }
         }
     };

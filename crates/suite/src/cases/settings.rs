@@ -93,7 +93,7 @@ fn in_force(role: Role, trial: &Trial, field: &str, value: &Value) -> Finding {
     let configured: &Configured = if role == Role::Server { &trial.server } else { &trial.run.configured };
     let told = configured.get(field);
     demand(told == Some(value), || {
-        let told = told.map_or_else(|| "it says nothing of it".to_owned(), |told| format!("it says {told}"));
+        let told = told.map_or_else(|| "it reports no value".to_owned(), |told| format!("it reports {told}"));
         format!("expected `configured.{field}` to be {value}, read back after it was set; {told}")
     })
 }

@@ -6,13 +6,13 @@ use wirelab_model::heron;
 use wirelab_model::protocol::Protocol;
 
 use super::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, Http2};
-use super::{BODY, Dialect, Stream};
+use super::{BODY, Encoding, Stream};
 
 /// State of the connection.
 #[derive(Default)]
 pub struct Grpc(Http2);
 
-impl Dialect for Grpc {
+impl Encoding for Grpc {
     fn read_request(&mut self, stream: &mut dyn Stream) -> io::Result<bool> {
         self.0.read_request(stream)
     }

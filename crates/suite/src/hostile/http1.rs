@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{BODY, Dialect, Stream};
+use super::{BODY, Encoding, Stream};
 
 /// Bytes read after the previous request.
 #[derive(Default)]
@@ -10,7 +10,7 @@ pub struct Http1 {
     buffer: Vec<u8>,
 }
 
-impl Dialect for Http1 {
+impl Encoding for Http1 {
     fn read_request(&mut self, stream: &mut dyn Stream) -> io::Result<bool> {
         loop {
             if let Some(end) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{BODY, Dialect, Stream};
+use super::{BODY, Encoding, Stream};
 
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 
@@ -22,7 +22,7 @@ pub struct Http2 {
     stream: u32,
 }
 
-impl Dialect for Http2 {
+impl Encoding for Http2 {
     fn read_request(&mut self, stream: &mut dyn Stream) -> io::Result<bool> {
         if !self.greeted {
             stream.read_exact(&mut [0; PREFACE])?;

@@ -29,11 +29,11 @@ pub const BODY: usize = 1_000;
 const BEFORE: usize = 10;
 
 /// Time limit of a silent connection, longer than any client of the suite waits.
-const LONGEST: Duration = crate::PATIENCE;
+const LONGEST: Duration = crate::STEP_LIMIT;
 
 /// The fault of a hostile server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Evil {
+pub enum Fault {
     /// Announces the whole body, sends ten bytes of it, and closes.
     Truncate,
     /// Announces the whole body, sends ten bytes of it, and resets the connection.
@@ -61,7 +61,7 @@ impl Stream for TcpStream {
 }
 
 /// The encoding of a protocol on the server's side.
-trait Dialect: Send {
+trait Encoding: Send {
     /// Reads one request. Returns `false` if the client has closed.
     fn read_request(&mut self, stream: &mut dyn Stream) -> io::Result<bool>;
 
@@ -80,12 +80,14 @@ pub struct Hostile {
 
 impl Hostile {
     /// Starts a server that answers `good` connections correctly and misbehaves on all later ones.
-    pub fn start(protocol: Protocol, evil: Evil, good: u32, material: &Material) -> Result<Self, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("the suite cannot play a hostile server: {error}");
+    pub fn start(protocol: Protocol, fault: Fault, good: u32, material: &Material) -> Result<Self, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("starting a hostile server: {error}");
         let listener = TcpListener::bind(SocketAddr::new(LOCALHOST, 0)).map_err(|error| failed(&error))?;
         let port = listener.local_addr().map_err(|error| failed(&error))?.port();
         let tls = match protocol.alpn() {
-            Some(alpn) => Some(tls::config(material, (evil != Evil::NoAlpn).then_some(alpn)).map_err(|e| failed(&e))?),
+            Some(alpn) => {
+                Some(tls::config(material, (fault != Fault::NoAlpn).then_some(alpn)).map_err(|e| failed(&e))?)
+            }
             None => None,
         };
         let stop = Arc::new(AtomicBool::new(false));
@@ -97,9 +99,9 @@ impl Hostile {
                     break;
                 }
                 let (Ok(stream), tls) = (stream, tls.clone()) else { continue };
-                let evil = (number as u64 >= u64::from(good)).then_some(evil);
+                let fault = (number as u64 >= u64::from(good)).then_some(fault);
                 // Only the client's reaction matters, so errors on this side are ignored.
-                connections.push(std::thread::spawn(move || drop(converse(protocol, evil, stream, tls))));
+                connections.push(std::thread::spawn(move || drop(serve_connection(protocol, fault, stream, tls))));
             }
             for thread in connections {
                 let _ = thread.join();
@@ -121,18 +123,23 @@ impl Drop for Hostile {
 }
 
 /// Whether the suite has a hostile server of a protocol.
-pub const fn plays(protocol: Protocol) -> bool {
+pub const fn has_server_of(protocol: Protocol) -> bool {
     !protocol.uses_udp()
 }
 
-fn converse(protocol: Protocol, evil: Option<Evil>, tcp: TcpStream, tls: Option<tls::Config>) -> io::Result<()> {
+fn serve_connection(
+    protocol: Protocol,
+    fault: Option<Fault>,
+    tcp: TcpStream,
+    tls: Option<tls::Config>,
+) -> io::Result<()> {
     tcp.set_read_timeout(Some(LONGEST))?;
     tcp.set_nodelay(true)?;
     let socket = tcp.try_clone()?;
-    if evil == Some(Evil::Silent) {
+    if fault == Some(Fault::Silent) {
         return wait_for_end(&socket);
     }
-    if evil == Some(Evil::Nonsense) {
+    if fault == Some(Fault::Nonsense) {
         // Waits for data from the client, which may drop unsolicited bytes.
         let _ = (&socket).read(&mut [0; 1024])?;
         (&socket).write_all(b"\x07nonsense, not a response\r\n\r\n")?;
@@ -143,27 +150,29 @@ fn converse(protocol: Protocol, evil: Option<Evil>, tcp: TcpStream, tls: Option<
         Some(config) => Box::new(tls::accept(config, tcp)?),
         None => Box::new(tcp),
     };
-    let mut dialect: Box<dyn Dialect> = match protocol {
+    let mut encoding: Box<dyn Encoding> = match protocol {
         Protocol::H1c | Protocol::H1 => Box::new(http1::Http1::default()),
         Protocol::H2c | Protocol::H2 => Box::new(http2::Http2::default()),
         Protocol::Grpcc | Protocol::Grpc => Box::new(grpc::Grpc::default()),
         _ => Box::new(raw::Raw),
     };
     let body = wirelab_model::pattern::body(BODY);
-    while dialect.read_request(&mut *stream)? {
-        match evil {
-            Some(Evil::Truncate) => {
-                dialect.respond(&mut *stream, 200, &body[..BEFORE])?;
+    while encoding.read_request(&mut *stream)? {
+        match fault {
+            Some(Fault::Truncate) => {
+                encoding.respond(&mut *stream, 200, &body[..BEFORE])?;
                 stream.close()?;
                 return wait_for_end(&socket);
             }
-            Some(Evil::Reset) => {
-                dialect.respond(&mut *stream, 200, &body[..BEFORE])?;
+            Some(Fault::Reset) => {
+                encoding.respond(&mut *stream, 200, &body[..BEFORE])?;
                 // With this option the last handle sends RST when it closes at the end of this function.
                 return SockRef::from(&socket).set_linger(Some(Duration::ZERO));
             }
-            Some(Evil::Status) => dialect.respond(&mut *stream, 503, &body)?,
-            None | Some(Evil::NoAlpn | Evil::Silent | Evil::Nonsense) => dialect.respond(&mut *stream, 200, &body)?,
+            Some(Fault::Status) => encoding.respond(&mut *stream, 503, &body)?,
+            None | Some(Fault::NoAlpn | Fault::Silent | Fault::Nonsense) => {
+                encoding.respond(&mut *stream, 200, &body)?
+            }
         }
     }
     Ok(())
