@@ -1,5 +1,5 @@
-//! Answers that are written down: each by its path with the query, with a status and a header of its own. They are read into memory
-//! before the server says that it is ready, as documents are.
+//! Answers from a list: each with a path and query, a status and a header. The server reads them into memory before
+//! `ready`, like documents.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::server::documents::LARGEST_TOTAL;
 pub struct Answers(HashMap<String, Response<Bytes>>);
 
 impl Answers {
-    /// Reads a list, and the bodies beside it.
+    /// Reads a list, and the bodies in its folder.
     pub fn load(list: &Path) -> Result<Self, Refusal> {
         let attempt = |path: &Path, error: &dyn std::fmt::Display| {
             Refusal::failed(format!("reading the answers, {}: {error}", path.display()))
@@ -45,13 +45,13 @@ impl Answers {
                 )));
             }
             let response = response(&answer, body).map_err(|error| attempt(list, &error))?;
-            // The first of two counts.
+            // The first of several answers for a path applies.
             answers.entry(answer.path).or_insert(response);
         }
         Ok(Self(answers))
     }
 
-    /// What a request is answered with: with 404, if nothing is written down.
+    /// The answer to a request; 404 for a path that is not in the list.
     pub fn to(&self, method: &Method, uri: &Uri) -> Response<Bytes> {
         let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
         let known = self.0.get(path).filter(|_| method == Method::GET);
@@ -64,7 +64,7 @@ impl Answers {
     }
 }
 
-/// The path of a file beside the list.
+/// The path of a file in the folder of the list.
 fn beside(list: &Path, name: &str) -> Option<PathBuf> {
     let is_name = matches!(Path::new(name).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
     is_name.then(|| list.with_file_name(name))

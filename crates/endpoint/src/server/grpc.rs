@@ -26,7 +26,7 @@ pub(super) async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Resul
     Ok(response)
 }
 
-/// The method.
+/// The method of the service.
 struct SquareRoot;
 
 impl UnaryService<Received> for SquareRoot {

@@ -13,7 +13,7 @@ use crate::server::{Bound, Site, Stop, h3_connection, quic};
 
 /// Binds an HTTP/3 server.
 pub(crate) async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Bound, Refusal> {
-    // H3_NO_ERROR; `value` gives a u64, and codes of HTTP/3 are small.
+    // H3_NO_ERROR; `value` returns a u64, and HTTP/3 codes are small.
     let code = Code::H3_NO_ERROR.value() as u32;
     match spec.page.as_ref().and_then(|page| page.priorities) {
         None => quic::bind_with(spec, stop, code, move |connection| {
@@ -21,7 +21,7 @@ pub(crate) async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Resu
         }),
         Some(priorities) => quic::bind_with(spec, stop, code, move |connection| {
             let wishes = Arc::new(Wishes::default());
-            // Both levels run on the same code; of the one nothing is told.
+            // Both levels use the same code; only with `obeyed` are priorities recorded.
             let told = (priorities == Priorities::Obeyed).then(|| Arc::clone(&wishes));
             h3_connection::serve_by(Ranked::new(connection, wishes), Arc::clone(&site), told)
         }),

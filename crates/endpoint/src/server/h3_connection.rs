@@ -1,4 +1,4 @@
-//! HTTP/3 by the crate `h3` on a connection of any QUIC library, the server's side.
+//! The server side of HTTP/3 by the crate `h3`, on a connection of any QUIC library.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::server::priority::{Priority, Wishes};
 use crate::server::site::Reply;
 use crate::{payload, wait};
 
-/// Answers the requests of a connection until it ends, whoever closed it.
+/// Answers the requests of a connection until one side closes it.
 pub async fn serve<C>(connection: C, site: Arc<Site>)
 where
     C: quic::Connection<Bytes> + Send + 'static,
@@ -27,7 +27,7 @@ where
     serve_by(connection, site, None).await;
 }
 
-/// The same; `wishes` are told the priority of each request before its response begins.
+/// Like [`serve`]; records the priority of each request in `wishes` before its response begins.
 pub async fn serve_by<C>(connection: C, site: Arc<Site>, wishes: Option<Arc<Wishes>>)
 where
     C: quic::Connection<Bytes> + Send + 'static,
@@ -35,7 +35,7 @@ where
     <C::BidiStream as BidiStream<Bytes>>::SendStream: Send,
     <C::BidiStream as BidiStream<Bytes>>::RecvStream: Send,
 {
-    // What fails on a connection or a stream is the client's to report; its request is not counted.
+    // The client reports failed connections and streams; their requests are not counted.
     let Ok(mut connection) = h3::server::Connection::<_, Bytes>::new(connection).await else { return };
     while let Ok(Some(resolver)) = connection.accept().await {
         let (site, wishes) = (Arc::clone(&site), wishes.clone());
@@ -127,7 +127,7 @@ async fn answer<S: BidiStream<Bytes>>(
 
 async fn end<S: BidiStream<Bytes>>(mut stream: RequestStream<S, Bytes>) -> Result<(), StreamError> {
     stream.finish().await?;
-    // Read up to the end of the stream, or quinn would ask the client to stop sending what it has sent already.
+    // Reads to the end of the stream; otherwise quinn asks the client to stop sending data that has already been sent.
     while stream.recv_data().await?.is_some() {}
     Ok(())
 }

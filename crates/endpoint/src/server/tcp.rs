@@ -1,4 +1,4 @@
-//! Servers over TCP: accepts connections, wraps them in TLS where the protocol has it, hands them to the protocol.
+//! Servers over TCP: accepts connections, adds TLS if the protocol has it, and starts the protocol.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,16 +29,16 @@ use crate::{tls, wait};
 /// hyper's defaults for servers, which it does not export (hyper 1, `proto/h2/server.rs`).
 const DEFAULT_WINDOWS: Windows = Windows { stream: 1 << 20, connection: 1 << 20 };
 
-/// Bytes of a raw request read at a time.
+/// Maximum bytes per read of a raw request.
 const READ: usize = 64 * 1024;
 
-/// How long to wait after a connection could not be accepted, usually because no file descriptor was left.
+/// Pause after a failed accept, usually because no file descriptor was left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Why not everything goes together.
+/// Reason for refusing two settings together.
 const AGING_PAGES: &str = "`max_connection_age_ns` is set beside `page`; over HTTP/2 this server has one or the other";
 
-/// What speaks on a connection.
+/// The protocol on a connection.
 #[derive(Clone)]
 enum Speaker {
     Raw,
@@ -47,12 +47,12 @@ enum Speaker {
     Pages(Windows),
 }
 
-/// How connections become byte streams.
+/// The security layer of connections.
 #[derive(Clone)]
 enum Security {
     None,
     Tls(TlsAcceptor),
-    /// TLS that reads 0-RTT data before the handshake is over.
+    /// TLS that reads 0-RTT data before the handshake ends.
     EarlyTls(Arc<ServerConfig>),
 }
 
@@ -129,7 +129,7 @@ async fn accept(
     }
 }
 
-/// Serves one connection. Errors are the client's business: it sees them on its side and counts them.
+/// Serves one connection. Ignores errors, which the client detects and counts.
 async fn serve(connection: Metered, security: Security, speaker: Speaker, site: Arc<Site>) {
     match security {
         Security::None => speak(connection, speaker, site).await,
@@ -156,7 +156,7 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, sp
     }
 }
 
-/// Answers raw requests, one after the other, until the client closes.
+/// Answers raw requests in sequence until the client closes.
 async fn raw<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, site: &Site) -> io::Result<()> {
     let mut buffer = BytesMut::with_capacity(READ);
     loop {
@@ -197,7 +197,7 @@ async fn raw<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, site: &Site) -> i
 
 async fn fill<S: AsyncRead + Unpin>(stream: &mut S, buffer: &mut BytesMut) -> io::Result<usize> {
     if buffer.capacity() - buffer.len() < HEADER {
-        // Nothing but an unfinished header is left in the buffer here, so that this moves a few bytes.
+        // Only an incomplete header is left in the buffer here, so this moves a few bytes.
         buffer.reserve(READ);
     }
     stream.read_buf(buffer).await
