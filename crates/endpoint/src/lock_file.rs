@@ -1,6 +1,6 @@
-//! The versions of libraries that do not say them: those of the lock file that a program was built from.
+//! Versions of libraries that do not report their own, from the lock file of the build.
 
-/// The library with its version, or its versions where there are several: `quinn 0.11.12`.
+/// The library with its version, or with all its versions: `quinn 0.11.12`.
 ///
 /// `lock` is the text of the program's own `Cargo.lock`.
 #[must_use]

@@ -140,7 +140,7 @@ impl Server {
         })
     }
 
-    /// A QUIC server that does something else on its connections than it should.
+    /// A QUIC server that misbehaves on its connections.
     fn odd<F>(spec: &ServerSpec, serve: fn(QuicConnection) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -162,7 +162,7 @@ impl Server {
         if let (Some(runtime), Some(running)) = (self.runtime.take(), self.running.take()) {
             elsewhere(|| {
                 runtime.block_on(running).unwrap();
-                // Its port is free once the last task on it is dropped, which this waits for.
+                // The port is free once the last task on it is dropped, which this waits for.
                 drop(runtime);
             });
         }
@@ -187,7 +187,7 @@ fn on_a_client_thread<R>(work: impl Future<Output = R>) -> R {
     LocalSet::new().block_on(&runtime, work)
 }
 
-/// One request on a connection of its own: the answer, the body, and how the connection began.
+/// Sends one request on a connection of its own. Returns the answer, the body and the kind of handshake.
 async fn once<T: Transport>(transport: &T) -> Result<(Answer, Vec<u8>, Option<Handshake>), Failure> {
     let Opened { mut connection, .. } = transport.connect().await?;
     let mut body = Vec::new();
@@ -208,7 +208,7 @@ fn every_policy<T: Transport>(protocol: Protocol, requests: &[(&str, &str, u64, 
     let fixture = Fixture::new();
     let mut server_spec = fixture.server_spec(protocol, Resumption::None);
     if protocol.uses_quic() {
-        // Less than the larger bodies, so that both sides have to wait for credit.
+        // Less than the larger bodies, so that both sides wait for credit.
         server_spec.transport.stream_window = Some(50_000);
     }
     let server = Server::start(&server_spec);
@@ -312,7 +312,7 @@ fn handshakes<T: Transport>(protocol: Protocol) {
                 assert_eq!(answer.bytes_in, 100_000);
                 assert!(body == pattern::body(100_000));
             }
-            // Another server in its place knows nothing of the client's tickets.
+            // A replacement server does not know the client's tickets.
             server.stop();
             server_spec.port = spec.port;
             let server = Server::start(&server_spec);
@@ -494,7 +494,7 @@ fn a_raw_response_that_is_cut_short_or_reset_is_told_apart() {
     check(long, ErrorKind::Digest);
 }
 
-/// Answers the one request of a connection with these bytes of a QUIC stream, and ends the stream or resets it.
+/// Answers a connection's only request with these bytes of a QUIC stream, and ends or resets the stream.
 async fn answer_http3(connection: QuicConnection, bytes: &[u8], reset: bool) {
     let mut control = connection.open_uni().await.unwrap();
     control.write_all(&[0, 4, 0]).await.unwrap();
@@ -557,7 +557,7 @@ fn a_late_datagram_of_an_earlier_request_is_not_taken_for_this_ones() {
         let first = receive();
         arrived.send(()).unwrap();
         let requests = [first, receive()];
-        // Both are answered now that the second one was sent: the first with noise, out of turn.
+        // Both answers come after the second request: the first with a wrong byte, out of order.
         for ((request, peer), byte) in requests.iter().zip([0xff, 7]) {
             let mut response = request[..40].to_vec();
             response[16..24].copy_from_slice(&1_u64.to_be_bytes());
@@ -569,7 +569,7 @@ fn a_late_datagram_of_an_earlier_request_is_not_taken_for_this_ones() {
     on_a_client_thread(async {
         let transport = UdpTransport::build(&spec).unwrap();
         let mut connection = transport.connect().await.unwrap().connection;
-        // Given up, as the engine does when its deadline passes.
+        // Dropped, as by the engine at a deadline.
         tokio::select! {
             _ = connection.request(None) => panic!("nothing was sent yet"),
             arrived = has_arrived => arrived.unwrap(),
@@ -588,7 +588,7 @@ fn a_response_of_bare_udp_that_does_not_fit_the_receive_buffer_is_lost() {
     let mut spec = fixture.client_spec(Protocol::Udp, server.port, "GET", "/bytes/5000000", 0);
     spec.transport.udp_receive_buffer = Some(5000);
     spec.timeouts.request_ns = 300_000_000;
-    // A check request is sent where something is expected.
+    // The engine sends a check request if the spec has an expectation.
     spec.request.expect = Some(Expect { status: 200, body_size: 5_000_000, sha256: String::new() });
     let driver = crate::builtin::driver(spec.protocol);
     let mut control = Control::start(spec, driver, None).map_err(|refusal| refusal.to_string()).unwrap();
@@ -602,7 +602,7 @@ fn a_client_that_is_asked_for_another_key_share_is_answered_where_early_data_is_
     let server = Server::start(&fixture.server_spec(Protocol::H3, Resumption::ZeroRtt));
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(fixture.path("certificate.pem")).unwrap()).unwrap();
-    // The share that it sends unasked is of the first group, which the server does not have.
+    // The initial key share is of the first group, which the server does not support.
     let kx_groups = vec![rustls::crypto::ring::kx_group::SECP256R1, rustls::crypto::ring::kx_group::X25519];
     let provider = rustls::crypto::CryptoProvider { kx_groups, ..rustls::crypto::ring::default_provider() };
     let tls = rustls::ClientConfig::builder_with_provider(Arc::new(provider));
