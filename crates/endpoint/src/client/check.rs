@@ -1,5 +1,5 @@
-//! The check request: one request on a connection of its own, before anything is measured, whose answer is looked at in
-//! full. Hashing it is then never part of a measurement.
+//! The check request: one request on a connection of its own before the measurement, with a full check of the response,
+//! so that no measurement includes hashing.
 
 use ring::digest::{Context, SHA256};
 use wirelab_model::outcome::ErrorKind;
@@ -37,7 +37,7 @@ pub(crate) async fn check<T: Transport>(state: &ThreadState<T>, spec: &ClientSpe
     }
 }
 
-/// Sends the request once, on a connection that is opened and closed for it.
+/// Sends the request once, on a connection opened for it and closed after it.
 pub(crate) async fn once<T: Transport>(state: &ThreadState<T>, sink: Option<Sink<'_>>) -> Result<(), Failure> {
     let mut connection = state.connect().await?;
     match tokio::time::timeout(state.timeouts.request, connection.request(sink)).await {
