@@ -1,7 +1,8 @@
-//! What carries tonic's calls: a connection of hyper, and an eye on what the server says.
+//! The connection of tonic's calls: a connection of hyper, with access to the server's status.
 //!
-//! tonic makes a `Status` of everything that goes wrong. Its source tells what that was: [`Said`] is the server's word, a
-//! `hyper::Error` the connection's end; without one tonic itself found that the server broke the protocol.
+//! tonic turns every error into a `Status`. The source of the status is the original error: [`Said`] is the server's
+//! answer, a `hyper::Error` is the end of the connection; without a source, tonic itself found that the server broke
+//! the protocol.
 
 use std::error::Error;
 use std::fmt;
@@ -22,7 +23,7 @@ use crate::client::transport::Failure;
 
 type Fault = Box<dyn Error + Send + Sync>;
 
-/// What the server said instead of answering.
+/// The error status of the server.
 #[derive(Debug)]
 pub(crate) struct Said(pub Failure);
 
@@ -34,7 +35,7 @@ impl fmt::Display for Said {
 
 impl Error for Said {}
 
-/// A connection as tonic wants it.
+/// A connection with tonic's interface.
 #[derive(Clone)]
 pub(crate) struct Wire(pub SendRequest<Body>);
 
@@ -61,7 +62,7 @@ impl GrpcService<Body> for Wire {
     }
 }
 
-/// The body of a response, which is not complete before the server has said that the call went well.
+/// The body of a response, which is complete only after the server has reported success.
 pub(crate) struct Watched {
     body: Incoming,
     ended: bool,
@@ -87,7 +88,7 @@ impl hyper::body::Body for Watched {
     }
 }
 
-/// Whether these fields say that the call ended well; an error where they say that it did not.
+/// Whether these fields report the success of the call; an error if they report its failure.
 fn ended(fields: &HeaderMap) -> Result<bool, Said> {
     match fields.get("grpc-status") {
         None => Ok(false),

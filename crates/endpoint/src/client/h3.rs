@@ -19,7 +19,7 @@ pub type H3Transport = Multiplexed<Dialer, Http3>;
 /// HTTP/3 on a connection.
 pub struct Http3 {
     channel: RefCell<Channel<OpenStreams>>,
-    /// Whether the channel was opened anew after early data was rejected; locked while that goes on.
+    /// Whether the channel was reopened after early data was rejected; locked during the reopening.
     renewed: tokio::sync::Mutex<bool>,
 }
 
@@ -53,7 +53,7 @@ impl Early for Http3 {
         h3_channel::exchange(sender, order, body, |failure| link.failure_or(ATTEMPT, || failure)).await
     }
 
-    /// Opens the HTTP/3 channel anew where nobody did so yet: with early data its control streams were rejected too.
+    /// Reopens the HTTP/3 channel once: with early data, its control streams were rejected too.
     async fn renew(&self, link: &Link) -> Result<(), Failure> {
         let mut renewed = self.renewed.lock().await;
         if !*renewed {
@@ -71,7 +71,7 @@ async fn open_channel(link: &Link) -> Result<Channel<OpenStreams>, Failure> {
 }
 
 impl Handle<Dialer, Http3> {
-    /// Sends the request and returns the head of the response; its body is not waited for.
+    /// Sends the request and returns the head of the response, without waiting for the body.
     pub(crate) async fn head(&self) -> Result<Response<()>, Failure> {
         let (speech, link, order) = self.parts();
         let sender = speech.channel.borrow().sender();

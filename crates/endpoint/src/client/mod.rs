@@ -1,4 +1,4 @@
-//! The client: what to send comes from the spec, when from a schedule, how from a transport.
+//! The client: the spec defines the request, the schedule its time, the transport its encoding.
 
 mod check;
 pub(crate) mod control;

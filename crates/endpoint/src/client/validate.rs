@@ -1,11 +1,11 @@
-//! What a client refuses before anything is started, whatever the protocol.
+//! Checks of a client's spec before the start, for every protocol.
 
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule};
 
 use crate::refusal::Refusal;
 
-/// Refuses combinations that make no sense or that nobody could honour.
+/// Refuses contradictory or impossible combinations.
 pub(crate) fn client(spec: &ClientSpec) -> Result<(), Refusal> {
     let protocol = spec.protocol;
     let refuse = |message: String| Err(Refusal::Unsupported(message));
