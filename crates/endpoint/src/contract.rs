@@ -62,7 +62,7 @@ fn try_serve(
     let spec: ServerSpec = read_spec(spec_text)?;
     if spec.contract != CONTRACT_VERSION {
         return Err(Refusal::unsupported(format!(
-            "contract {} is not known, this endpoint speaks {CONTRACT_VERSION}",
+            "contract {} is unknown; this endpoint implements {CONTRACT_VERSION}",
             spec.contract
         )));
     }
@@ -75,7 +75,7 @@ fn try_serve(
     }
     let ages = (spec.protocol.is_http() || spec.protocol.is_grpc()) && !spec.protocol.uses_udp();
     if spec.max_connection_age_ns.is_some() && !ages {
-        let why = format!("`max_connection_age_ns` is set; connections of `{}` are not asked to end", spec.protocol);
+        let why = format!("`max_connection_age_ns` is set; connections of `{}` have no maximum age", spec.protocol);
         return Err(Refusal::unsupported(why));
     }
     if spec.page.is_some() && !spec.protocol.is_http() {
@@ -125,7 +125,7 @@ fn try_serve(
     runtime.shutdown_background();
     if word != Command::Stop {
         let known = if counts { "`count` and `stop`" } else { "`stop`" };
-        return Err(Refusal::failed(format!("a server was told `{}`; it knows {known} only", word.word())));
+        return Err(Refusal::failed(format!("a server got the command `{}`; it accepts only {known}", word.word())));
     }
     if let Ok(Err(error)) = stopped {
         return Err(Refusal::failed(format!("the server ended by itself: {error}")));
@@ -181,7 +181,7 @@ impl From<Ended> for Refusal {
     fn from(ended: Ended) -> Self {
         match ended {
             Ended::Failed(failure) => Self::Failed(failure),
-            Ended::Stopped => Self::failed("the client was told to stop before it had finished"),
+            Ended::Stopped => Self::failed("the client got `stop` before it had finished"),
         }
     }
 }

@@ -64,7 +64,7 @@ impl Drop for Exporter {
         let last = Exposed { connections: counts.connections.map(|_| 0), ..counts };
         let left = leave(&self.exposition.last(), &text(&last));
         if let Err(error) = left.and_then(|()| fs::remove_file(&self.exposition.socket)) {
-            eprintln!("leaving what was told at {}: {error}", self.exposition.socket.display());
+            eprintln!("writing the last counters to {}: {error}", self.exposition.socket.display());
         }
     }
 }
@@ -143,7 +143,7 @@ mod tests {
         match Exporter::start(&exposition, Exposed::default) {
             Err(Refusal::Failed(failure)) => assert!(failure.message.contains("/nowhere/at/all.sock"), "{failure:?}"),
             Err(other) => panic!("{other:?}"),
-            Ok(_) => panic!("it listens nowhere"),
+            Ok(_) => panic!("the socket does not exist"),
         }
     }
 }

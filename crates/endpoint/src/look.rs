@@ -51,7 +51,7 @@ pub fn look(spec: &ClientSpec, stop: &AtomicBool) -> Result<Head, Refusal> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Refusal::failed(format!("cannot start a runtime: {error}")))?;
+        .map_err(|error| Refusal::failed(format!("starting a runtime: {error}")))?;
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
         let whole = Duration::from_nanos(spec.timeouts.request_ns);

@@ -215,7 +215,7 @@ impl Program {
     }
 
     fn unknown(&self, protocol: Protocol, role: &str) -> Refusal {
-        Refusal::unsupported(format!("`{protocol}`: the {role} of {} do not speak it", self.library))
+        Refusal::unsupported(format!("`{protocol}`: the {role} of {} do not support it", self.library))
     }
 }
 

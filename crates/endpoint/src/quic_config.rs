@@ -102,7 +102,7 @@ impl QuicSettings {
             return Err(Refusal::unsupported("`gso`: this kernel cannot segment UDP datagrams (Linux 4.18 can)"));
         }
         if self.spec.gro == Some(true) && !socket.joins() {
-            return Err(Refusal::unsupported("`gro`: this kernel cannot join UDP datagrams (Linux 5.0 can)"));
+            return Err(Refusal::unsupported("`gro`: this kernel cannot merge UDP datagrams (Linux 5.0 can)"));
         }
         Ok(Arc::new(socket))
     }
@@ -116,7 +116,7 @@ impl QuicSettings {
             endpoint.max_udp_payload_size(size).map_err(|error| Refusal::failed(error.to_string()))?;
         }
         Endpoint::new_with_abstract_socket(endpoint, config, Arc::clone(socket) as _, Arc::new(TokioRuntime))
-            .map_err(|error| Refusal::failed(format!("making a QUIC endpoint: {error}")))
+            .map_err(|error| Refusal::failed(format!("creating a QUIC endpoint: {error}")))
     }
 
     /// The settings in force on `socket` and its connections.

@@ -24,7 +24,7 @@ impl Qlog {
     /// Writes files to `folder`, and creates it if necessary.
     pub fn new(folder: &Path, role: &'static str) -> Result<Self, Refusal> {
         fs::create_dir_all(folder).map_err(|error| {
-            Refusal::failed(format!("making the folder for qlog files {}: {error}", folder.display()))
+            Refusal::failed(format!("creating the folder for qlog files {}: {error}", folder.display()))
         })?;
         Ok(Self { folder: folder.to_owned(), role, next: Arc::default() })
     }
@@ -51,6 +51,6 @@ impl Qlog {
     }
 
     fn failure(&self, why: &str) -> Failure {
-        Failure::new(ErrorKind::Other, format!("making a qlog file in {}: {why}", self.folder.display()))
+        Failure::new(ErrorKind::Other, format!("creating a qlog file in {}: {why}", self.folder.display()))
     }
 }

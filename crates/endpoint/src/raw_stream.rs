@@ -82,7 +82,7 @@ async fn receive<S: RawStream>(
         };
         bytes_in += chunk.len() as u64;
         if bytes_in > wanted {
-            let message = format!("{ATTEMPT}: the response is longer than the {wanted} bytes that were asked for");
+            let message = format!("{ATTEMPT}: the response is longer than the requested {wanted} bytes");
             return Err(Failure { kind: ErrorKind::Digest, message });
         }
         if let Some(body) = &mut body {

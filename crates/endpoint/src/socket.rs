@@ -76,7 +76,7 @@ impl TcpOptions {
                 sysctl("tcp_available_congestion_control"),
                 sysctl("tcp_allowed_congestion_control"),
             )),
-            None => Refusal::failed(format!("making a TCP socket: {error}")),
+            None => Refusal::failed(format!("creating a TCP socket: {error}")),
         })?;
         Ok(options)
     }
@@ -114,7 +114,7 @@ impl TcpOptions {
         listen().map_err(|error: io::Error| {
             let remedy = match error.kind() {
                 io::ErrorKind::AddrInUse => {
-                    "; another program has that port, choose another or let the kernel choose with port 0"
+                    "; another program uses this port; choose another, or port 0 for a free one"
                 }
                 io::ErrorKind::AddrNotAvailable => "; this host has no such address",
                 io::ErrorKind::PermissionDenied => "; ports below 1024 need privileges",

@@ -132,7 +132,7 @@ pub fn server_with(spec: &ServerSpec, provider: Arc<CryptoProvider>) -> Result<A
         // Otherwise the answer to early data waits for the client's Finished, which costs a round trip.
         config.send_half_rtt_data = true;
     } else if tls.resumption {
-        config.ticketer = Ticketer::new().map_err(|error| Refusal::failed(format!("making ticket keys: {error}")))?;
+        config.ticketer = Ticketer::new().map_err(|error| Refusal::failed(format!("creating ticket keys: {error}")))?;
     } else {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;

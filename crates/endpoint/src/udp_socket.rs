@@ -162,7 +162,7 @@ impl Buffer {
         let sysctl = self.sysctl();
         Err(refuse(if real < wanted {
             format!(
-                "the kernel gave {real}; its limit {sysctl} is {}. Raise it with `sysctl -w {sysctl}={wanted}`, or run with CAP_NET_ADMIN",
+                "the kernel granted {real}; its limit {sysctl} is {}. Raise it with `sysctl -w {sysctl}={wanted}`, or run with CAP_NET_ADMIN",
                 limit(sysctl)
             )
         } else {

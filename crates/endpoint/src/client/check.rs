@@ -21,7 +21,7 @@ pub(crate) async fn check<T: Transport>(state: &ThreadState<T>, spec: &ClientSpe
     if let Some(expect) = &spec.request.expect {
         let sha256: String = digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         if !sha256.eq_ignore_ascii_case(&expect.sha256) {
-            let message = format!("the response has the SHA-256 {sha256} instead of {}", expect.sha256);
+            let message = format!("the SHA-256 of the response is {sha256} instead of {}", expect.sha256);
             return Err(attempt(Failure::new(ErrorKind::Digest, message)));
         }
     }
@@ -30,7 +30,7 @@ pub(crate) async fn check<T: Transport>(state: &ThreadState<T>, spec: &ClientSpe
     match spec.protocol.alpn() {
         Some(wanted) if negotiated != Some(wanted) => {
             let negotiated = negotiated.unwrap_or("nothing");
-            let message = format!("{negotiated} was negotiated (ALPN) instead of {wanted}");
+            let message = format!("the server negotiated {negotiated} (ALPN) instead of {wanted}");
             Err(attempt(Failure::new(ErrorKind::Protocol, message)))
         }
         _ => Ok(()),

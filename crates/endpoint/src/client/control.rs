@@ -151,7 +151,7 @@ impl<'a> Control<'a> {
             Some(Message::Word(word, at)) if word == wanted => Ok(at),
             Some(Message::Word(word, _)) => Err(Failure::new(
                 ErrorKind::Other,
-                format!("the word `{}` came where `{}` was expected", word.word(), wanted.word()),
+                format!("got the command `{}` in place of `{}`", word.word(), wanted.word()),
             )
             .into()),
             Some(Message::Report(_)) => Err(lost().into()),
@@ -194,7 +194,7 @@ impl<'a> Control<'a> {
                 }
                 None => return Err(Ended::Stopped),
                 Some(Message::Word(..)) => {
-                    return Err(Failure::new(ErrorKind::Other, "a word came while the window was open").into());
+                    return Err(Failure::new(ErrorKind::Other, "got a command during the window").into());
                 }
                 Some(Message::Report(Report::Failed(failure))) => return Err(failure.into()),
                 Some(Message::Report(_)) => return Err(lost().into()),
@@ -257,7 +257,7 @@ impl<'a> Control<'a> {
             Some(Message::Report(report)) => Ok(report),
             Some(Message::Word(word, _)) => Err(Failure::new(
                 ErrorKind::Other,
-                format!("the word `{}` came before the client was ready for it", word.word()),
+                format!("got the command `{}` before the client was ready for it", word.word()),
             )
             .into()),
             None => Err(Ended::Stopped),

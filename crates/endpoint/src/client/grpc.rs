@@ -54,9 +54,8 @@ pub(crate) struct GrpcConnection {
 impl Call {
     fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let path = &spec.request.path;
-        let number = heron::number(path).ok_or_else(|| {
-            Refusal::unsupported(format!("the path `{path}`: gRPC has a call for `/heron/NUMBER` and nothing else"))
-        })?;
+        let number = heron::number(path)
+            .ok_or_else(|| Refusal::unsupported(format!("the path `{path}`: gRPC supports only `/heron/NUMBER`")))?;
         let (asked, size) = (spec.request.body_size, number.encoded_len() as u64);
         if asked != size {
             let why = format!("`body_size` is {asked}; the message that holds {number} has {size} bytes");

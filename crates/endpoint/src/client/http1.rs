@@ -87,9 +87,8 @@ impl Transport for Http1Transport {
     async fn connect(&self) -> Result<Opened<Http1Connection>, Failure> {
         let Dialed { stream, connected, ready } = self.dialer.dial().await?;
         let proof = stream.proof();
-        let (sender, connection) = http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| failure::http("beginning HTTP/1.1", &error))?;
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| failure::http("starting HTTP/1.1", &error))?;
         let connection = Http1Connection {
             sender,
             driver: RefCell::new(Driver { connection: Box::pin(connection), ended: None }),

@@ -141,7 +141,8 @@ impl Dialer {
             let got = tls.get_ref().1.alpn_protocol();
             if got != self.alpn.map(str::as_bytes) {
                 let got = got.map_or("nothing".into(), String::from_utf8_lossy);
-                let message = format!("{got} was negotiated (ALPN) instead of {}", self.alpn.unwrap_or("nothing"));
+                let message =
+                    format!("the server negotiated {got} (ALPN) instead of {}", self.alpn.unwrap_or("nothing"));
                 return Err(Failure::new(ErrorKind::Protocol, message));
             }
         }

@@ -58,7 +58,7 @@ impl Transport for TcpTransport {
         let header = Header::of(spec);
         if header.wanted == 0 {
             return Err(Refusal::unsupported(format!(
-                "a response of 0 bytes by `{}`: on a stream without framing nothing shows when it has come; ask for 1 byte at least",
+                "a response of 0 bytes by `{}`: on a stream without framing its arrival is not visible; ask for at least 1 byte",
                 spec.protocol
             )));
         }

@@ -121,7 +121,7 @@ impl UdpConnection {
             };
             let first_byte = *first_byte.get_or_insert(now);
             if header.total != wanted {
-                let message = format!("{ATTEMPT}: it has {} bytes, {wanted} were asked for", header.total);
+                let message = format!("{ATTEMPT}: it has {} bytes instead of {wanted}", header.total);
                 return Err(Failure { kind: ErrorKind::Protocol, message });
             }
             if body.is_some() {

@@ -31,7 +31,7 @@ impl Answers {
         for answer in written {
             let body = match &answer.body {
                 Some(name) => {
-                    let no_file = || attempt(list, &format!("`{name}` is no file's name"));
+                    let no_file = || attempt(list, &format!("`{name}` is not a file name"));
                     let path = beside(list, name).ok_or_else(no_file)?;
                     Bytes::from(fs::read(&path).map_err(|error| attempt(&path, &error))?)
                 }
@@ -40,7 +40,7 @@ impl Answers {
             total += body.len() as u64;
             if total > LARGEST_TOTAL {
                 return Err(Refusal::unsupported(format!(
-                    "the answers {} have more than {LARGEST_TOTAL} bytes, the most that this server keeps in memory",
+                    "the answers {} have more than {LARGEST_TOTAL} bytes, the limit of this server",
                     list.display()
                 )));
             }
@@ -127,7 +127,7 @@ mod tests {
         for (entry, words) in [
             (r#"{ "path": "/", "status": 20, "fields": [] }"#, "status"),
             (r#"{ "path": "/", "status": 200, "fields": [["a b", "c"]] }"#, "header name"),
-            (r#"{ "path": "/", "status": 200, "fields": [], "body": "../secret" }"#, "`../secret` is no file's name"),
+            (r#"{ "path": "/", "status": 200, "fields": [], "body": "../secret" }"#, "`../secret` is not a file name"),
             (r#"{ "path": "/", "status": 200, "fields": [], "body": "missing" }"#, "missing"),
             (r#"{ "path": "/", "status": 200, "fields": [], "colour": 1 }"#, "colour"),
         ] {

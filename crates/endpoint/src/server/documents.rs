@@ -44,7 +44,7 @@ impl Documents {
                     total += kind.len();
                     if total > LARGEST_TOTAL {
                         return Err(Refusal::unsupported(format!(
-                            "the document root {} holds more than {LARGEST_TOTAL} bytes, the most that this server keeps in memory",
+                            "the document root {} holds more than {LARGEST_TOTAL} bytes, the limit of this server",
                             root.display()
                         )));
                     }

@@ -26,7 +26,7 @@ impl Prelude {
     pub fn new(page: &ServedPage) -> Result<Self, Refusal> {
         let field = |link: &String| {
             HeaderValue::from_str(link)
-                .map_err(|_| Refusal::unsupported(format!("`early_hints` has {link:?}, which no field can have")))
+                .map_err(|_| Refusal::unsupported(format!("`early_hints` has {link:?}, which is no valid field value")))
         };
         Ok(Self {
             document: page.document.clone(),

@@ -65,7 +65,7 @@ impl Site {
         let documents = match (&spec.document_root, has(Feature::Files) || has(Feature::Pages)) {
             (Some(root), _) => Some(Documents::load(root)?),
             (None, true) if answers.is_none() => {
-                return Err(Refusal::failed("the feature `files` or `pages` is asked for without a `document_root`"));
+                return Err(Refusal::failed("the feature `files` or `pages` is set without a `document_root`"));
             }
             (None, _) => None,
         };

@@ -36,7 +36,8 @@ const READ: usize = 64 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// Reason for refusing two settings together.
-const AGING_PAGES: &str = "`max_connection_age_ns` is set beside `page`; over HTTP/2 this server has one or the other";
+const AGING_PAGES: &str =
+    "`max_connection_age_ns` is set beside `page`; over HTTP/2 this server supports only one of them";
 
 /// The protocol on a connection.
 #[derive(Clone)]
@@ -61,10 +62,10 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
     if spec.page.as_ref().and_then(|page| page.priorities) == Some(Priorities::Obeyed) {
         return Err(Refusal::unsupported(match spec.protocol.is_http2() {
             true => {
-                "`priorities` is `obeyed`; the library for HTTP/2, h2, sends responses in turns, whatever their priorities are"
+                "`priorities` is `obeyed`; the library for HTTP/2, h2, sends responses in turns and ignores priorities"
             }
             false => {
-                "`priorities` is `obeyed`; responses over HTTP/1.1 have connections of their own, which nothing orders"
+                "`priorities` is `obeyed`; over HTTP/1.1 each response has a connection of its own, so there is no order"
             }
         }));
     }
@@ -94,7 +95,7 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
     let listener = options.listening(address)?;
     let port = listener
         .local_addr()
-        .map_err(|error| Refusal::failed(format!("asking for the port that {address} is bound to: {error}")))?
+        .map_err(|error| Refusal::failed(format!("reading the bound port of {address}: {error}")))?
         .port();
     let accounts = Accounts::default();
     let run = Box::pin(accept(listener, accounts.clone(), security, speaker, site, stop));
