@@ -24,7 +24,7 @@ use crate::refusal::Refusal;
 use crate::server::{Bound, Site, Stop};
 
 /// Time limit for a stopping server to close its connections.
-const GOODBYE: Duration = Duration::from_millis(500);
+const CLOSE_LIMIT: Duration = Duration::from_millis(500);
 
 /// A future that binds a server.
 pub(crate) type Binding = Pin<Box<dyn Future<Output = Result<Bound, Refusal>>>>;
@@ -121,7 +121,7 @@ fn try_serve(
     // Read before open connections are closed.
     let transport = bound.accounts.map(|accounts| Box::new(accounts.totals().report()));
     let _ = ask.send(true);
-    let stopped = runtime.block_on(async { tokio::time::timeout(GOODBYE, running).await });
+    let stopped = runtime.block_on(async { tokio::time::timeout(CLOSE_LIMIT, running).await });
     runtime.shutdown_background();
     if word != Command::Stop {
         let known = if counts { "`count` and `stop`" } else { "`stop`" };

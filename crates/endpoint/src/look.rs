@@ -58,7 +58,7 @@ pub fn look(spec: &ClientSpec, stop: &AtomicBool) -> Result<Head, Refusal> {
         tokio::select! {
             biased;
             head = within(whole, "no response came", head(spec)) => head,
-            () = raised(stop) => Err(Refusal::failed("stopped before a response came")),
+            () = until_set(stop) => Err(Refusal::failed("stopped before a response came")),
         }
     })
 }
@@ -97,7 +97,7 @@ async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = Resul
 }
 
 /// Returns when the flag is set.
-async fn raised(flag: &AtomicBool) {
+async fn until_set(flag: &AtomicBool) {
     while !flag.load(Ordering::Relaxed) {
         tokio::time::sleep(WATCH_EVERY).await;
     }

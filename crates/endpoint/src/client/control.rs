@@ -12,7 +12,7 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy};
 use wirelab_model::transport::TransportReport;
 
-use crate::client::engine::Part;
+use crate::client::engine::ThreadResults;
 use crate::client::record::Results;
 use crate::client::schedule::Share;
 use crate::client::thread_state::Progress;
@@ -207,7 +207,7 @@ impl<'a> Control<'a> {
     /// Closes connections and merges the threads' results.
     pub fn finish(&mut self) -> Result<Outcome, Ended> {
         self.order(Order::Finish);
-        let mut merged: Option<Part> = None;
+        let mut merged: Option<ThreadResults> = None;
         for _ in 0..self.orders.len() {
             match self.next_report()? {
                 Report::Finished(part) => match &mut merged {

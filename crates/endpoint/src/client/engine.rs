@@ -32,7 +32,7 @@ pub(crate) struct Engine<T: Transport> {
 
 /// The results of a thread.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct ThreadResults {
     /// The records.
     pub recorder: Recorder,
     /// The first failure of its window, for the log.
@@ -100,11 +100,11 @@ impl<T: Transport> Engine<T> {
     }
 
     /// Closes connections and returns the results.
-    pub async fn finish(self) -> Part {
+    pub async fn finish(self) -> ThreadResults {
         let transport = self.state.transport.accounts().map(Accounts::totals);
         self.pool.close().await;
         let (recorder, first_failure) = self.state.take();
-        Part { recorder, first_failure, configured: self.configured(), transport }
+        ThreadResults { recorder, first_failure, configured: self.configured(), transport }
     }
 
     async fn send<K: Clock>(&self, phase: Phase, extent: Extent, start: Instant) {

@@ -17,7 +17,7 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::ClientSpec;
 
-use crate::client::grpc_wire::{Said, Wire};
+use crate::client::grpc_wire::{ServerError, Wire};
 use crate::client::http::Recipe;
 use crate::client::http2_channel::{Channel, Channels};
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
@@ -153,7 +153,7 @@ impl Connection for GrpcConnection {
 /// Converts an error status.
 fn failure(channel: &Channel<Body>, status: &Status) -> Failure {
     let source = status.source();
-    if let Some(Said(failure)) = source.and_then(|source| source.downcast_ref()) {
+    if let Some(ServerError(failure)) = source.and_then(|source| source.downcast_ref()) {
         return failure.clone();
     }
     match source.and_then(|source| source.downcast_ref()) {

@@ -1,6 +1,6 @@
 //! The connection of tonic's calls: a connection of hyper, with access to the server's status.
 //!
-//! tonic turns every error into a `Status`. The source of the status is the original error: [`Said`] is the server's
+//! tonic turns every error into a `Status`. The source of the status is the original error: [`ServerError`] is the server's
 //! answer, a `hyper::Error` is the end of the connection; without a source, tonic itself found that the server broke
 //! the protocol.
 
@@ -25,15 +25,15 @@ type Fault = Box<dyn Error + Send + Sync>;
 
 /// The error status of the server.
 #[derive(Debug)]
-pub(crate) struct Said(pub Failure);
+pub(crate) struct ServerError(pub Failure);
 
-impl fmt::Display for Said {
+impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)
     }
 }
 
-impl Error for Said {}
+impl Error for ServerError {}
 
 /// A connection with tonic's interface.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl GrpcService<Body> for Wire {
             let (head, body) = sent.await?.into_parts();
             if head.status != StatusCode::OK {
                 let message = format!("the server answered with the HTTP status {}", head.status.as_u16());
-                return Err(Said(Failure::new(ErrorKind::Status, message)).into());
+                return Err(ServerError(Failure::new(ErrorKind::Status, message)).into());
             }
             let ended = ended(&head.headers)?;
             Ok(Response::from_parts(head, Watched { body, ended }))
@@ -78,7 +78,7 @@ impl hyper::body::Body for Watched {
             None if self.ended => return Poll::Ready(None),
             None => {
                 let failure = Failure::new(ErrorKind::Protocol, "the response ended without `grpc-status`");
-                return Poll::Ready(Some(Err(Said(failure).into())));
+                return Poll::Ready(Some(Err(ServerError(failure).into())));
             }
         };
         if let Some(trailers) = frame.trailers_ref() {
@@ -89,7 +89,7 @@ impl hyper::body::Body for Watched {
 }
 
 /// Whether these fields report the success of the call; an error if they report its failure.
-fn ended(fields: &HeaderMap) -> Result<bool, Said> {
+fn ended(fields: &HeaderMap) -> Result<bool, ServerError> {
     match fields.get("grpc-status") {
         None => Ok(false),
         Some(code) if code.as_bytes() == b"0" => Ok(true),
@@ -101,7 +101,7 @@ fn ended(fields: &HeaderMap) -> Result<bool, Said> {
                 String::from_utf8_lossy(code.as_bytes()),
                 words.unwrap_or_default()
             );
-            Err(Said(Failure::new(ErrorKind::Status, message)))
+            Err(ServerError(Failure::new(ErrorKind::Status, message)))
         }
     }
 }

@@ -22,7 +22,7 @@ use wirelab_model::spec::ClientSpec;
 use crate::client::failure;
 use crate::client::http::Recipe;
 use crate::client::http_body::PatternBody;
-use crate::client::stream::{Dialed, Dialer, Proof, Stream, TICKET_PATIENCE};
+use crate::client::stream::{Dialed, Dialer, Proof, Stream, TICKET_WAIT};
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;
@@ -169,7 +169,7 @@ impl Connection for Http1Connection {
                 if proof.has_ticket() || driver.ended.is_some() { Poll::Ready(()) } else { Poll::Pending }
             });
             // Without a ticket the next connection has a full handshake, and its sample says so.
-            let _ = timeout(TICKET_PATIENCE, ticket).await;
+            let _ = timeout(TICKET_WAIT, ticket).await;
         }
         // Without a sender the driver shuts the connection down and ends.
         drop(sender);
@@ -177,6 +177,6 @@ impl Connection for Http1Connection {
             driver.poll(cx);
             if driver.ended.is_some() { Poll::Ready(()) } else { Poll::Pending }
         });
-        let _ = timeout(TICKET_PATIENCE, end).await;
+        let _ = timeout(TICKET_WAIT, end).await;
     }
 }

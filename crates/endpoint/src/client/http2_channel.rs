@@ -20,7 +20,7 @@ use wirelab_model::sample::Handshake;
 use wirelab_model::spec::ClientSpec;
 
 use crate::client::failure;
-use crate::client::stream::{Dialed, Dialer, Proof, TICKET_PATIENCE};
+use crate::client::stream::{Dialed, Dialer, Proof, TICKET_WAIT};
 use crate::client::transport::{Failure, Opened};
 use crate::http2::Windows;
 use crate::refusal::Refusal;
@@ -30,7 +30,7 @@ use crate::transport_accounts::Accounts;
 const DEFAULT: Windows = Windows { stream: 2 << 20, connection: 5 << 20 };
 
 /// Interval at which a closing connection checks for its ticket.
-const TICKET_LOOK: Duration = Duration::from_millis(1);
+const TICKET_POLL: Duration = Duration::from_millis(1);
 
 /// Opens HTTP/2 connections.
 pub(crate) struct Channels {
@@ -144,18 +144,18 @@ impl<B> Channel<B> {
         if shared.wants_tickets {
             let arrived = async {
                 while !shared.proof.has_ticket() && !sender.is_closed() {
-                    tokio::time::sleep(TICKET_LOOK).await;
+                    tokio::time::sleep(TICKET_POLL).await;
                 }
             };
             // Without a ticket the next connection has a full handshake, and its sample says so.
-            let _ = timeout(TICKET_PATIENCE, arrived).await;
+            let _ = timeout(TICKET_WAIT, arrived).await;
         }
         drop(sender);
         // The driver ends with the last handle; other handles are only dropped.
         if let Ok(shared) = Rc::try_unwrap(shared)
             && let Some(driver) = shared.driver.take()
         {
-            let _ = timeout(TICKET_PATIENCE, driver).await;
+            let _ = timeout(TICKET_WAIT, driver).await;
         }
     }
 }

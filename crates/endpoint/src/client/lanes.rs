@@ -129,8 +129,8 @@ async fn dispatch<T: Transport, K: Clock>(
         }
         // A task that panicked is noticed at the end; carriers end only then.
     }
-    let patience = state.now().max(period.start) + state.timeouts.request;
-    line.end(patience);
+    let latest_start = state.now().max(period.start) + state.timeouts.request;
+    line.end(latest_start);
 }
 
 /// Arrivals that wait for a carrier, and carriers that wait for an arrival.
@@ -139,7 +139,7 @@ struct Line {
     waiting: RefCell<VecDeque<Instant>>,
     idle: RefCell<VecDeque<Rc<Parked>>>,
     /// The latest start of waiting arrivals; set after the last arrival.
-    patience: Cell<Option<Instant>>,
+    latest_start: Cell<Option<Instant>>,
 }
 
 #[derive(Debug, Default)]
@@ -149,8 +149,8 @@ struct Parked {
 }
 
 impl Line {
-    fn end(&self, patience: Instant) {
-        self.patience.set(Some(patience));
+    fn end(&self, latest_start: Instant) {
+        self.latest_start.set(Some(latest_start));
         for carrier in self.idle.borrow_mut().drain(..) {
             carrier.wake.notify_one();
         }
@@ -169,13 +169,13 @@ impl<T: Transport> Carrier<T> {
         let parked = Rc::new(Parked::default());
         let mut next = Some(first);
         while let Some(intended) = next {
-            if self.line.patience.get().is_some_and(|patience| self.state.now() > patience) {
+            if self.line.latest_start.get().is_some_and(|latest_start| self.state.now() > latest_start) {
                 self.give_up(intended);
             } else {
                 perform(&mut lane, &self.state, intended).await;
             }
             next = self.line.waiting.borrow_mut().pop_front();
-            if next.is_none() && self.line.patience.get().is_none() {
+            if next.is_none() && self.line.latest_start.get().is_none() {
                 self.line.idle.borrow_mut().push_back(Rc::clone(&parked));
                 parked.wake.notified().await;
                 next = parked.next.take();

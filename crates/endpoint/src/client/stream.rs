@@ -25,7 +25,7 @@ use crate::tls::{self, ClientSide};
 use crate::transport_accounts::{Accounts, Metered};
 
 /// Time limit of a closing connection's wait for its session ticket.
-pub(crate) const TICKET_PATIENCE: Duration = Duration::from_millis(500);
+pub(crate) const TICKET_WAIT: Duration = Duration::from_millis(500);
 
 /// Opens byte streams to the server of a spec.
 pub(crate) struct Dialer {

@@ -17,7 +17,7 @@ use wirelab_model::sample::Handshake;
 use wirelab_model::spec::ClientSpec;
 
 use crate::client::failure;
-use crate::client::stream::{Dialed, Dialer, Stream, TICKET_PATIENCE};
+use crate::client::stream::{Dialed, Dialer, Stream, TICKET_WAIT};
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::payload;
 use crate::raw::{HEADER, Header};
@@ -126,10 +126,10 @@ impl Connection for TcpConnection {
                 if proof.has_ticket() || polled.is_ready() { Poll::Ready(()) } else { Poll::Pending }
             });
             // Without a ticket the next connection has a full handshake, and its sample says so.
-            let _ = timeout(TICKET_PATIENCE, ticket).await;
+            let _ = timeout(TICKET_WAIT, ticket).await;
         }
         // The peer may have closed first.
-        let _ = timeout(TICKET_PATIENCE, self.stream.shutdown()).await;
+        let _ = timeout(TICKET_WAIT, self.stream.shutdown()).await;
     }
 }
 

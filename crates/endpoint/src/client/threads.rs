@@ -13,7 +13,7 @@ use tokio::task::LocalSet;
 use wirelab_model::event::{Command, Configured};
 use wirelab_model::spec::ClientSpec;
 
-use crate::client::engine::{Engine, Part};
+use crate::client::engine::{Engine, ThreadResults};
 use crate::client::schedule::Share;
 use crate::client::thread_state::Progress;
 use crate::client::transport::{Failure, Transport};
@@ -49,7 +49,7 @@ pub(crate) enum Report {
     /// The order failed.
     Failed(Failure),
     /// The results.
-    Finished(Box<Part>),
+    Finished(Box<ThreadResults>),
     /// The thread ended by a panic.
     Lost,
 }
@@ -105,7 +105,7 @@ impl Job {
 pub(crate) fn start(job: Job) -> std::io::Result<UnboundedSender<Order>> {
     let (orders, inbox) = unbounded_channel();
     std::thread::Builder::new().name(format!("client-{}", job.share.index)).spawn(move || {
-        let last_word = LastWord(Some(job.reports.clone()));
+        let last_word = ExitReport(Some(job.reports.clone()));
         run(&job, inbox);
         last_word.forget();
     })?;
@@ -113,15 +113,15 @@ pub(crate) fn start(job: Job) -> std::io::Result<UnboundedSender<Order>> {
 }
 
 /// Reports `Lost` on drop, unless the thread ended in order.
-struct LastWord(Option<Sender<Message>>);
+struct ExitReport(Option<Sender<Message>>);
 
-impl LastWord {
+impl ExitReport {
     fn forget(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for LastWord {
+impl Drop for ExitReport {
     fn drop(&mut self) {
         if let Some(reports) = &self.0 {
             let _ = reports.send(Message::Report(Report::Lost));
@@ -154,8 +154,8 @@ async fn obey<T: Transport>(job: &Job, mut inbox: UnboundedReceiver<Order>) {
     job.report(Report::Ready(engine.configured()));
     while let Some(order) = inbox.recv().await {
         let report = match order {
-            Order::Check => halting(&mut inbox, engine.check()).await,
-            Order::Open => halting(&mut inbox, engine.open::<Timer>()).await,
+            Order::Check => until_halted(&mut inbox, engine.check()).await,
+            Order::Open => until_halted(&mut inbox, engine.open::<Timer>()).await,
             Order::Measure(zero) => {
                 let measured = tokio::select! {
                     end = engine.measure::<Timer>(zero) => Some(end),
@@ -175,7 +175,7 @@ async fn obey<T: Transport>(job: &Job, mut inbox: UnboundedReceiver<Order>) {
 }
 
 /// Runs `work` until it ends or until a further order arrives, which can only be `Halt`.
-async fn halting(
+async fn until_halted(
     inbox: &mut UnboundedReceiver<Order>,
     work: impl Future<Output = Result<(), Failure>>,
 ) -> Option<Report> {

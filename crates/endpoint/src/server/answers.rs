@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_down_is_answered_by_its_path_with_the_query_and_all_else_is_not_found() {
+    fn listed_paths_get_their_answers_and_all_others_404() {
         let folder = tempfile::tempdir().unwrap();
         let list = folder.path().join("answers.json");
         let text = r#"[
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_cannot_be_answered_by_is_refused() {
+    fn an_invalid_list_of_answers_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let list = folder.path().join("answers.json");
         for (entry, words) in [

@@ -8,7 +8,7 @@ use wirelab_model::spec::ServerSpec;
 
 use crate::refusal::Refusal;
 use crate::server::h3_ranked::Ranked;
-use crate::server::priority::Wishes;
+use crate::server::priority::StreamPriorities;
 use crate::server::{Bound, Site, Stop, h3_connection, quic};
 
 /// Binds an HTTP/3 server.
@@ -20,10 +20,10 @@ pub(crate) async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Resu
             h3_connection::serve(h3_quinn::Connection::new(connection), Arc::clone(&site))
         }),
         Some(priorities) => quic::bind_with(spec, stop, code, move |connection| {
-            let wishes = Arc::new(Wishes::default());
+            let stream_priorities = Arc::new(StreamPriorities::default());
             // Both levels use the same code; only with `obeyed` are priorities recorded.
-            let told = (priorities == Priorities::Obeyed).then(|| Arc::clone(&wishes));
-            h3_connection::serve_by(Ranked::new(connection, wishes), Arc::clone(&site), told)
+            let recorded = (priorities == Priorities::Obeyed).then(|| Arc::clone(&stream_priorities));
+            h3_connection::serve_by(Ranked::new(connection, stream_priorities), Arc::clone(&site), recorded)
         }),
     }
 }

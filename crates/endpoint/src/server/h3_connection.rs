@@ -12,7 +12,7 @@ use http::{HeaderValue, Response, StatusCode};
 
 use crate::server::Site;
 use crate::server::prelude::Prelude;
-use crate::server::priority::{Priority, Wishes};
+use crate::server::priority::{Priority, StreamPriorities};
 use crate::server::site::Reply;
 use crate::{payload, wait};
 
@@ -27,8 +27,8 @@ where
     serve_by(connection, site, None).await;
 }
 
-/// Like [`serve`]; records the priority of each request in `wishes` before its response begins.
-pub async fn serve_by<C>(connection: C, site: Arc<Site>, wishes: Option<Arc<Wishes>>)
+/// Like [`serve`]; records the priority of each request in `stream_priorities` before its response begins.
+pub async fn serve_by<C>(connection: C, site: Arc<Site>, stream_priorities: Option<Arc<StreamPriorities>>)
 where
     C: quic::Connection<Bytes> + Send + 'static,
     C::BidiStream: BidiStream<Bytes> + Send + 'static,
@@ -38,11 +38,11 @@ where
     // The client reports failed connections and streams; their requests are not counted.
     let Ok(mut connection) = h3::server::Connection::<_, Bytes>::new(connection).await else { return };
     while let Ok(Some(resolver)) = connection.accept().await {
-        let (site, wishes) = (Arc::clone(&site), wishes.clone());
+        let (site, stream_priorities) = (Arc::clone(&site), stream_priorities.clone());
         tokio::spawn(async move {
             let Ok((request, stream)) = resolver.resolve_request().await else { return };
-            if let Some(wishes) = wishes {
-                wishes.tell(stream.send_id(), Priority::of(request.headers()));
+            if let Some(stream_priorities) = stream_priorities {
+                stream_priorities.set(stream.send_id(), Priority::of(request.headers()));
             }
             if answer(&request, stream, &site).await.is_ok() {
                 site.count();

@@ -10,7 +10,7 @@ use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, OpenStreams, StreamErrorIncoming, StreamId, WriteBuf};
 use quinn::{ConnectionError, ReadError, VarInt, WriteError};
 
-use crate::server::priority::Wishes;
+use crate::server::priority::StreamPriorities;
 
 /// Maximum bytes per read of a request; a page's requests have no bodies.
 const READ: usize = 4096;
@@ -23,13 +23,13 @@ pub struct Ranked {
     connection: quinn::Connection,
     control: h3_quinn::Connection,
     accepting: Option<Accepting>,
-    wishes: Arc<Wishes>,
+    stream_priorities: Arc<StreamPriorities>,
 }
 
 impl Ranked {
-    /// Wraps a connection; `wishes` holds the priority of each stream before its response begins.
-    pub fn new(connection: quinn::Connection, wishes: Arc<Wishes>) -> Self {
-        Self { control: h3_quinn::Connection::new(connection.clone()), connection, accepting: None, wishes }
+    /// Wraps a connection; `stream_priorities` holds the priority of each stream before its response begins.
+    pub fn new(connection: quinn::Connection, stream_priorities: Arc<StreamPriorities>) -> Self {
+        Self { control: h3_quinn::Connection::new(connection.clone()), connection, accepting: None, stream_priorities }
     }
 }
 
@@ -50,7 +50,7 @@ impl quic::Connection<Bytes> for Ranked {
         let accepted = ready!(accepting.as_mut().poll(cx));
         self.accepting = None;
         let (send, receive) = accepted.map_err(lost)?;
-        let send = Sending { stream: send, writing: None, wishes: Arc::clone(&self.wishes) };
+        let send = Sending { stream: send, writing: None, stream_priorities: Arc::clone(&self.stream_priorities) };
         Poll::Ready(Ok(Exchange { send, receive: Receiving(receive) }))
     }
 
@@ -153,7 +153,7 @@ impl quic::RecvStream for Exchange {
 pub struct Sending {
     stream: quinn::SendStream,
     writing: Option<WriteBuf<Bytes>>,
-    wishes: Arc<Wishes>,
+    stream_priorities: Arc<StreamPriorities>,
 }
 
 impl quic::SendStream<Bytes> for Sending {
@@ -170,7 +170,7 @@ impl quic::SendStream<Bytes> for Sending {
     }
 
     fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
-        if let Some(priority) = self.wishes.take(self.send_id()) {
+        if let Some(priority) = self.stream_priorities.take(self.send_id()) {
             // Set before the first byte, from which it takes effect.
             let ranked = self.stream.set_priority(priority.rank(self.stream.id().into()));
             ranked.map_err(|error| StreamErrorIncoming::Unknown(Box::new(error)))?;

@@ -73,9 +73,9 @@ impl HttpServer {
         {
             let (stream, outbox) = WithOutbox::new(stream);
             let site = self.site;
-            let service = service_fn(move |request| attend(Arc::clone(&site), outbox.clone(), request));
+            let service = service_fn(move |request| answer_page(Arc::clone(&site), outbox.clone(), request));
             let connection = builder.serve_connection(TokioIo::new(stream), service);
-            return live(connection, self.age, |c| c.graceful_shutdown()).await;
+            return serve_until_age(connection, self.age, |c| c.graceful_shutdown()).await;
         }
         let (io, site) = (TokioIo::new(stream), Arc::clone(&self.site));
         let service = service_fn(move |request| answer(Arc::clone(&site), request));
@@ -83,16 +83,22 @@ impl HttpServer {
         let calls = service_fn(move |request| grpc::answer(Arc::clone(&site), request));
         let age = self.age;
         match self.version {
-            Version::One(builder) => live(builder.serve_connection(io, service), age, |c| c.graceful_shutdown()).await,
-            Version::Two(builder) => live(builder.serve_connection(io, service), age, |c| c.graceful_shutdown()).await,
-            Version::Grpc(builder) => live(builder.serve_connection(io, calls), age, |c| c.graceful_shutdown()).await,
+            Version::One(builder) => {
+                serve_until_age(builder.serve_connection(io, service), age, |c| c.graceful_shutdown()).await
+            }
+            Version::Two(builder) => {
+                serve_until_age(builder.serve_connection(io, service), age, |c| c.graceful_shutdown()).await
+            }
+            Version::Grpc(builder) => {
+                serve_until_age(builder.serve_connection(io, calls), age, |c| c.graceful_shutdown()).await
+            }
         }
     }
 }
 
 /// Serves a connection to its end; at a certain age, asks its client to close it. Ignores errors, which the client
 /// detects and counts.
-async fn live<C: Future>(connection: C, age: Option<Duration>, ask: impl FnOnce(Pin<&mut C>)) {
+async fn serve_until_age<C: Future>(connection: C, age: Option<Duration>, ask: impl FnOnce(Pin<&mut C>)) {
     let mut connection = pin!(connection);
     if let Some(age) = age {
         tokio::select! {
@@ -114,7 +120,7 @@ fn over_http2(windows: Windows) -> http2::Builder<TokioExecutor> {
 }
 
 /// Answers a request of a page over HTTP/1.1.
-async fn attend(
+async fn answer_page(
     site: Arc<Site>,
     outbox: Outbox,
     request: Request<Incoming>,

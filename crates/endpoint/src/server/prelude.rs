@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn without_hints_there_is_no_interim_response_and_what_is_no_field_is_refused() {
+    fn without_hints_no_interim_response_is_sent_and_invalid_hints_are_refused() {
         assert!(prelude(&[]).unwrap().interim().is_none());
         let refusal = prelude(&["</a>\r\nx: y"]).unwrap_err();
         assert!(matches!(&refusal, Refusal::Unsupported(why) if why.contains("`early_hints`")), "{refusal:?}");

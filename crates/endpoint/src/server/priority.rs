@@ -58,11 +58,11 @@ impl Priority {
 
 /// Priorities of streams whose responses have not begun.
 #[derive(Debug, Default)]
-pub struct Wishes(Mutex<HashMap<StreamId, Priority>>);
+pub struct StreamPriorities(Mutex<HashMap<StreamId, Priority>>);
 
-impl Wishes {
+impl StreamPriorities {
     /// Sets the priority of a stream.
-    pub fn tell(&self, stream: StreamId, priority: Priority) {
+    pub fn set(&self, stream: StreamId, priority: Priority) {
         self.told().insert(stream, priority);
     }
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn urgent_responses_come_first_whole_ones_in_turn_and_others_take_turns() {
+    fn urgent_responses_come_first_and_incremental_ones_take_turns() {
         let rank = |value, stream| priority(value).rank(stream);
         let falling = [
             rank("u=0", 0),

@@ -22,7 +22,7 @@ use crate::tls;
 use crate::transport_accounts::Accounts;
 
 /// Time limit for a stopping server to close its connections.
-const PATIENCE: Duration = Duration::from_millis(500);
+const CLOSE_LIMIT: Duration = Duration::from_millis(500);
 
 /// Number of address validation tokens for each client if resumption is on: the same as rustls's number of tickets.
 const TOKENS: u32 = 2;
@@ -60,7 +60,7 @@ where
         }
         endpoint.close(VarInt::from_u32(code), b"stop");
         // A vanished client never confirms; without the limit the wait would last for the draining period.
-        let _ = timeout(PATIENCE, endpoint.wait_idle()).await;
+        let _ = timeout(CLOSE_LIMIT, endpoint.wait_idle()).await;
     };
     Ok(Bound { port, configured, accounts: Some(accounts), run: Box::pin(run) })
 }

@@ -41,7 +41,7 @@ const AGING_PAGES: &str =
 
 /// The protocol on a connection.
 #[derive(Clone)]
-enum Speaker {
+enum Application {
     Raw,
     Http(HttpServer),
     /// A page over HTTP/2, with interim responses.
@@ -76,8 +76,8 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
         Some(tls) if tls.early_data => Security::EarlyTls(tls::server(spec)?),
         Some(_) => Security::Tls(TlsAcceptor::from(tls::server(spec)?)),
     };
-    let speaker = match spec.protocol {
-        Protocol::H1c | Protocol::H1 => Speaker::Http(HttpServer::http1(Arc::clone(&site)).aging(spec)),
+    let application = match spec.protocol {
+        Protocol::H1c | Protocol::H1 => Application::Http(HttpServer::http1(Arc::clone(&site)).aging(spec)),
         protocol if protocol.is_http2() => {
             let windows = Windows::of(&spec.transport, DEFAULT_WINDOWS)?;
             configured.insert("stream_window".to_owned(), json!(windows.stream));
@@ -85,11 +85,11 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
             let serve = if protocol.is_grpc() { HttpServer::grpc } else { HttpServer::http2 };
             match site.attends_to_a_page() {
                 true if spec.max_connection_age_ns.is_some() => return Err(Refusal::unsupported(AGING_PAGES)),
-                true => Speaker::Pages(windows),
-                false => Speaker::Http(serve(Arc::clone(&site), windows).aging(spec)),
+                true => Application::Pages(windows),
+                false => Application::Http(serve(Arc::clone(&site), windows).aging(spec)),
             }
         }
-        _ => Speaker::Raw,
+        _ => Application::Raw,
     };
     let address = SocketAddr::new(spec.address, spec.port);
     let listener = options.listening(address)?;
@@ -98,7 +98,7 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
         .map_err(|error| Refusal::failed(format!("reading the bound port of {address}: {error}")))?
         .port();
     let accounts = Accounts::default();
-    let run = Box::pin(accept(listener, accounts.clone(), security, speaker, site, stop));
+    let run = Box::pin(accept(listener, accounts.clone(), security, application, site, stop));
     Ok(Bound { port, configured, accounts: Some(accounts), run })
 }
 
@@ -106,7 +106,7 @@ async fn accept(
     listener: TcpListener,
     accounts: Accounts,
     security: Security,
-    speaker: Speaker,
+    application: Application,
     site: Arc<Site>,
     mut stop: Stop,
 ) {
@@ -115,7 +115,7 @@ async fn accept(
             match listener.accept().await {
                 Ok((connection, _)) => {
                     let connection = accounts.tcp(connection);
-                    tokio::spawn(serve(connection, security.clone(), speaker.clone(), Arc::clone(&site)));
+                    tokio::spawn(serve(connection, security.clone(), application.clone(), Arc::clone(&site)));
                 }
                 Err(error) => {
                     eprintln!("accepting a connection: {error}");
@@ -131,29 +131,33 @@ async fn accept(
 }
 
 /// Serves one connection. Ignores errors, which the client detects and counts.
-async fn serve(connection: Metered, security: Security, speaker: Speaker, site: Arc<Site>) {
+async fn serve(connection: Metered, security: Security, application: Application, site: Arc<Site>) {
     match security {
-        Security::None => speak(connection, speaker, site).await,
+        Security::None => run_application(connection, application, site).await,
         Security::Tls(acceptor) => {
             if let Ok(stream) = acceptor.accept(connection).await {
-                speak(stream, speaker, site).await;
+                run_application(stream, application, site).await;
             }
         }
         Security::EarlyTls(config) => {
             if let Ok(stream) = EarlyStream::new(connection, config) {
-                speak(stream, speaker, site).await;
+                run_application(stream, application, site).await;
             }
         }
     }
 }
 
-async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, speaker: Speaker, site: Arc<Site>) {
-    match speaker {
-        Speaker::Raw => {
+async fn run_application<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    application: Application,
+    site: Arc<Site>,
+) {
+    match application {
+        Application::Raw => {
             let _ = raw(stream, &site).await;
         }
-        Speaker::Http(server) => server.serve(stream).await,
-        Speaker::Pages(windows) => http2_pages::serve(stream, site, windows).await,
+        Application::Http(server) => server.serve(stream).await,
+        Application::Pages(windows) => http2_pages::serve(stream, site, windows).await,
     }
 }
 

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_request_is_given_up_when_there_are_too_many() {
+    fn the_oldest_request_is_dropped_when_there_are_too_many() {
         let mut open = OpenRequests::default();
         for request in 0..=MOST_OPEN as u64 {
             assert!(!open.complete(PEER, header(request, 0), &[0; 10]));
