@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_connects_is_told_and_the_last_words_stay_however_long_the_path_is() {
+    fn each_connection_gets_the_counters_and_the_last_ones_stay_for_any_length_of_path() {
         let folder = tempfile::tempdir().unwrap();
         let deep = folder.path().join("a".repeat(200));
         fs::create_dir(&deep).unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_cannot_be_made_is_named() {
+    fn the_error_names_a_socket_that_cannot_be_created() {
         let exposition = Exposition { socket: "/nowhere/at/all.sock".into(), labels: Default::default() };
         match Exporter::start(&exposition, Exposed::default) {
             Err(Refusal::Failed(failure)) => assert!(failure.message.contains("/nowhere/at/all.sock"), "{failure:?}"),

@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_version_of_a_library_is_named_and_one_that_is_not_there_is_unknown() {
+    fn all_versions_of_a_library_are_named_and_a_missing_one_is_unknown() {
         let lock =
             "name = \"a\"\nversion = \"1.2\"\n\nname = \"ab\"\nversion = \"3\"\n\nname = \"a\"\nversion = \"2.0\"\n";
         assert_eq!(version(lock, "a"), "a 1.2 and 2.0");

@@ -34,7 +34,7 @@
 //! its stream.
 //!
 //! If many requests share a connection, [`Multiplexed`] is a complete `Transport`: the library implements [`Dial`],
-//! which opens and closes connections, and for each protocol a [`Speech`], or less (see below).
+//! which opens and closes connections, and for each protocol a [`RequestProtocol`], or less (see below).
 //!
 //! The head of an HTTP request comes from a [`Recipe`]; its body, and the body of a raw request, are [`piece`]s of the
 //! pattern.
@@ -65,10 +65,10 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::Feature;
 
 #[cfg(feature = "h3")]
-pub use crate::client::h3_speech::{ByH3, Http3};
+pub use crate::client::h3_requests::{ByH3, Http3};
 pub use crate::client::http::Recipe;
-pub use crate::client::multiplexed::{Dial, Multiplexed, Speech};
-pub use crate::client::raw_speech::{Raw, RawQuic};
+pub use crate::client::multiplexed::{Dial, Multiplexed, RequestProtocol};
+pub use crate::client::raw_requests::{Raw, RawQuic};
 pub use crate::client::servers::Servers;
 pub use crate::client::tickets::{Tickets, patience};
 pub use crate::client::transport::{Answer, Connection, Opened, Sink, Transport};
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_describes_the_roles_that_it_was_given_and_no_others() {
+    fn a_program_describes_exactly_its_roles() {
         let description = program().description();
         assert_eq!((description.name.as_str(), description.language.as_str()), ("rust-mylib", "Rust"));
         assert_eq!(description.server.unwrap().protocols, [Protocol::H3]);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protocol_that_was_given_reaches_its_server_and_another_one_is_unsupported() {
+    fn a_protocol_of_the_program_reaches_its_server_and_others_are_unsupported() {
         let (event, status) = serve("h3");
         assert!(matches!(event, Event::Error { message, .. } if message == "it was asked to bind"));
         assert_eq!(status, 1);

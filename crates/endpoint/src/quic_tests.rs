@@ -151,7 +151,7 @@ impl Server {
     fn bind<F: Future<Output = Result<Bound, Refusal>>>(bind: impl FnOnce(Stop) -> F + Send) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let (ask, stop) = Stop::channel();
-        let bound = elsewhere(|| runtime.block_on(bind(stop)).unwrap());
+        let bound = on_another_thread(|| runtime.block_on(bind(stop)).unwrap());
         let running = runtime.spawn(bound.run);
         Self { runtime: Some(runtime), port: bound.port, ask, running: Some(running) }
     }
@@ -160,7 +160,7 @@ impl Server {
     fn stop(mut self) {
         self.ask.send(true).unwrap();
         if let (Some(runtime), Some(running)) = (self.runtime.take(), self.running.take()) {
-            elsewhere(|| {
+            on_another_thread(|| {
                 runtime.block_on(running).unwrap();
                 // The port is free once the last task on it is dropped, which this waits for.
                 drop(runtime);
@@ -178,7 +178,7 @@ impl Drop for Server {
 }
 
 /// Blocks on another thread, since a client's runtime may be running on this one.
-fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+fn on_another_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| scope.spawn(work).join().unwrap())
 }
 
@@ -327,17 +327,17 @@ fn handshakes<T: Transport>(protocol: Protocol) {
 }
 
 #[test]
-fn raw_quic_proves_how_each_connection_began() {
+fn raw_quic_reports_the_handshake_of_each_connection() {
     handshakes::<QuicTransport>(Protocol::Quic);
 }
 
 #[test]
-fn http3_proves_how_each_connection_began() {
+fn http3_reports_the_handshake_of_each_connection() {
     handshakes::<H3Transport>(Protocol::H3);
 }
 
 #[test]
-fn requests_that_share_a_connection_are_all_sent_again_when_early_data_is_rejected() {
+fn all_requests_of_a_connection_are_repeated_when_early_data_is_rejected() {
     let fixture = Fixture::new();
     let mut server_spec = fixture.server_spec(Protocol::H3, Resumption::ZeroRtt);
     let server = Server::start(&server_spec);
@@ -422,7 +422,7 @@ fn settings_that_quic_does_not_have_are_unsupported() {
 }
 
 #[test]
-fn failures_are_told_apart() {
+fn failures_have_distinct_kinds() {
     let fixture = Fixture::new();
     let free = UdpSocket::bind(SocketAddr::new(HOST, 0)).unwrap().local_addr().unwrap().port();
     let spec = |protocol, port| fixture.client_spec(protocol, port, "GET", "/bytes/1000", 0);
@@ -444,7 +444,7 @@ fn failures_are_told_apart() {
 }
 
 #[test]
-fn early_data_to_a_port_where_nothing_listens_any_more_is_refused() {
+fn early_data_to_a_port_without_a_listener_is_refused() {
     let fixture = Fixture::new();
     let server = Server::start(&fixture.server_spec(Protocol::Quic, Resumption::ZeroRtt));
     let mut spec = fixture.client_spec(Protocol::Quic, server.port, "GET", "/bytes/1000", 0);
@@ -458,7 +458,7 @@ fn early_data_to_a_port_where_nothing_listens_any_more_is_refused() {
 }
 
 #[test]
-fn a_raw_response_that_is_cut_short_or_reset_is_told_apart() {
+fn truncated_and_reset_raw_responses_have_distinct_kinds() {
     let fixture = Fixture::new();
     let server_spec = fixture.server_spec(Protocol::Quic, Resumption::None);
     let check = |server: Server, kind: ErrorKind| {
@@ -512,7 +512,7 @@ async fn answer_http3(connection: QuicConnection, bytes: &[u8], reset: bool) {
 const HEAD: [u8; 10] = [0x01, 8, 0, 0, 0xc0 | 25, 0x54, 2, b'1', b'0', 0];
 
 #[test]
-fn an_http3_response_that_is_cut_short_or_reset_is_told_apart() {
+fn truncated_and_reset_http3_responses_have_distinct_kinds() {
     let fixture = Fixture::new();
     let server_spec = fixture.server_spec(Protocol::H3, Resumption::None);
     let check = |server: Server, kind: ErrorKind| {
@@ -543,7 +543,7 @@ fn a_raw_request_that_is_not_as_announced_is_reset() {
 }
 
 #[test]
-fn a_late_datagram_of_an_earlier_request_is_not_taken_for_this_ones() {
+fn a_late_datagram_of_an_earlier_request_is_ignored() {
     let fixture = Fixture::new();
     let server = UdpSocket::bind(SocketAddr::new(HOST, 0)).unwrap();
     let port = server.local_addr().unwrap().port();
@@ -597,7 +597,7 @@ fn a_response_of_bare_udp_that_does_not_fit_the_receive_buffer_is_lost() {
 }
 
 #[test]
-fn a_client_that_is_asked_for_another_key_share_is_answered_where_early_data_is_taken() {
+fn a_client_that_must_send_another_key_share_is_answered_with_early_data_enabled() {
     let fixture = Fixture::new();
     let server = Server::start(&fixture.server_spec(Protocol::H3, Resumption::ZeroRtt));
     let mut roots = rustls::RootCertStore::empty();

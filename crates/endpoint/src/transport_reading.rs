@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_old_kernel_does_not_write_is_unknown_and_not_0() {
+    fn a_field_that_an_old_kernel_does_not_write_is_unknown_and_not_0() {
         // SAFETY: as above.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
         (info.tcpi_rtt, info.tcpi_min_rtt, info.tcpi_snd_mss, info.tcpi_snd_cwnd) = (700, 500, 1448, 10);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_before_the_period_is_taken_off_and_round_trips_are_not() {
+    fn counts_before_the_period_are_subtracted_and_round_trips_are_not() {
         let before = Reading { round_trip: Some(90), sent: Some(40), lost: Some(1), ..Reading::default() };
         let after = Reading { round_trip: Some(30), round_trip_min: Some(20), sent: Some(50), lost: Some(1), ..before };
         let mut totals = Totals::default();

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_cut_into_datagrams_that_join_to_the_pattern() {
+    fn the_datagrams_of_a_message_join_to_the_pattern() {
         for total in [0, 1, 59, 60, 61, 1000] {
             let mut outgoing = Outgoing::new(header(total), HEADER + 60);
             let mut body = Vec::new();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_that_is_short_or_beyond_its_message_is_none_of_ours() {
+    fn a_datagram_that_is_too_short_or_beyond_its_message_is_ignored() {
         let mut datagram = Vec::new();
         header(10).encode(&mut datagram);
         assert_eq!(Header::split(&datagram), None, "a message that is not empty has no empty pieces");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_with_too_many_gaps_is_given_up() {
+    fn a_message_with_too_many_gaps_is_abandoned() {
         let mut coverage = Coverage::default();
         assert!((0..MOST_PIECES as u64).all(|i| coverage.add(2 * i, 2 * i + 1)));
         assert!(!coverage.add(1 << 40, (1 << 40) + 1));

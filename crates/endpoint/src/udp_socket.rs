@@ -204,7 +204,7 @@ mod tests {
     const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
     #[test]
-    fn a_buffer_size_that_is_asked_for_is_in_force_and_reported() {
+    fn a_requested_buffer_size_is_in_force_and_reported() {
         let settings =
             Transport { udp_receive_buffer: Some(100_000), udp_send_buffer: Some(65_536), ..Transport::default() };
         let socket = open(LOCAL, &settings).unwrap();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_size_that_the_kernel_does_not_give_is_unsupported() {
+    fn a_buffer_size_that_the_kernel_does_not_grant_is_unsupported() {
         for wanted in [1, 1 << 40] {
             let settings = Transport { udp_receive_buffer: Some(wanted), ..Transport::default() };
             let error = open(LOCAL, &settings).unwrap_err();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn joining_on_receive_is_switched_and_read_back() {
+    fn merging_on_receive_is_switched_and_read_back() {
         let socket = open(LOCAL, &Transport::default()).unwrap();
         assert!(!joins_on_receive(&socket));
         if set_join_on_receive(&socket, true).is_ok() {

@@ -311,7 +311,7 @@ fn no_request_starts_after_the_duration_and_those_in_flight_are_completed() {
 }
 
 #[test]
-fn arrivals_that_wait_too_long_after_the_end_fail_by_timeout_instead_of_vanishing() {
+fn arrivals_that_wait_too_long_after_the_end_fail_by_timeout() {
     let mut spec = spec(Protocol::H1c, persistent(1, 1), open(10.0), Extent::DurationNs(SECOND));
     spec.timeouts.request_ns = SECOND;
     let (samples, server) = run(&spec, ALONE, |_, _| Fate::Answer(900));

@@ -9,7 +9,7 @@ use wirelab_model::spec::ClientSpec;
 use crate::client::dial::{Dialer, Link};
 use crate::client::early::{self, Early};
 use crate::client::h3_channel::{self, ATTEMPT, Channel, Order};
-use crate::client::multiplexed::{Handle, Multiplexed, Speech};
+use crate::client::multiplexed::{Handle, Multiplexed, RequestProtocol};
 use crate::client::transport::{Answer, Failure, Sink};
 use crate::refusal::Refusal;
 
@@ -23,7 +23,7 @@ pub struct Http3 {
     renewed: tokio::sync::Mutex<bool>,
 }
 
-impl Speech<Dialer> for Http3 {
+impl RequestProtocol<Dialer> for Http3 {
     type Order = Order;
 
     fn order(spec: &ClientSpec) -> Result<Order, Refusal> {
@@ -73,8 +73,8 @@ async fn open_channel(link: &Link) -> Result<Channel<OpenStreams>, Failure> {
 impl Handle<Dialer, Http3> {
     /// Sends the request and returns the head of the response, without waiting for the body.
     pub(crate) async fn head(&self) -> Result<Response<()>, Failure> {
-        let (speech, link, order) = self.parts();
-        let sender = speech.channel.borrow().sender();
+        let (protocol, link, order) = self.parts();
+        let sender = protocol.channel.borrow().sender();
         h3_channel::head(sender, order, |failure| link.failure_or(ATTEMPT, || failure)).await
     }
 }

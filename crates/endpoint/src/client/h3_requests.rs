@@ -5,7 +5,7 @@ use h3::quic;
 use wirelab_model::spec::ClientSpec;
 
 use crate::client::h3_channel::{self, ATTEMPT, Channel, Order};
-use crate::client::multiplexed::{Dial, Speech};
+use crate::client::multiplexed::{Dial, RequestProtocol};
 use crate::client::transport::{Answer, Failure, Sink};
 use crate::refusal::Refusal;
 
@@ -29,7 +29,7 @@ pub trait Http3: Dial {
 /// HTTP/3 on a connection of the library `D`.
 pub struct ByH3<D: Http3>(Channel<D::Opener>);
 
-impl<D: Http3> Speech<D> for ByH3<D> {
+impl<D: Http3> RequestProtocol<D> for ByH3<D> {
     type Order = Order;
 
     fn order(spec: &ClientSpec) -> Result<Order, Refusal> {

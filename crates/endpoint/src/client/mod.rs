@@ -21,7 +21,7 @@ pub(crate) mod h3;
 #[cfg(feature = "h3")]
 pub mod h3_channel;
 #[cfg(feature = "h3")]
-pub mod h3_speech;
+pub mod h3_requests;
 pub(crate) mod http;
 #[cfg(feature = "builtin")]
 pub(crate) mod http1;
@@ -36,7 +36,7 @@ pub mod multiplexed;
 mod pool;
 #[cfg(feature = "builtin")]
 pub(crate) mod quic;
-pub mod raw_speech;
+pub mod raw_requests;
 mod record;
 mod schedule;
 pub mod servers;

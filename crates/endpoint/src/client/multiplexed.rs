@@ -1,5 +1,5 @@
 //! The client of a protocol that multiplexes: many handles to one connection. This module has the common parts. A
-//! library opens and closes connections ([`Dial`]); a protocol encodes requests on them ([`Speech`]).
+//! library opens and closes connections ([`Dial`]); a protocol encodes requests on them ([`RequestProtocol`]).
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -53,7 +53,7 @@ pub trait Dial: Sized + 'static {
 }
 
 /// A protocol on a connection of a library.
-pub trait Speech<D: Dial>: Sized + 'static {
+pub trait RequestProtocol<D: Dial>: Sized + 'static {
     /// The request of the spec, prepared for repeated sending.
     type Order: 'static;
 
@@ -78,12 +78,12 @@ pub trait Speech<D: Dial>: Sized + 'static {
 }
 
 /// Opens connections of the library `D` for the protocol `S`.
-pub struct Multiplexed<D: Dial, S: Speech<D>> {
+pub struct Multiplexed<D: Dial, S: RequestProtocol<D>> {
     dialer: Rc<D>,
     order: Rc<S::Order>,
 }
 
-impl<D: Dial, S: Speech<D>> Transport for Multiplexed<D, S> {
+impl<D: Dial, S: RequestProtocol<D>> Transport for Multiplexed<D, S> {
     type Connection = Handle<D, S>;
 
     fn build(spec: &ClientSpec) -> Result<Self, Refusal> {
@@ -92,9 +92,9 @@ impl<D: Dial, S: Speech<D>> Transport for Multiplexed<D, S> {
 
     async fn connect(&self) -> Result<Opened<Handle<D, S>>, Failure> {
         let (wire, link, ready) = self.dialer.dial().await?;
-        let speech = S::begin(wire, &link).await?;
+        let protocol = S::begin(wire, &link).await?;
         let (dialer, order) = (Rc::clone(&self.dialer), Rc::clone(&self.order));
-        let connection = Handle { open: Rc::new(Open { speech, link }), dialer, order };
+        let connection = Handle { open: Rc::new(Open { protocol, link }), dialer, order };
         Ok(Opened { connection, connected: None, ready: Some(ready) })
     }
 
@@ -112,7 +112,7 @@ impl<D: Dial, S: Speech<D>> Transport for Multiplexed<D, S> {
 }
 
 /// A handle to a connection.
-pub struct Handle<D: Dial, S: Speech<D>> {
+pub struct Handle<D: Dial, S: RequestProtocol<D>> {
     open: Rc<Open<D, S>>,
     dialer: Rc<D>,
     order: Rc<S::Order>,
@@ -120,14 +120,14 @@ pub struct Handle<D: Dial, S: Speech<D>> {
 
 /// The state that all handles share. The protocol drops before the connection below it.
 struct Open<D: Dial, S> {
-    speech: S,
+    protocol: S,
     link: D::Link,
 }
 
-impl<D: Dial, S: Speech<D>> Connection for Handle<D, S> {
+impl<D: Dial, S: RequestProtocol<D>> Connection for Handle<D, S> {
     async fn request(&mut self, body: Option<Sink<'_>>) -> Result<Answer, Failure> {
-        let Open { speech, link } = &*self.open;
-        speech.request(&self.dialer, link, &self.order, body).await
+        let Open { protocol, link } = &*self.open;
+        protocol.request(&self.dialer, link, &self.order, body).await
     }
 
     fn is_open(&self) -> bool {
@@ -149,9 +149,9 @@ impl<D: Dial, S: Speech<D>> Connection for Handle<D, S> {
 }
 
 #[cfg(feature = "builtin")]
-impl<D: Dial, S: Speech<D>> Handle<D, S> {
+impl<D: Dial, S: RequestProtocol<D>> Handle<D, S> {
     /// The protocol, the connection and the request, for callers that need more than a response.
     pub(crate) fn parts(&self) -> (&S, &D::Link, &S::Order) {
-        (&self.open.speech, &self.open.link, &self.order)
+        (&self.open.protocol, &self.open.link, &self.order)
     }
 }

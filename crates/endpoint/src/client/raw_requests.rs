@@ -2,7 +2,7 @@
 
 use wirelab_model::spec::ClientSpec;
 
-use crate::client::multiplexed::{Dial, Speech};
+use crate::client::multiplexed::{Dial, RequestProtocol};
 use crate::client::transport::{Answer, Failure, Sink};
 use crate::raw::Header;
 use crate::raw_stream::{self, RawStream};
@@ -23,7 +23,7 @@ pub trait RawQuic: Dial {
 /// Raw requests.
 pub struct Raw;
 
-impl<D: RawQuic> Speech<D> for Raw {
+impl<D: RawQuic> RequestProtocol<D> for Raw {
     type Order = Header;
 
     fn order(spec: &ClientSpec) -> Result<Header, Refusal> {
