@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_travels_in_the_path_and_a_root_as_text_or_as_a_message() {
+    fn a_number_is_in_the_path_and_a_root_is_text_or_a_message() {
         assert_eq!((path(NUMBER).as_str(), number("/heron/2"), number("/heron/two")), ("/heron/2", Some(NUMBER), None));
         assert_eq!(answer(Protocol::H1, NUMBER), b"1.414213562373");
         // One unit below the double that is nearest to the root, 0x3FF6A09E667F3BCD.

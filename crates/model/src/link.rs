@@ -261,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn every_preset_that_does_what_it_was_told_is_within_its_tolerances() {
+    fn every_preset_that_behaves_as_configured_is_within_its_tolerances() {
         for Preset { name, link, .. } in PRESETS {
             assert_eq!(link.misses(&exact(&link)), None, "{name}");
         }
     }
 
     #[test]
-    fn what_is_beyond_a_tolerance_is_named() {
+    fn the_deviation_beyond_a_tolerance_is_named() {
         let link = link(10_000_000, Some(100_000_000), Some(10_000_000));
         let exact = exact(&link);
         let more = |ns: Option<u64>, share: f64| ns.map(|ns| (ns as f64 * share) as u64);

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_word_is_found_and_nothing_is_better_than_something_far() {
+    fn the_nearest_word_is_found_unless_all_are_too_far() {
         let known = ["protocol", "payload", "workers"];
         assert_eq!(nearest("protocl", known), Some("protocol"));
         assert_eq!(nearest("Payload ", known), Some("payload"));
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_meant_is_asked_only_where_it_is_known() {
+    fn a_suggestion_is_made_only_for_a_known_word() {
         assert_eq!(did_you_mean("memry", ["cpu", "memory"]), ", did you mean `memory`");
         assert_eq!(did_you_mean("bananas", ["cpu", "memory"]), "");
     }

@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_reads_back_equal_whatever_came_of_it() {
+    fn a_load_reads_back_equal_for_every_outcome() {
         let resource = PageResource { url: "https://a/".to_owned(), connect_ns: Some((1, 2)), ..Default::default() };
         for outcome in [Outcome::Ok, Outcome::failed(Blame::Server, "over h2")] {
             let resources = vec![resource.clone()];

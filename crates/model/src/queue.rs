@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_packets_does_not_look_at_their_size() {
+    fn a_queue_of_packets_ignores_their_size() {
         let (bytes, packets) = (Queue::Bytes(Size(3000)), Queue::Packets(2));
         assert!(bytes.has_room(1, 1500, 1500) && !bytes.has_room(1, 1501, 1500));
         assert!(packets.has_room(1, 65_000, 65_000) && !packets.has_room(2, 2, 1));

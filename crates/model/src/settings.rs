@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_are_known_by_name() {
+    fn the_keys_include_the_first_and_the_last_field() {
         let keys = Settings::keys();
         assert!(keys.iter().any(|k| k == "protocol") && keys.iter().any(|k| k == "client_threads"), "{keys:?}");
     }

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_and_clients_are_numbered_as_they_come_and_know_whom_they_find() {
+    fn servers_and_clients_are_numbered_in_order_of_arrival_and_clients_know_their_servers() {
         let far = |far| Some(Servers { near: 0, far });
         let course = course(vec![
             Action { servers: far(3), ..action("T2", 25.0) },
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_servers_and_clients_are_the_older_ones() {
+    fn the_newest_servers_and_clients_are_removed_first() {
         let course = course(vec![
             Action { clients: Some(3), ..action("more", 20.0) },
             Action { clients: Some(1), ..action("fewer", 40.0) },
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drained_server_is_left_alone_and_not_found_any_more() {
+    fn a_drained_server_keeps_running_and_gets_no_new_clients() {
         let course = course(vec![
             Action { drain: Some(0), ..action("T2", 25.0) },
             Action { restart: Some(Restarted::Clients), ..action("T3", 50.0) },

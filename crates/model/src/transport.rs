@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_are_added_and_what_one_does_not_know_is_unknown_of_both() {
+    fn merged_reports_add_up_and_values_that_one_lacks_are_unknown() {
         let three = TransportReport {
             connections: 3,
             round_trip_min_ns: Some(5),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_transport_can_have_is_found() {
+    fn impossible_reports_are_refused() {
         assert_eq!(one().check(), Ok(()));
         assert_eq!(TransportReport::default().check(), Ok(()));
         for wrong in [

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_case_is_tried_with_longer_deadlines_until_it_can_be_told() {
+    fn a_case_is_tried_with_longer_deadlines_until_it_is_conclusive() {
         let mut tried = Vec::new();
         let found = in_time(|deadline| {
             tried.push(deadline);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_deadline_is_long_enough_for_is_broken() {
+    fn a_case_that_exceeds_every_deadline_is_broken() {
         let found = in_time(|_| Ok(Try::TooShort("the check request failed".to_owned())));
         assert_eq!(found, Err(Stop::broken("the check request failed (with 10000 ms)")));
     }
