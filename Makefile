@@ -3,19 +3,19 @@
 	bench-peers chart power clean
 
 CARGO ?= cargo
-# Where cargo builds, also where the user's environment says so.
+# The build folder of cargo, from the user's environment if set.
 WIRELAB := $(or $(CARGO_TARGET_DIR),target)/release/wirelab
 IMAGE := target/image/wirelab.tar
-# Of the test cluster (docs/cluster.md).
+# Settings of the test cluster (docs/cluster.md).
 NODES ?= 2
 PROXY ?= nftables
-# What the image has besides the built-in endpoint.
+# Endpoints of the image besides the built-in one.
 ENDPOINTS ?=
-# Endpoints that test-endpoints leaves out, separated by commas.
+# Endpoints that test-endpoints omits, separated by commas.
 EXCEPT ?=
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 quick: build ## build, and compare HTTP/1.1, HTTP/2 and HTTP/3 on this machine in about a minute
 	$(WIRELAB) run quick
@@ -24,7 +24,7 @@ build:
 	@echo "== building wirelab (the first time this takes some minutes)"
 	$(CARGO) build --release --locked -p wirelab
 
-test: setup lint unit on-cluster ## everything that has to pass: formatting, lints, unit tests, end-to-end tests
+test: setup lint unit on-cluster ## everything that must pass: formatting, lints, unit tests, end-to-end tests
 
 setup:
 	@echo "== what the tests need"
@@ -40,7 +40,8 @@ unit:
 	@echo "== tests"
 	$(CARGO) test --release --locked --workspace --no-fail-fast
 
-# Building Kubernetes takes as long as all other tests together, or longer, so nobody has to; test-cluster does, and tests more.
+# Building Kubernetes takes at least as long as all other tests together, so this target skips the test instead.
+# test-cluster builds it, and tests more.
 on-cluster:
 	@echo "== a study on a cluster"
 	@if tests/cluster/cluster.sh ready; then \
@@ -50,11 +51,11 @@ on-cluster:
 		echo "NOT tested: a study on a cluster, for the reason above; make test-cluster prepares and tests everything"; \
 	fi
 
-test-endpoints: build ## unit tests of the endpoints in other languages; install all, check all, and write docs/endpoints.md (EXCEPT=c-lsquic,c-picoquic,dotnet)
+test-endpoints: build ## unit tests, installation and contract suite of all endpoints; writes docs/endpoints.md (EXCEPT=c-lsquic,dotnet)
 	@EXCEPT=$(EXCEPT) WIRELAB=$(WIRELAB) tests/endpoints.sh
 
-# The flags are those of the last step, linking, so nothing but the program itself is built again.
-image: ## the container image, as an archive that container engines load, made without one: target/image/wirelab.tar (ENDPOINTS="envoy go-grpc-xds")
+# The flags apply to linking only, so cargo rebuilds only the program itself.
+image: ## the container image as an archive, without a container engine: target/image/wirelab.tar (ENDPOINTS="envoy go-grpc-xds")
 	$(CARGO) rustc --release --locked -p wirelab --bin wirelab -- -C target-feature=+crt-static -C strip=debuginfo
 	mkdir -p target/image/context
 	cp $(WIRELAB) deploy/nsswitch.conf target/image/context/
@@ -62,7 +63,7 @@ image: ## the container image, as an archive that container engines load, made w
 	deploy/endpoints.py $(WIRELAB) target/image/context/root $(ENDPOINTS)
 	deploy/archive.py deploy/Containerfile target/image/context localhost/wirelab:dev $(IMAGE)
 
-cluster: cluster-check image ## a Kubernetes cluster on this machine, for tests, with the image (root; NODES=3, PROXY=iptables; docs/cluster.md)
+cluster: cluster-check image ## a Kubernetes cluster with the image, for tests (root; NODES=3, PROXY=iptables; docs/cluster.md)
 	@tests/cluster/cluster.sh up --nodes $(NODES) --proxy $(PROXY) --image $(IMAGE)
 
 cluster-check:
@@ -71,33 +72,33 @@ cluster-check:
 cluster-down: ## remove every trace of that cluster
 	@tests/cluster/cluster.sh down
 
-test-cluster: ## the tests that need such a cluster (root; installs what it needs; builds Kubernetes the first time)
+test-cluster: ## the tests that need this cluster (root; installs packages; builds Kubernetes the first time)
 	@tests/setup.sh cluster
 	$(MAKE) image ENDPOINTS="envoy go-grpc-xds"
 	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked --workspace --test cluster --test kubernetes --test crowd --test helm -- --ignored --nocapture --skip in_short
 
-test-pages: setup ## browsers against the physics of a link: first bytes after the round trips of the handshake (a quiet machine, some minutes)
+test-pages: setup ## compare browsers' first bytes with the round trips of handshakes (a quiet machine, some minutes)
 	$(CARGO) test --release --locked --workspace --test pages -- --ignored --nocapture
 
-check-browsertime: build ## the load events of pages beside those that browsertime reads, over one link (root; a quiet machine; a quarter of an hour)
+check-browsertime: build ## compare load events of wirelab and browsertime (root; a quiet machine; a quarter of an hour)
 	WIRELAB_ENDPOINTS=tests/browsertime $(WIRELAB) endpoints install browsertime
 	WIRELAB_ENDPOINTS=tests/browsertime $(WIRELAB) run tests/browsertime/study.toml
 
-calibration: build ## every client kind and protocol against known delays of 1, 10 and 100 ms (about seven minutes)
+calibration: build ## compare every client kind and protocol with known delays of 1, 10 and 100 ms (about seven minutes)
 	$(WIRELAB) run tests/calibration/study.toml --out wirelab-runs/calibration
 	$(WIRELAB) report --out wirelab-runs/calibration --format csv | python3 tests/calibration/table.py
 	tests/calibration/floor.py
 
-bench-peers: build ## the load generator beside h2load, wrk and oha (installs them; about twenty minutes the first time)
+bench-peers: build ## compare the load generator with h2load, wrk and oha (installs them; about twenty minutes the first time)
 	tests/bench-peers.sh
 
-chart: quick ## the chart of the README, from a new quick run (figures and date in README.md are to be changed by hand)
+chart: quick ## the chart of the README, from a new quick run (update figures and date in README.md by hand)
 	docs/chart.py "$$(ls -t wirelab-runs/quick-*/report.html | head -1)" > docs/quick.svg.new
 	mv docs/quick.svg.new docs/quick.svg
 
 power: ## the error rate and the power of the verdicts, by simulation (docs/statistics.md)
 	$(CARGO) run --release --locked -p wirelab-stats --example power
 
-clean: ## remove what was built and the runs made here
+clean: ## remove build products and runs of this folder
 	$(CARGO) clean
 	rm -rf wirelab-runs

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The image that a Containerfile describes, as an archive, made without a container engine.
+"""Makes the image of a Containerfile as an archive, without a container engine.
 
-The archive is an OCI image layout with the manifest.json of Docker beside it, so that containerd, podman and docker load it. It
-depends on nothing but the Containerfile, the contents and the modes of the files that it copies, and the architecture: not on
-when, where or by whom it is made. Of a Containerfile's instructions only those are known that copy files and say how
-the image is to be run; all others are refused.
+The archive is an OCI image layout with a manifest.json for Docker, so that containerd, podman and docker load it. It
+depends only on the Containerfile, the contents and modes of the copied files, and the architecture, not on the time,
+place or user of the build. The script knows the instructions that copy files and set how the image runs; it refuses all
+others.
 
 Example:
 
@@ -26,7 +26,7 @@ EPOCH = "1970-01-01T00:00:00Z"
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("containerfile", help="what to put into the image, and how it is run")
+    parser.add_argument("containerfile", help="the contents of the image, and how it runs")
     parser.add_argument("context", help="the folder that COPY takes files from")
     parser.add_argument("name", help="the name of the image, as pods ask for it")
     parser.add_argument("archive", help="the file to write")
@@ -42,7 +42,7 @@ def main():
 
 
 def read(path):
-    """What a Containerfile copies, {path in the image: path in the context}, and how it says that the image is run."""
+    """Returns the copies of a Containerfile, {path in the image: path in the context}, and the image's configuration."""
     files, config = {}, {}
     with open(path) as file:
         instructions = [line.split(None, 1) for line in file if line.strip() and not line.startswith("#")]
@@ -67,7 +67,7 @@ def read(path):
 
 
 def layer_of(files, context):
-    """A tar file of the files and the folders above them, in order, all of them root's."""
+    """A tar file of the files and their parent folders, in order, all owned by root."""
     files = dict(each(files, context))
     folders = {folder for target in files for folder in folders_above(target)}
     layer = io.BytesIO()
@@ -82,7 +82,7 @@ def layer_of(files, context):
 
 
 def each(files, context):
-    """Every file, those below folders too: its path in the image, and where it is."""
+    """Every file, also those in folders: its path in the image, and its place on this machine."""
     for target, source in files.items():
         source = os.path.join(context, source)
         if not os.path.isdir(source):
@@ -124,7 +124,7 @@ def archive_of(layer, config, name):
     )
     manifest = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config, "layers": [layer]}
     entry = blob(manifest, "manifest.v1+json")
-    # containerd reads the first, podman the second.
+    # containerd reads the first name, podman the second.
     entry["annotations"] = {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name}
     blobs["oci-layout"] = b'{"imageLayoutVersion": "1.0.0"}'
     blobs["index.json"] = json.dumps({"schemaVersion": 2, "manifests": [entry]}, sort_keys=True).encode()
@@ -145,12 +145,12 @@ def path_of(blob):
 def architecture():
     machine = platform.machine()
     if machine not in ARCHITECTURES:
-        raise ValueError(f"what images call the architecture {machine} is not known here; known are {', '.join(ARCHITECTURES)}")
+        raise ValueError(f"images have no known name for the architecture {machine}; known: {', '.join(ARCHITECTURES)}")
     return ARCHITECTURES[machine]
 
 
 def add(tar, path, content, mode):
-    """A file, or a folder where there is no content. What is not set (time, owner) is 0."""
+    """Adds a file, or without content a folder. Time and owner stay 0."""
     entry = tarfile.TarInfo(path)
     entry.mode = mode
     if content is None:
@@ -162,7 +162,7 @@ def add(tar, path, content, mode):
 
 
 def write(path, content):
-    """Replaces the file in one step, so that nobody reads half an archive."""
+    """Replaces the file in one step, so that no reader sees half an archive."""
     with open(path + ".new", "wb") as file:
         file.write(content)
     os.replace(path + ".new", path)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the peers (Debian packages for wrk and h2load; oha from crates.io into the per-user cache) and compares with them.
+# Installs the peers and compares the load generator with them: Debian packages for wrk and h2load, and oha from crates.io
+# into the user's cache.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/wirelab/peers"
@@ -11,7 +12,7 @@ if [ "$(id -u)" -eq 0 ]; then
   command -v openssl >/dev/null || missing+=(openssl)
   [ ${#missing[@]} -eq 0 ] || { apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; }
 else
-  command -v wrk h2load openssl >/dev/null || echo "wrk, nghttp2-client or openssl is missing; install it to compare with it" >&2
+  command -v wrk h2load openssl >/dev/null || echo "wrk, nghttp2-client or openssl is missing. Remedy: install these packages" >&2
 fi
 [ -x "$cache/bin/oha" ] || nice cargo install oha --version 1.16.0 --features http3 --locked --root "$cache"
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The load generator beside its peers, on one server in one run: `make bench-peers`.
+"""Compares the load generator with its peers, on one server in one run: `make bench-peers`.
 
-Each tool sends GET requests for a 1 KiB document to the same built-in server, in rounds in random order. The server has one
-processor, the client the other. Counted are the requests that the tool itself reports as successful, and the CPU time of the
-tool's process from the kernel's account (wait4). Figures are medians over rounds; a ratio compares with `wirelab load` round
-by round. Tools that are missing are named and left out.
+Each tool sends GET requests for a 1 KiB document to the same built-in server, in rounds in random order. The server has
+one processor, the client the other. The script counts the requests that the tool itself reports as successful, and
+reads the CPU time of the tool's process from the kernel's account (wait4). Figures are medians over rounds; a ratio
+compares with `wirelab load` round by round. Missing tools are omitted.
 """
 
 import json
@@ -48,7 +48,7 @@ def oha_count(text):
 
 
 def commands(protocol, url, ca):
-    """The same load in each tool's words: (tool, command, how to read its count)."""
+    """The same load for each tool: (tool, command, function that reads its count)."""
     multiplexed = protocol in ("h2", "h2c", "h3")
     streams = STREAMS if multiplexed else 1
     c, m, d = str(CONNECTIONS), str(streams), SECONDS
@@ -66,7 +66,7 @@ def commands(protocol, url, ca):
 
 
 def measure(command, read):
-    """Runs a tool on the client's processor: successful requests, CPU seconds, or why there are none."""
+    """Runs a tool on the client's processor; returns successful requests and CPU seconds, or raises the reason."""
     with tempfile.TemporaryFile() as out:
         pid = os.fork()
         if pid == 0:

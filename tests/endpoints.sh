@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# All about the endpoints that are not built in: the unit tests of what those of a language share, their installation, the contract suite, and
-# the page with the table in docs/. It goes on after a failure, names all of them at its end, and then ends with status 1. What is installed, and
-# what this program has found right, is not done again; so it can be stopped and repeated.
-#   EXCEPT=NAME,...   endpoints to leave out, as those whose library cannot be had here
+# Checks the endpoints that are not built in: unit tests of the code that the endpoints of a language share, installation
+# and contract suite. Then it writes the table docs/endpoints.md. It continues after a failure, names all failures at the
+# end, and ends with status 1. A repeated run skips installed endpoints, and endpoints that this program found right.
+#   EXCEPT=NAME,...   endpoints to omit, for example because their library is not available
 set -uo pipefail
 cd "$(dirname "$0")/.."
 wirelab=${WIRELAB:-target/release/wirelab}
@@ -18,7 +18,7 @@ try() { # WHAT COMMAND...
   [ $status -eq 0 ] || failed+=("$1")
 }
 
-# In a copy, because packages in the folder would change the identity of all endpoints that are built from it.
+# Tests a copy, because packages in the folder would change the identity of all endpoints built from it.
 test_javascript() {
   rm -rf target/_javascript && mkdir -p target && cp -R endpoints/_javascript target/ &&
     npm ci --prefix target/_javascript --ignore-scripts --no-audit --no-fund && env -C target/_javascript node --test
@@ -28,7 +28,7 @@ write_page() {
   "$wirelab" endpoints list --markdown >docs/endpoints.md.new && mv docs/endpoints.md.new docs/endpoints.md
 }
 
-try "what they need" tests/setup.sh endpoints
+try "packages" tests/setup.sh endpoints
 try "unit tests: Go" go -C endpoints/_go test ./...
 try "unit tests: quic-go" go -C endpoints/go-quic-go test ./...
 try "lints: grpc-go" go -C endpoints/go-grpc vet ./...

@@ -23,7 +23,7 @@ install_packages() {
   done
 }
 
-# Servers are in a folder that is not on every user's path.
+# Some users' paths lack the folder of servers.
 has_server() {
   PATH="$PATH:/usr/sbin" command -v "$1" >/dev/null
 }
@@ -38,20 +38,20 @@ has_server nginx || packages+=(nginx)
 command -v chromium >/dev/null || packages+=(chromium)
 command -v firefox-esr >/dev/null || packages+=(firefox-esr)
 command -v certutil >/dev/null || packages+=(libnss3-tools) # makes both browsers trust the tests' certificates
-has_server prometheus || packages+=(prometheus) # watches runs (docs/metrics.md); 22 MB with what it needs
-# Not in every release; without it the tests say what they did not check.
+has_server prometheus || packages+=(prometheus) # watches runs (docs/metrics.md); 22 MB with its dependencies
+# Some releases lack it; the tests then name the skipped checks.
 if ! [ -d /usr/share/nodejs/har-validator ] && apt-cache show node-har-validator >/dev/null 2>&1; then
   packages+=(node-har-validator)
 fi
 has_server apache2 || packages+=(apache2-bin) # the program and its modules, without the service
 if [ "${1:-}" = cluster ]; then
-  # Word by word: names of packages.
+  # Unquoted: one word for each package.
   packages+=($("$(dirname "$0")/cluster/missing-packages.sh"))
 fi
 if [ "${1:-}" = endpoints ]; then
   [ "$(id -u)" -ne 0 ] || apt-get update -q
   while read -r program package; do
-    # Not all are in every release; an endpoint without what it needs says so.
+    # Some releases lack some packages; wirelab then names the missing dependency of an endpoint.
     [ -e "$program" ] || has_server "$program" || ! apt-cache show "$package" >/dev/null 2>&1 || packages+=("$package")
   done < <(grep -ohE 'program = "[^"]+", debian = "[^"]+"' "$(dirname "$0")"/../endpoints/*/endpoint.toml | awk -F '"' '{ print $2, $4 }' | sort -u)
 fi

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What the machine itself adds to a known delay: one line for docs/calibration.md, in microseconds.
+"""Measures how much the machine itself adds to a known delay: one line for docs/calibration.md, in microseconds.
 
-Two processes with blocking sockets over loopback; the server sleeps and answers one byte. No event loop, no protocol: what is
-measured beyond the delay is the kernel's timer, two wake-ups of sleeping processors, and caches that went cold meanwhile.
+Two processes with blocking sockets over loopback; the server sleeps and answers one byte. No event loop, no protocol.
+The addition to the delay consists of the kernel's timer, two wake-ups of sleeping processors, and cold caches.
 """
 
 import os
@@ -19,7 +19,7 @@ def serve(listener):
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     while request := connection.recv(64):
         if delay := int(request):
-            time.sleep(delay / 1000)  # the known delay itself: nothing is waited for
+            time.sleep(delay / 1000)  # the known delay itself
         connection.send(b"x")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of docs/calibration.md from a calibration run: `tests/calibration/table.py < cells.csv`, in microseconds.
+"""Prints the table of docs/calibration.md in microseconds, from a run: `tests/calibration/table.py < cells.csv`.
 
 The error is the median response time minus the server's delay; at a delay of 0 it is the protocol's own cost.
 """

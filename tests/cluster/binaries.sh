@@ -1,6 +1,6 @@
-# Kubernetes, CoreDNS and the test's own programs: built once for each content of this module, in the user's cache.
+# Builds Kubernetes, CoreDNS and the test's own programs into the user's cache, once for each content of this module.
 
-# Prints the folder with the programs, and with archives of the images that are made of them in images/.
+# Prints the folder with the programs. Its subfolder images/ has the archives of their images.
 built() {
   local cache=${XDG_CACHE_HOME:-$HOME/.cache}/wirelab/cluster folder lock
   folder=$cache/$(content)
@@ -8,8 +8,8 @@ built() {
   exec {lock}>"$cache/lock"
   flock -n "$lock" || { say "waiting for another build" && flock "$lock"; }
   if [ ! -d "$folder" ]; then
-    rm -rf "$cache"/*.building # of builds that were killed
-    say "building Kubernetes, once, for some ten minutes up to an hour; the log: $cache/build.log"
+    rm -rf "$cache"/*.building # from killed builds
+    say "building Kubernetes, once; this takes ten minutes to an hour; the log: $cache/build.log"
     build "$cache" "$folder" >"$cache/build.log" 2>&1 ||
       fail "building Kubernetes failed: $(tail -n 3 "$cache/build.log"). The log: $cache/build.log"
   fi
@@ -17,7 +17,7 @@ built() {
   echo "$folder"
 }
 
-# What the programs depend on, as one word.
+# A hash of all inputs of the programs.
 content() {
   local root=$here/../..
   {
@@ -37,7 +37,7 @@ build() { # CACHE FOLDER
     mv "$building" "$2"
 }
 
-# The version, as the components state it to each other.
+# The version that the components report to each other.
 link_flags() {
   local version minor package
   version=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' "$here/go.mod")
@@ -48,16 +48,16 @@ link_flags() {
   done
 }
 
-# Shows the programs to the cluster at one path, in the machine and in the nodes, which have a /var and a /run of their own.
+# Mounts the programs at one path for the machine and the nodes, because each node has a separate /var and /run.
 provide() { # FOLDER
   mkdir -p "$run/bin"
   mount -o bind,ro "$1" "$run/bin"
 }
 
-# Undoes all mounts of the cluster: the programs, and the files that hold network namespaces.
+# Removes all mounts of the cluster: the programs, and the files that hold network namespaces.
 withdraw() {
   local place
   for place in $(awk -v run="$run/" 'index($5, run) == 1 { print $5 }' /proc/self/mountinfo | tac); do
-    umount "$place" || fail "taking away the mount $place failed. Remedy: leave that folder, and repeat"
+    umount "$place" || fail "removing the mount $place failed. Remedy: leave that folder, and repeat"
   done
 }

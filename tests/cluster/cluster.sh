@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Kubernetes cluster on this machine, for tests: real components, each node a set of namespaces. docs/cluster.md is its manual.
+# A Kubernetes cluster on this machine, for tests: real components, each node a set of namespaces. See docs/cluster.md.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 for part in settings processes requirements binaries helm pki network control-plane node crowd; do
@@ -12,15 +12,15 @@ usage: cluster.sh COMMAND
 
   up [--nodes N] [--proxy nftables|iptables] [--image ARCHIVE]
                        brings the cluster up: N nodes (2), kube-proxy in this mode (nftables), with this image
-  down                 removes every trace of it, also after a kill or a start that failed
-  crowd PROGRAM        joins a node that carries hundreds of pods of wirelab: processes of this program, no containers
+  down                 removes every trace of it, also after a kill or a failed start
+  crowd PROGRAM        joins a node for hundreds of pods of wirelab: processes of this program, no containers
   load ARCHIVE         loads an image (an OCI or Docker archive) on every node
-  kill PART            ends all its processes at once, as a crash does; node1, node2, ... or kube-apiserver
-  start PART           starts it again
+  kill PART            ends all processes of a part at once, as a crash does: node1, node2, ... or kube-apiserver
+  start PART           starts the part again
   kubectl ARGUMENTS    kubectl on this cluster
   helm ARGUMENTS       Helm on this cluster
-  check                says what this machine lacks for it
-  ready                the same, and whether Kubernetes has been built, so that it is up in seconds
+  check                names the requirements that this machine lacks
+  ready                the same, and requires a finished build of Kubernetes, with which the cluster starts in seconds
 
 Examples:
   tests/cluster/cluster.sh up --nodes 3 --proxy iptables --image target/image/wirelab.tar
@@ -64,7 +64,7 @@ up() {
   done
   [[ $nodes =~ ^[1-9]$ ]] || wrong "--nodes: expected a number from 1 to 9, not \`$nodes\`"
   [[ $proxy =~ ^(nftables|iptables)$ ]] || wrong "--proxy: expected nftables or iptables, not \`$proxy\`"
-  [ -z "$image" ] || [ -f "$image" ] || wrong "--image: there is no file $image. Remedy: make image"
+  [ -z "$image" ] || [ -f "$image" ] || wrong "--image: the file $image does not exist. Remedy: make image"
 
   require
   if is_up; then
@@ -73,18 +73,19 @@ up() {
   fi
   [ -z "$(processes_in "$group/command")" ] || fail "another start of the cluster is under way. Remedy: wait for it, or make cluster-down"
   if is_there; then
-    say "removing what is left of an earlier attempt"
+    say "removing the rest of an earlier attempt"
     down
   fi
   local binaries
   binaries=$(built)
-  trap 'say "that did not work. The logs are in $run/log; make cluster-down removes what is there"' EXIT
+  trap 'say "starting the cluster failed. The logs are in $run/log; make cluster-down removes the rest"' EXIT
   bring_up "$nodes" "$proxy" "$image" "$binaries"
   trap - EXIT
   tell
 }
 
-# Steps in the order in which they need each other. Wherever it is stopped, `down` finds all of it by the cgroup and the folder.
+# Steps in the order of their dependencies. After a stop at any step, `down` finds everything by the cgroup and the
+# folder.
 bring_up() {
   local nodes=$1 proxy=$2 image=$3 binaries=$4 began=$SECONDS node
   mkdir -p "$run"/{log,pid,netns,nodes,images}
@@ -117,10 +118,10 @@ already_up() {
   [ "$(<"$run/ready")" = "$nodes $proxy" ] ||
     fail "a cluster of another kind is up (nodes, mode of kube-proxy: $(<"$run/ready")). Remedy: make cluster-down first"
   if [ -n "$image" ] && ! cmp -s "$image" "$run/images/$(basename "$image")"; then
-    say "it is up; loading the new image"
+    say "the cluster is up; loading the new image"
     load "$image"
   else
-    say "it is up; nothing to do"
+    say "the cluster is up; nothing to do"
   fi
   tell
 }
@@ -142,14 +143,14 @@ images_loaded() {
 down() {
   [ "$(id -u)" -eq 0 ] || fail "only root can remove the cluster. Remedy: sudo make cluster-down"
   if ! is_there; then
-    say "there is none; nothing to do"
+    say "no cluster exists; nothing to do"
     return
   fi
   kill_group "$group"
   withdraw
   remove_group
   rm -rf --one-file-system "$run"
-  say "gone: processes, namespaces, mounts, cgroups and $run"
+  say "removed: processes, namespaces, mounts, cgroups and $run"
 }
 
 is_there() {
@@ -161,12 +162,12 @@ is_there() {
   return 1
 }
 
-# Up is what was started to the end and was not ended since, by a kill or with the machine.
+# Up: the start was completed, and neither a kill nor a shutdown of the machine has ended the cluster since.
 is_up() {
   [ -e "$run/ready" ] && [ -n "$(processes_in "$group/control")" ]
 }
 
-# As after a crash: what was on the disk is there, what was in memory is not.
+# As after a crash: data on the disk is there, data in memory is lost.
 start_again() { # NODE|kube-apiserver
   [ -z "$(processes_in "$(group_of "$1")")" ] || fail "$1 is running. Remedy: cluster.sh kill $1"
   case $1 in
@@ -177,7 +178,7 @@ start_again() { # NODE|kube-apiserver
 
 with_cluster() {
   [ "$(id -u)" -eq 0 ] || fail "only root can do this. Remedy: sudo"
-  [ -e "$run/ready" ] || fail "there is no cluster. Remedy: make cluster"
+  [ -e "$run/ready" ] || fail "no cluster exists. Remedy: make cluster"
 }
 
 main "$@"

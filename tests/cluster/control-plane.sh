@@ -1,4 +1,5 @@
-# etcd, the API server, the controllers and the scheduler, in the network namespace `control`, and the way to them from outside.
+# etcd, the API server, the controllers and the scheduler in the network namespace `control`, and access to them from
+# outside.
 
 start_control_plane() {
   start_etcd
@@ -17,7 +18,7 @@ component() { # NAME FLAGS...
   start "$(group_of "$name")" "$name" nsenter --net="$run/netns/control" "$run/bin/hyper" "$@"
 }
 
-# What it keeps does not outlive the cluster, so it need not wait for the disk.
+# etcd's data does not outlive the cluster, so etcd need not wait for the disk.
 start_etcd() {
   component etcd --name wirelab --data-dir "$run/etcd" --unsafe-no-fsync --log-level warn \
     --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
@@ -46,7 +47,7 @@ start_controllers() {
     --allocate-node-cidrs=false --use-service-account-credentials --root-ca-file "$pki/ca.crt" \
     --service-account-private-key-file "$pki/service-accounts.key" \
     --cluster-signing-cert-file "$pki/ca.crt" --cluster-signing-key-file "$pki/ca.key" \
-    --flex-volume-plugin-dir "$run/plugins" # by default a folder of the machine, which it makes
+    --flex-volume-plugin-dir "$run/plugins" # the default is a folder of the machine, which the manager would make
 }
 
 start_scheduler() {
@@ -58,8 +59,8 @@ identity() { # COMPONENT
   echo "--kubeconfig $file --authentication-kubeconfig $file --authorization-kubeconfig $file"
 }
 
-# Tells the API server of the nodes, with their zones and the addresses of their pods, before they join; of the name server; and,
-# as kubeadm does, of how kube-proxy is configured, though it reads that from a file of its node.
+# Registers the nodes at the API server before they join, with their zones and the addresses of their pods, and the name
+# server. Also stores the configuration of kube-proxy, as kubeadm does; kube-proxy itself reads a file of its node.
 announce_nodes() { # NODES PROXY-MODE
   local node
   for node in $(node_names "$1"); do

@@ -1,5 +1,5 @@
-# A node for hundreds of pods, which are processes on it and no containers (cmd/crowd): to see how wirelab does with so many. It is no
-# part of `up`, because any pod may be sent to it, and only those of wirelab run there.
+# A node for hundreds of pods, to test wirelab with so many. Its pods are processes, not containers (cmd/crowd). `up`
+# does not start it, because the scheduler may send any pod to it, and only wirelab's pods run there.
 
 crowd_address=172.30.0.100
 crowd_pods=10.244.128.0/20
@@ -9,7 +9,7 @@ join_crowd() { # PROGRAM
   local program
   [ -x "${1:-}" ] || wrong "crowd: expected wirelab's program, not \`${1:-}\`. Remedy: make build, and target/release/wirelab"
   program=$(realpath "$1")
-  [ ! -e "$run/netns/crowd" ] || fail "the node \`crowd\` is there already. Remedy: make cluster-down first"
+  [ ! -e "$run/netns/crowd" ] || fail "the node \`crowd\` exists already. Remedy: make cluster-down first"
   sign_crowd >>"$run/log/pki.log" 2>&1 &
   wait $! || fail "making the certificate of the node \`crowd\` failed: $(tail -n 3 "$run/log/pki.log")"
   make_namespace crowd
@@ -33,7 +33,7 @@ sign_crowd() {
   kubeconfig_of crowd "$control_address:6443" >crowd.kubeconfig
 }
 
-# Its pods are on a bridge, and reached through it.
+# A bridge connects the node's pods to the network.
 connect_crowd() {
   within control ip -batch - <<COMMANDS
 link add crowd type veth peer name eth0 netns $run/netns/crowd

@@ -1,7 +1,7 @@
 # Helm on this cluster, for the tests of the chart.
 
-# Built where the cluster's programs are. Of a module of its own, because Helm wants other versions of Kubernetes' libraries; Go knows
-# whether anything is left to do.
+# Builds Helm beside the cluster's programs, if Go finds anything to do. Helm has a separate module, because it needs
+# other versions of Kubernetes' libraries.
 helm() {
   local program=${XDG_CACHE_HOME:-$HOME/.cache}/wirelab/cluster/helm
   [ -e "$program" ] || say "building Helm, once, for some minutes"

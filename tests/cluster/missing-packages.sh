@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the Debian packages that the test cluster needs and this machine has not.
+# Prints the Debian packages that the test cluster needs and this machine lacks.
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 

@@ -1,4 +1,4 @@
-# The network below the pods. Nothing of it is in the machine's own network.
+# The network below the pods, separate from the machine's own network.
 #
 #     control --- nodes ----+--- eth0  node1  vxlan0 ...
 #   172.30.0.1              +--- eth0  node2  vxlan0 ...
@@ -24,7 +24,7 @@ COMMANDS
 # A network namespace, held by a file.
 make_namespace() { # NAME
   touch "$run/netns/$1"
-  unshare --net="$run/netns/$1" true || fail "making a network namespace failed. Remedy: run on a machine of its own, not in a container"
+  unshare --net="$run/netns/$1" true || fail "making a network namespace failed. Remedy: run on a dedicated machine, not in a container"
   within "$1" sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0
 }
 
@@ -50,13 +50,13 @@ COMMANDS
   filter_bridged "$1"
 }
 
-# Packets between pods of one node pass its bridge; only so do the rules of services see them.
+# Sends packets between pods of one node through the packet filter, so that the rules of services apply to them.
 filter_bridged() { # NODE
   [ -e /proc/sys/net/bridge ] || modprobe -q br_netfilter || fail "the kernel has no br_netfilter. Remedy: a kernel with CONFIG_BRIDGE_NETFILTER"
   within "$1" sysctl -qw net.bridge.bridge-nf-call-iptables=1
 }
 
-# The overlay, as flannel wires it: static neighbours, one route for the pods of each other node.
+# The overlay, as flannel builds it: static neighbours, and one route for the pods of each other node.
 overlay() { # NODE NODES
   local other
   within "$1" ip -batch - <<COMMANDS || fail "making the overlay failed. Remedy: a kernel with CONFIG_VXLAN"

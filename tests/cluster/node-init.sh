@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The first process of a node: `node-init.sh NODE`, in namespaces of its own. Everything of the node ends with it.
+# The first process of a node, in separate namespaces: `node-init.sh NODE`. All processes of the node end with it.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/settings.sh"
@@ -7,7 +7,7 @@ node=$1
 folder=$run/nodes/$node
 
 main() {
-  # /proc is still that of the machine, so this is the number that the machine knows it by.
+  # /proc is still the machine's, so this is the process id on the machine.
   read -r number _ </proc/self/stat
   echo "$number" >"$folder/first-process"
   own_folders
@@ -22,8 +22,8 @@ main() {
   wait
 }
 
-# A /proc, /sys, /run and /var of its own; the folder of the cluster is where it was, the cgroups too. Nothing that a daemon writes
-# at a fixed place is on the machine.
+# Separate /proc, /sys, /run and /var, so that no daemon writes to a fixed place of the machine. The folder of the
+# cluster and the cgroups stay in place.
 own_folders() {
   mkdir -p "$folder"/{cgroup,run/lock,var/{lib/{cni,containerd,kubelet},log,tmp}} "$folder$run"
   ln -sfn /run "$folder/var/run"
@@ -35,11 +35,11 @@ own_folders() {
   mount --rbind "$run" "$folder$run"
   mount --rbind "$folder/run" /run
   mount --bind "$folder/var" /var
-  # The kubelet hands mounts on to containers. Not before, or the mounts above would be repeated in each other.
+  # The kubelet passes mounts to containers. This comes last, or the mounts above would repeat in each other.
   mount --make-rshared /
 }
 
-# Switches of the whole machine that the kubelet sets: here they are plain files.
+# The kubelet sets switches of the whole machine; here they are plain files.
 own_switches() {
   local name file
   mkdir -p "$folder/switches"

@@ -1,29 +1,29 @@
-# A node: its configuration, its start and its restart. What runs in it is in node-init.sh.
+# A node: its configuration, its start and its restart. node-init.sh runs inside the node.
 
 configure_node() { # NODE PROXY-MODE
   local folder=$run/nodes/$1
   mkdir -p "$folder/cni"
   containerd_config "$folder" >"$folder/containerd.toml"
   network_config "$1" >"$folder/cni/10-wirelab.conflist"
-  echo "nameserver $control_address" >"$folder/resolv.conf" # nobody answers there: pods of dnsPolicy Default resolve nothing
+  echo "nameserver $control_address" >"$folder/resolv.conf" # no server answers there: pods of dnsPolicy Default resolve nothing
   kubelet_config "$1" "$folder" >"$folder/kubelet.yaml"
   proxy_config "$1" "$2" >"$folder/kube-proxy.yaml"
 }
 
-# The node's first process, and with it all others, is in namespaces of its own, so that killing it is a crash of the node.
+# All processes of the node are in the namespaces of its first process, so killing that process is a crash of the node.
 start_node() { # NODE
   make_group "$group/$1"
   start "$group/$1/system" "$1" nsenter --net="$run/netns/$1" \
     unshare --mount --propagation private --uts --ipc --pid --fork --kill-child "$here/node-init.sh" "$1"
 }
 
-# Its /run was in memory, had it been a machine.
+# On a machine /run is in memory, so a restart empties it.
 restart_node() { # NODE
   rm -rf --one-file-system "${run:?}/nodes/$1/run"
   start_node "$1"
 }
 
-# Loads an image on every node that runs; one that does not, when it is started again.
+# Loads an image on every running node. A stopped node loads it at its next start.
 load() { # ARCHIVE
   local node name
   [ -f "${1:-}" ] || wrong "load: expected an archive of an image, not \`${1:-}\`"
@@ -42,7 +42,8 @@ in_node() { # NODE COMMAND...
   nsenter --target "$first" --mount --pid --net --uts --ipc "$@"
 }
 
-# Without CAP_SYS_RESOURCE nobody may make a process less likely to be killed when memory runs out; so nobody tries to.
+# Lowering a process's likelihood of being killed when memory runs out needs CAP_SYS_RESOURCE, so containerd does not
+# try.
 containerd_config() { # FOLDER
   cat <<CONFIG
 version = 2
@@ -99,8 +100,8 @@ network_config() { # NODE
 CONFIG
 }
 
-# Thresholds of the disk are off: a full disk of the machine would evict every pod. Each kubelet has a root of cgroups of its own,
-# else it would take the pods of other nodes for strangers and end them.
+# Disk thresholds are off: a full disk of the machine would evict every pod. Each kubelet has a separate root of
+# cgroups; otherwise it would end the pods of other nodes as unknown.
 kubelet_config() { # NODE FOLDER
   cat <<CONFIG
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -126,7 +127,7 @@ imageGCLowThresholdPercent: 99
 CONFIG
 }
 
-# The limits of connection tracking are the machine's, which a network namespace cannot set.
+# The limits of connection tracking belong to the machine; a network namespace cannot set them.
 proxy_config() { # NODE MODE
   cat <<CONFIG
 apiVersion: kubeproxy.config.k8s.io/v1alpha1

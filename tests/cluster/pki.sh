@@ -1,7 +1,8 @@
-# Certificates and kubeconfigs. Whoever signs with the authority `ca` is known to the API server by the certificate's subject.
+# Certificates and kubeconfigs. The API server identifies a client by the subject of its certificate from the authority
+# `ca`.
 
 make_certificates() { # NODES
-  # Beside, because bash ends at the first failure only what is not part of a condition.
+  # In the background, because `set -e` has no effect within a condition.
   sign_all "$1" >>"$run/log/pki.log" 2>&1 &
   wait $! || fail "making certificates with openssl failed: $(tail -n 3 "$run/log/pki.log")"
 }
@@ -57,7 +58,7 @@ certificate() { # NAME AUTHORITY SUBJECT USAGE [NAMES]
   openssl x509 -req -in "$1.csr" -CA "$2.crt" -CAkey "$2.key" -CAcreateserial -days 365 -extfile "$1.extensions" -out "$1.crt"
 }
 
-# In the folder of the certificates.
+# Runs in the folder of the certificates.
 kubeconfig_of() { # NAME ADDRESS
   cat <<CONFIG
 apiVersion: v1

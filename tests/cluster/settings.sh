@@ -1,11 +1,11 @@
-# What the parts of the test cluster agree on, and how they speak.
+# Settings and messages that the parts of the test cluster share.
 PATH=$PATH:/usr/sbin:/sbin
 
-run=/run/wirelab-cluster # all that the cluster writes. Fixed, because there is one on a machine and `down` has to find it
+run=/run/wirelab-cluster # all files of the cluster. Fixed, because a machine has one cluster, and `down` must find it
 group=wirelab-cluster    # its cgroup
 kubeconfig=$run/kubeconfig
 
-control_address=172.30.0.1 # of the control plane, on the nodes' network 172.30.0.0/24
+control_address=172.30.0.1 # the control plane, on the nodes' network 172.30.0.0/24
 pod_network=10.244.0.0/16
 service_network=10.96.0.0/16
 api_service=10.96.0.1
@@ -28,12 +28,12 @@ pod_range() { # NODE
   echo "10.244.$(number_of "$1").0/24"
 }
 
-# Neighbours are in different zones; with three nodes there is a pair in the same one, too.
+# Neighbours are in different zones; with three nodes one pair shares a zone.
 zone_of() { # NODE
   if (($(number_of "$1") % 2)); then echo zone-a; else echo zone-b; fi
 }
 
-# What can be killed and started again.
+# Fails unless the name is a part that `kill` and `start` know.
 known_part() { # NODE|kube-apiserver
   local known
   for known in $(cd "$run/nodes" && echo *) kube-apiserver; do
@@ -42,7 +42,7 @@ known_part() { # NODE|kube-apiserver
   wrong "expected $(cd "$run/nodes" && echo *) or kube-apiserver, not \`$1\`"
 }
 
-# The cgroup that all its processes are in.
+# The cgroup of all processes of a part.
 group_of() { # NODE|COMPONENT
   case $1 in
     node*) echo "$group/$1" ;;

@@ -62,11 +62,12 @@ pub fn rbac() -> String {
     };
     let yaml = yaml(&role);
     format!(
-        "# What `wirelab run --lab kubernetes` and `wirelab labs clean` need. Give it to a user or a service account:\n\
+        "# The rights for `wirelab run --lab kubernetes` and `wirelab labs clean`. To grant them to an account:\n\
          #   wirelab labs rbac | kubectl apply --filename -\n\
          #   kubectl create clusterrolebinding wirelab --clusterrole wirelab --user NAME\n\
-         # Agents on nodes, which are privileged pods and made only with {}=privileged, need no\n\
-         # other rights, but a cluster that admits such pods to namespaces with the label pod-security.kubernetes.io/enforce: privileged.\n\
+         # Agents on nodes are privileged pods, which wirelab makes only with {}=privileged.\n\
+         # They need no other rights, but the cluster must admit privileged pods to namespaces with the label\n\
+         # pod-security.kubernetes.io/enforce: privileged.\n\
          {yaml}",
         nodes::VARIABLE
     )

@@ -137,6 +137,9 @@ pub struct TrialRecord {
     /// What each client did, where several shared the workload; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<Portion>,
+    /// Median response time, in nanoseconds, of the requests that began in each fifth of the window; empty if a fifth has too few.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profile: Vec<u64>,
     /// What the report has to say of this trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,

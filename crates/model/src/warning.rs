@@ -42,7 +42,18 @@ pub enum Warning {
         /// Change from first to last trial, as a share of the median.
         change: f64,
     },
-    /// Some trials of a cell failed and are not in its statistics.
+    /// Response times change while the measured window lasts.
+    NotStationary {
+        /// The cell's label.
+        cell: String,
+        /// The slowest fifth of the window, 0 for the first.
+        slowest: u32,
+        /// The fastest fifth.
+        fastest: u32,
+        /// Median response time in the slowest fifth divided by that in the fastest.
+        ratio: f64,
+    },
+    /// Some trials of a cell failed.
     TrialsFailed {
         /// The cell's label.
         cell: String,
@@ -221,13 +232,18 @@ impl Warning {
                 "`{metric}` of `{cell}` changed by {:+.1} % from the first to the last trial: the machine was not in a steady state.",
                 change * 100.0
             ),
+            Self::NotStationary { cell, slowest, fastest, ratio } => format!(
+                "In `{cell}` the median response time is {ratio:.2} times as long in the {} fifth of the measured window as in the {}: its percentiles mix two states.",
+                ordinal(*slowest),
+                ordinal(*fastest)
+            ),
             Self::TrialsFailed { cell, failed, of, reason } => {
                 format!(
-                    "{failed} of {of} trials of `{cell}` failed and are not in its statistics. Most frequent: {reason}."
+                    "{failed} of {of} trials of `{cell}` failed. Comparisons rank a trial that failed through the cell as the worst; estimates are of completed trials. Most frequent: {reason}."
                 )
             }
             Self::RequestsFailed { cell, share, kind } => format!(
-                "{:.2} % of the requests of `{cell}` failed, mostly `{kind}`; latencies are those of the requests that succeeded.",
+                "{:.2} % of the requests of `{cell}` failed, mostly `{kind}`. Percentiles rank them as slower than every success; means, minimum and maximum leave them out.",
                 share * 100.0
             ),
             Self::TooFewBlocks { blocks, needed } => {
@@ -325,6 +341,9 @@ impl Warning {
                 "Stop other work on the machine, run more blocks, and distrust differences of this size."
             }
             Self::Drift { .. } => "Warm the machine up, stop other work on it, or run longer.",
+            Self::NotStationary { .. } => {
+                "Raise `warm_up` until the change lies before the window, or lengthen `duration` until it no longer matters."
+            }
             Self::TrialsFailed { .. } => "Read the logs of the trials named in the journal.",
             Self::RequestsFailed { .. } => {
                 "Look at the error kinds; raise time-outs or buffers only if the failure is not the finding."
@@ -368,6 +387,10 @@ impl Warning {
             Self::ScheduleLag { .. } => "Lower the rate, give the client more threads, or use a faster machine.",
         }
     }
+}
+
+fn ordinal(part: u32) -> &'static str {
+    ["first", "second", "third", "fourth", "last"].get(part as usize).copied().unwrap_or("last")
 }
 
 /// `2 in `a` and `b`, 50 in `c``: each value once, with the first cells that have it.

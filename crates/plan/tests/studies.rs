@@ -29,7 +29,7 @@ fn every_study_and_every_preset_of_it_can_be_planned_without_a_warning() {
                 study.readme.contains(&format!("`{preset}`")) || study.readme.contains(&format!("--preset {preset}"))
             );
         }
-        for heading in ["**Question.**", "**Prediction.**", "**Limits", "**How to run.**", "**Published numbers.**"] {
+        for heading in ["## Question", "## Prediction", "## Limits", "## How to run", "## Published numbers"] {
             assert!(study.readme.contains(heading), "{}: no {heading}", study.name);
         }
     }

@@ -63,6 +63,7 @@ mod tests {
             client: Default::default(),
             timeline: None,
             clients: Vec::new(),
+            profile: Vec::new(),
             warnings: Vec::new(),
         };
         outcomes.iter().enumerate().map(record).collect()

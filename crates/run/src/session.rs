@@ -270,6 +270,7 @@ impl Session<'_> {
             client: Default::default(),
             timeline: None,
             clients: Vec::new(),
+            profile: Vec::new(),
             warnings: Vec::new(),
         })
     }

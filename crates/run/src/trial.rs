@@ -75,6 +75,8 @@ struct Facts {
     timeline: Option<TimelineRecord>,
     /// What each client did, where several shared the workload.
     portions: Vec<Portion>,
+    /// Median response time by fifth of the window.
+    profile: Vec<u64>,
     /// How many requests the sidecars carried, where there are any.
     carried: Option<Carried>,
     network: Aftermath,
@@ -135,6 +137,7 @@ impl TrialContext<'_> {
             client: facts.client,
             timeline: facts.timeline,
             clients: facts.portions,
+            profile: facts.profile,
             warnings: facts.warnings,
         }))
     }
@@ -190,6 +193,11 @@ impl TrialContext<'_> {
             played.intervals = timeline::intervals(samples, window_ns);
             values.extend(timeline::values(timeline, played, samples, window_ns));
         }
+        // With a timeline the conditions change while the window lasts, as they should.
+        if let (None, Results::Samples(samples)) = (&facts.timeline, &results) {
+            facts.profile =
+                wirelab_stats::stationarity::profile(samples, facts.window_ns).map(Vec::from).unwrap_or_default();
+        }
         values.extend(wirelab_stats::clients(&facts.portions));
         values.extend(wirelab_stats::transport(facts.client_transport.as_deref(), facts.server_transport.as_deref()));
         let window = Window { ns: facts.window_ns, requests: tally.ok, bytes: tally.bytes };
@@ -217,6 +225,7 @@ impl TrialContext<'_> {
                 facts.warnings = vec![distorted::warning(observer, cell.label())];
                 facts.timeline = None;
                 facts.portions = Vec::new();
+                facts.profile = Vec::new();
             }
         }
         facts.values = values;

@@ -5,6 +5,8 @@ use wirelab_model::claim::{Bound, Needs};
 use wirelab_model::metric::Metric;
 use wirelab_model::warning::Warning;
 
+use crate::stationarity::Stationarity;
+
 /// Everything that a report shows beside the raw values; a pure function of manifest and journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
@@ -38,6 +40,9 @@ pub struct CellAnalysis {
     /// Share of failed requests over the trials; a trial that failed through the cell counts as 1. Absent if no trial says.
     #[serde(default)]
     pub failure_share: Option<f64>,
+    /// Whether response times stay the same over the measured window.
+    #[serde(default)]
+    pub stationarity: Stationarity,
     /// The most frequent reason of failure or refusal.
     pub reason: Option<String>,
     /// Estimates by metric name, for every metric with at least one measured value.

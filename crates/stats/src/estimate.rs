@@ -9,6 +9,7 @@ use crate::analysis::{CellAnalysis, Estimate};
 use crate::bootstrap::Bootstrap;
 use crate::failures::failure_share;
 use crate::quantile;
+use crate::stationarity::Stationarity;
 use crate::trials::Trials;
 
 /// Outcomes of a cell's trials, and the estimates of every metric that they name, declared ones first.
@@ -18,6 +19,7 @@ pub fn cell(cell: usize, trials: &Trials<'_>, metrics: &[&Metric], bootstrap: &m
         failed: 0,
         unsupported: 0,
         failure_share: failure_share(trials, cell),
+        stationarity: Stationarity::TooShort,
         reason: None,
         estimates: IndexMap::new(),
         not_measured: IndexMap::new(),

@@ -64,6 +64,7 @@ pub fn record(cell: usize, block: u32, values: &[(&str, f64)]) -> TrialRecord {
         client: [].into(),
         timeline: None,
         clients: Vec::new(),
+        profile: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -25,6 +25,7 @@ pub mod quantile;
 pub mod rank_sum;
 pub mod ranks;
 pub mod simulation;
+pub mod stationarity;
 mod stop;
 mod summary;
 pub mod timeline;
@@ -57,8 +58,12 @@ pub use transport::{TRANSPORT_METRICS, transport};
 pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&Metric]) -> Analysis {
     let trials = trials::Trials::of(plan, records, metrics);
     let mut bootstrap = bootstrap::Bootstrap::new(study.seed);
-    let cells: Vec<_> =
+    let mut cells: Vec<_> =
         (0..plan.cells.len()).map(|cell| estimate::cell(cell, &trials, metrics, &mut bootstrap)).collect();
+    let profiles: Vec<_> = (0..plan.cells.len()).map(|cell| trials.profiles(cell)).collect();
+    for (cell, found) in cells.iter_mut().zip(stationarity::of_cells(&profiles, study.compare.margin.0)) {
+        cell.stationarity = found;
+    }
     let comparisons = compare::compare(study, plan, &trials, &mut bootstrap);
     let contests = contest::contests(study, plan, &trials, &mut bootstrap);
     let pairs = pairs::pairs(study, plan, &trials, &mut bootstrap);

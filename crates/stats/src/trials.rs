@@ -9,6 +9,7 @@ use wirelab_model::plan::Plan;
 use wirelab_model::table::Design;
 
 use crate::failures::{is_failure_of_cell, worst};
+use crate::stationarity::PARTS;
 
 /// The last record of every trial: a resumed run repeats a trial that failed or was cut off, and the later record counts.
 pub struct Trials<'a> {
@@ -131,6 +132,11 @@ impl<'a> Trials<'a> {
         };
         let records = self.by_cell.get(cell).into_iter().flatten();
         records.filter_map(|(block, record)| Some((*block, rank(record)?))).collect()
+    }
+
+    /// The profiles of a cell's trials that have one; see [`stationarity`](crate::stationarity).
+    pub fn profiles(&self, cell: usize) -> Vec<[u64; PARTS]> {
+        self.ok(cell).filter_map(|record| record.profile.as_slice().try_into().ok()).collect()
     }
 
     /// Which direction of a metric is an improvement; lower if nothing is known of the metric.

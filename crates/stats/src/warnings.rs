@@ -12,6 +12,7 @@ use crate::estimate::most_frequent;
 use crate::holm::holm;
 use crate::parity::parity;
 use crate::quantile;
+use crate::stationarity::Stationarity;
 use crate::trend::trend;
 use crate::trials::Trials;
 
@@ -38,6 +39,7 @@ pub fn warnings(
     all.extend(aa_differs(plan, comparisons));
     all.extend(parity(study, plan, trials));
     all.extend(drift(plan, cells));
+    all.extend(not_stationary(plan, cells));
     all.extend(stolen(cells));
     let of_trials = OfTrials::gather(plan, trials);
     for (number, cell) in cells.iter().enumerate() {
@@ -95,6 +97,18 @@ fn drift(plan: &Plan, cells: &[CellAnalysis]) -> Vec<Warning> {
         .filter(|((_, _, change), _)| change.is_finite())
         .map(|((n, _, change), _)| warning(*n, *change))
         .collect()
+}
+
+/// Cells whose response times change within the measured window.
+fn not_stationary(plan: &Plan, cells: &[CellAnalysis]) -> Vec<Warning> {
+    let of_cell = |(number, cell): (usize, &CellAnalysis)| match cell.stationarity {
+        Stationarity::Changes { slowest, fastest, ratio } => {
+            let (slowest, fastest) = (slowest as u32, fastest as u32);
+            Some(Warning::NotStationary { cell: plan.cells[number].label(), slowest, fastest, ratio })
+        }
+        Stationarity::Stationary | Stationarity::TooShort => None,
+    };
+    cells.iter().enumerate().filter_map(of_cell).collect()
 }
 
 /// Processor time that the host of a virtual machine took.

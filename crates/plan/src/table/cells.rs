@@ -276,6 +276,7 @@ fn record(cell: usize, number: u32, block: u32, values: Values) -> TrialRecord {
         client: [].into(),
         timeline: None,
         clients: Vec::new(),
+        profile: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -1,8 +1,8 @@
-// crowd is a node of the cluster that carries hundreds of pods of wirelab on one machine: as far as the API server knows it is a
-// kubelet. Its pods are not containers but processes, each in namespaces of its own with an address of its own; whatever image they
-// name, wirelab runs in them.
+// crowd is a node of the cluster for hundreds of pods of wirelab on one machine. To the API server it is a kubelet. Its
+// pods are processes, not containers, each in separate namespaces and with its own address. wirelab runs in them,
+// whatever image they name.
 //
-// It reports pods as ready, runs commands in them (exec), and ends them. Probes, volumes, logs and limits it does not have.
+// It reports pods as ready, runs commands in them (exec), and ends them. It has no probes, volumes, logs or limits.
 package main
 
 import (
@@ -28,12 +28,12 @@ func main() {
 	var settings settings
 	flag.StringVar(&settings.name, "name", "crowd", "the node's name")
 	flag.StringVar(&settings.address, "address", "", "its address, at which the API server reaches it")
-	flag.StringVar(&settings.kubeconfig, "kubeconfig", "", "how it reaches the API server")
-	flag.StringVar(&settings.certificate, "certificate", "", "its certificate, as a server")
+	flag.StringVar(&settings.kubeconfig, "kubeconfig", "", "the kubeconfig file for the API server")
+	flag.StringVar(&settings.certificate, "certificate", "", "its server certificate")
 	flag.StringVar(&settings.key, "key", "", "the key of its certificate")
-	flag.StringVar(&settings.authority, "authority", "", "whoever asks it has to have a certificate from this authority")
-	flag.StringVar(&settings.program, "program", "", "the program that its pods run")
-	flag.TextVar(&settings.pods, "pods", netip.Prefix{}, "the addresses of its pods; the first one is that of the bridge `pods`")
+	flag.StringVar(&settings.authority, "authority", "", "the authority of client certificates that it accepts")
+	flag.StringVar(&settings.program, "program", "", "the program of its pods")
+	flag.TextVar(&settings.pods, "pods", netip.Prefix{}, "the addresses of its pods; the first is the address of the bridge `pods`")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -50,7 +50,7 @@ func run(ctx context.Context, settings settings) error {
 	if err != nil {
 		return err
 	}
-	// A kubelet would be slower; it is not what is measured.
+	// Faster than a kubelet, because the tests do not measure the node.
 	config.QPS, config.Burst = 500, 1000
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// The port at which a kubelet answers.
+// The port of a kubelet.
 const port = 10250
 
-// Reports say that the node lives; who says nothing for some 50 s is taken for dead.
+// Reports show that the node is alive. The cluster regards a node as dead after some 50 s without a report.
 const reportEvery = 10 * time.Second
 
-// reportNode says that the node is ready and has room for what no single machine would have.
+// reportNode reports the node as ready, with more room than any single machine has.
 func reportNode(ctx context.Context, client kubernetes.Interface, settings settings) {
 	began := metav1.Now()
 	for {

@@ -18,17 +18,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// So many pods are started at a time.
+// The number of pods that start at a time.
 const startersAtOnce = 8
 
-// pods are those of the node.
+// pods holds the pods of the node.
 type pods struct {
 	client   kubernetes.Interface
 	settings settings
 	starting chan struct{}
 
 	mutex sync.Mutex
-	known map[types.UID]*process // nil: it is being started
+	known map[types.UID]*process // nil while the process starts
 	taken map[netip.Addr]bool
 }
 
@@ -39,7 +39,7 @@ func newPods(client kubernetes.Interface, settings settings) *pods {
 	}
 }
 
-// watch keeps the processes as the API server has the pods.
+// watch starts and ends processes to match the pods of the API server.
 func (pods *pods) watch(ctx context.Context) {
 	ours := informers.WithTweakListOptions(func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", pods.settings.name).String()
@@ -66,7 +66,7 @@ func (pods *pods) watch(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// look brings a pod's process to the state that the pod's object has: started, or ended.
+// look starts or ends a pod's process to match the pod's object.
 func (pods *pods) look(ctx context.Context, object any) {
 	pod, isPod := object.(*corev1.Pod)
 	if !isPod {
@@ -99,7 +99,7 @@ func (pods *pods) start(ctx context.Context, pod *corev1.Pod) {
 		process, err = startProcess(pods.settings, pod, address)
 	}
 	if err == nil && !pods.keep(pod, process) {
-		return // it was deleted meanwhile
+		return // the pod was deleted meanwhile
 	}
 	report := running(pod, pods.settings.address, address)
 	if err != nil {
@@ -115,7 +115,7 @@ func (pods *pods) start(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// keep remembers a process, or ends it if its pod is gone by now.
+// keep records a process, or ends it if its pod is gone by now.
 func (pods *pods) keep(pod *corev1.Pod, process *process) bool {
 	pods.mutex.Lock()
 	defer pods.mutex.Unlock()
@@ -150,7 +150,7 @@ func (pods *pods) of(namespace, name string) (*process, error) {
 	return nil, fmt.Errorf("no pod %s/%s runs on the node %s", namespace, name, pods.settings.name)
 }
 
-// take gives an address that no pod has. The first one is the bridge's.
+// take returns an unused address. The first address belongs to the bridge.
 func (pods *pods) take() (netip.Addr, error) {
 	pods.mutex.Lock()
 	defer pods.mutex.Unlock()

@@ -11,17 +11,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// process is the first one of a pod. All others of the pod end with it, because its namespace of processes does.
+// process is the first process of a pod. All other processes of the pod end with it, because its PID namespace does.
 type process struct {
 	namespace, name string
 	address         netip.Addr
 	command         *exec.Cmd
 }
 
-// What is done before the pod's command: what it sees of processes and interfaces is its own, and so is the folder that is mounted.
+// The shell command before the pod's command: it mounts separate /proc and /sys, and the pod's folder.
 const prelude = `mount --make-rprivate / && mount -t proc proc /proc && mount -t sysfs sysfs /sys && mkdir -p "$1" && mount -t tmpfs tmpfs "$1" && shift && exec "$@"`
 
-// startProcess starts the pod's command in namespaces of its own, with this address.
+// startProcess starts the pod's command in separate namespaces, with this address.
 func startProcess(settings settings, pod *corev1.Pod, address netip.Addr) (*process, error) {
 	container := pod.Spec.Containers[0]
 	if len(container.VolumeMounts) != 1 || len(container.Command) == 0 {
@@ -36,7 +36,7 @@ func startProcess(settings settings, pod *corev1.Pod, address netip.Addr) (*proc
 		return nil, err
 	}
 	process := &process{namespace: pod.Namespace, name: pod.Name, address: address, command: command}
-	go func() { _ = command.Wait() }() // only so that the kernel forgets it
+	go func() { _ = command.Wait() }() // reaps the process
 	if err := process.connect(settings.pods); err != nil {
 		process.end()
 		return nil, err
@@ -44,7 +44,7 @@ func startProcess(settings settings, pod *corev1.Pod, address netip.Addr) (*proc
 	return process, nil
 }
 
-// connect lays a cable from the pod to the bridge. It vanishes with the pod.
+// connect joins the pod to the bridge by a pair of interfaces, which vanishes with the pod.
 func (process *process) connect(pods netip.Prefix) error {
 	pid := strconv.Itoa(process.command.Process.Pid)
 	outside := "pod" + pid
@@ -56,7 +56,7 @@ func (process *process) connect(pods netip.Prefix) error {
 		"link set lo up\naddress add %s/%d dev eth0\nlink set eth0 up\nroute add default via %s\n", process.address, pods.Bits(), gateway))
 }
 
-// ip gives the program of this name something to do, within what the words before it enter.
+// ip runs the program ip with a batch of commands. The words `within` go before it, to enter namespaces.
 func ip(within []string, batch string) error {
 	words := append(within, "ip", "-batch", "-")
 	command := exec.Command(words[0], words[1:]...)
@@ -68,10 +68,10 @@ func ip(within []string, batch string) error {
 }
 
 func (process *process) end() {
-	_ = process.command.Process.Kill() // it may have ended by itself
+	_ = process.command.Process.Kill() // the process may have ended already
 }
 
-// within is a command in the namespaces of the pod.
+// within returns a command in the namespaces of the pod.
 func (process *process) within(program string, words []string) *exec.Cmd {
 	pid := strconv.Itoa(process.command.Process.Pid)
 	enter := []string{"--target", pid, "--net", "--mount", "--pid", "--ipc", "--", program}

@@ -14,10 +14,10 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
-// A trial may be silent for as long as it likes.
+// A trial may be silent for hours.
 const idleTimeout = 4 * time.Hour
 
-// serve answers what the API server asks a kubelet: to run a command in a pod.
+// serve answers requests of the API server to run a command in a pod.
 func serve(settings settings, pods *pods) error {
 	authority, err := os.ReadFile(settings.authority)
 	if err != nil {
@@ -47,7 +47,7 @@ func serve(settings settings, pods *pods) error {
 		Addr:      fmt.Sprintf("%s:%d", settings.address, port),
 		Handler:   routes,
 		TLSConfig: &tls.Config{ClientCAs: known, ClientAuth: tls.RequireAndVerifyClientCert, NextProtos: []string{"http/1.1"}},
-		// Streams take the connection over, which HTTP/2 has no way for.
+		// Streams take over the connection, which HTTP/2 does not support.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
 	return server.ListenAndServeTLS(settings.certificate, settings.key)
@@ -58,20 +58,20 @@ type executor struct {
 	program string
 }
 
-// ExecInContainer runs a command in the pod to its end.
+// ExecInContainer runs a command in the pod until its end.
 func (executor executor) ExecInContainer(
 	_ context.Context, _, _, _ string, words []string, in io.Reader, out, err io.WriteCloser, _ bool,
 	_ <-chan remotecommand.TerminalSize, _ time.Duration,
 ) error {
 	if len(words) == 0 || !strings.HasSuffix(words[0], "/wirelab") {
-		return fmt.Errorf("there is nothing but wirelab in pods of this node, so no %q", words)
+		return fmt.Errorf("pods of this node contain wirelab only, not %q", words)
 	}
 	command := executor.process.within(executor.program, words[1:])
 	command.Stdout, command.Stderr = out, err
 	if in == nil {
 		return command.Run()
 	}
-	// Not as its Stdin: the end of the command would wait for the end of what its client sends.
+	// Not as its Stdin: the command's end would wait for the end of its client's input.
 	stdin, failure := command.StdinPipe()
 	if failure != nil {
 		return failure
@@ -80,7 +80,7 @@ func (executor executor) ExecInContainer(
 		return failure
 	}
 	go func() {
-		_, _ = io.Copy(stdin, in) // whoever has ended reads no more
+		_, _ = io.Copy(stdin, in) // fails if the command has ended
 		_ = stdin.Close()
 	}()
 	return command.Wait()

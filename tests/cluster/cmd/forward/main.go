@@ -1,7 +1,7 @@
 // forward makes a TCP address of a network namespace reachable on this machine's loopback: `forward NAMESPACE ADDRESS`.
 //
-// It listens on a free port of 127.0.0.1, prints that address, and carries connections until it is killed. So the cluster needs
-// neither a port of its own nor an interface in the machine's network.
+// It listens on a free port of 127.0.0.1, prints that address, and forwards connections until it is killed. The cluster
+// therefore needs neither a fixed port nor an interface in the machine's network.
 package main
 
 import (
@@ -52,8 +52,8 @@ func forward(path, address string) error {
 	}
 }
 
-// dialWithin connects from a thread that enters the namespace and ends with its goroutine, because it is never unlocked. The
-// socket stays in the namespace that it was made in.
+// dialWithin connects from a thread that enters the namespace. The thread ends with its goroutine, because it is never
+// unlocked. The socket stays in the namespace.
 func dialWithin(namespace *os.File, address string) (net.Conn, error) {
 	type result struct {
 		connection net.Conn
@@ -73,12 +73,12 @@ func dialWithin(namespace *os.File, address string) (net.Conn, error) {
 	return outcome.connection, outcome.err
 }
 
-// carry copies both ways until both ends have said all they had to say.
+// carry copies in both directions until both ends have finished.
 func carry(client, server *net.TCPConn) {
 	var both sync.WaitGroup
 	for _, pair := range [][2]*net.TCPConn{{client, server}, {server, client}} {
 		both.Go(func() {
-			_, _ = io.Copy(pair[1], pair[0]) // an end that breaks off is the business of the other end
+			_, _ = io.Copy(pair[1], pair[0]) // the other end notices an error
 			_ = pair[1].CloseWrite()
 		})
 	}

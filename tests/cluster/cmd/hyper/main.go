@@ -1,5 +1,5 @@
-// hyper is Kubernetes in one file: `hyper COMPONENT [flags]`. One program instead of seven is linked once, kept once, and
-// its pages are shared by all processes of the cluster.
+// hyper is Kubernetes in one file: `hyper COMPONENT [flags]`. One program instead of seven is linked and stored once,
+// and all processes of the cluster share its pages.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as in the components' own programs: metrics of their clients
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of clients, as in the components' own programs
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
@@ -32,7 +32,7 @@ var components = map[string]func(){
 }
 
 func main() {
-	// Each component takes the first of its arguments for its name.
+	// Each component takes its first argument as its name.
 	os.Args = os.Args[1:]
 	if len(os.Args) > 0 {
 		if run, known := components[os.Args[0]]; known {
@@ -44,7 +44,7 @@ func main() {
 	os.Exit(2)
 }
 
-// daemon makes the command only when it is run: commands of different components set the same globals.
+// daemon creates the command only when it runs, because commands of different components set the same globals.
 func daemon(command func() *cobra.Command) func() {
 	return func() { os.Exit(cli.Run(command())) }
 }

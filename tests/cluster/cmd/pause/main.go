@@ -1,4 +1,5 @@
-// pause holds the namespaces of a pod until it is told to end. It reaps nothing: the pods of the tests share no process namespace.
+// pause holds the namespaces of a pod until a signal ends it. It reaps no processes, because the pods of the tests
+// share no process namespace.
 package main
 
 import (

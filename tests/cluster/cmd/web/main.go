@@ -1,7 +1,8 @@
-// web is what the cluster's own tests run in pods: a server that says its name, and clients that print what they saw as JSON.
+// web is the program of the cluster's own tests in pods: a server that returns its name, and clients that print answers
+// as JSON.
 //
 //	web serve            answers every GET on port 8080 with the name of its pod
-//	web get URL COUNT    asks COUNT times, each on a connection of its own: {"NAME": answers, ...}
+//	web get URL COUNT    sends COUNT requests, each on a new connection: {"NAME": answers, ...}
 //	web lookup NAME      the addresses of a name: ["10.244.1.2", ...]
 package main
 
@@ -42,7 +43,7 @@ func run(args []string) (any, error) {
 	return nil, fmt.Errorf("expected `serve`, `get URL COUNT` or `lookup NAME`, not %q", args)
 }
 
-// serve ends when it is told to: the first process of a pod is sent no signal that it has no handler for.
+// serve ends on a signal, by a handler: the kernel sends the first process of a pod only signals with a handler.
 func serve() (any, error) {
 	name, err := os.Hostname()
 	if err != nil {
@@ -67,7 +68,7 @@ func serve() (any, error) {
 func get(url, count string) (any, error) {
 	times, err := strconv.Atoi(count)
 	if err != nil {
-		return nil, fmt.Errorf("expected how often to ask, not %q", count)
+		return nil, fmt.Errorf("expected a number of requests, not %q", count)
 	}
 	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	answers := map[string]int{}

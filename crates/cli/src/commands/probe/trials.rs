@@ -140,6 +140,7 @@ fn perform(
         client: configured,
         timeline: None,
         clients: Vec::new(),
+        profile: Vec::new(),
         warnings: Vec::new(),
     }
 }
