@@ -127,9 +127,9 @@ pub struct Job {
     /// Number of clients that share the workload: the fields below are totals over all clients.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub clients: u32,
-    /// How connections are used.
+    /// The connection policy.
     pub connections: ConnectionPolicy,
-    /// When requests are sent.
+    /// The schedule of requests.
     pub schedule: Schedule,
     /// Length of the measured window.
     pub extent: Extent,

@@ -118,9 +118,9 @@ pub struct ClientSpec {
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<ExpectedPage>,
-    /// How connections are used.
+    /// The connection policy.
     pub connections: ConnectionPolicy,
-    /// When requests are sent.
+    /// The schedule of requests.
     pub schedule: Schedule,
     /// Length of the measured window.
     pub extent: Extent,
@@ -245,7 +245,7 @@ pub struct Expect {
     pub sha256: String,
 }
 
-/// How connections are used.
+/// The connection policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ConnectionPolicy {
@@ -260,7 +260,7 @@ pub enum ConnectionPolicy {
     },
 }
 
-/// When requests are sent.
+/// The schedule of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "loop", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Schedule {
