@@ -1,4 +1,4 @@
-//! Which code speaks which protocol in the endpoint that is built in.
+//! Servers and clients of the built-in endpoint by protocol.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::sync::Arc;
@@ -18,29 +18,29 @@ use crate::contract;
 use crate::refusal::Refusal;
 use crate::server::{self, Bound, Site, Stop};
 
-/// Plays the server of `wirelab endpoint server`: returns the exit status when it has stopped.
+/// Runs the server of `wirelab endpoint server`. Returns the exit status after its stop.
 #[must_use]
 pub fn serve(spec_text: &str) -> i32 {
     serve_on(spec_text, BufReader::new(io::stdin()), io::stdout())
 }
 
-/// Plays the client of `wirelab endpoint client`: returns the exit status when the results are written.
+/// Runs the client of `wirelab endpoint client`. Returns the exit status after the results are written.
 #[must_use]
 pub fn request(spec_text: &str) -> i32 {
     request_on(spec_text, BufReader::new(io::stdin()), io::stdout())
 }
 
-/// The same as [`serve`], on any streams.
+/// Like [`serve`], on any streams.
 pub fn serve_on(spec_text: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
     contract::serve(spec_text, |spec, site, stop| Box::pin(bind(spec, site, stop)), input, output)
 }
 
-/// The same as [`request`], on any streams.
+/// Like [`request`], on any streams.
 pub fn request_on(spec_text: &str, input: impl BufRead + Send + 'static, output: impl Write) -> i32 {
     contract::request(spec_text, |protocol| Ok(driver(protocol)), input, output)
 }
 
-/// What drives the client of a protocol.
+/// Returns the client driver of a protocol.
 pub(crate) fn driver(protocol: Protocol) -> Driver {
     match protocol {
         Protocol::Tcp | Protocol::Tls => Driver::of::<TcpTransport>(),

@@ -1,4 +1,4 @@
-//! The endpoint contract on standard input and output: events as JSON lines out, words in.
+//! The endpoint contract on standard input and output: events as JSON lines out, commands in.
 
 use std::io::{self, BufRead, Write};
 use std::pin::Pin;
@@ -23,13 +23,13 @@ use crate::file_limit::raise_file_limit;
 use crate::refusal::Refusal;
 use crate::server::{Bound, Site, Stop};
 
-/// How long a server that was told to stop may take to say goodbye to its clients.
-const GOODBYE: Duration = Duration::from_millis(500);
+/// Time limit for a stopping server to close its connections.
+const CLOSE_LIMIT: Duration = Duration::from_millis(500);
 
-/// A server that is being bound.
+/// A future that binds a server.
 pub(crate) type Binding = Pin<Box<dyn Future<Output = Result<Bound, Refusal>>>>;
 
-/// Plays a server that `bind` binds: returns the exit status when it has stopped.
+/// Runs the server that `bind` binds. Returns the exit status after its stop.
 pub(crate) fn serve(
     spec_text: &str,
     bind: impl FnOnce(ServerSpec, Arc<Site>, Stop) -> Binding,
@@ -41,7 +41,7 @@ pub(crate) fn serve(
     output.close(result)
 }
 
-/// Plays a client that the driver of its protocol drives: returns the exit status when the results are written.
+/// Runs a client with the driver of its protocol. Returns the exit status after the results are written.
 pub(crate) fn request(
     spec_text: &str,
     driver: impl FnOnce(Protocol) -> Result<Driver, Refusal>,
@@ -62,7 +62,7 @@ fn try_serve(
     let spec: ServerSpec = read_spec(spec_text)?;
     if spec.contract != CONTRACT_VERSION {
         return Err(Refusal::unsupported(format!(
-            "contract {} is not known, this endpoint speaks {CONTRACT_VERSION}",
+            "contract {} is unknown; this endpoint implements {CONTRACT_VERSION}",
             spec.contract
         )));
     }
@@ -75,7 +75,7 @@ fn try_serve(
     }
     let ages = (spec.protocol.is_http() || spec.protocol.is_grpc()) && !spec.protocol.uses_udp();
     if spec.max_connection_age_ns.is_some() && !ages {
-        let why = format!("`max_connection_age_ns` is set; connections of `{}` are not asked to end", spec.protocol);
+        let why = format!("`max_connection_age_ns` is set; connections of `{}` have no maximum age", spec.protocol);
         return Err(Refusal::unsupported(why));
     }
     if spec.page.is_some() && !spec.protocol.is_http() {
@@ -99,7 +99,7 @@ fn try_serve(
     let (ask, stop) = Stop::channel();
     let bound = runtime.block_on(bind(spec, Arc::clone(&site), stop))?;
     let mut configured = bound.configured;
-    // A library with threads of its own has said how many.
+    // A library with its own threads has already reported their number.
     configured.entry("threads".to_owned()).or_insert_with(|| runtime.metrics().num_workers().into());
     let running = runtime.spawn(bound.run);
     let (of_site, accounts) = (Arc::clone(&site), bound.accounts.clone());
@@ -112,20 +112,20 @@ fn try_serve(
     output.say(&Event::Ready { port: Some(bound.port), configured: configured.clone() })?;
     let (words, inbox) = mpsc::channel();
     read_words(input, move |word, _| words.send(word).is_ok());
-    // The end of the channel is the end of the input.
+    // The end of the channel means the end of the input.
     let mut word = inbox.recv().unwrap_or(Command::Stop);
     while counts && word == Command::Count {
         output.say(&Event::Counted { requests: site.answered() })?;
         word = inbox.recv().unwrap_or(Command::Stop);
     }
-    // Before the connections that are still open are closed.
+    // Read before open connections are closed.
     let transport = bound.accounts.map(|accounts| Box::new(accounts.totals().report()));
     let _ = ask.send(true);
-    let stopped = runtime.block_on(async { tokio::time::timeout(GOODBYE, running).await });
+    let stopped = runtime.block_on(async { tokio::time::timeout(CLOSE_LIMIT, running).await });
     runtime.shutdown_background();
     if word != Command::Stop {
         let known = if counts { "`count` and `stop`" } else { "`stop`" };
-        return Err(Refusal::failed(format!("a server was told `{}`; it knows {known} only", word.word())));
+        return Err(Refusal::failed(format!("a server got the command `{}`; it accepts only {known}", word.word())));
     }
     if let Ok(Err(error)) = stopped {
         return Err(Refusal::failed(format!("the server ended by itself: {error}")));
@@ -144,7 +144,7 @@ fn try_request(
     raise_file_limit();
     let path = spec.results.clone();
     let writing = |error: io::Error| Refusal::failed(format!("writing the results to {}: {error}", path.display()));
-    // Tried now, because after the measurement it would be too late.
+    // Tested now, because after the measurement it would be too late.
     std::fs::File::create(&path).map_err(writing)?;
     let (driver, exposition) = (driver(spec.protocol)?, spec.exposition.clone());
     let mut control = Control::start(spec, driver, None)?;
@@ -166,12 +166,12 @@ fn try_request(
     outcome.results.write(&path).map_err(writing)?;
     let (requests, errors) = outcome.results.counts();
     let (configured, transport) = (outcome.configured, outcome.transport.map(Box::new));
-    // Its last words are there before anybody is told that there will be no others.
+    // Dropped before `done`, so that the last counters exist when `run` reads the event.
     drop(exporter);
     output.say(&Event::Done { requests: Some(requests), errors, configured, transport })
 }
 
-/// A panic is an error like others to whoever reads the events; where it happened is on standard error.
+/// Turns a panic into an `error` event; its location is on standard error.
 fn unwinding(role: impl FnOnce() -> Result<(), Refusal>) -> Result<(), Refusal> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(role))
         .unwrap_or_else(|_| Err(Failure::new(ErrorKind::Other, "the endpoint panicked; its log says where").into()))
@@ -181,12 +181,12 @@ impl From<Ended> for Refusal {
     fn from(ended: Ended) -> Self {
         match ended {
             Ended::Failed(failure) => Self::Failed(failure),
-            Ended::Stopped => Self::failed("the client was told to stop before it had finished"),
+            Ended::Stopped => Self::failed("the client got `stop` before it had finished"),
         }
     }
 }
 
-/// Reads a spec. What it says in words that are not known here is unsupported; what is no spec at all is an error.
+/// Parses a spec. Unknown fields and values are unsupported; any other malformed input is an error.
 fn read_spec<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
     serde_json::from_str(text).map_err(|error| {
         let message = format!("reading the spec: {error}");
@@ -198,8 +198,7 @@ fn read_spec<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
     })
 }
 
-/// Reads words in a thread of its own, stamped with the moment of their arrival. Anything that is not a word, and the end
-/// of the input, mean `stop`.
+/// Reads commands in a separate thread, each with its time of arrival. Unknown input and the end of input mean `stop`.
 fn read_words(
     input: impl BufRead + Send + 'static,
     mut hand_on: impl FnMut(Command, Instant) -> bool + Send + 'static,
@@ -234,7 +233,7 @@ impl<W: Write> Output<W> {
         say().map_err(|error: io::Error| Refusal::failed(format!("writing an event to standard output: {error}")))
     }
 
-    /// Says how it ended, and gives the exit status.
+    /// Prints the final event and returns the exit status.
     fn close(&mut self, result: Result<(), Refusal>) -> i32 {
         let (event, status) = match result {
             Ok(()) => return 0,

@@ -1,4 +1,4 @@
-//! What the built-in endpoint says of itself.
+//! The description of the built-in endpoint.
 
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Description, Role};
@@ -10,13 +10,13 @@ use crate::lock_file::version;
 /// The name of the built-in endpoint.
 pub const NAME: &str = "builtin";
 
-/// The libraries that it measures.
+/// The measured libraries.
 const LIBRARIES: [&str; 6] = ["hyper", "tonic", "rustls", "quinn", "h3", "tokio"];
 
-/// The libraries do not say their versions; the lock file that this build was made from does.
+/// The libraries do not report their versions, so this build's lock file provides them.
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
-/// What `wirelab endpoint describe` prints.
+/// The output of `wirelab endpoint describe`.
 #[must_use]
 pub fn describe() -> Description {
     let role = || Role {

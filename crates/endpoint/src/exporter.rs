@@ -1,5 +1,4 @@
-//! Tells what was counted so far to whoever connects to the socket of the spec's `exposition`. Until somebody does, its thread
-//! sleeps in the kernel.
+//! Exports counters at the socket of the spec's `exposition`. Without a connection its thread sleeps in the kernel.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,7 +15,7 @@ use crate::refusal::Refusal;
 /// Reads the counters.
 type Counts = Arc<dyn Fn() -> Exposed + Send + Sync>;
 
-/// An open socket. Dropped, it leaves its last words.
+/// An open socket. Dropping it writes the last counters to a file.
 pub(crate) struct Exporter {
     exposition: Exposition,
     counts: Counts,
@@ -24,7 +23,7 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
-    /// Listens from now on. `counts` is called for each who asks; the labels are added here.
+    /// Starts to listen. Calls `counts` for each connection, and adds the labels.
     pub fn start(
         exposition: &Exposition,
         counts: impl Fn() -> Exposed + Send + Sync + 'static,
@@ -32,7 +31,7 @@ impl Exporter {
         let failed = |error: io::Error| {
             Refusal::failed(format!("listening at the socket {}: {error}", exposition.socket.display()))
         };
-        // What is there was left by the trial before.
+        // Files at these paths are from the previous trial.
         for old in [&exposition.socket, &exposition.last()] {
             fs::remove_file(old).or_else(absent).map_err(failed)?;
         }
@@ -46,7 +45,7 @@ impl Exporter {
                 if ends.load(Ordering::Relaxed) {
                     return;
                 }
-                // Who does not listen to the end is nobody's loss.
+                // A client that disconnects early is ignored.
                 let _ = asking.and_then(|mut stream| stream.write_all(&text(&counts())));
             }
         };
@@ -58,14 +57,14 @@ impl Exporter {
 impl Drop for Exporter {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
-        // Wakes the thread, which lets go of the counters.
+        // Wakes the thread, which then releases the counters.
         let _ = at(&self.exposition.socket, |path| UnixStream::connect(path));
         let counts = (self.counts)();
-        // With the process its connections end.
+        // The end of the process ends its connections.
         let last = Exposed { connections: counts.connections.map(|_| 0), ..counts };
         let left = leave(&self.exposition.last(), &text(&last));
         if let Err(error) = left.and_then(|()| fs::remove_file(&self.exposition.socket)) {
-            eprintln!("leaving what was told at {}: {error}", self.exposition.socket.display());
+            eprintln!("writing the last counters to {}: {error}", self.exposition.socket.display());
         }
     }
 }
@@ -74,7 +73,7 @@ fn text(counts: &Exposed) -> Vec<u8> {
     serde_json::to_vec(counts).expect("counts always serialise")
 }
 
-/// Whole or not at all: somebody may be about to read it.
+/// Writes the file atomically, because another process may read it.
 fn leave(path: &Path, text: &[u8]) -> io::Result<()> {
     let unfinished = path.with_added_extension("new");
     fs::write(&unfinished, text)?;
@@ -85,7 +84,8 @@ fn absent(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-/// Does something with a socket whose path may be longer than its address can be: through a descriptor of its folder.
+/// Calls `work` with a short path of the socket, through a descriptor of its folder: the real path may be longer than a
+/// socket address.
 fn at<T>(socket: &Path, work: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
         return Err(io::ErrorKind::InvalidFilename.into());
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_connects_is_told_and_the_last_words_stay_however_long_the_path_is() {
+    fn each_connection_gets_the_counters_and_the_last_ones_stay_for_any_length_of_path() {
         let folder = tempfile::tempdir().unwrap();
         let deep = folder.path().join("a".repeat(200));
         fs::create_dir(&deep).unwrap();
@@ -110,7 +110,7 @@ mod tests {
         let exposition = Exposition { socket: deep.join("server0.sock"), labels };
         let answered = Arc::new(AtomicU64::new(3));
         let counter = Arc::clone(&answered);
-        // A second one takes the place of the first, whatever that left.
+        // A second exporter replaces the files of the first.
         for _ in 0..2 {
             let counter = Arc::clone(&counter);
             let counts = move || Exposed {
@@ -138,12 +138,12 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_cannot_be_made_is_named() {
+    fn the_error_names_a_socket_that_cannot_be_created() {
         let exposition = Exposition { socket: "/nowhere/at/all.sock".into(), labels: Default::default() };
         match Exporter::start(&exposition, Exposed::default) {
             Err(Refusal::Failed(failure)) => assert!(failure.message.contains("/nowhere/at/all.sock"), "{failure:?}"),
             Err(other) => panic!("{other:?}"),
-            Ok(_) => panic!("it listens nowhere"),
+            Ok(_) => panic!("the socket does not exist"),
         }
     }
 }

@@ -7,7 +7,7 @@ pub fn raise_file_limit() {
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
             limit.rlim_cur = limit.rlim_max;
-            // A failure leaves the limit as it is, which shows in the requests that it makes fail.
+            // A failure leaves the limit unchanged; requests that need more files then fail visibly.
             libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
     }

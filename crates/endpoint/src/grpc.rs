@@ -1,6 +1,6 @@
-//! The service of `contract/heron.proto`, for both roles: where it is, and how its messages travel.
+//! The service of `contract/heron.proto`, for both roles: path and encoding of its messages.
 //!
-//! Both messages are protobuf's own `DoubleValue`, which prost has as `f64`, so that nothing is generated from the proto.
+//! Both messages are protobuf's own `DoubleValue`, an `f64` in prost, so that no code is generated from the proto.
 
 use bytes::Buf;
 use prost::Message;
@@ -10,12 +10,12 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 /// The path of its method: package, service, method.
 pub const METHOD: &str = "/wirelab.Heron/SquareRoot";
 
-/// A message that came.
+/// A received message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Received {
-    /// What it says.
+    /// Its content.
     pub number: f64,
-    /// Bytes that it took.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 

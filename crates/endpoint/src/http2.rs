@@ -4,13 +4,13 @@ use wirelab_model::spec::Transport;
 
 use crate::refusal::Refusal;
 
-/// The largest window that HTTP/2 has.
+/// The largest window of HTTP/2.
 const LARGEST: u64 = (1 << 31) - 1;
 
-/// The connection's window at the start, which can only be raised.
+/// The connection's initial window, which can only grow.
 const SMALLEST_CONNECTION: u64 = 65_535;
 
-/// Bytes of credit that this side gives its peer.
+/// Bytes of credit that this side grants its peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows {
     /// Per stream.
@@ -20,7 +20,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// The windows of the spec; the library's where it has none.
+    /// The windows of the spec, or `default` for those that it does not set.
     pub fn of(transport: &Transport, default: Self) -> Result<Self, Refusal> {
         let window = |field: &str, value: Option<u64>, smallest: u64, default: u32| match value {
             None => Ok(default),

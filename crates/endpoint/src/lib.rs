@@ -1,12 +1,12 @@
-//! The load engine that drives clients, what every server offers, and the endpoints that are built into wirelab.
+//! The load engine of clients, the common parts of servers, and the endpoints built into wirelab.
 //!
-//! `client/engine.rs` sends requests by a schedule and knows no protocol; one file per protocol implements the two traits
-//! of `client/transport.rs`. `server/site.rs` decides what to answer; one file per protocol carries it. `contract.rs`
-//! speaks the endpoint contract on standard input and output, `load.rs` drives the same engine in-process.
+//! `client/engine.rs` sends requests by a schedule, independent of the protocol; one file per protocol implements the
+//! two traits of `client/transport.rs`. `server/site.rs` decides the answers; one file per protocol sends them.
+//! `contract.rs` implements the endpoint contract on standard input and output, `load.rs` runs the same engine
+//! in-process.
 //!
-//! A program outside this workspace that measures another library does so with [`program`]. It turns the feature `builtin`
-//! off, and with it the libraries of the built-in endpoints; `h3` and `rustls` keep what the
-//! crates of these names need.
+//! A program outside this workspace uses [`program`] to measure another library. It disables the feature `builtin`, and
+//! with it the libraries of the built-in endpoints; `h3` and `rustls` keep the dependencies of those crates.
 
 #[cfg(feature = "builtin")]
 mod allocator;

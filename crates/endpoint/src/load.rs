@@ -1,4 +1,4 @@
-//! The load engine on its own, in this process: what `wirelab load` and `wirelab probe` run.
+//! The load engine in this process, as `wirelab load` and `wirelab probe` run it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,45 +15,45 @@ use crate::client::{Control, Ended, Watch};
 use crate::file_limit::raise_file_limit;
 use crate::refusal::Refusal;
 
-/// How far a load is. Reported about ten times a second.
+/// Progress of a load, reported about ten times a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Since the measured window began; absent while connections are opened and warmed up.
+    /// Time since the measured window began; absent while connections open and warm up.
     pub elapsed: Option<Duration>,
     /// Requests that ended in the window, failed ones included.
     pub requests: u64,
-    /// Those of them that failed.
+    /// Requests that failed.
     pub failed: u64,
 }
 
-/// What a load found out.
+/// The result of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadResult {
-    /// Records or histograms, as the spec asks for.
+    /// Records or histograms, by the spec.
     pub results: Results,
-    /// From the beginning of the window to the end of its last request, in nanoseconds.
+    /// Time from the beginning of the window to the end of its last request, in nanoseconds.
     pub window_ns: u64,
-    /// Whether it was stopped before its end. Requests that were in flight then are not in the results.
+    /// Whether it was stopped early. The results then lack requests that were in flight.
     pub stopped: bool,
     /// Requests that succeeded.
     pub requests: u64,
     /// Requests that failed, by kind.
     pub errors: IndexMap<ErrorKind, u64>,
-    /// The first failure in words.
+    /// The message of the first failure.
     pub first_failure: Option<String>,
-    /// What was in force and what was negotiated.
+    /// Settings in force and negotiated parameters.
     pub configured: Configured,
 }
 
-/// Runs a client in this process: check request, connections, warm-up, measured window. `spec.results` is not written.
+/// Runs a client in this process: check request, connections, warm-up, measured window. Does not write `spec.results`.
 ///
-/// `stop` is looked at about ten times a second: set during the window it ends it early, with what was measured so far;
-/// set before, it gives [`Refusal::Failed`].
+/// Checks `stop` about ten times a second. Set during the window, it ends the window with the results so far; set
+/// earlier, it returns [`Refusal::Failed`].
 ///
 /// # Errors
 ///
-/// [`Refusal::Unsupported`] where the spec asks for what cannot be done here; [`Refusal::Failed`] where the check request
-/// or a persistent connection failed. Failed requests of the window are results, not errors.
+/// [`Refusal::Unsupported`] if the spec asks for something unsupported; [`Refusal::Failed`] if the check request or a
+/// persistent connection failed. Failed requests of the window are results, not errors.
 pub fn run(spec: &ClientSpec, mut progress: impl FnMut(Progress), stop: &AtomicBool) -> Result<LoadResult, Refusal> {
     raise_file_limit();
     let began = std::cell::Cell::new(None::<Instant>);

@@ -1,6 +1,6 @@
-//! The versions of libraries that do not say them: those of the lock file that a program was built from.
+//! Versions of libraries that do not report their own, from the lock file of the build.
 
-/// The library with its version, or its versions where there are several: `quinn 0.11.12`.
+/// The library with its version, or with all its versions: `quinn 0.11.12`.
 ///
 /// `lock` is the text of the program's own `Cargo.lock`.
 #[must_use]
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_version_of_a_library_is_named_and_one_that_is_not_there_is_unknown() {
+    fn all_versions_of_a_library_are_named_and_a_missing_one_is_unknown() {
         let lock =
             "name = \"a\"\nversion = \"1.2\"\n\nname = \"ab\"\nversion = \"3\"\n\nname = \"a\"\nversion = \"2.0\"\n";
         assert_eq!(version(lock, "a"), "a 1.2 and 2.0");

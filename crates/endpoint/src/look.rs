@@ -1,4 +1,4 @@
-//! One request whose head is looked at: what `wirelab load` and `wirelab probe` ask before they measure anything.
+//! A single request for the head of its response, which `wirelab load` and `wirelab probe` send before they measure.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use crate::client::transport::{Connection, Failure, Transport};
 use crate::client::{Dialed, Dialer, LocalExecutor, Recipe, http_failure};
 use crate::refusal::Refusal;
 
-/// How often it is asked whether to stop.
+/// Interval of the checks of `stop`.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 
 /// The head of a response.
@@ -24,12 +24,12 @@ const WATCH_EVERY: Duration = Duration::from_millis(100);
 pub struct Head {
     /// The HTTP status.
     pub status: u16,
-    /// The header fields in the order of arrival, names in lower case; a value that is no text is left out.
+    /// The header fields in order of arrival, with names in lower case; values that are no text are omitted.
     pub fields: Vec<(String, String)>,
 }
 
 impl Head {
-    /// The values of a field, in the order of arrival. `name` is in lower case.
+    /// The values of a field in order of arrival. `name` must be in lower case.
     pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.fields.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -41,24 +41,24 @@ impl Head {
     }
 }
 
-/// Sends the spec's request once, on a connection of its own, and reads the head of the response; its body is not waited
-/// for. `stop` is looked at about ten times a second; set, it ends the wait.
+/// Sends the spec's request once, on a connection of its own, and reads the head of the response without waiting for
+/// the body. Checks `stop` about ten times a second; if set, the wait ends.
 ///
 /// # Errors
 ///
-/// [`Refusal`] if the spec cannot be done, or no response came before the spec's deadlines.
+/// [`Refusal`] if the spec is unsupported, or if no response came before the spec's deadlines.
 pub fn look(spec: &ClientSpec, stop: &AtomicBool) -> Result<Head, Refusal> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Refusal::failed(format!("cannot start a runtime: {error}")))?;
+        .map_err(|error| Refusal::failed(format!("starting a runtime: {error}")))?;
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
         let whole = Duration::from_nanos(spec.timeouts.request_ns);
         tokio::select! {
             biased;
             head = within(whole, "no response came", head(spec)) => head,
-            () = raised(stop) => Err(Refusal::failed("stopped before a response came")),
+            () = until_set(stop) => Err(Refusal::failed("stopped before a response came")),
         }
     })
 }
@@ -96,17 +96,17 @@ async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = Resul
     })
 }
 
-/// Ends when the flag is raised.
-async fn raised(flag: &AtomicBool) {
+/// Returns when the flag is set.
+async fn until_set(flag: &AtomicBool) {
     while !flag.load(Ordering::Relaxed) {
         tokio::time::sleep(WATCH_EVERY).await;
     }
 }
 
-/// Drives the connection until the response's head or an error is there.
+/// Drives the connection until the head of the response or an error arrives.
 ///
-/// The driver of a correct server may end in the same poll that delivers the response (`Connection: close`, HTTP/1.0, 204),
-/// so its end decides nothing: the request knows its outcome then.
+/// The driver may end in the same poll that delivers a correct response (`Connection: close`, HTTP/1.0, 204), so the
+/// request, not the driver, determines the outcome.
 async fn first<B>(
     driver: impl Future<Output = hyper::Result<()>>,
     request: impl Future<Output = hyper::Result<Response<B>>>,
@@ -118,7 +118,7 @@ async fn first<B>(
         ended = driver => ended,
     };
     match (request.await, ended) {
-        // The request was only told that its connection is gone; the driver knows why.
+        // The request only knows that its connection is gone; the driver knows the reason.
         (Err(told), Err(cause)) if told.is_canceled() || told.is_closed() => Err(cause),
         (outcome, _) => outcome,
     }

@@ -1,17 +1,17 @@
-//! Bodies made of the pattern, as slices of one buffer: sending a body copies and allocates nothing.
+//! Bodies of the pattern, as slices of one buffer, so that sending copies and allocates nothing.
 
 use std::sync::LazyLock;
 
 use bytes::Bytes;
 use wirelab_model::pattern::{self, PERIOD};
 
-/// The longest piece that [`piece`] gives, in bytes.
+/// Maximum length of a [`piece`] in bytes.
 pub const LONGEST: usize = 256 * 1024;
 
-/// One period longer than the longest piece, so that a piece can begin at any point of the period.
+/// One period longer than the longest piece, so that a piece can start anywhere in the period.
 static PATTERN: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(pattern::body(LONGEST + PERIOD as usize)));
 
-/// The pattern from `offset` on: `wanted` bytes, or [`LONGEST`] if that is less.
+/// The pattern from `offset` on: `wanted` bytes, but at most [`LONGEST`].
 #[must_use]
 pub fn piece(offset: u64, wanted: u64) -> Bytes {
     let start = (offset % PERIOD) as usize;
@@ -19,7 +19,7 @@ pub fn piece(offset: u64, wanted: u64) -> Bytes {
     PATTERN.slice(start..start + length)
 }
 
-/// The same as [`piece`], borrowed.
+/// Like [`piece`], borrowed.
 #[must_use]
 pub fn piece_slice(offset: u64, wanted: u64) -> &'static [u8] {
     let start = (offset % PERIOD) as usize;

@@ -1,9 +1,9 @@
-//! An endpoint that is a program of its own: what it gives, and what it gets for it.
+//! The framework of an endpoint that is a program of its own.
 //!
-//! The program gives a description, and per protocol a [`Transport`] for its client and a function that binds its server.
-//! It gets the conversation on standard input and output, specs that are parsed strictly and checked for contradictions,
-//! the load engine with its schedules, connection policies, time stamps and records, and the [`Site`] that decides what a
-//! request is answered with. `contract/README.md` says what all of it is for.
+//! The program provides a description and, per protocol, a [`Transport`] for its client and a function that binds its
+//! server. The framework provides the conversation on standard input and output; specs, parsed strictly and checked for
+//! contradictions; the load engine with schedules, connection policies, time stamps and records; and the [`Site`],
+//! which decides the answers to requests. `contract/README.md` explains the purpose of each.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -25,31 +25,34 @@
 //!
 //! # The client
 //!
-//! [`Transport::build`] gets the spec once per thread, inside that thread's single-threaded tokio runtime, and refuses with
-//! [`Refusal::Unsupported`] what the library cannot honour: no field that is set may be ignored. What remains to be looked
-//! at is `tls`, `resumption`, `qlog_dir` and `transport` (for QUIC, [`check_quic`] refuses what no library has); schedules,
-//! extents, time-outs and the recording are the engine's. [`Transport::connect`] opens a connection, [`Connection::request`]
-//! sends the request of the spec on it and receives the answer; both say in a [`Failure`] what went wrong. The engine
-//! watches every deadline by dropping the future, so a request that is dropped must cancel its stream.
+//! The framework calls [`Transport::build`] with the spec once per thread, inside that thread's single-threaded tokio
+//! runtime. `build` refuses with [`Refusal::Unsupported`] what the library cannot honour: no set field may be ignored.
+//! The fields to check are `tls`, `resumption`, `qlog_dir` and `transport` (for QUIC, [`check_quic`] refuses settings
+//! that no library has); the engine handles schedules, extents, time-outs and the recording. [`Transport::connect`]
+//! opens a connection. [`Connection::request`] sends the request of the spec on it and receives the answer. Both report
+//! errors as [`Failure`]. The engine enforces every deadline by dropping the future, so a dropped request must cancel
+//! its stream.
 //!
-//! Where many requests share a connection, [`Multiplexed`] is the whole of a `Transport`: the library gives [`Dial`], which
-//! opens and closes connections, and for each protocol a [`Speech`], or less (see below).
+//! If many requests share a connection, [`Multiplexed`] is a complete `Transport`: the library implements [`Dial`],
+//! which opens and closes connections, and for each protocol a [`RequestProtocol`], or less (see below).
 //!
-//! The head of an HTTP request is that of a [`Recipe`]; its body, and that of a raw request, are [`piece`]s of the pattern.
+//! The head of an HTTP request comes from a [`Recipe`]; its body, and the body of a raw request, are [`piece`]s of the
+//! pattern.
 //!
 //! # The server
 //!
-//! The function gets the spec, the site and a [`Stop`], inside a multi-threaded runtime with as many threads as the spec
-//! says. It refuses what cannot be honoured, binds, and returns a [`Bound`]: the port, what is in force, and a future that
-//! serves until [`Stop::asked`] returns. For each request it does what [`Site::reply`] says, and counts it.
+//! The function gets the spec, the site and a [`Stop`], inside a multi-threaded runtime with the spec's number of
+//! threads. It refuses unsupported settings, binds, and returns a [`Bound`]: the port, the settings in force, and a
+//! future that serves until [`Stop::asked`] returns. For each request it answers as [`Site::reply`] decides, and counts
+//! the request.
 //!
 //! # Libraries that need less
 //!
-//! A QUIC library with an adapter for the crate `h3` needs no HTTP/3 of its own: a client is `Multiplexed` with `ByH3`, for
-//! which its `Dial` is an `Http3` too, a server is `h3_connection` (feature `h3`). Where TLS is by rustls, [`tls`] (feature
-//! `rustls`) has the configurations of the spec. The streams of any QUIC library carry raw requests by the trait
-//! [`RawStream`]: a client is `Multiplexed` with [`Raw`], for which its `Dial` is a [`RawQuic`] too, a server has [`answer`].
-//! Sockets with the buffers of the spec come from [`udp_socket`].
+//! A QUIC library with an adapter for the crate `h3` needs no HTTP/3 of its own. Its client is `Multiplexed` with
+//! `ByH3`, if its `Dial` is an `Http3` too; its server uses `h3_connection` (feature `h3`). For TLS by rustls, [`tls`]
+//! (feature `rustls`) provides the configurations of the spec. The streams of any QUIC library carry raw requests by
+//! the trait [`RawStream`]: a client is `Multiplexed` with [`Raw`], if its `Dial` is a [`RawQuic`] too; a server uses
+//! [`answer`]. [`udp_socket`] opens sockets with the buffers of the spec.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::ExitCode;
@@ -62,10 +65,10 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::Feature;
 
 #[cfg(feature = "h3")]
-pub use crate::client::h3_speech::{ByH3, Http3};
+pub use crate::client::h3_requests::{ByH3, Http3};
 pub use crate::client::http::Recipe;
-pub use crate::client::multiplexed::{Dial, Multiplexed, Speech};
-pub use crate::client::raw_speech::{Raw, RawQuic};
+pub use crate::client::multiplexed::{Dial, Multiplexed, RequestProtocol};
+pub use crate::client::raw_requests::{Raw, RawQuic};
 pub use crate::client::servers::Servers;
 pub use crate::client::tickets::{Tickets, patience};
 pub use crate::client::transport::{Answer, Connection, Opened, Sink, Transport};
@@ -105,13 +108,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// An endpoint that can do nothing yet. `name` is that of its folder, `library` what it measures.
+    /// Creates an endpoint without roles. `name` is the name of its folder, `library` the measured library.
     pub fn new(name: &'static str, library: &'static str, version: impl Into<String>) -> Self {
         let (servers, clients) = Default::default();
         Self { name, library, version: version.into(), language: "Rust", servers, clients }
     }
 
-    /// The language that the library is written in, where it is not Rust.
+    /// Sets the language of the library; the default is Rust.
     #[must_use]
     pub const fn language(mut self, language: &'static str) -> Self {
         self.language = language;
@@ -135,7 +138,7 @@ impl Program {
         self
     }
 
-    /// What it says of itself.
+    /// The description.
     #[must_use]
     pub fn description(&self) -> Description {
         let role = |protocols: Vec<Protocol>| {
@@ -158,7 +161,7 @@ impl Program {
         }
     }
 
-    /// Does what the command line says: `describe`, `server --spec FILE` or `client --spec FILE`.
+    /// Executes the command line: `describe`, `server --spec FILE` or `client --spec FILE`.
     #[must_use]
     pub fn main(self) -> ExitCode {
         let arguments: Vec<_> = std::env::args().skip(1).collect();
@@ -212,7 +215,7 @@ impl Program {
     }
 
     fn unknown(&self, protocol: Protocol, role: &str) -> Refusal {
-        Refusal::unsupported(format!("`{protocol}`: the {role} of {} do not speak it", self.library))
+        Refusal::unsupported(format!("`{protocol}`: the {role} of {} do not support it", self.library))
     }
 }
 
@@ -246,7 +249,7 @@ mod tests {
         Program::new("rust-mylib", "mylib", "mylib 1.2").server(Protocol::H3, bind)
     }
 
-    /// What the server says to a spec, and its exit status.
+    /// The server's first event for a spec, and its exit status.
     fn serve(protocol: &str) -> (Event, i32) {
         let spec = serde_json::json!({
             "contract": CONTRACT_VERSION, "protocol": protocol, "address": "127.0.0.1", "port": 0,
@@ -258,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_describes_the_roles_that_it_was_given_and_no_others() {
+    fn a_program_describes_exactly_its_roles() {
         let description = program().description();
         assert_eq!((description.name.as_str(), description.language.as_str()), ("rust-mylib", "Rust"));
         assert_eq!(description.server.unwrap().protocols, [Protocol::H3]);
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protocol_that_was_given_reaches_its_server_and_another_one_is_unsupported() {
+    fn a_protocol_of_the_program_reaches_its_server_and_others_are_unsupported() {
         let (event, status) = serve("h3");
         assert!(matches!(event, Event::Error { message, .. } if message == "it was asked to bind"));
         assert_eq!(status, 1);

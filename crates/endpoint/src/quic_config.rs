@@ -22,20 +22,20 @@ use crate::quic_socket::QuicSocket;
 use crate::refusal::Refusal;
 use crate::udp_socket;
 
-/// Requests that a peer may have in flight on one connection. quinn keeps an entry for each from the beginning, so more
-/// would make every handshake dearer; hyper's HTTP/2 servers allow 200.
+/// Maximum number of a peer's concurrent requests on one connection. quinn allocates an entry for each at the start, so
+/// a larger number makes every handshake more expensive; hyper's HTTP/2 servers allow 200.
 pub const STREAMS: u32 = 256;
 
-/// quinn's default of the credit per stream: 100 ms at 100 Mbit/s.
+/// quinn's default credit per stream: 100 ms at 100 Mbit/s.
 const STREAM_WINDOW: u64 = 1_250_000;
 
-/// quinn's default of the bytes that a sender keeps until they are acknowledged.
+/// quinn's default limit of unacknowledged bytes of a sender.
 const SEND_WINDOW: u64 = 8 * STREAM_WINDOW;
 
-/// Where MTU discovery of quinn ends by default: an Ethernet frame with IPv6.
+/// Default upper limit of quinn's MTU discovery: an Ethernet frame with IPv6.
 const DISCOVERY_ENDS: u16 = 1452;
 
-/// The settings of the spec that concern QUIC, checked.
+/// The spec's QUIC settings, checked.
 #[derive(Debug, Clone)]
 pub struct QuicSettings {
     spec: Transport,
@@ -43,14 +43,14 @@ pub struct QuicSettings {
 }
 
 impl QuicSettings {
-    /// Checks everything that can be checked without a socket. `role` is the first word of the names of qlog files.
+    /// Checks everything that needs no socket. `role` is the prefix of qlog file names.
     pub fn new(spec: &Transport, qlog_dir: Option<&Path>, role: &'static str) -> Result<Self, Refusal> {
         quic_contract::check(spec)?;
         let qlog = qlog_dir.map(|folder| Qlog::new(folder, role)).transpose()?;
         Ok(Self { spec: spec.clone(), qlog })
     }
 
-    /// quinn's transport configuration. `idle` ends a connection that nothing arrives on.
+    /// Returns quinn's transport configuration. `idle` is the idle time-out.
     pub fn transport(&self, idle: Duration) -> Result<TransportConfig, Refusal> {
         let variable = |value: u64| VarInt::from_u64(value).map_err(|error| Refusal::failed(error.to_string()));
         let mut config = TransportConfig::default();
@@ -80,8 +80,8 @@ impl QuicSettings {
         Ok(config)
     }
 
-    /// The configuration for one further connection, which writes its qlog file; absent where none is asked for, so that
-    /// all connections can share one.
+    /// Returns the configuration of one connection with its own qlog file; `None` without qlog, so that all connections
+    /// share one configuration.
     pub fn logged(&self, idle: Duration) -> Result<Option<Arc<TransportConfig>>, Refusal> {
         let Some(qlog) = &self.qlog else { return Ok(None) };
         let mut config = self.transport(idle)?;
@@ -89,8 +89,8 @@ impl QuicSettings {
         Ok(Some(Arc::new(config)))
     }
 
-    /// Opens a socket at `local` with all settings in force; a client's is connected to `server`, so that it hears if
-    /// nothing listens there. Called inside a runtime.
+    /// Opens a socket at `local` with all settings in force. A client's socket is connected to `server`, so that it
+    /// gets ICMP errors. Call it inside a runtime.
     pub fn socket(&self, local: SocketAddr, server: Option<SocketAddr>) -> Result<Arc<QuicSocket>, Refusal> {
         let socket = udp_socket::open(local, &self.spec)?;
         if let Some(server) = server {
@@ -102,23 +102,24 @@ impl QuicSettings {
             return Err(Refusal::unsupported("`gso`: this kernel cannot segment UDP datagrams (Linux 4.18 can)"));
         }
         if self.spec.gro == Some(true) && !socket.joins() {
-            return Err(Refusal::unsupported("`gro`: this kernel cannot join UDP datagrams (Linux 5.0 can)"));
+            return Err(Refusal::unsupported("`gro`: this kernel cannot merge UDP datagrams (Linux 5.0 can)"));
         }
         Ok(Arc::new(socket))
     }
 
-    /// Makes an endpoint on `socket`.
+    /// Creates an endpoint on `socket`.
     pub fn endpoint(&self, socket: &Arc<QuicSocket>, config: Option<ServerConfig>) -> Result<Endpoint, Refusal> {
         let mut endpoint = EndpointConfig::default();
-        // quinn tells its peer the size of its receive buffers: an Ethernet frame's, or what is to be sent if that is more.
+        // quinn announces the size of its receive buffers to its peer: the larger of an Ethernet frame and the payload
+        // to send.
         if let Some(size) = self.spec.max_udp_payload.filter(|size| *size > 1472) {
             endpoint.max_udp_payload_size(size).map_err(|error| Refusal::failed(error.to_string()))?;
         }
         Endpoint::new_with_abstract_socket(endpoint, config, Arc::clone(socket) as _, Arc::new(TokioRuntime))
-            .map_err(|error| Refusal::failed(format!("making a QUIC endpoint: {error}")))
+            .map_err(|error| Refusal::failed(format!("creating a QUIC endpoint: {error}")))
     }
 
-    /// What is in force on `socket` and its connections.
+    /// The settings in force on `socket` and its connections.
     pub fn report(&self, socket: &QuicSocket) -> Configured {
         let mut configured = Configured::new();
         let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);
@@ -139,13 +140,13 @@ impl QuicSettings {
         self.spec.congestion.unwrap_or(Congestion::Cubic)
     }
 
-    /// A sender that kept fewer bytes than the receiver's credit would be held up by itself, not by the credit.
+    /// A smaller limit than the receiver's credit would block the sender before the credit does.
     fn send_window(&self) -> u64 {
         self.spec.connection_window.map_or(SEND_WINDOW, |window| window.max(SEND_WINDOW))
     }
 }
 
-/// The class of the failure of a connection, and quinn's words.
+/// Converts an error of a connection, with quinn's message.
 pub fn failure(attempt: &str, error: &quinn::ConnectionError) -> Failure {
     use quinn::ConnectionError as Error;
     let kind = match error {

@@ -1,4 +1,4 @@
-//! What the contract and QUIC itself say of settings and errors, whatever the library.
+//! Settings, error codes and time limits of QUIC that hold for every library.
 
 use std::time::Duration;
 
@@ -8,30 +8,30 @@ use wirelab_model::spec::{ClientSpec, Transport};
 
 use crate::refusal::Refusal;
 
-/// How long a connection of a server may hear nothing from its client. Clients set a shorter time, and the shorter one
-/// counts (RFC 9000, section 10.1); this one is for those that set none.
+/// Idle time-out of a server's connections. Clients set a shorter one, which takes precedence (RFC 9000, section 10.1);
+/// this one is for clients that set none.
 pub const SERVER_IDLE: Duration = Duration::from_secs(600);
 
-/// The default that RFC 9308, section 3.2, recommends.
+/// The default idle time-out of RFC 9308, section 3.2.
 const SHORTEST_IDLE: Duration = Duration::from_secs(30);
 
 /// The smallest and the largest UDP payload of QUIC version 1 (RFC 9000, section 14; RFC 768).
 pub const PAYLOADS: std::ops::RangeInclusive<u16> = 1200..=65_527;
 
-/// The largest number that QUIC can write (RFC 9000, section 16).
+/// The largest integer of QUIC (RFC 9000, section 16).
 const LARGEST_WINDOW: u64 = (1 << 62) - 1;
 
-/// How long a connection of a client may hear nothing from its server: longer than a request may take.
+/// Idle time-out of a client's connections: longer than a request may take.
 #[must_use]
 pub fn client_idle(spec: &ClientSpec) -> Duration {
     SHORTEST_IDLE.max(2 * Duration::from_nanos(spec.timeouts.request_ns))
 }
 
-/// Refuses transport settings that QUIC does not have or that no QUIC library could honour.
+/// Refuses transport settings that QUIC does not have or that no QUIC library can honour.
 ///
 /// # Errors
 ///
-/// [`Refusal::Unsupported`], which says which setting and why.
+/// [`Refusal::Unsupported`] with the setting and the reason.
 pub fn check(spec: &Transport) -> Result<(), Refusal> {
     let refuse = |field: &str, why: &str| Err(Refusal::unsupported(format!("`{field}`: {why}")));
     if spec.no_delay.is_some() {
@@ -51,20 +51,20 @@ pub fn check(spec: &Transport) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The application's error code that closes a connection on which all is well: `H3_NO_ERROR` (RFC 9114, section 8.1), or
-/// that of raw requests, which have none of their own.
+/// The application error code that closes a connection without an error: `H3_NO_ERROR` (RFC 9114, section 8.1), or 0
+/// for raw requests, which define none.
 #[must_use]
 pub const fn done_code(protocol: Protocol) -> u32 {
     if matches!(protocol, Protocol::H3) { 0x100 } else { 0 }
 }
 
-/// The application's error code that gives up a request: `H3_REQUEST_CANCELLED`, or that of raw requests.
+/// The application error code that cancels a request: `H3_REQUEST_CANCELLED`, or the raw protocol's.
 #[must_use]
 pub const fn given_up_code(protocol: Protocol) -> u32 {
     if matches!(protocol, Protocol::H3) { 0x10c } else { 0 }
 }
 
-/// The class of an error code of QUIC (RFC 9000, section 20.1); from 0x100 on it carries a TLS alert (RFC 9001,
+/// The kind of a QUIC error code (RFC 9000, section 20.1). From 0x100 on the code carries a TLS alert (RFC 9001,
 /// section 4.8; RFC 8446, section 6).
 #[must_use]
 pub const fn kind_of_code(code: u64) -> ErrorKind {

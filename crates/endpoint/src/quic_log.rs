@@ -11,8 +11,8 @@ use wirelab_model::outcome::ErrorKind;
 
 use crate::refusal::{Failure, Refusal};
 
-/// A folder that gets a file `ROLE-NNNNNN.sqlog` for each connection, numbered from 0 in the order of opening; those of the
-/// check request and of the warm-up count too.
+/// A folder with a file `ROLE-NNNNNN.sqlog` per connection, numbered from 0 in the order of opening, including
+/// connections of the check request and the warm-up.
 #[derive(Debug, Clone)]
 pub struct Qlog {
     folder: PathBuf,
@@ -21,24 +21,24 @@ pub struct Qlog {
 }
 
 impl Qlog {
-    /// Files in `folder`, which is made where it is not there.
+    /// Writes files to `folder`, and creates it if necessary.
     pub fn new(folder: &Path, role: &'static str) -> Result<Self, Refusal> {
         fs::create_dir_all(folder).map_err(|error| {
-            Refusal::failed(format!("making the folder for qlog files {}: {error}", folder.display()))
+            Refusal::failed(format!("creating the folder for qlog files {}: {error}", folder.display()))
         })?;
         Ok(Self { folder: folder.to_owned(), role, next: Arc::default() })
     }
 
-    /// The file of a new connection, which begins now.
+    /// Opens the file of a new connection.
     pub fn stream(&self) -> Result<QlogStream, Failure> {
         let (name, file) = self.create().map_err(|error| self.failure(&error.to_string()))?;
         let mut config = QlogConfig::default();
-        // A process that is killed, or that ends while a connection drains, leaves no torn line.
+        // Line-buffered, so that a killed process, or one that ends during draining, leaves no partial line.
         config.writer(Box::new(LineWriter::new(file))).title(Some(name));
         config.into_stream().ok_or_else(|| self.failure("the first line cannot be written"))
     }
 
-    /// The threads of a client number their connections together: a number that is taken is another thread's.
+    /// The threads of a client share the numbers: an existing number belongs to another thread.
     fn create(&self) -> io::Result<(String, File)> {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -51,6 +51,6 @@ impl Qlog {
     }
 
     fn failure(&self, why: &str) -> Failure {
-        Failure::new(ErrorKind::Other, format!("making a qlog file in {}: {why}", self.folder.display()))
+        Failure::new(ErrorKind::Other, format!("creating a qlog file in {}: {why}", self.folder.display()))
     }
 }

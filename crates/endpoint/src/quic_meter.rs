@@ -1,4 +1,4 @@
-//! What quinn says of a connection.
+//! Transport statistics of a quinn connection.
 
 use crate::transport_accounts::Meter;
 use crate::transport_reading::Reading;
@@ -6,7 +6,7 @@ use crate::transport_reading::Reading;
 impl Meter for quinn::Connection {
     fn read(&self) -> Reading {
         let stats = self.stats();
-        // Before the first acknowledgement quinn gives the initial guess of 333 ms (RFC 9002, section 6.2.2).
+        // Before the first acknowledgement quinn reports the initial guess of 333 ms (RFC 9002, section 6.2.2).
         let sampled = stats.frame_rx.acks > 0;
         let nanos = |time: std::time::Duration| sampled.then_some(time.as_nanos() as u64).filter(|ns| *ns > 0);
         let path = &stats.path;

@@ -1,8 +1,8 @@
-//! The client's TLS session inside QUIC, as quinn wants it, built so that it can say what was negotiated.
+//! The client's TLS session for quinn, with access to the negotiated parameters.
 //!
-//! quinn's own session over rustls keeps the rustls connection private, and with it the only proof of how a handshake
-//! went: `handshake_kind`, the cipher suite and the group. This one is the same rustls connection behind quinn's public
-//! `crypto::Session` trait, and hands these facts out as handshake data.
+//! quinn's own session over rustls keeps the rustls connection private, and with it the only proof of the handshake:
+//! `handshake_kind`, the cipher suite and the group. This session puts the same rustls connection behind quinn's public
+//! trait `crypto::Session`, and returns these facts as handshake data.
 
 use std::any::Any;
 use std::io::Cursor;
@@ -21,14 +21,14 @@ use wirelab_model::outcome::ErrorKind;
 
 use crate::tls;
 
-/// How the reason of a connection error begins where the server's certificate was not accepted. The alert alone does not
-/// tell: for a bad signature in the chain it is the same as for one in the handshake.
+/// Prefix of a connection error's reason if the server's certificate was not accepted. The alert alone is ambiguous: a
+/// bad signature in the chain and one in the handshake have the same alert.
 pub const REJECTED: &str = "the server's certificate was not accepted";
 
-/// What is known of a session; [`quinn::Connection::handshake_data`] gives it as `Box<dyn Any>` of this type.
+/// Facts about a session; [`quinn::Connection::handshake_data`] returns this type as `Box<dyn Any>`.
 #[derive(Debug, Clone)]
 pub struct SessionFacts {
-    /// Full or resumed; absent until the server's first flight was read.
+    /// Full or resumed; absent until the server's first flight has been read.
     pub kind: Option<HandshakeKind>,
     /// The cipher suite.
     pub cipher: Option<CipherSuite>,
@@ -36,9 +36,9 @@ pub struct SessionFacts {
     pub group: Option<NamedGroup>,
     /// The application protocol.
     pub alpn: Option<Vec<u8>>,
-    /// Bytes of all certificates that the server sent, or sent when the session was first made.
+    /// Bytes of all certificates that the server sent, in this session or in the one that it resumes.
     pub certificate_chain_bytes: Option<u64>,
-    /// Session tickets that arrived.
+    /// Received session tickets.
     pub tickets: Arc<Tickets>,
 }
 
@@ -50,7 +50,7 @@ pub struct Tickets {
 }
 
 impl Tickets {
-    /// Waits for the first ticket. Does not end where the server sends none: bound it.
+    /// Waits for the first ticket, for ever if the server sends none: use a time-out.
     pub async fn first(&self) {
         // `notify_one` leaves a permit behind, so a ticket that arrives between the two lines is not missed.
         while self.received.load(Ordering::Acquire) == 0 {
@@ -59,15 +59,15 @@ impl Tickets {
     }
 }
 
-/// Makes client sessions; wraps a rustls configuration.
+/// Creates client sessions from a rustls configuration.
 pub struct SessionFactory {
     config: Arc<rustls::ClientConfig>,
-    /// Protects Initial packets, as RFC 9001, section 5.2 wants it.
+    /// The cipher suite of Initial packets (RFC 9001, section 5.2).
     initial: Suite,
 }
 
 impl SessionFactory {
-    /// A factory for `config`; an error where its provider lacks the suite that QUIC version 1 needs.
+    /// Creates a factory for `config`. Returns an error if its provider lacks the suite that QUIC version 1 needs.
     pub fn new(config: Arc<rustls::ClientConfig>) -> Result<Self, String> {
         let initial = config
             .crypto_provider()
@@ -108,10 +108,10 @@ impl crypto::ClientConfig for SessionFactory {
 }
 
 struct Session {
-    /// A client's; only this type of rustls exports keying material.
+    /// A client connection; only this rustls type exports keying material.
     tls: Connection,
     initial: Suite,
-    /// Whether quinn was told that handshake data is there; it wants to hear it once.
+    /// Whether quinn knows that handshake data is available; quinn expects this signal once.
     announced: bool,
     next_secrets: Option<Secrets>,
     tickets: Arc<Tickets>,

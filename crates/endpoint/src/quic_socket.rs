@@ -1,7 +1,7 @@
-//! The UDP socket under quinn: quinn's own input and output, with two things made visible that quinn hides.
+//! The UDP socket below quinn: quinn's own input and output, plus two facts that quinn hides.
 //!
-//! Whether segmentation offload is still in use (quinn drops it silently after an error), and whether the kernel said
-//! that nothing listens at the server's port (quinn ignores it, and would try until the idle time-out).
+//! Whether segmentation offload is still in use (quinn disables it silently after an error), and whether the kernel
+//! reported that nothing listens at the server's port (quinn ignores it, and retries until the idle time-out).
 
 use std::fmt;
 use std::future::Future;
@@ -23,17 +23,18 @@ use tokio::sync::futures::Notified;
 pub struct QuicSocket {
     io: UdpSocket,
     state: UdpSocketState,
-    /// Whether the kernel may join datagrams on receipt.
+    /// Whether the kernel may merge datagrams on receipt.
     joins: bool,
     refused: Notify,
 }
 
 impl QuicSocket {
-    /// Takes over `socket`, which is non-blocking, and sets what QUIC needs. `joins` switches receive offload.
+    /// Wraps `socket`, which must be non-blocking, and sets the options that QUIC needs. `joins` controls receive
+    /// offload.
     pub fn new(socket: std::net::UdpSocket, joins: bool) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         if !joins {
-            // quinn has just switched it on; where the kernel does not know the option there is nothing to switch off.
+            // quinn has just enabled it; a kernel without the option has nothing to disable.
             let _ = crate::udp_socket::set_join_on_receive(&socket, false);
         }
         let joins = joins && crate::udp_socket::joins_on_receive(&socket);
@@ -45,18 +46,18 @@ impl QuicSocket {
         &self.io
     }
 
-    /// Whether several datagrams can be handed to the kernel at once; false after the kernel refused to take them.
+    /// Whether one call can send several datagrams; false after the kernel refused to.
     pub fn segments(&self) -> bool {
         self.state.max_gso_segments() > 1
     }
 
-    /// Whether the kernel joins datagrams on receipt.
+    /// Whether the kernel merges datagrams on receipt.
     pub const fn joins(&self) -> bool {
         self.joins
     }
 
     /// Resolves when the kernel reports, from now on, that nothing listens at the peer's port. Only a connected socket
-    /// hears of it.
+    /// gets such reports.
     pub fn refused(&self) -> Notified<'_> {
         self.refused.notified()
     }
@@ -76,7 +77,7 @@ impl AsyncUdpSocket for QuicSocket {
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         match self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), transmit)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),
-            // Any other failure to send is a lost packet to QUIC, which sends again.
+            // For QUIC any other failure to send is a lost packet, which it sends again.
             Err(error) => {
                 self.note(&error);
                 Ok(())
@@ -95,7 +96,7 @@ impl AsyncUdpSocket for QuicSocket {
             ready!(self.io.poll_recv_ready(cx))?;
             match self.io.try_io(Interest::READABLE, || self.state.recv((&self.io).into(), bufs, meta)) {
                 Ok(datagrams) => return Poll::Ready(Ok(datagrams)),
-                // Either nothing is there, which clears the readiness, or an error that an ICMP message left behind.
+                // Either no datagram, which clears the readiness, or an error from an ICMP message.
                 Err(error) => self.note(&error),
             }
         }

@@ -7,13 +7,13 @@ use quinn::{ReadError, RecvStream, SendStream, VarInt, WriteError};
 
 use crate::raw_stream::RawStream;
 
-/// Error codes of the raw protocol: the request was not as announced.
+/// Error code of the raw protocol for a request that differs from its header.
 const BAD_REQUEST: VarInt = VarInt::from_u32(1);
 
 /// The two halves of a stream.
 pub struct QuicStream(pub SendStream, pub RecvStream);
 
-/// What failed on a stream.
+/// An error of a stream.
 #[derive(Debug)]
 pub enum StreamError {
     /// Sending.
@@ -23,7 +23,7 @@ pub enum StreamError {
 }
 
 impl StreamError {
-    /// Whether the peer gave up this stream alone.
+    /// Whether the peer aborted only this stream.
     pub const fn is_reset(&self) -> bool {
         matches!(self, Self::Write(WriteError::Stopped(_)) | Self::Read(ReadError::Reset(_)))
     }

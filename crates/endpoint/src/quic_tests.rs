@@ -140,7 +140,7 @@ impl Server {
         })
     }
 
-    /// A QUIC server that does something else on its connections than it should.
+    /// A QUIC server that misbehaves on its connections.
     fn odd<F>(spec: &ServerSpec, serve: fn(QuicConnection) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -151,7 +151,7 @@ impl Server {
     fn bind<F: Future<Output = Result<Bound, Refusal>>>(bind: impl FnOnce(Stop) -> F + Send) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let (ask, stop) = Stop::channel();
-        let bound = elsewhere(|| runtime.block_on(bind(stop)).unwrap());
+        let bound = on_another_thread(|| runtime.block_on(bind(stop)).unwrap());
         let running = runtime.spawn(bound.run);
         Self { runtime: Some(runtime), port: bound.port, ask, running: Some(running) }
     }
@@ -160,9 +160,9 @@ impl Server {
     fn stop(mut self) {
         self.ask.send(true).unwrap();
         if let (Some(runtime), Some(running)) = (self.runtime.take(), self.running.take()) {
-            elsewhere(|| {
+            on_another_thread(|| {
                 runtime.block_on(running).unwrap();
-                // Its port is free once the last task on it is dropped, which this waits for.
+                // The port is free once the last task on it is dropped, which this waits for.
                 drop(runtime);
             });
         }
@@ -178,7 +178,7 @@ impl Drop for Server {
 }
 
 /// Blocks on another thread, since a client's runtime may be running on this one.
-fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+fn on_another_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| scope.spawn(work).join().unwrap())
 }
 
@@ -187,7 +187,7 @@ fn on_a_client_thread<R>(work: impl Future<Output = R>) -> R {
     LocalSet::new().block_on(&runtime, work)
 }
 
-/// One request on a connection of its own: the answer, the body, and how the connection began.
+/// Sends one request on a connection of its own. Returns the answer, the body and the kind of handshake.
 async fn once<T: Transport>(transport: &T) -> Result<(Answer, Vec<u8>, Option<Handshake>), Failure> {
     let Opened { mut connection, .. } = transport.connect().await?;
     let mut body = Vec::new();
@@ -208,7 +208,7 @@ fn every_policy<T: Transport>(protocol: Protocol, requests: &[(&str, &str, u64, 
     let fixture = Fixture::new();
     let mut server_spec = fixture.server_spec(protocol, Resumption::None);
     if protocol.uses_quic() {
-        // Less than the larger bodies, so that both sides have to wait for credit.
+        // Less than the larger bodies, so that both sides wait for credit.
         server_spec.transport.stream_window = Some(50_000);
     }
     let server = Server::start(&server_spec);
@@ -312,7 +312,7 @@ fn handshakes<T: Transport>(protocol: Protocol) {
                 assert_eq!(answer.bytes_in, 100_000);
                 assert!(body == pattern::body(100_000));
             }
-            // Another server in its place knows nothing of the client's tickets.
+            // A replacement server does not know the client's tickets.
             server.stop();
             server_spec.port = spec.port;
             let server = Server::start(&server_spec);
@@ -327,17 +327,17 @@ fn handshakes<T: Transport>(protocol: Protocol) {
 }
 
 #[test]
-fn raw_quic_proves_how_each_connection_began() {
+fn raw_quic_reports_the_handshake_of_each_connection() {
     handshakes::<QuicTransport>(Protocol::Quic);
 }
 
 #[test]
-fn http3_proves_how_each_connection_began() {
+fn http3_reports_the_handshake_of_each_connection() {
     handshakes::<H3Transport>(Protocol::H3);
 }
 
 #[test]
-fn requests_that_share_a_connection_are_all_sent_again_when_early_data_is_rejected() {
+fn all_requests_of_a_connection_are_repeated_when_early_data_is_rejected() {
     let fixture = Fixture::new();
     let mut server_spec = fixture.server_spec(Protocol::H3, Resumption::ZeroRtt);
     let server = Server::start(&server_spec);
@@ -422,7 +422,7 @@ fn settings_that_quic_does_not_have_are_unsupported() {
 }
 
 #[test]
-fn failures_are_told_apart() {
+fn failures_have_distinct_kinds() {
     let fixture = Fixture::new();
     let free = UdpSocket::bind(SocketAddr::new(HOST, 0)).unwrap().local_addr().unwrap().port();
     let spec = |protocol, port| fixture.client_spec(protocol, port, "GET", "/bytes/1000", 0);
@@ -444,7 +444,7 @@ fn failures_are_told_apart() {
 }
 
 #[test]
-fn early_data_to_a_port_where_nothing_listens_any_more_is_refused() {
+fn early_data_to_a_port_without_a_listener_is_refused() {
     let fixture = Fixture::new();
     let server = Server::start(&fixture.server_spec(Protocol::Quic, Resumption::ZeroRtt));
     let mut spec = fixture.client_spec(Protocol::Quic, server.port, "GET", "/bytes/1000", 0);
@@ -458,7 +458,7 @@ fn early_data_to_a_port_where_nothing_listens_any_more_is_refused() {
 }
 
 #[test]
-fn a_raw_response_that_is_cut_short_or_reset_is_told_apart() {
+fn truncated_and_reset_raw_responses_have_distinct_kinds() {
     let fixture = Fixture::new();
     let server_spec = fixture.server_spec(Protocol::Quic, Resumption::None);
     let check = |server: Server, kind: ErrorKind| {
@@ -494,7 +494,7 @@ fn a_raw_response_that_is_cut_short_or_reset_is_told_apart() {
     check(long, ErrorKind::Digest);
 }
 
-/// Answers the one request of a connection with these bytes of a QUIC stream, and ends the stream or resets it.
+/// Answers a connection's only request with these bytes of a QUIC stream, and ends or resets the stream.
 async fn answer_http3(connection: QuicConnection, bytes: &[u8], reset: bool) {
     let mut control = connection.open_uni().await.unwrap();
     control.write_all(&[0, 4, 0]).await.unwrap();
@@ -512,7 +512,7 @@ async fn answer_http3(connection: QuicConnection, bytes: &[u8], reset: bool) {
 const HEAD: [u8; 10] = [0x01, 8, 0, 0, 0xc0 | 25, 0x54, 2, b'1', b'0', 0];
 
 #[test]
-fn an_http3_response_that_is_cut_short_or_reset_is_told_apart() {
+fn truncated_and_reset_http3_responses_have_distinct_kinds() {
     let fixture = Fixture::new();
     let server_spec = fixture.server_spec(Protocol::H3, Resumption::None);
     let check = |server: Server, kind: ErrorKind| {
@@ -543,7 +543,7 @@ fn a_raw_request_that_is_not_as_announced_is_reset() {
 }
 
 #[test]
-fn a_late_datagram_of_an_earlier_request_is_not_taken_for_this_ones() {
+fn a_late_datagram_of_an_earlier_request_is_ignored() {
     let fixture = Fixture::new();
     let server = UdpSocket::bind(SocketAddr::new(HOST, 0)).unwrap();
     let port = server.local_addr().unwrap().port();
@@ -557,7 +557,7 @@ fn a_late_datagram_of_an_earlier_request_is_not_taken_for_this_ones() {
         let first = receive();
         arrived.send(()).unwrap();
         let requests = [first, receive()];
-        // Both are answered now that the second one was sent: the first with noise, out of turn.
+        // Both answers come after the second request: the first with a wrong byte, out of order.
         for ((request, peer), byte) in requests.iter().zip([0xff, 7]) {
             let mut response = request[..40].to_vec();
             response[16..24].copy_from_slice(&1_u64.to_be_bytes());
@@ -569,7 +569,7 @@ fn a_late_datagram_of_an_earlier_request_is_not_taken_for_this_ones() {
     on_a_client_thread(async {
         let transport = UdpTransport::build(&spec).unwrap();
         let mut connection = transport.connect().await.unwrap().connection;
-        // Given up, as the engine does when its deadline passes.
+        // Dropped, as by the engine at a deadline.
         tokio::select! {
             _ = connection.request(None) => panic!("nothing was sent yet"),
             arrived = has_arrived => arrived.unwrap(),
@@ -588,7 +588,7 @@ fn a_response_of_bare_udp_that_does_not_fit_the_receive_buffer_is_lost() {
     let mut spec = fixture.client_spec(Protocol::Udp, server.port, "GET", "/bytes/5000000", 0);
     spec.transport.udp_receive_buffer = Some(5000);
     spec.timeouts.request_ns = 300_000_000;
-    // A check request is sent where something is expected.
+    // The engine sends a check request if the spec has an expectation.
     spec.request.expect = Some(Expect { status: 200, body_size: 5_000_000, sha256: String::new() });
     let driver = crate::builtin::driver(spec.protocol);
     let mut control = Control::start(spec, driver, None).map_err(|refusal| refusal.to_string()).unwrap();
@@ -597,12 +597,12 @@ fn a_response_of_bare_udp_that_does_not_fit_the_receive_buffer_is_lost() {
 }
 
 #[test]
-fn a_client_that_is_asked_for_another_key_share_is_answered_where_early_data_is_taken() {
+fn a_client_that_must_send_another_key_share_is_answered_with_early_data_enabled() {
     let fixture = Fixture::new();
     let server = Server::start(&fixture.server_spec(Protocol::H3, Resumption::ZeroRtt));
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(fixture.path("certificate.pem")).unwrap()).unwrap();
-    // The share that it sends unasked is of the first group, which the server does not have.
+    // The initial key share is of the first group, which the server does not support.
     let kx_groups = vec![rustls::crypto::ring::kx_group::SECP256R1, rustls::crypto::ring::kx_group::X25519];
     let provider = rustls::crypto::CryptoProvider { kx_groups, ..rustls::crypto::ring::default_provider() };
     let tls = rustls::ClientConfig::builder_with_provider(Arc::new(provider));

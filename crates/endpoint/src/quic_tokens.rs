@@ -1,4 +1,4 @@
-//! Address validation tokens (RFC 9000, section 8.1.3): each is accepted once.
+//! Address validation tokens (RFC 9000, section 8.1.3); each is accepted once.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -6,11 +6,11 @@ use std::time::{Duration, SystemTime};
 
 use quinn::{TokenLog, TokenReuseError};
 
-/// Tokens remembered at most, in two halves: when the newer half is full, the older one is forgotten.
+/// Half of the maximum number of stored tokens: when the newer half is full, the older half is dropped.
 const HALF: usize = 1 << 16;
 
-/// Remembers which tokens were used. Exact, where quinn's own log is a Bloom filter that sometimes refuses a fresh token,
-/// which would make an odd connection slower than the others.
+/// Stores used tokens. It is exact; quinn's own log is a Bloom filter that sometimes refuses a fresh token, which makes
+/// single connections slower.
 #[derive(Debug, Default)]
 pub struct OneUse(Mutex<Used>);
 

@@ -5,21 +5,21 @@ use wirelab_model::spec::ClientSpec;
 /// Length of the encoded header in bytes.
 pub const HEADER: usize = 24;
 
-/// What a raw request asks for. Its body, `body` bytes of the pattern, follows; the response is exactly `wanted` bytes of
-/// the pattern and nothing else.
+/// A raw request. Its body, `body` bytes of the pattern, follows; the response is exactly `wanted` bytes of the
+/// pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of response that are wanted.
+    /// Wanted size of the response in bytes.
     pub wanted: u64,
-    /// Bytes of request body.
+    /// Size of the request body in bytes.
     pub body: u64,
-    /// How long the server waits before it answers, in microseconds.
+    /// Delay of the server's answer in microseconds.
     pub delay_us: u64,
 }
 
 impl Header {
-    /// The header of the spec's request. The path matters in two forms only, which ask HTTP servers for the same:
-    /// `/delay/MICROSECONDS`, and `/bytes/N` where the spec does not say what size to expect.
+    /// The header of the spec's request. Only two forms of paths matter, as for HTTP servers: `/delay/MICROSECONDS`,
+    /// and `/bytes/N` if the spec has no expected size.
     #[must_use]
     pub fn of(spec: &ClientSpec) -> Self {
         let request = &spec.request;
@@ -31,7 +31,7 @@ impl Header {
         Self { wanted, body: request.body_size, delay_us: number("/delay/").unwrap_or(0) }
     }
 
-    /// The header on the wire.
+    /// Encodes the header.
     #[must_use]
     pub fn encode(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
@@ -41,7 +41,7 @@ impl Header {
         bytes
     }
 
-    /// The header from the wire.
+    /// Decodes a header.
     #[must_use]
     pub fn decode(bytes: &[u8; HEADER]) -> Self {
         let number = |at: usize| {

@@ -10,35 +10,35 @@ use crate::raw::{HEADER, Header};
 use crate::server::Site;
 use crate::{payload, wait};
 
-/// What fails, in the words of a failure.
+/// The attempted operation in failure messages.
 pub const ATTEMPT: &str = "sending a request by QUIC";
 
 /// A bidirectional stream, which carries one request and its answer.
 pub trait RawStream {
-    /// How it fails.
+    /// The error type.
     type Error: Send;
 
-    /// Hands bytes to the library; returns when it took them.
+    /// Sends bytes; returns when the library has accepted them.
     fn send(&mut self, piece: Bytes) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Ends this side of the stream; the bytes sent before still arrive.
+    /// Closes the sending side; bytes sent before still arrive.
     fn finish(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// The next bytes, in order; none: the other side has ended.
+    /// Receives the next bytes in order; `None` if the peer has finished.
     fn receive(&mut self) -> impl Future<Output = Result<Option<Bytes>, Self::Error>> + Send;
 
-    /// Tells the other side that what it sends is not wanted any more (STOP_SENDING).
+    /// Tells the peer to stop sending (STOP_SENDING).
     fn stop(&mut self);
 
-    /// Gives up what this side sends (RESET_STREAM).
+    /// Aborts the sending side (RESET_STREAM).
     fn reset(&mut self);
 }
 
-/// Sends a request and receives its answer. `failed` says what an error of the stream is.
+/// Sends a request and receives its answer. `failed` converts an error of the stream.
 ///
 /// # Errors
 ///
-/// The [`Failure`] that `failed` gives, or that the answer is shorter or longer than what was asked for.
+/// The [`Failure`] from `failed`, or a failure if the answer is shorter or longer than requested.
 pub async fn exchange<S: RawStream>(
     stream: &mut S,
     header: Header,
@@ -55,7 +55,7 @@ pub async fn exchange<S: RawStream>(
     stream.finish().await.map_err(&failed)?;
     let result = receive(stream, header.wanted, body, failed).await;
     if result.is_err() {
-        // Tells the server that the rest is not wanted, so that it does not go on sending beside the next request.
+        // Tells the server to stop, so that it does not keep sending during the next request.
         stream.stop();
     }
     result
@@ -82,7 +82,7 @@ async fn receive<S: RawStream>(
         };
         bytes_in += chunk.len() as u64;
         if bytes_in > wanted {
-            let message = format!("{ATTEMPT}: the response is longer than the {wanted} bytes that were asked for");
+            let message = format!("{ATTEMPT}: the response is longer than the requested {wanted} bytes");
             return Err(Failure { kind: ErrorKind::Digest, message });
         }
         if let Some(body) = &mut body {
@@ -91,7 +91,7 @@ async fn receive<S: RawStream>(
     }
 }
 
-/// Answers the request on a stream, and counts it. A stream that fails is the client's to report.
+/// Answers the request on a stream, and counts it. The client reports failed streams.
 pub async fn answer<S: RawStream + Send>(mut stream: S, site: &Site) {
     if try_answer(&mut stream, site).await.is_some() {
         site.count();
@@ -120,7 +120,7 @@ async fn try_answer<S: RawStream + Send>(stream: &mut S, site: &Site) -> Option<
     stream.finish().await.ok()
 }
 
-/// Reads a whole request: the header, and as many bytes of body as it announces, then the end of the stream.
+/// Reads a whole request: the header, the announced bytes of body, and the end of the stream.
 async fn read_request<S: RawStream + Send>(stream: &mut S) -> Option<Header> {
     let mut start = BytesMut::new();
     let mut received = 0_u64;

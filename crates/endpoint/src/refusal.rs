@@ -1,46 +1,47 @@
-//! Why a request fails, and why an endpoint does not begin: it cannot do what the spec asks for, or something went wrong.
+//! Failures of requests, and refusals of specs.
 
 use std::fmt;
 
 use wirelab_model::outcome::ErrorKind;
 
-/// Why a connection or a request failed.
+/// The failure of a connection or a request.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// The class.
+    /// The kind of error.
     pub kind: ErrorKind,
-    /// What was attempted and what happened.
+    /// The attempted operation and what went wrong.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure of this class.
+    /// A failure of this kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 }
 
-/// What keeps an endpoint from doing its spec.
+/// The reason why an endpoint cannot execute its spec.
 #[derive(Debug, Clone)]
 pub enum Refusal {
-    /// The spec asks for something that this endpoint or this machine cannot do: exit status 127.
+    /// The endpoint or the machine does not support what the spec asks for: exit status 127.
     Unsupported(String),
-    /// Something went wrong: exit status 1.
+    /// An error: exit status 1.
     Failed(Failure),
 }
 
 impl Refusal {
-    /// The spec asks for something that cannot be done here.
+    /// A refusal of an unsupported spec.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::Unsupported(message.into())
     }
 
-    /// Something of no particular kind went wrong.
+    /// An error of kind `other`.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::Failed(Failure { kind: ErrorKind::Other, message: message.into() })
     }
 
-    /// The same once it is too late to refuse: what could be done at first cannot any more.
+    /// Converts a refusal to a failure, when it is too late to refuse: a setting that was honoured at first no longer
+    /// is.
     #[must_use]
     pub fn into_failure(self) -> Failure {
         match self {

@@ -15,10 +15,10 @@ use wirelab_model::spec::Transport;
 use crate::client::transport::Failure;
 use crate::refusal::Refusal;
 
-/// Connections that the kernel completes before the server accepts them; the kernel lowers it to `net.core.somaxconn`.
+/// Length of the accept queue; the kernel lowers it to `net.core.somaxconn`.
 const BACKLOG: i32 = 65_535;
 
-/// Connections by Fast Open that the kernel lets wait for the server.
+/// Length of the queue of Fast Open connections.
 const FAST_OPEN_QUEUE: libc::c_int = 4096;
 
 /// Bits of `net.ipv4.tcp_fastopen`.
@@ -34,12 +34,12 @@ pub struct TcpOptions {
 }
 
 impl TcpOptions {
-    /// The options for a client.
+    /// Checks the options of a client.
     pub fn client(protocol: Protocol, transport: &Transport, qlog: bool) -> Result<Self, Refusal> {
         Self::new(protocol, transport, qlog, FAST_OPEN_CLIENT)
     }
 
-    /// The options for a server.
+    /// Checks the options of a server.
     pub fn server(protocol: Protocol, transport: &Transport, qlog: bool) -> Result<Self, Refusal> {
         Self::new(protocol, transport, qlog, FAST_OPEN_SERVER)
     }
@@ -68,7 +68,7 @@ impl TcpOptions {
         if options.fast_open {
             check_fast_open(fast_open_bit)?;
         }
-        // Tried on a socket of no other use, so that a refusal comes before anything is connected.
+        // Tested on a temporary socket, so that a refusal comes before any connection.
         options.socket(Domain::IPV4).map_err(|error| match options.congestion {
             Some(congestion) => Refusal::unsupported(format!(
                 "congestion control `{}`: {error}; the kernel offers {} (net.ipv4.tcp_available_congestion_control), and without privileges only {} (net.ipv4.tcp_allowed_congestion_control)",
@@ -76,7 +76,7 @@ impl TcpOptions {
                 sysctl("tcp_available_congestion_control"),
                 sysctl("tcp_allowed_congestion_control"),
             )),
-            None => Refusal::failed(format!("making a TCP socket: {error}")),
+            None => Refusal::failed(format!("creating a TCP socket: {error}")),
         })?;
         Ok(options)
     }
@@ -90,7 +90,7 @@ impl TcpOptions {
         Ok(socket)
     }
 
-    /// A socket that is ready to connect.
+    /// Creates a socket that is ready to connect.
     pub fn connecting(self, server: SocketAddr) -> io::Result<TcpSocket> {
         let socket = self.socket(Domain::for_address(server))?;
         if self.fast_open {
@@ -99,7 +99,7 @@ impl TcpOptions {
         Ok(TcpSocket::from_std_stream(socket.into()))
     }
 
-    /// A socket that listens. Accepted connections inherit its options.
+    /// Creates a listening socket. Accepted connections inherit its options.
     pub fn listening(self, address: SocketAddr) -> Result<TcpListener, Refusal> {
         let listen = || {
             let socket = self.socket(Domain::for_address(address))?;
@@ -114,7 +114,7 @@ impl TcpOptions {
         listen().map_err(|error: io::Error| {
             let remedy = match error.kind() {
                 io::ErrorKind::AddrInUse => {
-                    "; another program has that port, choose another or let the kernel choose with port 0"
+                    "; another program uses this port; choose another, or port 0 for a free one"
                 }
                 io::ErrorKind::AddrNotAvailable => "; this host has no such address",
                 io::ErrorKind::PermissionDenied => "; ports below 1024 need privileges",
@@ -124,13 +124,13 @@ impl TcpOptions {
         })
     }
 
-    /// Whether Fast Open is on: there is then no moment at which a client can be said to be connected.
+    /// Whether Fast Open is on; a client then has no time of connection.
     #[must_use]
     pub const fn fast_open(self) -> bool {
         self.fast_open
     }
 
-    /// What is in force, read back from a socket made with these options.
+    /// The options in force, read back from a socket with these options.
     #[must_use]
     pub fn configured(self) -> Configured {
         let mut configured = Configured::new();

@@ -1,7 +1,7 @@
 //! TLS 1.3 for both roles, from the spec; the same configuration for TLS over TCP and inside QUIC.
 //!
-//! One key exchange group (X25519) and one preferred cipher suite (TLS_AES_128_GCM_SHA256) for every protocol, so that
-//! compared cells do not differ in them by accident. What was negotiated is read back and reported ([`facts`]).
+//! Every protocol has the same key exchange group (X25519) and preferred cipher suite (TLS_AES_128_GCM_SHA256), so that
+//! compared cells do not differ in them by accident. [`facts`] reports the negotiated parameters.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -37,37 +37,37 @@ use crate::refusal::Refusal;
 /// data cannot block both sides on each other. QUIC has no such limit of its own (RFC 9001, section 4.6.1).
 const EARLY_DATA_OVER_TCP: u32 = 16 * 1024;
 
-/// Sessions that a server keeps for 0-RTT, which rustls allows only with sessions kept by the server.
+/// Number of sessions that a server stores for 0-RTT; rustls allows 0-RTT only with stored sessions.
 const SESSIONS_KEPT: usize = 1 << 17;
 
-/// Session tickets that a client keeps at most.
+/// Maximum number of session tickets that a client stores.
 const TICKETS_KEPT: usize = 1 << 16;
 
-/// A client's side of TLS.
+/// TLS configuration of a client.
 #[derive(Debug, Clone)]
 pub struct ClientSide {
-    /// The configuration; early data is enabled where the spec asks for 0-RTT.
+    /// The configuration; early data is enabled if the spec asks for 0-RTT.
     pub config: Arc<ClientConfig>,
-    /// Session tickets received and not used yet.
+    /// Unused session tickets.
     pub tickets: Arc<TicketStore>,
     /// The name to send and to check the certificate against.
     pub name: ServerName<'static>,
 }
 
-/// A client's side of TLS, from its spec.
+/// Creates a client's TLS configuration from its spec.
 ///
 /// # Errors
 ///
-/// [`Refusal`] where a file cannot be used.
+/// [`Refusal`] if a file is unreadable or invalid.
 pub fn client(spec: &ClientSpec) -> Result<ClientSide, Refusal> {
     client_with(spec, provider())
 }
 
-/// The same, with the cryptography of `provider`.
+/// Like [`client`], with the cryptography of `provider`.
 ///
 /// # Errors
 ///
-/// As of [`client`].
+/// See [`client`].
 pub fn client_with(spec: &ClientSpec, provider: Arc<CryptoProvider>) -> Result<ClientSide, Refusal> {
     let tls = spec.tls.as_ref().ok_or_else(|| {
         Refusal::failed(format!("the protocol `{}` needs the section `tls` in the spec", spec.protocol))
@@ -98,20 +98,20 @@ pub fn client_with(spec: &ClientSpec, provider: Arc<CryptoProvider>) -> Result<C
     Ok(ClientSide { config: Arc::new(config), tickets, name })
 }
 
-/// A server's side of TLS, from its spec.
+/// Creates a server's TLS configuration from its spec.
 ///
 /// # Errors
 ///
-/// As of [`client`].
+/// See [`client`].
 pub fn server(spec: &ServerSpec) -> Result<Arc<ServerConfig>, Refusal> {
     server_with(spec, provider())
 }
 
-/// The same, with the cryptography of `provider`.
+/// Like [`server`], with the cryptography of `provider`.
 ///
 /// # Errors
 ///
-/// As of [`client`].
+/// See [`client`].
 pub fn server_with(spec: &ServerSpec, provider: Arc<CryptoProvider>) -> Result<Arc<ServerConfig>, Refusal> {
     let tls = spec.tls.as_ref().ok_or_else(|| {
         Refusal::failed(format!("the protocol `{}` needs the section `tls` in the spec", spec.protocol))
@@ -127,12 +127,12 @@ pub fn server_with(spec: &ServerSpec, provider: Arc<CryptoProvider>) -> Result<A
     config.alpn_protocols = alpn(spec.protocol);
     if tls.early_data {
         config.session_storage = ServerSessionMemoryCache::new(SESSIONS_KEPT);
-        // QUIC requires exactly this value where early data is accepted at all (RFC 9001, section 4.6.1).
+        // QUIC requires exactly this value if early data is accepted (RFC 9001, section 4.6.1).
         config.max_early_data_size = if spec.protocol.uses_quic() { u32::MAX } else { EARLY_DATA_OVER_TCP };
-        // Without it the answer to early data would wait for the client's Finished: a round trip for nothing.
+        // Otherwise the answer to early data waits for the client's Finished, which costs a round trip.
         config.send_half_rtt_data = true;
     } else if tls.resumption {
-        config.ticketer = Ticketer::new().map_err(|error| Refusal::failed(format!("making ticket keys: {error}")))?;
+        config.ticketer = Ticketer::new().map_err(|error| Refusal::failed(format!("creating ticket keys: {error}")))?;
     } else {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
@@ -143,7 +143,7 @@ pub fn server_with(spec: &ServerSpec, provider: Arc<CryptoProvider>) -> Result<A
     Ok(Arc::new(config))
 }
 
-/// What was negotiated on a connection, under the names that `configured` uses.
+/// Negotiated parameters of a connection, under the names of `configured`.
 pub fn facts(state: &CommonState) -> Configured {
     let mut facts = Configured::new();
     if let Some(suite) = state.negotiated_cipher_suite() {
@@ -162,19 +162,19 @@ pub fn facts(state: &CommonState) -> Configured {
     facts
 }
 
-/// The name of a cipher suite in the registry of IANA; rustls puts the version of TLS into its own names.
+/// The IANA name of a cipher suite; rustls's names include the version of TLS.
 #[must_use]
 pub fn cipher_name(suite: CipherSuite) -> String {
     format!("{suite:?}").replacen("TLS13_", "TLS_", 1)
 }
 
-/// The name of a key exchange group, as `configured` gives it.
+/// The name of a key exchange group in `configured`.
 #[must_use]
 pub fn group_name(group: NamedGroup) -> String {
     format!("{group:?}")
 }
 
-/// The class of a TLS error.
+/// The kind of a TLS error.
 #[must_use]
 pub fn classify(error: &rustls::Error) -> ErrorKind {
     match error {
@@ -227,18 +227,19 @@ fn roots(anchor: Option<&Path>) -> Result<RootCertStore, Refusal> {
     Ok(roots)
 }
 
-/// Session tickets, each given out once, the newest first. All are from one server: a client talks to no other.
+/// Session tickets, each used once, the newest first. All are from one server, because a client uses a single server
+/// name.
 #[derive(Debug, Default)]
 pub struct TicketStore(Mutex<VecDeque<Tls13ClientSessionValue>>);
 
 impl TicketStore {
-    /// How many there are.
+    /// Number of tickets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.queue().len()
     }
 
-    /// Whether there is none.
+    /// Whether the store is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

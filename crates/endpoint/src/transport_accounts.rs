@@ -1,5 +1,5 @@
-//! The accounts of all connections of a server, or of one thread of a client: each connection is read once, when it ends,
-//! and those that are still open when the report is made. Nothing is read while requests go on.
+//! Transport statistics of all connections of a server, or of one thread of a client. Each connection is read once,
+//! when it ends, or at the report if it is still open. No reading happens while requests are in flight.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,13 +14,13 @@ use tokio::net::TcpStream;
 
 use crate::transport_reading::{Reading, Totals};
 
-/// A connection that says what it has counted so far.
+/// A connection with transport counters.
 pub trait Meter: fmt::Debug + Send + Sync + 'static {
-    /// What it says now. Called from any thread, never while the measured window is open.
+    /// Reads the counters. Called from any thread, never during the measured window.
     fn read(&self) -> Reading;
 }
 
-/// The accounts; clones share them.
+/// The statistics; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Accounts(Arc<Mutex<Book>>);
 
@@ -31,15 +31,15 @@ struct Book {
     ended: Totals,
 }
 
-/// A connection that is open.
+/// An open connection.
 #[derive(Debug)]
 struct Entry {
     source: Source,
-    /// What it had counted when the period began, if it was open then.
+    /// Counters at the beginning of the period, if it was open then.
     before: Option<Reading>,
 }
 
-/// Where a connection is read.
+/// The source of a connection's counters.
 #[derive(Debug, Clone)]
 enum Source {
     /// An open TCP socket.
@@ -58,17 +58,17 @@ impl Source {
 }
 
 impl Accounts {
-    /// An account of a TCP connection, kept with its stream.
+    /// Opens an account of a TCP connection, kept with its stream.
     pub fn tcp(&self, stream: TcpStream) -> Metered {
         Metered { _account: self.enter(Source::Tcp(stream.as_raw_fd())), stream }
     }
 
-    /// An account of a connection that its library can say something of, to be dropped when it ends.
+    /// Opens an account of a connection with counters in its library; drop it when the connection ends.
     pub fn of(&self, connection: Arc<dyn Meter>) -> Account {
         self.enter(Source::Library(connection))
     }
 
-    /// Begins the period of the report: what was counted so far does not count.
+    /// Starts the period of the report: earlier counts are excluded.
     pub fn begin(&self) {
         let book = &mut *self.book();
         book.ended = Totals::default();
@@ -87,7 +87,7 @@ impl Accounts {
         totals
     }
 
-    /// How many connections are open now.
+    /// Number of open connections.
     pub fn open(&self) -> usize {
         self.book().open.len()
     }
@@ -101,12 +101,12 @@ impl Accounts {
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
-        // Numbers are whole between any two statements, so that a panic elsewhere leaves nothing torn.
+        // Every statement leaves the numbers consistent, so a panic elsewhere does not corrupt them.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The account of an open connection. Dropped, it reads the connection for the last time.
+/// The account of an open connection. Dropping it reads the connection for the last time.
 #[derive(Debug)]
 pub struct Account {
     accounts: Accounts,
@@ -116,7 +116,7 @@ pub struct Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
-        // Outside the lock, which other connections wait for.
+        // Reads outside the lock, which other connections wait for.
         let reading = self.source.read();
         let mut book = self.accounts.book();
         if let Some(entry) = book.open.remove(&self.number) {
@@ -128,7 +128,7 @@ impl Drop for Account {
 /// A TCP stream with its account.
 #[derive(Debug)]
 pub struct Metered {
-    /// The first field, because fields are dropped in order: it reads the socket, which must be open.
+    /// The first field, because fields drop in order: it reads the socket, which must be open.
     _account: Account,
     stream: TcpStream,
 }

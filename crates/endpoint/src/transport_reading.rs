@@ -1,10 +1,10 @@
-//! What one connection says of its transport, and the sum over many.
+//! Transport statistics of one connection, and their sum over many.
 
 use std::os::fd::RawFd;
 
 use wirelab_model::transport::TransportReport;
 
-/// What a connection says of itself. What is not known is absent.
+/// Transport statistics of a connection. Unknown values are absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reading {
     /// The smallest round trip, in nanoseconds.
@@ -13,9 +13,9 @@ pub struct Reading {
     pub round_trip: Option<u64>,
     /// Packets or segments sent so far.
     pub sent: Option<u64>,
-    /// Of these, lost (QUIC) or retransmitted (TCP).
+    /// Packets lost (QUIC) or segments retransmitted (TCP) so far.
     pub lost: Option<u64>,
-    /// Bytes in those.
+    /// Bytes in lost packets or retransmitted segments.
     pub bytes_lost: Option<u64>,
     /// Congestion events so far.
     pub congestion_events: Option<u64>,
@@ -24,8 +24,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Asks the kernel (`TCP_INFO`, tcp(7)), which takes one system call. Kernels before 4.6 know no smallest round trip,
-    /// those before 4.2 no segments sent, those before 4.19 no bytes retransmitted. `socket` is an open TCP socket.
+    /// Reads `TCP_INFO` (tcp(7)) with one system call. Kernels before 4.2 lack segments sent, before 4.6 the smallest
+    /// round trip, before 4.19 bytes retransmitted. `socket` must be an open TCP socket.
     pub fn of_tcp(socket: RawFd) -> Self {
         // SAFETY: `tcp_info` consists of integers only, for which zeros are values.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
@@ -38,16 +38,16 @@ impl Reading {
         if status < 0 { Self::default() } else { Self::of_info(&info, length as usize) }
     }
 
-    /// From the first `length` bytes of `info`: a kernel writes what it knows.
+    /// Decodes the first `length` bytes of `info`, which the kernel wrote.
     fn of_info(info: &libc::tcp_info, length: usize) -> Self {
-        // A field is known if it was written whole.
+        // A field is known if the kernel wrote all of it.
         macro_rules! known {
             ($field:ident: $type:ty) => {
                 (std::mem::offset_of!(libc::tcp_info, $field) + size_of::<$type>() <= length)
                     .then_some(u64::from(info.$field))
             };
         }
-        // The kernel's words for "no sample yet".
+        // The kernel's values for "no sample yet".
         let sampled = |us: &u64| *us > 0 && *us != u64::from(u32::MAX);
         let segment = known!(tcpi_snd_mss: u32);
         Self {
@@ -64,9 +64,9 @@ impl Reading {
         }
     }
 
-    /// What was counted since `before`, an earlier reading of the same connection; what is no counter stays.
+    /// Counts since `before`, an earlier reading of the same connection; values that are no counters stay.
     fn since(&self, before: &Self) -> Self {
-        // A counter that ran over is not known any more.
+        // An overflown counter is unknown.
         let count = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         Self {
             sent: count(self.sent, before.sent),
@@ -82,7 +82,7 @@ impl Reading {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     connections: u64,
-    /// The sum of smoothed round trips, and of how many connections; one that nothing was heard of has none.
+    /// Sum of smoothed round trips, and number of connections in it; a connection without a sample is not in it.
     round_trips: (u64, u64),
     round_trip_min: Option<u64>,
     window: Option<u64>,
@@ -92,7 +92,7 @@ pub struct Totals {
     congestion_events: Counter,
 }
 
-/// A sum that is unknown once one of its parts is.
+/// A sum that is unknown if one of its parts is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Counter(Option<u64>);
 
@@ -109,7 +109,7 @@ impl Counter {
 }
 
 impl Totals {
-    /// Adds a connection: what it says, less what it had counted `before`, if it was there before the period.
+    /// Adds a connection: its reading minus the counts `before` the period, if it was open then.
     pub fn add(&mut self, reading: &Reading, before: Option<&Reading>) {
         let reading = before.map_or(*reading, |before| reading.since(before));
         self.connections += 1;
@@ -123,7 +123,7 @@ impl Totals {
         self.congestion_events.add(reading.congestion_events);
     }
 
-    /// Adds other connections.
+    /// Adds the totals of other connections.
     pub fn merge(&mut self, other: &Self) {
         self.connections += other.connections;
         let (sum, count) = other.round_trips;
@@ -140,7 +140,7 @@ impl Totals {
         self.window = self.window.max(window);
     }
 
-    /// As the contract wants it.
+    /// Converts the totals to the contract's report.
     pub fn report(&self) -> TransportReport {
         if self.connections == 0 {
             return TransportReport::default();
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_old_kernel_does_not_write_is_unknown_and_not_0() {
+    fn a_field_that_an_old_kernel_does_not_write_is_unknown_and_not_0() {
         // SAFETY: as above.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
         (info.tcpi_rtt, info.tcpi_min_rtt, info.tcpi_snd_mss, info.tcpi_snd_cwnd) = (700, 500, 1448, 10);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_before_the_period_is_taken_off_and_round_trips_are_not() {
+    fn counts_before_the_period_are_subtracted_and_round_trips_are_not() {
         let before = Reading { round_trip: Some(90), sent: Some(40), lost: Some(1), ..Reading::default() };
         let after = Reading { round_trip: Some(30), round_trip_min: Some(20), sent: Some(50), lost: Some(1), ..before };
         let mut totals = Totals::default();

@@ -1,7 +1,7 @@
-//! Messages of bare UDP: each is cut into datagrams with a header of 40 bytes, and nothing is sent twice.
+//! Messages of bare UDP, each split into datagrams with a header of 40 bytes, without retransmission.
 //!
-//! A datagram is {request, offset of this piece, bytes of the whole message, wanted bytes of response, delay in
-//! microseconds}, five big-endian numbers of eight bytes, and the piece. An empty message is one datagram without a piece.
+//! A datagram has five big-endian numbers of eight bytes (request, offset of the piece, size of the whole message,
+//! wanted size of the response, delay in microseconds) and the piece. An empty message is one datagram without a piece.
 
 use wirelab_model::spec::Transport;
 
@@ -17,10 +17,10 @@ const DEFAULT_PAYLOAD: u16 = 1500 - 28;
 /// The largest UDP payload over IPv4: 65535 bytes less the headers of IPv4 and UDP.
 const LARGEST_PAYLOAD: u16 = 65_507;
 
-/// Gaps in a message that are kept track of; one with more is given up.
+/// Maximum number of tracked gaps in a message; a message with more is abandoned.
 const MOST_PIECES: usize = 4096;
 
-/// The size of datagrams, header included, by the spec. Settings that bare UDP has no use for are refused.
+/// The size of datagrams including the header, from the spec. Refuses settings that bare UDP does not have.
 pub fn datagram_size(settings: &Transport) -> Result<usize, Refusal> {
     let foreign = [
         ("congestion", settings.congestion.is_some(), "bare UDP has no congestion control"),
@@ -46,20 +46,20 @@ pub fn datagram_size(settings: &Transport) -> Result<usize, Refusal> {
 /// The header of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Which request it belongs to; chosen by the client.
+    /// Identifier of the request, chosen by the client.
     pub request: u64,
-    /// Where its piece begins in the message.
+    /// Offset of the piece in the message.
     pub offset: u64,
-    /// Bytes of the message in this direction.
+    /// Size of the message in this direction, in bytes.
     pub total: u64,
-    /// Bytes of response that are wanted.
+    /// Wanted size of the response in bytes.
     pub wanted: u64,
-    /// How long the server waits before it answers, in microseconds.
+    /// Delay of the server's answer in microseconds.
     pub delay_us: u64,
 }
 
 impl Header {
-    /// The header and the piece of a datagram; `None` where it is none of ours.
+    /// Splits a datagram into header and piece; `None` for a foreign datagram.
     pub fn split(datagram: &[u8]) -> Option<(Self, &[u8])> {
         let (fields, piece) = datagram.split_first_chunk::<HEADER>()?;
         let mut numbers = [0; 5];
@@ -87,7 +87,7 @@ impl Header {
     }
 }
 
-/// The datagrams of a message, one after the other; `header.offset` is where the next one begins.
+/// The sequence of a message's datagrams; `header.offset` is the start of the next one.
 #[derive(Debug)]
 pub struct Outgoing {
     header: Header,
@@ -118,7 +118,7 @@ impl Outgoing {
     }
 }
 
-/// Which bytes of a message arrived: disjoint ranges in order. One range as long as nothing is lost or out of order.
+/// The received bytes of a message as ordered disjoint ranges. One range as long as nothing is lost or reordered.
 #[derive(Debug, Default)]
 pub struct Coverage {
     ranges: Vec<(u64, u64)>,
@@ -126,14 +126,15 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Distinct bytes so far.
+    /// Number of distinct bytes so far.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Adds the bytes from `start` up to `end`, some of which may be there already. False where there are too many gaps.
+    /// Adds the bytes from `start` up to `end`, which may overlap earlier ones. Returns false if the message has too
+    /// many gaps.
     pub fn add(&mut self, start: u64, end: u64) -> bool {
-        // The ranges that touch the new one, and become part of it.
+        // The ranges that touch the new one are merged into it.
         let first = self.ranges.partition_point(|range| range.1 < start);
         let last = first + self.ranges[first..].partition_point(|range| range.0 <= end);
         let joined = self.ranges[first..last]
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_cut_into_datagrams_that_join_to_the_pattern() {
+    fn the_datagrams_of_a_message_join_to_the_pattern() {
         for total in [0, 1, 59, 60, 61, 1000] {
             let mut outgoing = Outgoing::new(header(total), HEADER + 60);
             let mut body = Vec::new();
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_that_is_short_or_beyond_its_message_is_none_of_ours() {
+    fn a_datagram_that_is_too_short_or_beyond_its_message_is_ignored() {
         let mut datagram = Vec::new();
         header(10).encode(&mut datagram);
         assert_eq!(Header::split(&datagram), None, "a message that is not empty has no empty pieces");
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_with_too_many_gaps_is_given_up() {
+    fn a_message_with_too_many_gaps_is_abandoned() {
         let mut coverage = Coverage::default();
         assert!((0..MOST_PIECES as u64).all(|i| coverage.add(2 * i, 2 * i + 1)));
         assert!(!coverage.add(1 << 40, (1 << 40) + 1));

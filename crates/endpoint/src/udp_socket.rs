@@ -1,4 +1,5 @@
-//! UDP sockets with the settings of the spec: buffer sizes and offloads are set, read back, and refused where not in force.
+//! UDP sockets with the settings of the spec: buffer sizes and offloads are set, read back, and refused if not in
+//! force.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,7 +13,7 @@ use wirelab_model::spec::Transport;
 
 use crate::refusal::{Failure, Refusal};
 
-/// Any port of any local address that can reach `peer`.
+/// Any port of any local address of `peer`'s family.
 #[must_use]
 pub const fn any_port(peer: IpAddr) -> SocketAddr {
     let any = match peer {
@@ -22,11 +23,11 @@ pub const fn any_port(peer: IpAddr) -> SocketAddr {
     SocketAddr::new(any, 0)
 }
 
-/// Connects a socket, so that it hears of ICMP errors and of nobody but `peer`.
+/// Connects a socket, so that it gets ICMP errors, and datagrams from `peer` only.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Unreachable`] where there is no route.
+/// [`ErrorKind::Unreachable`] without a route.
 pub fn connect(socket: &std::net::UdpSocket, peer: SocketAddr) -> Result<(), Failure> {
     socket.connect(peer).map_err(|error| {
         let kind = match error.kind() {
@@ -41,16 +42,16 @@ pub fn connect(socket: &std::net::UdpSocket, peer: SocketAddr) -> Result<(), Fai
 ///
 /// # Errors
 ///
-/// [`Refusal::Unsupported`] where the kernel does not give such buffers.
+/// [`Refusal::Unsupported`] if the kernel does not grant the buffer sizes.
 pub fn open(local: SocketAddr, settings: &Transport) -> Result<std::net::UdpSocket, Refusal> {
     bind(local, settings, false)
 }
 
-/// The same, of several sockets at one port: the kernel spreads peers over them (`SO_REUSEPORT`).
+/// Like [`open`], for several sockets at one port; the kernel distributes peers over them (`SO_REUSEPORT`).
 ///
 /// # Errors
 ///
-/// As of [`open`].
+/// See [`open`].
 pub fn open_shared(local: SocketAddr, settings: &Transport) -> Result<std::net::UdpSocket, Refusal> {
     bind(local, settings, true)
 }
@@ -71,7 +72,7 @@ fn bind(local: SocketAddr, settings: &Transport, shared: bool) -> Result<std::ne
     Ok(socket.into())
 }
 
-/// Adds the buffer sizes that are in force to `configured`, without the kernel's doubling for bookkeeping.
+/// Adds the buffer sizes in force to `configured`, without the kernel's doubling for bookkeeping.
 pub fn report(socket: &impl AsFd, configured: &mut Configured) {
     let socket = socket2::SockRef::from(socket);
     for buffer in [Buffer::Send, Buffer::Receive] {
@@ -81,17 +82,17 @@ pub fn report(socket: &impl AsFd, configured: &mut Configured) {
     }
 }
 
-/// Whether the kernel joins received datagrams on this socket (`UDP_GRO`, Linux 5.0).
+/// Whether the kernel merges received datagrams on this socket (`UDP_GRO`, Linux 5.0).
 #[must_use]
 pub fn joins_on_receive(socket: &impl AsRawFd) -> bool {
     matches!(get_option(socket.as_raw_fd(), libc::UDP_GRO), Ok(value) if value != 0)
 }
 
-/// Makes the kernel join received datagrams on this socket, or not.
+/// Enables or disables the merging of received datagrams on this socket.
 ///
 /// # Errors
 ///
-/// Where the kernel does not know the option.
+/// If the kernel does not know the option.
 pub fn set_join_on_receive(socket: &std::net::UdpSocket, on: bool) -> io::Result<()> {
     set_option(socket.as_raw_fd(), libc::UDP_GRO, on.into())
 }
@@ -126,7 +127,7 @@ impl Buffer {
         }
     }
 
-    /// The size in force. Linux keeps and reports twice of what is set, for its own bookkeeping (socket(7)).
+    /// The size in force. Linux stores and reports twice the set value, for its own bookkeeping (socket(7)).
     fn read(self, socket: &Socket) -> io::Result<u64> {
         let doubled = match self {
             Self::Send => socket.send_buffer_size()?,
@@ -145,7 +146,7 @@ impl Buffer {
                 Self::Receive => socket.set_recv_buffer_size(size as usize)?,
             }
             if self.read(socket)? < wanted {
-                // Beyond the limit only with CAP_NET_ADMIN; without it the first setting stays.
+                // Above the limit only with CAP_NET_ADMIN; otherwise the first setting stays.
                 let forced = match self {
                     Self::Send => libc::SO_SNDBUFFORCE,
                     Self::Receive => libc::SO_RCVBUFFORCE,
@@ -161,7 +162,7 @@ impl Buffer {
         let sysctl = self.sysctl();
         Err(refuse(if real < wanted {
             format!(
-                "the kernel gave {real}; its limit {sysctl} is {}. Raise it with `sysctl -w {sysctl}={wanted}`, or run with CAP_NET_ADMIN",
+                "the kernel granted {real}; its limit {sysctl} is {}. Raise it with `sysctl -w {sysctl}={wanted}`, or run with CAP_NET_ADMIN",
                 limit(sysctl)
             )
         } else {
@@ -170,7 +171,7 @@ impl Buffer {
     }
 }
 
-/// The value of a sysctl, or why it could not be read.
+/// The value of a sysctl, or the reason why it is unreadable.
 fn limit(sysctl: &str) -> String {
     match std::fs::read_to_string(format!("/proc/sys/{}", sysctl.replace('.', "/"))) {
         Ok(text) => text.trim().to_owned(),
@@ -203,7 +204,7 @@ mod tests {
     const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
     #[test]
-    fn a_buffer_size_that_is_asked_for_is_in_force_and_reported() {
+    fn a_requested_buffer_size_is_in_force_and_reported() {
         let settings =
             Transport { udp_receive_buffer: Some(100_000), udp_send_buffer: Some(65_536), ..Transport::default() };
         let socket = open(LOCAL, &settings).unwrap();
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_size_that_the_kernel_does_not_give_is_unsupported() {
+    fn a_buffer_size_that_the_kernel_does_not_grant_is_unsupported() {
         for wanted in [1, 1 << 40] {
             let settings = Transport { udp_receive_buffer: Some(wanted), ..Transport::default() };
             let error = open(LOCAL, &settings).unwrap_err();
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn joining_on_receive_is_switched_and_read_back() {
+    fn merging_on_receive_is_switched_and_read_back() {
         let socket = open(LOCAL, &Transport::default()).unwrap();
         assert!(!joins_on_receive(&socket));
         if set_join_on_receive(&socket, true).is_ok() {

@@ -1,12 +1,12 @@
-//! Waiting until an exact moment.
+//! Waiting until an exact time.
 //!
-//! tokio's timers have a granularity of one millisecond, which is ten times what a schedule may be late here. A kernel
-//! timer (`timerfd`, CLOCK_MONOTONIC, no timer slack) wakes the runtime through its own event loop instead.
+//! tokio's timers have a granularity of one millisecond, ten times the tolerance of a schedule. This module uses a
+//! kernel timer (`timerfd`, CLOCK_MONOTONIC, no timer slack), which wakes the runtime through its own event loop.
 //!
-//! Measured on a virtual machine with two processors at 2.5 GHz, Linux 6.18, release build, as the time by which a wait
-//! returns late: with the kernel timer alone 9, 22 and 43 µs (median) for waits of 0.1, 1 and 10 ms, which is the time a
-//! sleeping processor takes to wake; with the lead below 4.7, 0.3 and 0.4 µs (90 of 100 waits: 6.3, 0.6, 0.8 µs), for
-//! 5 % of one processor while waiting.
+//! Measured lateness on a virtual machine with two processors at 2.5 GHz, Linux 6.18, release build. With the kernel
+//! timer alone: 9, 22 and 43 µs (median) for waits of 0.1, 1 and 10 ms, the time that a sleeping processor takes to
+//! wake. With the lead below: 4.7, 0.3 and 0.4 µs (90 of 100 waits: 6.3, 0.6, 0.8 µs), for 5 % of one processor while
+//! waiting.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -14,22 +14,22 @@ use std::time::{Duration, Instant};
 
 use tokio::io::unix::AsyncFd;
 
-/// How long before the moment the kernel timer is set to fire, at most; the rest is spent yielding to other tasks. A
-/// sleeping processor takes about as long to wake.
+/// Maximum lead of the kernel timer before the wanted time; the rest of the wait yields to other tasks. A sleeping
+/// processor takes about as long to wake.
 const LEAD: Duration = Duration::from_micros(60);
 
-/// At most this part of a wait is spent yielding, so that an open loop's CPU time stays that of its requests.
+/// The lead is at most this fraction of a wait, so that an open loop's CPU time stays the CPU time of its requests.
 const LEAD_PART: u32 = 20;
 
-/// Where no kernel timer can be had (no file descriptor left): tokio's granularity, twice, spent yielding.
+/// Lead without a kernel timer (no file descriptor left): twice tokio's granularity.
 const COARSE_LEAD: Duration = Duration::from_millis(2);
 
-/// A timer that can be used again and again. It takes a file descriptor when it is first needed.
+/// A reusable timer. It opens a file descriptor at its first use.
 #[derive(Debug, Default)]
 pub struct Timer(Option<AsyncFd<OwnedFd>>);
 
 impl Timer {
-    /// Returns at `at`, or at once if that has passed.
+    /// Returns at `at`, or at once if `at` has passed.
     pub async fn until(&mut self, at: Instant) {
         let ahead = at.saturating_duration_since(Instant::now());
         let lead = LEAD.min(ahead / LEAD_PART);
@@ -49,7 +49,7 @@ impl Timer {
         set(timer.get_ref(), length)?;
         loop {
             let mut guard = timer.readable().await?;
-            // Reading resets the timer, so that it does not count as expired when it is used again.
+            // Reading resets the timer, so that it does not count as expired at its next use.
             if let Ok(result) = guard.try_io(|timer| read(timer.get_ref())) {
                 return result;
             }

@@ -1,4 +1,4 @@
-//! A statement that a study tests, and how.
+//! Claims: statements that a study tests, and their tests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,42 +8,43 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::selector::Selector;
 
-/// A statement, published or the author's own, with the tests that decide it: it holds if all of them hold, does not
-/// hold if any is clearly violated, otherwise the study cannot tell. With `each` and `needs` it is about some or most of
-/// several levels ("some implementations").
+/// A statement, published or the author's own, with the tests that decide it. It holds if all tests hold, and does not
+/// hold if a test is clearly violated; otherwise the result is inconclusive. With `each` and `needs` it is about some
+/// or most of several levels ("some implementations").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// A short identifier, for example `C1`.
     pub id: String,
-    /// The statement.
+    /// The statement as text.
     pub text: String,
-    /// A factor with the levels that the claim speaks of, each a case of its own: `{ implementation = ["quiche", "kwik"] }`. The tests
-    /// are made for each of them; a selector in `of` that does not name the factor has the level of the case. Levels that a run
-    /// does not have are no cases, and are named as not tested. Default: none; the tests name all levels themselves.
+    /// A factor with the levels that the claim is about; each level is a case: `{ implementation = ["quiche", "kwik"]
+    /// }`. The tests apply to each case; a selector in `of` that does not name the factor has the level of the case.
+    /// The report lists levels that a run lacks as not tested. Default: none; the tests name all levels themselves.
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub each: Selector,
-    /// For how many of the cases of `each` the tests have to hold: `all`, `most` (more than half) or `some` (one or more). Default: `all`.
+    /// Number of cases of `each` for which the tests must hold: `all`, `most` (more than half) or `some` (one or more).
+    /// Default: `all`.
     #[serde(default, skip_serializing_if = "Needs::is_default")]
     pub needs: Needs,
-    /// What decides it. Empty: this study cannot test it, and `untested` says why.
+    /// The tests that decide the claim. Empty: this study cannot test it, and `untested` gives the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<Test>,
-    /// Why the claim, or a part of it, is not tested.
+    /// Reason why the claim, or a part of it, is not tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untested: Option<String>,
 }
 
-/// For how many cases the tests of a claim have to hold.
+/// Number of cases for which the tests of a claim must hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Needs {
-    /// For every one.
+    /// All cases.
     #[default]
     All,
-    /// For more than half of them.
+    /// More than half of the cases.
     Most,
-    /// For one or more.
+    /// One or more cases.
     Some,
 }
 
@@ -52,7 +53,7 @@ impl Needs {
         *self == Self::default()
     }
 
-    /// The smallest number of `cases`, of which there is at least one, that will do.
+    /// Returns the smallest sufficient number of `cases`, which is at least 1.
     #[must_use]
     pub const fn least(self, cases: usize) -> usize {
         match self {
@@ -63,42 +64,43 @@ impl Needs {
     }
 }
 
-/// One test of a claim: an effect, compared with a bound.
+/// One test of a claim: an effect and a bound.
 ///
 /// The effect is a product of cell values to the powers +1 and -1: one selector gives the value itself, two the ratio
-/// a/b, four the ratio of ratios (a/b)/(c/d). With `with` it is a rank correlation over the cells of one selector. Factors
-/// that neither `of` nor `where` fixes are gone through one by one, and each combination gives an effect with an interval of its own.
+/// a/b, four the ratio of ratios (a/b)/(c/d). With `with` it is a rank correlation over the cells of one selector. Each
+/// combination of levels of the factors that neither `of` nor `where` fixes gives an effect with its own interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Test {
     /// The metric.
     pub metric: String,
-    /// A second metric: the effect is how the two go together over the cells of the one selector in `of`, which names at least five levels
-    /// in a list, as Spearman's rank correlation of their medians, from -1 to 1. Default: none.
+    /// A second metric: the effect is Spearman's rank correlation, from -1 to 1, between the medians of both metrics
+    /// over the cells of the one selector in `of`, which lists at least five levels. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<String>,
     /// One, two or four selectors: a; a/b; (a/b)/(c/d).
     pub of: Vec<Selector>,
-    /// Levels that all of them have.
+    /// Levels that all selectors share.
     #[serde(default, rename = "where")]
     pub given: Selector,
-    /// The bound that the effect is expected to keep.
+    /// The expected bound of the effect.
     pub expect: Bound,
 }
 
 impl Test {
-    /// The fewest cells of a correlation. Five values have 120 orders, so that one order alone is beyond chance at 2.5 %; four have 24.
+    /// Minimum number of cells of a correlation. Five values have 120 orders, so one order alone is significant at 2.5
+    /// %; four values have only 24.
     pub const LEAST_CELLS: usize = 5;
 }
 
 /// A bound on an effect, written `"> 1"`, `"< 0.5"` or `"3 to 12"`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
-    /// The effect is above it.
+    /// The effect is above this value.
     Above(f64),
-    /// The effect is below it.
+    /// The effect is below this value.
     Below(f64),
-    /// The effect is between the two.
+    /// The effect is between these values.
     Within(f64, f64),
 }
 

@@ -1,4 +1,4 @@
-//! What an endpoint says of itself (`<endpoint> describe`) and what its folder declares (`endpoint.toml`).
+//! The description that an endpoint prints (`<endpoint> describe`), and the manifest in its folder (`endpoint.toml`).
 
 use std::path::PathBuf;
 
@@ -9,47 +9,47 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::Protocol;
 use crate::spec::Feature;
 
-/// The exit status that means "I cannot do what the spec asks for".
+/// Exit status of an endpoint that does not support what the spec asks for.
 pub const UNSUPPORTED_STATUS: i32 = 127;
 
 /// The JSON object that `<endpoint> describe` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// The version of the contract that the endpoint speaks, 1.
+    /// The version of the contract that the endpoint implements, 1.
     pub contract: u32,
     /// The endpoint's name, the same as its folder's.
     pub name: String,
     /// The protocol library (or libraries) that it measures.
     pub library: String,
-    /// The version of that library, as the library reports it where it can.
+    /// The version of that library, from the library itself if it reports one.
     pub version: String,
     /// The language that the endpoint is written in.
     pub language: String,
-    /// What it can do as a server; absent if it plays none.
+    /// Abilities as a server; absent if it has no such role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Role>,
-    /// What it can do as a client; absent if it plays none.
+    /// Abilities as a client; absent if it has no such role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Role>,
-    /// What it can do as a sidecar; absent if it plays none. Features are empty: a sidecar sends on whatever it is asked for.
+    /// Abilities as a sidecar; absent if it has no such role. The features are empty: a sidecar forwards any request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sidecar: Option<Role>,
-    /// What it can do as a control plane; absent if it plays none. Protocols are those that clients speak to the servers; features are
-    /// empty: no request passes it.
+    /// Abilities as a control plane; absent if it has no such role. The protocols are those between clients and
+    /// servers. The features are empty: no request passes through a control plane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane: Option<Role>,
 }
 
-/// What an endpoint can do in one role.
+/// Abilities of an endpoint in one role.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
-    /// The protocols that it speaks.
+    /// The supported protocols.
     pub protocols: Vec<Protocol>,
-    /// The features that it offers (server) or can ask for (client).
+    /// The features that a server offers or that a client can ask for.
     pub features: Vec<Feature>,
-    /// Whether it tells what it has counted, while it works (`exposition` in the spec).
+    /// Whether it can export its counters during a trial (`exposition` in the spec).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exposition: bool,
 }
@@ -60,39 +60,42 @@ pub struct Role {
 pub struct Manifest {
     /// The endpoint's name, the same as its folder's.
     pub name: String,
-    /// The command, to which `describe`, or `server`, `client`, `sidecar` or `control-plane` and `--spec FILE`, is appended. A
-    /// relative program path that exists below the folder is taken from there; the folder is the working directory.
+    /// The command, to which wirelab appends `describe`, or `server`, `client`, `sidecar` or `control-plane` and
+    /// `--spec FILE`. A relative program path that exists below the folder is resolved against the folder, which is
+    /// also the working directory.
     pub command: Vec<String>,
     /// Environment variables to set.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub environment: IndexMap<String, String>,
-    /// How to build it; absent: its folder is all that there is to it.
+    /// How to build it; absent: the folder needs no build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<Install>,
 }
 
-/// How `wirelab endpoints install` makes an endpoint from its folder.
+/// How `wirelab endpoints install` builds an endpoint from its folder.
 ///
-/// In `steps`, and in `command` and `environment` above, `{installed}` stands for the folder that the steps fill. In `steps`
-/// `{work}` stands for a folder for whatever is in between, and `{shared}` for one that all endpoints of a user share, for what
-/// compilers keep. Steps find the three in `WIRELAB_INSTALLED`, `WIRELAB_WORK` and `WIRELAB_SHARED` too.
+/// In `steps`, and in `command` and `environment` above, `{installed}` stands for the folder that the steps fill. In
+/// `steps`, `{work}` stands for a folder of intermediate files, and `{shared}` for a folder that all endpoints of a
+/// user share, for caches of compilers. The environment variables `WIRELAB_INSTALLED`, `WIRELAB_WORK` and
+/// `WIRELAB_SHARED` hold the same paths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Install {
-    /// The language of the library, for the list of what can be installed.
+    /// The language of the library, for the list of installable endpoints.
     pub language: String,
-    /// Library and version, for the same list. The description that the installed endpoint gives has the last word.
+    /// Library and version, for the same list. The description of the installed endpoint takes precedence.
     pub library: String,
-    /// Which set it belongs to.
+    /// The set of endpoints to which it belongs.
     pub set: Set,
-    /// The programs that the steps need, or the endpoint itself where there are no steps.
+    /// The programs that the steps need, or that the endpoint itself needs if it has no steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Need>,
-    /// Other folders, relative to this one, from whose files it is built: they are part of the installation's identity.
+    /// Other folders, relative to this one, whose files are input of the build: they are part of the installation's
+    /// identity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<String>,
-    /// Commands, run one after the other in the endpoint's folder, which they leave as it is. A step that failed is run
-    /// again by the next attempt, with what it left in `{installed}` and `{work}`.
+    /// Commands, executed in order in the endpoint's folder, which they leave unchanged. The next attempt repeats a
+    /// failed step, with the files that the step left in `{installed}` and `{work}`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Vec<String>>,
 }
@@ -107,16 +110,17 @@ pub enum Set {
     Full,
 }
 
-/// A program that has to be there.
+/// A required program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
-    /// Its name, looked for in `PATH` and where Debian has programs of the administrator; or the path of a file or folder.
+    /// Its name, to be found in `PATH` or in Debian's folders of system administration programs; or the path of a file
+    /// or folder.
     pub program: String,
-    /// The Debian package that has it.
+    /// The Debian package that contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debian: Option<String>,
-    /// What to do if it is missing, where that is not to install a package.
+    /// What to do if it is missing and no package provides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
@@ -134,7 +138,7 @@ pub struct Endpoint {
     /// The working directory; absent: inherited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
-    /// The identity of what it was installed from; absent: it was not installed.
+    /// Identity of the installation; absent: the endpoint was not installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installation: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The lines that an endpoint prints on standard output, and those it reads on standard input.
+//! The events that an endpoint prints on standard output, and the commands that it reads on standard input.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -11,81 +11,83 @@ use crate::transport::TransportReport;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// Server, sidecar, control plane: it accepts connections at `port`. Client: its runtime is started and nothing is connected.
+    /// Server, sidecar, control plane: the endpoint accepts connections at `port`. Client: the runtime is up and
+    /// nothing is connected.
     Ready {
-        /// The port that it is bound to; absent for a client.
+        /// The bound port; absent for a client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         port: Option<u16>,
-        /// What is in force, whether asked for or by default.
+        /// The settings in force, from the spec or by default.
         #[serde(default)]
         configured: Configured,
     },
-    /// Client: the check request was right and the warm-up is over; it waits for `go`.
+    /// Client: the check request succeeded and the warm-up is over; the client waits for `go`.
     Warm,
-    /// Client: the measured window is over, nothing is in flight, nothing is written yet; it waits for `finish`.
+    /// Client: the measured window is over, no request is in flight, no result is written yet; the client waits for
+    /// `finish`.
     End {
         /// Length of the measured window: from the receipt of the second `go` to the end of the last request.
         window_ns: u64,
     },
     /// Server, sidecar: the answer to `count`.
     Counted {
-        /// How many requests it has answered since `ready`.
+        /// Number of requests answered since `ready`.
         requests: u64,
     },
-    /// The answer to `reach`. Sidecar: requests that it takes from now on go to the upstreams of its file. Control plane: every client that
-    /// asked has acknowledged the members of its file.
+    /// The answer to `reach`. Sidecar: requests that arrive from now on go to the upstreams in its file. Control plane:
+    /// each client that asked has acknowledged the servers in its file.
     Reached,
-    /// Client: the results are written. All others: it stopped cleanly.
+    /// Client: the results are written. Other roles: the endpoint stopped cleanly.
     Done {
-        /// Requests completed (client) or answered (server) in the measured window; servers may leave it out.
+        /// Requests completed (client) or answered (server) in the measured window; optional for servers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         requests: Option<u64>,
         /// Requests that failed, by kind.
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         errors: IndexMap<ErrorKind, u64>,
-        /// What was negotiated, for example `cipher`, `group`, `alpn`; and further facts worth recording.
+        /// Negotiated parameters, for example `cipher`, `group`, `alpn`, and further facts.
         #[serde(default)]
         configured: Configured,
-        /// What the transport says of the connections; absent: the endpoint does not report it.
+        /// Transport statistics of the connections; absent: the endpoint does not report them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         transport: Option<Box<TransportReport>>,
     },
-    /// Something made it impossible to go on. The exit status is 1.
+    /// An error that the endpoint cannot recover from. The exit status is 1.
     Error {
         /// The class of the error.
         kind: ErrorKind,
-        /// What was attempted and what happened.
+        /// The attempted operation and what went wrong.
         message: String,
     },
-    /// The spec asks for something that this endpoint cannot do. The exit status is 127.
+    /// The spec asks for something that this endpoint does not support. The exit status is 127.
     Unsupported {
-        /// Which field or value, and why.
+        /// The field or value, and the reason.
         message: String,
     },
 }
 
-/// Facts about what is in force, by name: `congestion`, `stream_window`, `connection_window`, `udp_receive_buffer`,
-/// `gso`, `gro`, `no_delay`, `fast_open`, `threads`, `cipher`, `group`, `alpn`, `certificate_chain_bytes`, ...
-/// Two compared cells that differ here in something that is not a factor are labelled in the report.
+/// Settings in force, by name: `congestion`, `stream_window`, `connection_window`, `udp_receive_buffer`, `gso`, `gro`,
+/// `no_delay`, `fast_open`, `threads`, `cipher`, `group`, `alpn`, `certificate_chain_bytes`, ... The report marks two
+/// compared cells that differ here in anything but a factor.
 pub type Configured = IndexMap<String, serde_json::Value>;
 
-/// One line that an endpoint reads on standard input. The end of input means `stop`.
+/// A command: one line on an endpoint's standard input. The end of input means `stop`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// Client: begin (after `ready`: check and warm-up; after `warm`: the measured window).
+    /// Client: start (after `ready`: the check request and the warm-up; after `warm`: the measured window).
     Go,
     /// Client: close connections and write the results.
     Finish,
-    /// Server whose spec has `counts`, sidecar: say how many requests were answered so far.
+    /// Server whose spec has `counts`, sidecar: report the number of requests answered so far.
     Count,
-    /// Sidecar, control plane: read the file of the upstreams, or members, again.
+    /// Sidecar, control plane: read the file of upstreams or members again.
     Reach,
-    /// Client: give up. All others: stop cleanly.
+    /// Client: abort. Other roles: stop cleanly.
     Stop,
 }
 
 impl Command {
-    /// The word on the wire.
+    /// The line on standard input.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What an endpoint tells of itself while it works, for whoever watches (Prometheus): asked for by the spec's `exposition`.
+//! Live counters of an endpoint for a monitoring system (Prometheus), enabled by the spec's `exposition`.
 
 use std::path::PathBuf;
 
@@ -6,57 +6,58 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where an endpoint is to tell what it has counted.
+/// Where an endpoint exports its counters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Exposition {
-    /// The path of a Unix socket to listen at, in a folder that exists. Whoever connects is told at once, in one JSON object
-    /// (`exposed.schema.json`), and the connection is closed. When the endpoint ends, it removes the socket and leaves what it would have
-    /// told in a file of the same path with `.last` appended. The path may be longer than the address of a socket can be.
+    /// Path of a Unix socket to listen at, in an existing folder. The endpoint answers each connection at once with one
+    /// JSON object (`exposed.schema.json`) and closes it. At its end the endpoint removes the socket and writes the
+    /// last object to a file of the same path with `.last` appended. The path may be longer than a socket address can
+    /// be.
     pub socket: PathBuf,
-    /// To be told with the numbers, unchanged.
+    /// Labels to export with the numbers, unchanged.
     pub labels: IndexMap<String, String>,
 }
 
 impl Exposition {
-    /// Where what it told last is left.
+    /// The file of the last counters.
     #[must_use]
     pub fn last(&self) -> PathBuf {
         self.socket.with_added_extension("last")
     }
 }
 
-/// What an endpoint has counted so far.
+/// The counters of an endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Exposed {
-    /// Those of the spec.
+    /// The labels of the spec.
     pub labels: IndexMap<String, String>,
-    /// Requests. Server: answered since `ready`. Client: succeeded in the measured window.
+    /// Server: requests answered since `ready`. Client: requests that succeeded in the measured window.
     pub requests: u64,
     /// Client: requests that failed in the measured window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<u64>,
-    /// Connections that are open now; absent where the endpoint does not know.
+    /// Open connections; absent if the endpoint does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<u64>,
-    /// Client: response times of the requests that succeeded in the measured window, since they were meant to start.
+    /// Client: response times, from the intended start, of requests that succeeded in the measured window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Times>,
 }
 
-/// How many times were how long.
+/// Histogram of times with fixed bounds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Times {
-    /// For each bound, how many were not longer, but longer than the bound before; and then those that were longer than all. The bounds
-    /// are 1, 1.5, 2, 3, 5 and 7 times the powers of ten from 10 µs to 1 s, and 10 s.
+    /// For each bound, the number of times up to this bound and above the previous one; at the end, the number of times
+    /// above all bounds. The bounds are 1, 1.5, 2, 3, 5 and 7 times the powers of ten from 10 µs to 1 s, and 10 s.
     pub counts: Vec<u64>,
-    /// Their sum in nanoseconds.
+    /// Sum of the times in nanoseconds.
     pub sum_ns: u64,
 }
 
-/// How many bounds there are.
+/// Number of bounds.
 pub const BOUNDS: usize = 37;
 
 /// The bounds of [`Times`] in nanoseconds.
@@ -74,7 +75,7 @@ pub const BOUNDS_NS: [u64; BOUNDS] = {
     bounds
 };
 
-/// The place in [`Times::counts`] of a time.
+/// Index in [`Times::counts`] of a time.
 #[must_use]
 pub fn place(ns: u64) -> usize {
     BOUNDS_NS.partition_point(|bound| *bound < ns)
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_are_beside_the_socket() {
+    fn the_file_of_the_last_counters_is_beside_the_socket() {
         let exposition = Exposition { socket: "/run/metrics/0-client0.sock".into(), labels: IndexMap::new() };
         assert_eq!(exposition.last().to_str(), Some("/run/metrics/0-client0.sock.last"));
     }

@@ -1,43 +1,43 @@
-//! Films of pages: what a browser leaves of the loads of a trial that were filmed.
+//! Films of page loads: the files that a browser records in a filmed trial.
 
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Value;
 
-/// The file in the folder of a trial's films that holds [`Films`].
+/// Name of the file with [`Films`], in the folder of a trial's films.
 pub const INDEX: &str = "film.json";
 
 /// The films of a trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Films {
-    /// The Speed Index of each load of the window in nanoseconds, or the reason why it has none.
+    /// Speed Index of each load of the window in nanoseconds, or the reason why it is missing.
     pub speed_index: Vec<Value>,
-    /// The film of the load whose Speed Index is the median: of an even number the faster of the two in the middle. Absent where no
-    /// load has one.
+    /// The film of the load with the median Speed Index; of an even number of loads, the faster of the middle two.
+    /// Absent if no load has a Speed Index.
     pub typical: Option<Film>,
 }
 
-/// A film of one load, as it is kept.
+/// The film of one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Film {
-    /// Its Speed Index.
+    /// Speed Index in nanoseconds.
     pub speed_index_ns: f64,
-    /// When the window looked as it does at the end for the first time and for good.
+    /// Time in nanoseconds from which the window looked as at the end.
     pub complete_ns: f64,
-    /// Its pictures, each of which differs from the one before.
+    /// Pictures in order; each differs from its predecessor.
     pub pictures: Vec<Picture>,
 }
 
-/// A film with its pictures, each a JPEG, in their order.
+/// A film with the data of its pictures (JPEG), in order.
 pub type Developed = (Film, Vec<Vec<u8>>);
 
 /// A picture of the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
-    /// When the window began to look so, counted from the start of the navigation.
+    /// Time in nanoseconds since the start of the navigation at which this picture appeared.
     pub at_ns: f64,
-    /// How much of the page is there, from 0 to 1.
+    /// Visual progress of the page, from 0 to 1.
     pub progress: f64,
-    /// Its file beside the index, a JPEG.
+    /// Name of the JPEG file, in the folder of the index.
     pub file: String,
 }

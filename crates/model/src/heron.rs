@@ -1,16 +1,16 @@
-//! The service `heron`: the square root of a number by Heron's method, and what its requests and answers look like.
+//! The service `heron`: square roots by Heron's method, and the form of requests and answers.
 
 use crate::protocol::Protocol;
 
-/// The number of every study. An answer is as small, and takes as few divisions, for any other.
+/// The number whose root studies ask for. Other numbers need as few divisions and give answers of the same size.
 pub const NUMBER: f64 = 2.0;
 
-/// Bytes of protobuf before the eight of a number: field 1, of the wire type that has 64 bits.
+/// The protobuf tag before the eight bytes of a number: field 1, wire type 64-bit.
 const FIELD: u8 = 1 << 3 | 1;
 
-/// The square root of a number as the service computes it; NaN for what has none, as everywhere.
+/// The square root of a number as the service computes it; NaN for a number without a root.
 ///
-/// IEEE 754 defines each of its operations to the last bit, so every implementation comes to the same root.
+/// IEEE 754 defines each of the operations to the last bit, so every implementation returns the same root.
 #[must_use]
 pub fn root(number: f64) -> f64 {
     if !(number.is_finite() && number >= 0.0) {
@@ -19,7 +19,7 @@ pub fn root(number: f64) -> f64 {
     if number == 0.0 {
         return 0.0;
     }
-    // Never below the root, from where each mean falls towards it until rounding keeps it from falling.
+    // Starts at or above the root; each mean falls towards the root until rounding stops it.
     let mut guess = number.max(1.0);
     loop {
         let mean = (guess + number / guess) / 2.0;
@@ -30,32 +30,32 @@ pub fn root(number: f64) -> f64 {
     }
 }
 
-/// The path that asks for the root of a number.
+/// The path of a request for the root of a number.
 #[must_use]
 pub fn path(number: f64) -> String {
     format!("/heron/{number}")
 }
 
-/// The number of such a path, whether or not it has a root.
+/// The number in such a path, with or without a root.
 #[must_use]
 pub fn number(path: &str) -> Option<f64> {
     path.strip_prefix("/heron/")?.parse().ok()
 }
 
-/// The body of a request by this protocol.
+/// The body of a request in this protocol.
 #[must_use]
 pub fn request(protocol: Protocol, number: f64) -> Vec<u8> {
     if protocol.is_grpc() { message(number) } else { Vec::new() }
 }
 
-/// The body of the right answer by this protocol.
+/// The body of the correct answer in this protocol.
 #[must_use]
 pub fn answer(protocol: Protocol, number: f64) -> Vec<u8> {
     let root = root(number);
     if protocol.is_grpc() { message(root) } else { text(root).into_bytes() }
 }
 
-/// A root in HTTP. So few decimals that it does not matter how a language rounds the last digits of a number.
+/// A root as text for HTTP. Twelve decimals, so that languages may round the last digits of a number differently.
 #[must_use]
 pub fn text(root: f64) -> String {
     format!("{root:.12}")
@@ -64,7 +64,7 @@ pub fn text(root: f64) -> String {
 /// A number in gRPC: `google.protobuf.DoubleValue`.
 fn message(number: f64) -> Vec<u8> {
     if number == 0.0 {
-        // Protobuf leaves out what has its default value.
+        // Protobuf omits fields with their default value.
         return Vec::new();
     }
     [&[FIELD][..], &number.to_le_bytes()].concat()
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_travels_in_the_path_and_a_root_as_text_or_as_a_message() {
+    fn a_number_is_in_the_path_and_a_root_is_text_or_a_message() {
         assert_eq!((path(NUMBER).as_str(), number("/heron/2"), number("/heron/two")), ("/heron/2", Some(NUMBER), None));
         assert_eq!(answer(Protocol::H1, NUMBER), b"1.414213562373");
         // One unit below the double that is nearest to the root, 0x3FF6A09E667F3BCD.

@@ -17,9 +17,9 @@ pub struct Histograms {
     pub service: Histogram,
     /// Schedule lag (intended to actual start) of all requests.
     pub lag: Histogram,
-    /// Start to handshake done, of successful requests that opened a connection.
+    /// Time from start to end of the handshake, of successful requests that opened a connection.
     pub handshake: Histogram,
-    /// Start to first byte of successful requests.
+    /// Time from start to first byte of successful requests.
     pub first_byte: Histogram,
     /// Time from intended start to failure of failed requests.
     pub failure: Histogram,
@@ -33,23 +33,23 @@ pub struct Histograms {
     pub bytes_out: u64,
     /// Connections opened.
     pub connections: u64,
-    /// Handshakes, by how they began.
+    /// Number of handshakes by kind.
     pub handshakes: IndexMap<Handshake, u64>,
 }
 
-/// One HDR histogram of nanoseconds, with what quantisation loses.
+/// One HDR histogram of nanoseconds, with the exact values that quantisation loses.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Histogram {
-    /// The histogram in HdrHistogram's V2 encoding (uncompressed), base64; empty where `count` is 0. Three significant digits:
-    /// a relative error of at most 0.1 %.
+    /// The histogram in HdrHistogram's V2 encoding (uncompressed), base64; empty if `count` is 0. Three significant
+    /// digits: a relative error of at most 0.1 %.
     pub v2: String,
-    /// How many values it holds.
+    /// Number of values.
     pub count: u64,
-    /// The exact smallest value, 0 where there is none.
+    /// The exact smallest value, 0 if `count` is 0.
     pub min_ns: u64,
-    /// The exact largest value, 0 where there is none.
+    /// The exact largest value, 0 if `count` is 0.
     pub max_ns: u64,
-    /// The exact sum, for the exact mean.
+    /// The exact sum, from which the exact mean follows.
     pub sum_ns: u64,
 }

@@ -15,37 +15,37 @@ use crate::warning::Warning;
 #[serde(tag = "entry", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "nearly every entry is the large one, and there is one per trial")]
 pub enum Entry {
-    /// A trial ended, in whatever way.
+    /// A trial ended, with any outcome.
     Trial(TrialRecord),
-    /// A process of wirelab started to work on the run, for the first time or to resume it.
+    /// A process of wirelab started or resumed the run.
     Started {
-        /// When, RFC 3339.
+        /// Time, RFC 3339.
         at: String,
     },
-    /// The links of the lab were measured.
+    /// The lab measured its links.
     Links(LinkCheck),
-    /// No further block will start, and why.
+    /// No further block will start.
     Stopped {
-        /// Why.
+        /// The reason.
         reason: StopReason,
-        /// When, RFC 3339.
+        /// Time, RFC 3339.
         at: String,
     },
 }
 
-/// What the links of the lab were measured to do, between two blocks.
+/// A measurement of the lab's links between two blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkCheck {
-    /// The block that follows; the measurement counts for it and for the one before.
+    /// The following block; the measurement counts for it and for the previous block.
     pub block: u32,
-    /// When, RFC 3339.
+    /// Time, RFC 3339.
     pub at: String,
-    /// Each link of the plan.
+    /// The links of the plan.
     pub links: Vec<LinkRecord>,
 }
 
 impl LinkCheck {
-    /// Why a trial of this block over this link does not count; absent: it does.
+    /// The reason why a trial of this block over this link does not count; `None` if it counts.
     #[must_use]
     pub fn spoils(&self, block: u32, link: &Link) -> Option<&str> {
         let concerns = block == self.block || block + 1 == self.block;
@@ -54,21 +54,21 @@ impl LinkCheck {
     }
 }
 
-/// What a link was measured to do, beside what it was told.
+/// Measured and configured properties of a link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkRecord {
-    /// The placement whose link it is.
+    /// The placement of the link.
     pub placement: String,
-    /// What it was told.
+    /// The configured properties.
     pub link: Link,
-    /// What it does.
+    /// The measured properties.
     pub reading: Reading,
-    /// How it misbehaves; absent: it is within its tolerances.
+    /// The deviation beyond its tolerance; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub miss: Option<String>,
 }
 
-/// Why a run ended.
+/// The reason for the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -76,7 +76,7 @@ pub enum StopReason {
     Precise,
     /// The last planned block is done.
     MaxBlocks,
-    /// The time budget is spent.
+    /// The time budget is exhausted.
     Budget,
     /// The user interrupted it.
     Interrupted,
@@ -84,63 +84,63 @@ pub enum StopReason {
     Hopeless,
 }
 
-/// What one of several clients did that shared the workload of a trial. Moments are nanoseconds of the measured window, which begins
-/// when the first of them is told to go.
+/// The part of one client in a trial with several clients. Times are nanoseconds of the measured window, which begins
+/// with the `go` of the first client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Portion {
-    /// When it was told to go.
+    /// Time of its command `go`.
     pub told_ns: u64,
-    /// When it had begun at the latest: when its end was heard of, less the length of its own window.
+    /// Latest possible start: the arrival of its event `end`, minus the length of its own window.
     pub begun_ns: u64,
-    /// The length of its own window.
+    /// Length of its own window in nanoseconds.
     pub window_ns: u64,
-    /// The number of its first connection in the samples; its others follow.
+    /// Number of its first connection in the samples; its other connections follow.
     pub first_connection: u32,
     /// Requests that succeeded.
     pub requests: u64,
     /// Requests that failed.
     pub failed: u64,
-    /// The median response time of those that succeeded; absent: none did.
+    /// Median response time of successful requests; absent if none succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_median_ns: Option<u64>,
 }
 
-/// What is kept of a trial.
+/// The record of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
-    /// Which trial.
+    /// The trial.
     #[serde(flatten)]
     pub trial: Trial,
-    /// When it began, RFC 3339.
+    /// Time of its start, RFC 3339.
     pub at: String,
-    /// How long the whole trial took, starting and stopping included, in nanoseconds.
+    /// Duration of the whole trial, including start and stop of its processes, in nanoseconds.
     pub took_ns: u64,
-    /// How it ended.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// The measured window in nanoseconds; 0 where there was none.
+    /// Length of the measured window in nanoseconds; 0 if there was none.
     pub window_ns: u64,
     /// Values from the client's records and from the observers. Empty unless the outcome is `ok`.
     pub values: Values,
-    /// Samples or histograms, below the run folder; absent where there are none.
+    /// File of samples or histograms, relative to the run folder; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<String>,
-    /// What the server said is in force.
+    /// Settings in force, as reported by the server.
     #[serde(default)]
     pub server: Configured,
-    /// What the client said is in force and was negotiated.
+    /// Settings in force and negotiated parameters, as reported by the client.
     #[serde(default)]
     pub client: Configured,
-    /// What was done in the window, and when; absent: there is no timeline.
+    /// Actions of the window, with times; absent without a timeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<TimelineRecord>,
-    /// What each client did, where several shared the workload; otherwise empty.
+    /// The part of each client if several shared the workload; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<Portion>,
     /// Median response time, in nanoseconds, of the requests that began in each fifth of the window; empty if a fifth has too few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile: Vec<u64>,
-    /// What the report has to say of this trial.
+    /// Warnings about this trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }

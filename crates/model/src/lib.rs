@@ -1,4 +1,4 @@
-//! The words of wirelab as types: what a study asks, what a plan orders, what a trial recorded.
+//! The domain types of wirelab: study, plan, trial, records and results.
 //!
 //! This crate is pure: no input or output, no clock, no randomness. Everything that crosses a process or a file
 //! boundary (the endpoint contract, study files, the run folder) is defined here once, with `serde` for the form and
@@ -39,5 +39,5 @@ pub mod units;
 pub mod usage;
 pub mod warning;
 
-/// The version of the endpoint contract that this build speaks. It changes when an endpoint must change.
+/// The version of the endpoint contract that this build implements. It changes when an endpoint must change.
 pub const CONTRACT_VERSION: u32 = 1;

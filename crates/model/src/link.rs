@@ -1,39 +1,39 @@
-//! The emulated network between client and server: what a packet goes through, and the conditions known by name.
+//! The emulated link between client and server: its effects on packets, and named presets.
 
 use serde::{Deserialize, Serialize};
 
 use crate::queue::Queue;
 use crate::units::{BitRate, Share, Size, Span};
 
-/// What a link does to packets, the same in both directions but for the rate. Everything is counted in whole frames: 14 bytes
-/// of Ethernet header, then the IP packet.
+/// Effects of a link on packets, the same in both directions except for the rate. All sizes count whole frames: 14
+/// bytes of Ethernet header plus the IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// The time that packets are under way, there and back together, without queueing and transmission.
+    /// Round-trip time without queueing and transmission.
     pub round_trip: Span,
-    /// Each packet's delay in one direction differs by up to this, uniformly, either way. Packets stay in order.
+    /// Largest deviation of a packet's one-way delay, up or down, uniformly distributed. Packets stay in order.
     pub jitter: Span,
-    /// How fast the server's side sends towards the client; absent: not limited.
+    /// Rate from server to client; absent: not limited.
     pub rate: Option<BitRate>,
-    /// How fast the client's side sends towards the server; absent: as `rate`.
+    /// Rate from client to server; absent: as `rate`.
     pub rate_up: Option<BitRate>,
-    /// What may wait for transmission in each direction before packets are dropped.
+    /// Size of the queue in each direction; a full queue drops packets.
     pub queue: Queue,
-    /// The share of packets that are lost.
+    /// Share of lost packets.
     pub loss: Share,
-    /// The mean number of packets that are lost in a row. 1: independently of each other. Above: by the simple model of Gilbert
-    /// (Bell System Technical Journal 39, 1960), with a bad state in which every packet is lost.
+    /// Mean number of consecutive lost packets. 1: independent losses. Above 1: the simple model of Gilbert (Bell
+    /// System Technical Journal 39, 1960), with a bad state in which every packet is lost.
     pub loss_burst: f64,
-    /// The share of packets that overtake the others by skipping the delay.
+    /// Share of packets that skip the delay and overtake others.
     pub reorder: Share,
-    /// The share of packets that arrive twice.
+    /// Share of packets that arrive twice.
     pub duplicate: Share,
-    /// The largest IP packet in bytes.
+    /// Size of the largest IP packet in bytes.
     pub mtu: u32,
 }
 
 impl Link {
-    /// A wire: no delay, no limit, no loss, an MTU of 1500.
+    /// A wire: no delay, no rate limit, no loss, an MTU of 1500.
     #[must_use]
     pub const fn wire() -> Self {
         Self {
@@ -50,69 +50,69 @@ impl Link {
         }
     }
 
-    /// Whether nothing but the MTU makes it differ from a wire, so that no emulator is needed.
+    /// Whether it differs from a wire at most in the MTU, so that it needs no emulator.
     #[must_use]
     pub fn is_wire(&self) -> bool {
         *self == Self { mtu: self.mtu, queue: self.queue, loss_burst: self.loss_burst, ..Self::wire() }
     }
 }
 
-/// Datagrams that were sent over a link, and those that did not arrive.
+/// Sent and lost datagrams of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
-    /// How many did not arrive.
+    /// Number of lost datagrams.
     pub lost: u64,
-    /// Of how many.
+    /// Number of sent datagrams.
     pub of: u64,
 }
 
-/// What a link was measured to do.
+/// Measured properties of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// The median round trip of a small datagram on the idle link, in nanoseconds; absent: none came back.
+    /// Median round trip of a small datagram on the idle link, in nanoseconds; absent: none came back.
     pub round_trip_ns: Option<u64>,
-    /// The shortest.
+    /// Shortest round trip on the idle link, in nanoseconds.
     pub round_trip_min_ns: Option<u64>,
-    /// The median round trip while the direction from server to client carries more than it can, so that its queue is full;
-    /// absent where the link has no limit, or none came back.
+    /// Median round trip while traffic from server to client fills the queue, in nanoseconds; absent if the link has no
+    /// rate limit, or if no datagram came back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_loaded_ns: Option<u64>,
-    /// Bits per second from client to server, whole frames counted; absent where the link has no limit.
+    /// Rate from client to server in bits per second, whole frames; absent if the link has no rate limit.
     pub rate_up: Option<f64>,
-    /// Bits per second from server to client.
+    /// Rate from server to client in bits per second; absent if the link has no rate limit.
     pub rate: Option<f64>,
     /// Losses from client to server.
     pub loss_up: Loss,
     /// Losses from server to client.
     pub loss: Loss,
-    /// The largest IP packet that arrived whole, among those of one byte less than, of just, and of one byte more than the MTU.
+    /// Size of the largest IP packet that arrived whole, of three packets: MTU - 1, MTU and MTU + 1 bytes.
     pub mtu: u32,
-    /// Frames that the emulator lost by accident.
+    /// Frames that the emulator lost because it could not keep up.
     pub missed: u64,
 }
 
-/// Bytes of the frame that measures the round trip.
+/// Size of the frame that measures the round trip, in bytes.
 const PING_FRAME: f64 = 58.0;
 
-/// Bytes of an Ethernet header.
+/// Size of an Ethernet header in bytes.
 const ETHERNET: f64 = 14.0;
 
 impl Link {
-    /// How long a frame waits at most in a full queue, in nanoseconds: behind frames of the largest length, where packets count.
+    /// Longest wait in a full queue in nanoseconds; if the queue counts packets, behind frames of the largest size.
     #[must_use]
     pub fn queue_ns(&self, rate: BitRate) -> f64 {
         self.queue.bytes_full_of(self.largest_frame()) as f64 * 8.0 * 1e9 / rate.0 as f64
     }
 
-    /// Bytes of the largest frame.
+    /// Size of the largest frame in bytes.
     #[must_use]
     pub fn largest_frame(&self) -> u64 {
         u64::from(self.mtu) + ETHERNET as u64
     }
 
-    /// How a link misbehaves, by what was measured; absent: it does what it was told. Tolerances: 0.2 ms and 2 % of the round
-    /// trip (jitter besides), the same above what a full queue can add under load, 2 % of the rate, and a loss that chance explains (a deviation of four standard errors, which
-    /// it exceeds once in 16,000 measurements).
+    /// Compares a measurement with the configuration. Returns the first deviation in words, or `None`. Tolerances: 0.2
+    /// ms and 2 % of the round trip, plus the jitter; under load the same, above the delay of a full queue; 2 % of the
+    /// rate; four standard errors of the loss, which chance exceeds once in 16,000 measurements.
     #[must_use]
     pub fn misses(&self, reading: &Reading) -> Option<String> {
         let transmission = |rate: Option<BitRate>| rate.map_or(0.0, |rate| PING_FRAME * 8.0 * 1e9 / rate.0 as f64);
@@ -129,7 +129,7 @@ impl Link {
         }
         if let (Some(loaded), Some(rate)) = (reading.round_trip_loaded_ns, self.rate) {
             let full = round_trip + self.queue_ns(rate);
-            // The probe finds a frame in transmission, and queues behind what comes with it.
+            // The probe waits for the frame in transmission, and queues behind frames that arrive with it.
             let frames = 2.0 * (f64::from(self.mtu) + ETHERNET) * 8.0 * 1e9 / rate.0 as f64;
             let most = full + tolerance + 0.02 * full + frames;
             if loaded as f64 > most {
@@ -148,7 +148,7 @@ impl Link {
         }
         for Loss { lost, of } in [reading.loss_up, reading.loss] {
             let (share, of) = (self.loss.0, of as f64);
-            // Runs of losses make the share vary as that many fewer datagrams would.
+            // Losses in bursts increase the variance like a sample that is smaller by the burst length.
             let error = (share * (1.0 - share) * 2.0 * self.loss_burst.max(1.0) / of).sqrt();
             if (lost as f64 / of - share).abs() > 4.0 * error {
                 return Some(format!("{lost} of {of} datagrams were lost where {} was configured", self.loss));
@@ -161,14 +161,14 @@ impl Link {
     }
 }
 
-/// Conditions known by name.
+/// A named link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preset {
-    /// The name, as a placement in study files.
+    /// Name of the placement in study files.
     pub name: &'static str,
     /// The link.
     pub link: Link,
-    /// Where the numbers are from.
+    /// Source of the numbers.
     pub source: &'static str,
 }
 
@@ -233,7 +233,7 @@ const fn link(round_trip_ns: u64, rate: Option<u64>, rate_up: Option<u64>) -> Li
     Link { round_trip: Span(round_trip_ns), rate: bits(rate), rate_up: bits(rate_up), ..Link::wire() }
 }
 
-/// The preset of that name.
+/// Returns the preset of this name.
 #[must_use]
 pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
@@ -243,7 +243,7 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 mod tests {
     use super::*;
 
-    /// What a link would be measured to do if it did exactly what it was told.
+    /// The measurement of a link that behaves exactly as configured.
     fn exact(link: &Link) -> Reading {
         let bits = |rate: Option<BitRate>| rate.map(|rate| rate.0 as f64);
         let lost = Loss { lost: (link.loss.0 * 4000.0) as u64, of: 4000 };
@@ -261,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn every_preset_that_does_what_it_was_told_is_within_its_tolerances() {
+    fn every_preset_that_behaves_as_configured_is_within_its_tolerances() {
         for Preset { name, link, .. } in PRESETS {
             assert_eq!(link.misses(&exact(&link)), None, "{name}");
         }
     }
 
     #[test]
-    fn what_is_beyond_a_tolerance_is_named() {
+    fn the_deviation_beyond_a_tolerance_is_named() {
         let link = link(10_000_000, Some(100_000_000), Some(10_000_000));
         let exact = exact(&link);
         let more = |ns: Option<u64>, share: f64| ns.map(|ns| (ns as f64 * share) as u64);
@@ -286,7 +286,7 @@ mod tests {
             let miss = link.misses(&reading).unwrap_or_default();
             assert!(miss.contains(word), "{word}: `{miss}`");
         }
-        // A queue that was not full adds less, which is not the link's fault.
+        // A queue that was not full adds less delay, which is no fault of the link.
         assert_eq!(link.misses(&Reading { round_trip_loaded_ns: exact.round_trip_ns, ..exact }), None);
         let lossy = Link { loss: Share(0.05), ..link };
         let lost = |lost| Reading { loss: Loss { lost, of: 4000 }, loss_up: Loss { lost: 200, of: 4000 }, ..exact };

@@ -1,4 +1,4 @@
-//! The manifest of a run: everything that is known before the first trial.
+//! The manifest of a run: all facts known before the first trial.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -19,36 +19,36 @@ pub struct Manifest {
     pub format: u32,
     /// When the run was created, RFC 3339.
     pub created: String,
-    /// The study, with preset and command line applied.
+    /// The study after preset and command line.
     pub study: Study,
-    /// The preset that was applied.
+    /// The applied preset.
     pub preset: Option<String>,
-    /// What `--set` changed, as written.
+    /// Arguments of `--set`, as written.
     pub set: Vec<String>,
     /// The lab.
     pub lab: String,
-    /// Whether hosts that are not ours may be sent more than is polite: the user said that they may.
+    /// Whether the user allowed loads on foreign hosts above the polite limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_load: bool,
     /// The observers, by name.
     pub observers: Vec<String>,
     /// The plan.
     pub plan: Plan,
-    /// The endpoints that take part, by name.
+    /// The endpoints of the run, by name.
     pub endpoints: IndexMap<String, EndpointRecord>,
     /// The machine.
     pub environment: Environment,
-    /// What the report has to say of the whole run.
+    /// Warnings about the whole run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
 
-/// An endpoint that takes part in a run.
+/// An endpoint of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndpointRecord {
-    /// How it is started.
+    /// Command and environment.
     pub endpoint: Endpoint,
-    /// What it says of itself.
+    /// Its description.
     pub description: Description,
     /// SHA-256 of its program, hexadecimal.
     pub digest: String,

@@ -1,11 +1,11 @@
-//! Named quantities: what was counted, in which unit, on which side, seen from where.
+//! Metrics and values: name, unit, side and vantage point.
 
 use std::fmt;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-/// The unit of a metric; it decides how a number is written.
+/// The unit of a metric, which determines the format of its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -17,13 +17,13 @@ pub enum Unit {
     BitsPerSecond,
     /// Events per second.
     PerSecond,
-    /// A plain number.
+    /// A number without a unit.
     Count,
     /// A share of 1.
     Share,
 }
 
-/// On which side a metric was taken.
+/// The side on which a metric was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -31,13 +31,13 @@ pub enum Side {
     Client,
     /// The server's process (and its children) or host.
     Server,
-    /// The network between them, or the machine that both share.
+    /// The network between client and server, or the machine that they share.
     Link,
-    /// Nobody said: a number from a table.
+    /// Unknown: a number from a table.
     Unknown,
 }
 
-/// Which direction is an improvement.
+/// The direction of improvement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -47,37 +47,38 @@ pub enum Better {
     Higher,
 }
 
-/// The declaration of a metric. Declared where it is computed: observers declare theirs, `stats` those from samples.
+/// The declaration of a metric, in the place that computes it: observers declare theirs, `stats` declares the metrics
+/// from samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
     /// The key in journals and study files, for example `latency_median`.
     pub name: &'static str,
-    /// The words of a report.
+    /// The title in reports.
     pub title: &'static str,
     /// The unit.
     pub unit: Unit,
     /// The side.
     pub side: Side,
-    /// From where it was seen, for example `the client's own clock` or `the kernel's account of the process`.
+    /// The vantage point, for example `the client's own clock` or `the kernel's account of the process`.
     pub vantage: &'static str,
-    /// Which direction is an improvement.
+    /// The direction of improvement.
     pub better: Better,
-    /// One sentence: what exactly is counted, from when to when.
+    /// One sentence: the exact quantity, with start and end.
     pub meaning: &'static str,
 }
 
-/// A measured number, or the reason why there is none. A value that could not be measured is never 0.
+/// A measured number, or the reason why it is missing. A missing value is never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// The number, in the metric's unit. Never NaN and never infinite.
+    /// The number in the metric's unit, never NaN or infinite.
     Measured(f64),
-    /// Beyond every number: the percentile falls among failed requests, which rank as slower than every success.
+    /// Above every number: the percentile falls among failed requests, which rank as slower than every success.
     Infinite {
-        /// How much failed, as a phrase for the report.
+        /// The share of failures, as a phrase for the report.
         infinite: String,
     },
-    /// Why it is not there.
+    /// A missing value.
     NotMeasured {
         /// The reason, as a sentence for the report.
         not_measured: String,
@@ -85,17 +86,17 @@ pub enum Value {
 }
 
 impl Value {
-    /// A number if it is finite; otherwise the reason why there is none.
+    /// Returns the number if it is finite, otherwise a missing value with the reason.
     pub fn finite(number: f64, otherwise: &str) -> Self {
         if number.is_finite() { Self::Measured(number) } else { Self::missing(otherwise) }
     }
 
-    /// No number, with the reason.
+    /// A missing value with the reason.
     pub fn missing(reason: impl Into<String>) -> Self {
         Self::NotMeasured { not_measured: reason.into() }
     }
 
-    /// The number, where there is one.
+    /// The number, if measured.
     #[must_use]
     pub const fn number(&self) -> Option<f64> {
         match self {
@@ -104,7 +105,7 @@ impl Value {
         }
     }
 
-    /// Why there is no number; `None` if there is one.
+    /// The reason for a missing number; `None` for a number.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -117,7 +118,7 @@ impl Value {
 /// The values of one trial by metric name, in the order of their declaration.
 pub type Values = IndexMap<String, Value>;
 
-/// A number in a unit, written for people: `1.52 ms`, `48.0 KiB`, `940 Mbit/s`, `12.3 %`.
+/// A number in a unit, formatted for reports: `1.52 ms`, `48.0 KiB`, `940 Mbit/s`, `12.3 %`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantity(pub f64, pub Unit);
 
@@ -140,7 +141,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// Three significant digits, without an exponent.
+/// Formats three significant digits without an exponent.
 fn three_digits(value: f64) -> String {
     let magnitude = value.abs();
     let decimals = if magnitude == 0.0 || magnitude >= 99.95 {

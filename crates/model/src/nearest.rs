@@ -1,14 +1,15 @@
-//! The word that was probably meant.
+//! Suggestions for misspelt words.
 
-/// The word of `known` that is nearest to `word`, if one is near enough to be what was meant.
+/// The element of `known` nearest to `word`, if one is near enough to suggest.
 ///
-/// Near enough is one edit (Damerau-Levenshtein: insertion, deletion, replacement, swap of neighbours) per three
-/// characters, the last of which may be missing, regardless of case, or a beginning of at least three characters.
+/// The limit is one edit (Damerau-Levenshtein: insertion, deletion, replacement, swap of neighbours) per three
+/// characters, of which the last group may lack one character, regardless of case. A prefix of at least three
+/// characters matches too.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = word.trim().to_lowercase();
     let length = wanted.chars().count();
-    // Longer words are not misspelt names, and comparing them would take long.
+    // A longer word is no misspelt name, and comparing it would take long.
     if wanted.is_empty() || length > 64 {
         return None;
     }
@@ -21,7 +22,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known.into_iter().filter_map(|k| distance(k).map(|d| (d, k))).min_by_key(|(d, _)| *d).map(|(_, k)| k)
 }
 
-/// `` , did you mean `x` `` where a word is near enough to be meant; otherwise nothing.
+/// Returns `` , did you mean `x` `` if a known word is near enough, otherwise an empty string.
 #[must_use]
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, known).map_or_else(String::new, |meant| format!(", did you mean `{meant}`"))
@@ -32,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_word_is_found_and_nothing_is_better_than_something_far() {
+    fn the_nearest_word_is_found_unless_all_are_too_far() {
         let known = ["protocol", "payload", "workers"];
         assert_eq!(nearest("protocl", known), Some("protocol"));
         assert_eq!(nearest("Payload ", known), Some("payload"));
@@ -45,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_meant_is_asked_only_where_it_is_known() {
+    fn a_suggestion_is_made_only_for_a_known_word() {
         assert_eq!(did_you_mean("memry", ["cpu", "memory"]), ", did you mean `memory`");
         assert_eq!(did_you_mean("bananas", ["cpu", "memory"]), "");
     }

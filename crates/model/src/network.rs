@@ -1,4 +1,4 @@
-//! How the hosts of a trial are joined: directly, or as pods of a small Kubernetes cluster.
+//! The network of a trial's hosts: direct, or as pods of a small Kubernetes cluster.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,64 +8,64 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// What is between the hosts of client and servers, besides the link.
+/// The network between the hosts of client and servers, in addition to the link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
-    /// Nothing: an interface each, and the link.
+    /// One interface per host, and the link.
     #[default]
     Direct,
-    /// They are pods on nodes, whose packets cross the link between the nodes in VXLAN (RFC 7348): the path of a packet in a
-    /// Kubernetes cluster with an overlay network.
+    /// Pods on nodes; packets cross the link between the nodes in VXLAN (RFC 7348), as in a Kubernetes cluster with an
+    /// overlay network.
     Overlay,
 }
 
-/// What the client connects to.
+/// The kind of address that the client connects to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Address {
-    /// The address of the one server.
+    /// The address of the single server.
     #[default]
     Server,
-    /// The address of a service, which the client's node translates, for each connection, to that of a server chosen at
-    /// random, as kube-proxy does.
+    /// The address of a service: the client's node translates it, for each connection, to the address of a random
+    /// server, as kube-proxy does.
     Service,
-    /// A name that resolves to all servers, as that of a headless service: the client itself turns to one after the other,
+    /// A name that resolves to all servers, like the name of a headless service; the client uses the servers in turn,
     /// connection by connection.
     Headless,
-    /// A port of a node, which translates it as it does the address of a service: the way into a cluster from outside.
+    /// A port of a node, which translates it like the address of a service: the entry to a cluster from outside.
     NodePort,
 }
 
-/// The lab in which hosts are pods of a real cluster, so that this is its default: pods, on one node.
+/// Name of the lab whose hosts are pods of a real cluster; its default is an overlay and one node.
 pub const CLUSTER_LAB: &str = "kubernetes";
 
-/// What stands for the mesh of a cluster, Linkerd, where otherwise the endpoint is named that plays the sidecars.
+/// Value of the setting `mesh` for the Linkerd mesh of a cluster, in place of a sidecar endpoint.
 pub const LINKERD: &str = "linkerd";
 
-/// The placements of pods in a real cluster: the servers seen from the client.
+/// Placements in a real cluster: location of the servers relative to the client.
 pub const PLACEMENTS: [&str; 4] = ["same-node", "other-node", "same-zone", "other-zone"];
 
-/// The name that the server of a trial has; that of all servers, where the client connects to a name.
+/// Name of the server of a trial, or of all its servers if the client connects by name.
 pub const SERVER_NAME: &str = "wirelab.test";
 
-/// How many servers there are, and on which nodes. Written `far`, `2 far`, `near + far`, `3 near + 2 far`.
+/// Number and location of servers. Written `far`, `2 far`, `near + far`, `3 near + 2 far`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Servers {
-    /// On the client's node.
+    /// Number on the client's node.
     pub near: u32,
-    /// On another node.
+    /// Number on another node.
     pub far: u32,
 }
 
 impl Servers {
-    /// One, on another node.
+    /// One server, on another node.
     pub const ONE: Self = Self { near: 0, far: 1 };
 
-    /// The most that there can be.
+    /// Maximum number of servers.
     pub const MOST: u32 = 100;
 
-    /// How many there are.
+    /// Total number of servers.
     #[must_use]
     pub const fn count(self) -> u32 {
         self.near + self.far
@@ -142,44 +142,44 @@ impl JsonSchema for Servers {
     }
 }
 
-/// An interface at which packets can be looked at.
+/// An interface at which packets can be observed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vantage {
-    /// Whose it is.
+    /// The owner of the interface.
     pub place: Place,
-    /// The network namespace that it is in, as a file that this user can open.
+    /// Network namespace of the interface, as a file that this user can open.
     pub namespace: PathBuf,
-    /// The user namespace that owns that one, where it is not wirelab's own.
+    /// User namespace that owns `namespace`, if different from wirelab's own.
     pub owner: Option<PathBuf>,
-    /// Its name.
+    /// Name of the interface.
     pub interface: String,
-    /// The largest IP packet that it sends.
+    /// Size of the largest IP packet that it sends, in bytes.
     pub mtu: u32,
-    /// Whether packets between hosts are in VXLAN there; where only some packets count: whether they may be.
+    /// Whether packets between hosts are in VXLAN there; with `between`: whether they may be.
     pub is_encapsulated: bool,
-    /// Whose packets count there; absent: everybody's, because nobody else's pass.
+    /// The hosts whose packets count; absent: all packets, because no other packets pass the interface.
     pub between: Option<Between>,
 }
 
 impl Vantage {
-    /// Whether others' packets pass there too, of which nobody knows how many there are.
+    /// Whether an unknown number of unrelated packets pass the interface.
     #[must_use]
     pub const fn is_shared(&self) -> bool {
         matches!(self.place, Place::ServerNode) && self.between.is_some()
     }
 }
 
-/// Two groups of hosts, by their addresses.
+/// Two groups of hosts by address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Between {
-    /// The one.
+    /// The first group.
     pub these: BTreeSet<IpAddr>,
-    /// The other.
+    /// The second group.
     pub those: BTreeSet<IpAddr>,
 }
 
 impl Between {
-    /// Whether a packet from the one address to the other goes from a group to the other.
+    /// Whether a packet between these addresses goes from one group to the other.
     #[must_use]
     pub fn joins(&self, from: IpAddr, to: IpAddr) -> bool {
         let is_from_to = |one: &BTreeSet<_>, other: &BTreeSet<_>| one.contains(&from) && other.contains(&to);
@@ -187,15 +187,16 @@ impl Between {
     }
 }
 
-/// Where packets are looked at.
+/// Location of an observed interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// The client's own interface (that of its pod).
+    /// The client's interface (in a pod, the pod's).
     Client,
-    /// The outer interface of the server's host or node: what the link carries.
+    /// The outer interface of the server's host or node: the traffic of the link.
     ServerNode,
-    /// The interface of the server's pod, where that of its node is shared: what passes the one has to be found at the other.
+    /// The interface of the server's pod, if the node's interface is shared: each packet of one must appear at the
+    /// other.
     ServerPod,
 }
 

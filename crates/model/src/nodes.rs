@@ -1,16 +1,16 @@
-//! Nodes of a cluster, chosen by their labels.
+//! Selection of cluster nodes by their labels.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Labels that a node has to have, all of them. Written as `kubectl --selector` has them: `disk=ssd`, `disk=ssd,arch=arm64`.
+/// Required labels of a node. Written as for `kubectl --selector`: `disk=ssd`, `disk=ssd,arch=arm64`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Labels(Vec<(String, String)>);
 
 impl Labels {
-    /// Each key with its value.
+    /// Iterates over keys and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
@@ -25,7 +25,7 @@ impl Labels {
         };
         let mut labels = text.split(',').map(label).collect::<Option<Vec<_>>>()?;
         labels.sort();
-        // One that has to have two values is no node.
+        // No node has two values for one key.
         let has_once = labels.windows(2).all(|pair| pair[0].0 != pair[1].0);
         has_once.then_some(Self(labels))
     }

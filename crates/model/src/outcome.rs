@@ -1,31 +1,31 @@
-//! How a trial or a request ended. An outcome is never converted into another one.
+//! Outcomes of trials and requests. An outcome is never converted into another one.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a trial ended.
+/// The outcome of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
 pub enum Outcome {
-    /// It ran to its end and every check passed. Single requests may have failed; they are counted in the metrics.
+    /// The trial completed and every check passed. Single requests may have failed; metrics count them.
     Ok,
-    /// It did not give a measurement that may be used.
+    /// The trial gave no valid measurement.
     Failed {
-        /// Who has to look into it.
+        /// The party at fault.
         blame: Blame,
-        /// What happened, and what was being attempted.
+        /// The attempted operation and what went wrong.
         reason: String,
     },
-    /// The endpoint said that it cannot do what the cell asks for (exit status 127).
+    /// The endpoint does not support what the cell asks for (exit status 127).
     Unsupported {
-        /// The endpoint's own words.
+        /// The endpoint's message.
         reason: String,
     },
 }
 
-/// How the reason of a trial begins that was not run, because its cell had been given up.
+/// Prefix of the reason of a trial that did not run because its cell was abandoned.
 pub const NOT_RUN: &str = "not run, because";
 
 impl Outcome {
@@ -35,31 +35,31 @@ impl Outcome {
     }
 }
 
-/// What reasons have in common that differ in numbers only (ports, times, identifiers, hexadecimal ones as well): two reasons
-/// with the same answer are of the same kind.
+/// Removes numbers (ports, times, identifiers, hexadecimal digits) from a reason: two reasons with equal results are of
+/// the same kind.
 #[must_use]
 pub fn without_numbers(reason: &str) -> String {
     reason.chars().filter(|letter| !letter.is_ascii_hexdigit()).collect()
 }
 
-/// Whose fault a failure is.
+/// The party at fault for a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Blame {
-    /// The endpoint that plays the server.
+    /// The server's endpoint.
     Server,
-    /// The endpoint that plays the client.
+    /// The client's endpoint.
     Client,
-    /// An endpoint that plays a sidecar.
+    /// A sidecar's endpoint.
     Sidecar,
-    /// The endpoint that plays the control plane.
+    /// The control plane's endpoint.
     #[serde(rename = "control-plane")]
     ControlPlane,
     /// The lab: its network, its hosts.
     Lab,
     /// An observer.
     Observer,
-    /// wirelab itself or the machine that it runs on.
+    /// wirelab itself, or its machine.
     Runner,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for Blame {
     }
 }
 
-/// Why a single request failed, as an endpoint classifies it.
+/// The kind of a request's failure, as classified by an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -89,26 +89,26 @@ pub enum ErrorKind {
     Certificate,
     /// Another TLS failure.
     Tls,
-    /// The peer broke the protocol, or another protocol was negotiated than the spec asks for.
+    /// The peer violated the protocol, or the negotiated protocol is not the one of the spec.
     Protocol,
     /// The peer reset the connection or the stream.
     Reset,
     /// The response ended before its announced or expected length.
     Truncated,
-    /// A deadline of the spec passed.
+    /// A deadline of the spec expired.
     Timeout,
     /// An unexpected HTTP status.
     Status,
-    /// The body is not the expected one.
+    /// The body differs from the expected one.
     Digest,
-    /// A datagram was lost (bare UDP only, where nothing is retransmitted).
+    /// A datagram was lost (only bare UDP, which has no retransmission).
     Lost,
-    /// Anything else; the message says what.
+    /// Any other error; see the message.
     Other,
 }
 
 impl ErrorKind {
-    /// Every kind, in the order of the discriminants.
+    /// Every kind in the order of the discriminants.
     pub const ALL: [Self; 12] = [
         Self::Refused,
         Self::Unreachable,
@@ -124,7 +124,7 @@ impl ErrorKind {
         Self::Other,
     ];
 
-    /// The token of records and reports.
+    /// The name in records and reports.
     #[must_use]
     pub const fn token(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Pages that browsers load in trials: which one, what is expected of it, and what is recorded of each load.
+//! Pages that browsers load in trials: names, expectations and records of loads.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::network::SERVER_NAME;
 use crate::outcome::Outcome;
 use crate::page_path::PagePath;
 
-/// A page: a document and everything that it links to. wirelab makes all of them itself but the last two.
+/// A page: a document with all its resources. wirelab generates all of them except the last two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum PageName {
@@ -42,19 +42,19 @@ pub enum PageName {
     Large210,
     /// 2 very large images: series 3, test 4.
     Large2,
-    /// Style sheets, scripts and images as the median page of today has them.
+    /// Style sheets, scripts and images in the numbers and sizes of today's median page.
     Today,
-    /// `index.html` in this folder, and every file that it links to there.
+    /// `index.html` in this folder, and every file of the folder that it links to.
     Folder(PagePath),
-    /// What this HTTP Archive holds, from all its hosts.
+    /// The responses of this HTTP Archive, from all its hosts.
     Archive(PagePath),
 }
 
-/// The ending by which an archive differs from a folder.
+/// File name extension of an archive; a path without it is a folder.
 const ARCHIVE: &str = ".har";
 
 impl PageName {
-    /// Every page that wirelab makes, those of the thesis first.
+    /// Every page that wirelab generates, the thesis's pages first.
     pub const ALL: [Self; 13] = [
         Self::Small10,
         Self::Small20,
@@ -71,7 +71,7 @@ impl PageName {
         Self::Today,
     ];
 
-    /// As study files write it. Of a page that wirelab makes also its folder on the server.
+    /// The name in study files; for a generated page, also its folder on the server.
     #[must_use]
     pub const fn token(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl PageName {
         }
     }
 
-    /// Whether wirelab makes it, and therefore knows what is in it.
+    /// Whether wirelab generates it, and so knows its content.
     #[must_use]
     pub const fn is_made(self) -> bool {
         !matches!(self, Self::Folder(_) | Self::Archive(_))
@@ -146,23 +146,23 @@ impl JsonSchema for PageName {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let made: Vec<_> = Self::ALL.iter().map(|page| page.token()).collect();
         schemars::json_schema!({
-            "description": "A page that wirelab makes, or the path of a folder with an `index.html`, or of an HTTP Archive (`.har`)",
+            "description": "A page that wirelab generates, or the path of a folder with an `index.html`, or of an HTTP Archive (`.har`)",
             "anyOf": [{ "type": "string", "enum": made }, { "type": "string", "pattern": "/" }],
         })
     }
 }
 
-/// The most hosts that a page may have.
+/// Maximum number of hosts of a page.
 pub const MOST_HOSTS: u32 = 20;
 
-/// The names of so many hosts that a page which wirelab makes is spread over, the first that of its document.
+/// Names of `count` hosts of a generated page; the first host has the document.
 #[must_use]
 pub fn host_names(count: u32) -> Vec<String> {
     let others = (2..=count).map(|number| format!("cdn-{number}.{SERVER_NAME}"));
     std::iter::once(SERVER_NAME.to_owned()).chain(others).collect()
 }
 
-/// The content types of a page's files, by their endings: what the feature `pages` promises of every server.
+/// Content types of a page's files by file name extension; the feature `pages` requires them of every server.
 pub const CONTENT_TYPES: [(&str, &str); 5] = [
     ("html", "text/html"),
     ("css", "text/css"),
@@ -171,8 +171,8 @@ pub const CONTENT_TYPES: [(&str, &str); 5] = [
     ("woff2", "font/woff2"),
 ];
 
-/// Those of what else sites consist of, as the built-in server says them. Of other servers nothing is promised, and what they say is
-/// checked where a page is a folder.
+/// Content types of further files of sites, as the built-in server sends them. Other servers may send different ones;
+/// wirelab checks them if a page is a folder.
 pub const MORE_TYPES: [(&str, &str); 20] = [
     ("htm", "text/html"),
     ("mjs", "text/javascript"),
@@ -196,39 +196,39 @@ pub const MORE_TYPES: [(&str, &str); 20] = [
     ("mp3", "audio/mpeg"),
 ];
 
-/// The content type of a file; absent for what pages do not consist of.
+/// The content type of a file; `None` for an unknown extension.
 #[must_use]
 pub fn content_type(path: &str) -> Option<&'static str> {
     let (_, ending) = path.rsplit_once('.')?;
     CONTENT_TYPES.iter().chain(&MORE_TYPES).find(|(known, _)| *known == ending).map(|(_, kind)| *kind)
 }
 
-/// What a server does for a page besides serving its files. Where it is present, every answer has `cache-control: max-age=3600`, because
-/// browsers throw away what they were hinted at and may not keep.
+/// Tasks of a page's server in addition to serving files. If present, every answer has `cache-control: max-age=3600`,
+/// because browsers discard hinted resources that they may not cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServedPage {
-    /// The path of its document.
+    /// Path of the page's document.
     pub document: String,
-    /// How long it thinks before the document's final response, in nanoseconds from the arrival of the request.
+    /// Delay of the document's final response, in nanoseconds from the arrival of the request.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub think_ns: u64,
-    /// The fields `link` of a response 103 (Early Hints, RFC 8297) that it sends when the request for the document arrives. Absent: it
-    /// sends none.
+    /// Values of the field `link` of a response 103 (Early Hints, RFC 8297), which the server sends when the request
+    /// for the document arrives. Absent: no such response.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub early_hints: Vec<String>,
-    /// What it makes of the priorities of requests. Absent: what its library does.
+    /// Treatment of request priorities. Absent: the library's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priorities: Option<Priorities>,
 }
 
-/// What a server makes of the priorities that browsers give their requests (RFC 9218).
+/// A server's treatment of the priorities of browsers' requests (RFC 9218).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Priorities {
-    /// Responses leave by the urgency of their requests, and within one urgency by whether they are incremental.
+    /// The server orders responses by urgency, and within one urgency by the incremental flag.
     Obeyed,
-    /// Responses take turns.
+    /// The server sends responses in turns.
     Ignored,
 }
 
@@ -236,86 +236,87 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What a server answers a request for one path with. The answers of a host are a file, a JSON list of these; whatever the list lacks is
-/// answered with 404.
+/// The answer of a server to requests for one path. A JSON list of these in a file describes a host; a path that is not
+/// in the list gets 404.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// The path with its query, as requests have it.
+    /// The path with its query, as in the request.
     pub path: String,
     /// The status.
     pub status: u16,
-    /// The fields of the header but `content-length`.
+    /// Header fields except `content-length`.
     pub fields: Vec<(String, String)>,
-    /// The file with the body, beside the list; absent: there is none.
+    /// File of the body, in the folder of the list; absent: no body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
 }
 
-/// What a client is told of a page that it is to load, with everything in it.
+/// The expected content of a page to load with all its resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedPage {
-    /// The requests that the page makes, that for its document included. A load with another number is no sample. Absent: the page is
-    /// somebody's own, and nobody knows.
+    /// Number of requests of the page, including the document. A load with a different number is no sample. Absent:
+    /// unknown, because wirelab did not generate the page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u32>,
-    /// The bytes of all bodies together. A load whose responses announce another number is no sample. Absent: as above; without `hosts`,
-    /// a load is then no sample that asks another host, or whose files come with other content types than their endings say.
+    /// Total bytes of all bodies. A load whose responses announce a different total is no sample. Absent: unknown;
+    /// then, without `hosts`, a load is no sample if it contacts another host, or if a content type contradicts the
+    /// file name extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_bytes: Option<u64>,
-    /// The hosts of the page, its document's first, all at the port of the server: the protocol is forced on each of them, and a load that
-    /// asks another one is no sample. Absent: there is one, the server.
+    /// The hosts of the page, the document's first, all at the server's port. The protocol is forced on each of them,
+    /// and a load that contacts another host is no sample. Absent: one host, the server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<PageHost>,
-    /// Whether its document is preceded by early hints. A load in which nothing was asked for because of them is no sample.
+    /// Whether early hints precede the document. A load without a request caused by the hints is no sample.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub early_hints: bool,
-    /// A file for every load of the window as an HTTP Archive (HAR 1.2).
+    /// File for all loads of the window, as an HTTP Archive (HAR 1.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub har: Option<PathBuf>,
-    /// A folder for the films of the loads. Pictures of the window take the browser's time, so the loads are of no other use.
+    /// Folder for films of the loads. Screenshots take the browser's time, so such loads serve no other purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub film: Option<PathBuf>,
-    /// A folder for a log of what the browser's network stack does.
+    /// Folder for a log of the browser's network stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub netlog_dir: Option<PathBuf>,
 }
 
-/// A host of a page, and what is to be had from it.
+/// A host of a page, with its share of the content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PageHost {
-    /// Its name.
+    /// Name of the host.
     pub name: String,
-    /// Its address.
+    /// IP address of the host.
     pub address: IpAddr,
-    /// Its share of the page's requests. A load with another one is no sample. Absent: nobody knows.
+    /// Number of the page's requests to this host. A load with a different number is no sample. Absent: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u32>,
-    /// Its share of the bytes of bodies, likewise.
+    /// Bytes of bodies from this host. A load with a different number is no sample. Absent: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_bytes: Option<u64>,
 }
 
-/// One load of a page, as a browser saw it: one JSON line of the results file.
+/// One load of a page, as measured by a browser: one JSON line of the results file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PageLoad {
-    /// Whether it is a sample: a load with one resource over another protocol than the forced one is none.
+    /// Whether the load is a sample; a load with a resource over another protocol than the forced one is not.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// What was measured of it, by the names of `wirelab page`; empty where it is no sample.
+    /// Measured values by the names of `wirelab page`; empty if the load is no sample.
     pub values: Values,
-    /// What is to be said of it all the same.
+    /// Warnings about the load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// The requests, in the order in which they were asked for.
+    /// The requests in order of their start.
     pub resources: Vec<PageResource>,
 }
 
 impl PageLoad {
-    /// How many connections carried the requests to a host; absent where there are requests and the browser numbers none of their
-    /// connections.
+    /// Number of connections that carried the requests to a host; `None` if the host has requests but the browser
+    /// numbers no connection of them.
     #[must_use]
     pub fn connections_to(&self, host: &str) -> Option<usize> {
         let own: Vec<_> = self.resources.iter().filter(|resource| resource.host() == host).collect();
@@ -324,48 +325,48 @@ impl PageLoad {
     }
 }
 
-/// One request of a page. Times are nanoseconds since the first request was asked for; what did not happen, or is not known, is
-/// absent.
+/// One request of a page. Times are nanoseconds since the start of the first request; a value that is unknown or does
+/// not apply is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageResource {
-    /// Its address.
+    /// URL of the request.
     pub url: String,
-    /// What the page wants it for, in the browser's word.
+    /// Purpose of the request, in the browser's terms.
     pub kind: String,
     /// The status of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The protocol, by the browser's network events.
+    /// The protocol, from the browser's network events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// Why there is no complete response.
+    /// Reason for an incomplete response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The connection that the response came over, as a number.
+    /// Number of the connection of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<u64>,
-    /// The page wants it.
+    /// The page asks for the resource.
     pub start_ns: u64,
-    /// From when to when the connection was opened that was opened for it, TLS or QUIC included. Firefox may have sent it on another one
-    /// that was ready sooner.
+    /// Start and end of opening the connection for this request, including TLS or QUIC. Firefox may have sent the
+    /// request on another connection that was ready sooner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_ns: Option<(u64, u64)>,
-    /// The request leaves.
+    /// The browser sends the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_ns: Option<u64>,
     /// The response begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_ns: Option<u64>,
-    /// The response is complete, or given up.
+    /// The response is complete or aborted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_ns: Option<u64>,
-    /// Bytes received, header and body, as they were transferred.
+    /// Bytes received as transferred, header and body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<u64>,
 }
 
 impl PageResource {
-    /// The host of its address, without the port.
+    /// The host of the URL, without the port.
     #[must_use]
     pub fn host(&self) -> &str {
         let authority = self.url.split_once("://").map_or("", |(_, rest)| rest);
@@ -427,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_reads_back_equal_whatever_came_of_it() {
+    fn a_load_reads_back_equal_for_every_outcome() {
         let resource = PageResource { url: "https://a/".to_owned(), connect_ns: Some((1, 2)), ..Default::default() };
         for outcome in [Outcome::Ok, Outcome::failed(Blame::Server, "over h2")] {
             let resources = vec![resource.clone()];

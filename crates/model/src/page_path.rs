@@ -1,27 +1,27 @@
-//! The path of a page that wirelab did not make.
+//! The path of a page that wirelab did not generate.
 
 use std::fmt;
 use std::path::Path;
 
-/// The path of a folder or an archive with a page in it. It is kept for as long as the program runs, so that it can be copied like the names
-/// of pages; a study names a few of them.
+/// The path of a folder or an archive with a page. The text is kept for the lifetime of the program, so that the type
+/// is `Copy` like page names; a study has only a few paths.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PagePath(&'static str);
 
 impl PagePath {
-    /// A path as study files have it: with a slash, by which it differs from the name of a page.
+    /// Reads a path of a study file. `None` without a slash, because then it is the name of a page.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         text.contains('/').then(|| Self(Box::leak(text.into())))
     }
 
-    /// As it was written.
+    /// The path as written.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.0
     }
 
-    /// As a path.
+    /// The path as a [`Path`].
     #[must_use]
     pub fn path(self) -> &'static Path {
         Path::new(self.0)

@@ -1,10 +1,10 @@
-//! The content of every generated body: the byte at offset i is i mod 251. Simple in any language, without a period that
-//! is a power of two, so that a shifted or repeated block shows in the digest.
+//! The content of every generated body: the byte at offset i is i mod 251. The pattern is simple in any language, and
+//! its period is no power of two, so the digest reveals a shifted or repeated block.
 
-/// The period of the pattern: the largest prime that fits a byte.
+/// Period of the pattern: the largest prime that fits in a byte.
 pub const PERIOD: u64 = 251;
 
-/// Fills `buffer` with the pattern as it stands at `offset`.
+/// Fills `buffer` with the pattern from `offset` on.
 pub fn fill(buffer: &mut [u8], offset: u64) {
     let mut value = (offset % PERIOD) as u8;
     for byte in buffer {

@@ -1,4 +1,4 @@
-//! A plan: the seeded, ordered list of trials that a study resolves to.
+//! A plan: the seeded, ordered list of trials of a study.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -14,23 +14,23 @@ use crate::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedu
 use crate::timeline::Timeline;
 use crate::units::{Size, Span};
 
-/// A resolved study: what `run` executes.
+/// A resolved study, which `run` executes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Every cell; the index is its number.
+    /// All cells; a cell's index is its number.
     pub cells: Vec<Cell>,
-    /// The comparisons that the study asks for.
+    /// The comparisons of the study.
     pub comparisons: Vec<Comparison>,
-    /// Seeds the order within blocks and every random choice of the endpoints.
+    /// Seed of the order within blocks and of every random choice of the endpoints.
     pub seed: u64,
-    /// Blocks before any verdict, after the sample-size rule.
+    /// Minimum number of blocks before a verdict, after the sample-size rule.
     pub min_blocks: u32,
-    /// Blocks after which the study ends.
+    /// Maximum number of blocks.
     pub max_blocks: u32,
-    /// Time after which no new block starts once `min_blocks` are there.
+    /// Time after which no new block starts, once `min_blocks` are complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Span>,
-    /// Half-width of the intervals of the first metric at which the study ends, as a share.
+    /// Half-width of the first metric's intervals at which the study ends, as a share.
     pub precision: f64,
 }
 
@@ -39,10 +39,10 @@ pub struct Plan {
 pub struct Cell {
     /// Level by factor, in the order of the study file.
     pub levels: IndexMap<String, String>,
-    /// The cell that this one repeats under the same levels: the second half of an A/A pair.
+    /// Number of the cell that this cell repeats with the same levels, as the second half of an A/A pair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin_of: Option<usize>,
-    /// What is to be done, with every default resolved.
+    /// The job, with every default resolved.
     pub job: Job,
 }
 
@@ -58,107 +58,109 @@ impl Cell {
     }
 }
 
-/// What a trial does, with every default resolved; `run` adds addresses, ports and files to make specs of it.
+/// A trial's job with every default resolved; `run` adds addresses, ports and files to derive the specs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// What is spoken.
+    /// The protocol between client and server.
     pub protocol: Protocol,
-    /// The endpoint that plays the server.
+    /// Name of the server's endpoint.
     pub server: String,
-    /// The endpoint that plays the client.
+    /// Name of the client's endpoint.
     pub client: String,
-    /// Where they run, in the lab's words.
+    /// The placement; the lab defines the names.
     pub placement: String,
-    /// The network between them, where the placement has one of its own.
+    /// The emulated link, if the placement defines one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
-    /// How the hosts are joined.
+    /// The network between the hosts.
     #[serde(default)]
     pub network: Network,
-    /// Whether the hosts' interfaces cut, merge and checksum packets; absent: as the kernel has it.
+    /// Whether the hosts' interfaces segment, merge and checksum packets; absent: the kernel's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offloads: Option<bool>,
-    /// How many servers there are, and where.
+    /// Number and location of the servers.
     #[serde(default)]
     pub servers: Servers,
-    /// The labels of the client's node.
+    /// Required labels of the client's node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_nodes: Option<Labels>,
-    /// The labels of the nodes of the servers that are far.
+    /// Required labels of the nodes of `far` servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_nodes: Option<Labels>,
-    /// What the client connects to.
+    /// The kind of address that the client connects to.
     #[serde(default)]
     pub address: Address,
-    /// The endpoint that plays the sidecars, through which everything goes, or [`LINKERD`]; absent: there are none.
+    /// Name of the sidecars' endpoint, or [`LINKERD`]; all requests pass through the mesh. Absent: no mesh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mesh: Option<String>,
-    /// The endpoint that plays the control plane, which clients ask who serves; absent: they are told by address and name.
+    /// Name of the control plane's endpoint, which clients ask for the servers; absent: clients get an address and a
+    /// name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane: Option<String>,
-    /// What the servers speak, where the client asks with what they do not speak.
+    /// Protocol of the servers, if they do not support the client's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_protocol: Option<Protocol>,
-    /// The page of a server that is not started here. Then `server`, `servers` and the network mean nothing.
+    /// The page on a server that wirelab does not start. `server`, `servers` and the network are then unused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<Site>,
-    /// The page that a browser loads. Then `exchange` is `files`, `response_size` is that of the whole page, and a request is a load.
+    /// The page that a browser loads. `exchange` is then `files`, `response_size` is the size of the whole page, and a
+    /// request is a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<PageName>,
-    /// The names of the page's hosts, its document's first, where there are several; each has a server of its own.
+    /// Names of the page's hosts, the document's first, if there are several; each has a server of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// Whether early hints come before the page's document; absent: that is no question, and the server is as it is without it.
+    /// Whether early hints precede the page's document; absent: the study does not set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_hints: Option<bool>,
-    /// What the server makes of the priorities of a page's requests; absent: that is no question either.
+    /// Treatment of request priorities; absent: the study does not set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priorities: Option<Priorities>,
-    /// What is asked for.
+    /// What requests ask for.
     pub exchange: Exchange,
-    /// Bytes of request body.
+    /// Size of the request body.
     pub request_size: Size,
-    /// Bytes of response body.
+    /// Size of the response body.
     pub response_size: Size,
-    /// The server's delay, for `Exchange::Delay` and for the document of a page.
+    /// Delay of the server's response, for `Exchange::Delay` and for the document of a page.
     pub delay: Span,
-    /// How many clients share the workload: what follows is that of all together.
+    /// Number of clients that share the workload: the fields below are totals over all clients.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub clients: u32,
-    /// How connections are used.
+    /// The connection policy.
     pub connections: ConnectionPolicy,
-    /// When requests are sent.
+    /// The schedule of requests.
     pub schedule: Schedule,
-    /// How long the measured window lasts.
+    /// Length of the measured window.
     pub extent: Extent,
-    /// What comes before it.
+    /// Length of the warm-up.
     pub warm_up: Option<Extent>,
-    /// What new connections may reuse.
+    /// TLS session resumption policy for new connections.
     pub resumption: Resumption,
     /// Time-outs.
     pub timeouts: Timeouts,
     /// Aborts the trial after consecutive time-outs for this long.
     #[serde(default = "ten_minutes", alias = "patience")]
     pub stall_timeout: Span,
-    /// What is recorded.
+    /// Form of the records.
     pub recording: Recording,
-    /// Transport settings of both sides. A setting that the protocol does not have is absent.
+    /// Transport settings of both sides. A setting that does not apply to the protocol is absent.
     pub transport: Transport,
-    /// How long a server keeps a connection.
+    /// Age at which a server asks the client to open a new connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_connection_age: Option<Span>,
-    /// Whether clients resolve the name of the servers again for each new connection.
+    /// Whether clients resolve the servers' name again for each new connection.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resolves_again: bool,
-    /// What is done while the measured window goes on.
+    /// Actions during the measured window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-    /// Observers besides those of the study.
+    /// Observers in addition to those of the study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more_observers: Vec<String>,
-    /// Threads of the server.
+    /// Number of server threads; absent: the library's default.
     pub server_threads: Option<u16>,
-    /// Threads of the client.
+    /// Number of client threads; absent: the library's default.
     pub client_threads: Option<u16>,
 }
 
@@ -170,14 +172,15 @@ const fn is_one(clients: &u32) -> bool {
     *clients == 1
 }
 
-/// How long requests that time out one after the other are waited for, where a study says nothing.
+/// Default of `stall_timeout`.
 #[must_use]
 pub const fn ten_minutes() -> Span {
     Span::from_secs(600)
 }
 
 impl Job {
-    /// The plainest job, to start others from: the built-in endpoint, one worker, one document of 1 KiB over a new connection.
+    /// The simplest job, as a base for others: the built-in endpoint, one worker, one document of 1 KiB per new
+    /// connection.
     #[must_use]
     pub fn plain(protocol: Protocol) -> Self {
         Self {
@@ -223,19 +226,19 @@ impl Job {
         }
     }
 
-    /// The endpoint that plays the sidecars; absent: there are none, or they are those of the cluster.
+    /// Name of the sidecars' endpoint; `None` without a mesh or with the cluster's own.
     #[must_use]
     pub fn sidecar(&self) -> Option<&String> {
         self.mesh.as_ref().filter(|name| *name != LINKERD)
     }
 
-    /// Whether everything goes through the mesh of the cluster.
+    /// Whether all requests pass through the cluster's Linkerd mesh.
     #[must_use]
     pub fn is_in_linkerd(&self) -> bool {
         self.mesh.is_some() && self.sidecar().is_none()
     }
 
-    /// The same with a page on these hosts, each with a server of its own on the other side of the link; none: on one, as it is.
+    /// Returns the job with a page on these hosts, each with a `far` server of its own; unchanged if `hosts` is empty.
     #[must_use]
     pub fn of_hosts(self, hosts: Vec<String>) -> Self {
         match u32::try_from(hosts.len()) {
@@ -244,7 +247,8 @@ impl Job {
         }
     }
 
-    /// What one of its clients does: an equal part of the workload. The plan refuses what does not divide.
+    /// Returns the job of a single client, an equal part of the workload. The plan refuses totals that are not
+    /// divisible.
     #[must_use]
     pub fn of_one_client(&self) -> Self {
         let part = |extent| match extent {
@@ -261,7 +265,7 @@ impl Job {
             },
             schedule: match self.schedule {
                 Schedule::Closed { workers, pause } => Schedule::Closed { workers: workers / self.clients, pause },
-                // Poisson processes together are one of their rates together.
+                // The sum of Poisson processes is a Poisson process with the sum of their rates.
                 Schedule::Open { rate_per_s, arrivals } => {
                     Schedule::Open { rate_per_s: rate_per_s / f64::from(self.clients), arrivals }
                 }
@@ -276,25 +280,25 @@ impl Job {
 /// Two cells to compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The number of the cell in question.
+    /// Number of the cell.
     pub cell: usize,
-    /// The number of the cell that it is compared with.
+    /// Number of the baseline cell.
     pub baseline: usize,
-    /// Whether it is an A/A pair, which can only differ by noise.
+    /// Whether it is an A/A pair, which differs only by noise.
     pub aa: bool,
 }
 
 /// One execution of one cell: the unit of analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Its number in the run, from 0.
+    /// Number in the run, from 0.
     pub number: u32,
-    /// The block that it belongs to, from 0.
+    /// Number of its block, from 0.
     pub block: u32,
-    /// Its place within the block, from 0.
+    /// Position within the block, from 0.
     pub position: u32,
-    /// The number of its cell.
+    /// Number of its cell.
     pub cell: usize,
-    /// Seeds the random choices of its endpoints.
+    /// Seed of the random choices of its endpoints.
     pub seed: u64,
 }

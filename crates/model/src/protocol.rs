@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What client and server speak. A `c` added to a token means clear text, as in `h2c` of RFC 7540.
+/// A protocol between client and server. The suffix `c` of a name means clear text, as in `h2c` of RFC 7540.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -34,7 +34,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Every protocol, transports first, in the order in which reports list them.
+    /// Every protocol, transports first, in the order of reports.
     pub const ALL: [Self; 11] = [
         Self::Udp,
         Self::Tcp,
@@ -49,7 +49,7 @@ impl Protocol {
         Self::Grpc,
     ];
 
-    /// The token of specs, study files and the command line.
+    /// The name in specs, study files and on the command line.
     #[must_use]
     pub const fn token(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl Protocol {
         }
     }
 
-    /// The name shown to people.
+    /// The name in reports.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ impl Protocol {
         matches!(self, Self::Tls | Self::Quic | Self::H1 | Self::H2 | Self::H3 | Self::Grpc)
     }
 
-    /// Whether one connection carries several requests at a time.
+    /// Whether one connection carries several requests at once.
     #[must_use]
     pub const fn multiplexes(self) -> bool {
         self.is_http2() || self.uses_quic()
@@ -109,27 +109,27 @@ impl Protocol {
         matches!(self, Self::Quic | Self::H3)
     }
 
-    /// Whether requests are plain HTTP requests: any method, path and status. gRPC's are calls.
+    /// Whether requests are plain HTTP requests, with any method, path and status; gRPC requests are calls.
     #[must_use]
     pub const fn is_http(self) -> bool {
         matches!(self, Self::H1c | Self::H1 | Self::H2c | Self::H2 | Self::H3)
     }
 
-    /// Whether requests are calls of gRPC.
+    /// Whether requests are gRPC calls.
     #[must_use]
     pub const fn is_grpc(self) -> bool {
         matches!(self, Self::Grpcc | Self::Grpc)
     }
 
-    /// Whether it runs over HTTP/2 or is it.
+    /// Whether it is HTTP/2 or runs over it.
     #[must_use]
     pub const fn is_http2(self) -> bool {
         matches!(self, Self::H2c | Self::H2 | Self::Grpcc | Self::Grpc)
     }
 
-    /// The ALPN protocol identifier that must be negotiated (RFC 7301), where the protocol has TLS.
+    /// The ALPN protocol identifier to negotiate (RFC 7301); `None` without TLS.
     ///
-    /// The raw transports use identifiers of their own so that a mismatch cannot go unnoticed.
+    /// The raw transports use identifiers of their own, so that a mismatch is detected.
     #[must_use]
     pub const fn alpn(self) -> Option<&'static str> {
         match self {

@@ -1,4 +1,4 @@
-//! What waits at a link for transmission, in bytes or in packets.
+//! The queue of a link, in bytes or in packets.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::units::Size;
 
-/// How much may wait before packets are dropped (drop-tail). What is being transmitted does not wait.
+/// Capacity of a drop-tail queue. The frame in transmission does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queue {
-    /// So many bytes of whole frames.
+    /// Capacity in bytes of whole frames.
     Bytes(Size),
-    /// So many packets, whatever their size, as in most routers.
+    /// Capacity in packets of any size, as in most routers.
     Packets(u32),
 }
 
 impl Queue {
-    /// The most packets that a queue can be said to hold.
+    /// Maximum capacity in packets.
     pub const MOST_PACKETS: u32 = 1_000_000;
 
-    /// Whether a frame of this length finds room behind what waits.
+    /// Whether the queue has room for a frame of this length.
     #[must_use]
     pub const fn has_room(self, waiting_frames: u64, waiting_bytes: u64, length: u64) -> bool {
         match self {
@@ -29,7 +29,7 @@ impl Queue {
         }
     }
 
-    /// Its size, where it counts bytes.
+    /// Capacity in bytes; `None` for a queue of packets.
     #[must_use]
     pub const fn size(self) -> Option<Size> {
         match self {
@@ -38,7 +38,7 @@ impl Queue {
         }
     }
 
-    /// How many bytes wait in it when it is full of frames of this length.
+    /// Bytes in a queue that is full of frames of this length.
     #[must_use]
     pub const fn bytes_full_of(self, length: u64) -> u64 {
         match self {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_packets_does_not_look_at_their_size() {
+    fn a_queue_of_packets_ignores_their_size() {
         let (bytes, packets) = (Queue::Bytes(Size(3000)), Queue::Packets(2));
         assert!(bytes.has_room(1, 1500, 1500) && !bytes.has_room(1, 1501, 1500));
         assert!(packets.has_room(1, 65_000, 65_000) && !packets.has_room(2, 2, 1));

@@ -5,28 +5,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::ErrorKind;
 
-/// One request, as its client saw it: one JSON line of the results file.
+/// One request, as measured by its client: one JSON line of the results file.
 ///
-/// Times are nanoseconds on one monotonic clock whose zero is the receipt of the second `go`. A time that does not
-/// apply is absent: `connected_ns` and `handshake_ns` where the request did not open its connection, `first_byte_ns` and
-/// `status` where no response came.
+/// Times are nanoseconds of one monotonic clock; zero is the receipt of the second `go`. A time that does not apply is
+/// absent: `connected_ns` and `handshake_ns` if the request did not open its connection, `first_byte_ns` and `status`
+/// if no response came.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
-    /// When the schedule wanted the request to start.
+    /// Start time by the schedule.
     pub intended_ns: u64,
-    /// When it started: before connecting, where it opened its connection, else when its first byte was handed over.
+    /// Actual start time: before connecting if the request opened its connection, otherwise when the client handed over
+    /// the first byte.
     pub start_ns: u64,
-    /// When the transport was connected. TCP: the SYN-ACK arrived. QUIC has no such moment apart from the handshake.
+    /// When the transport was connected: in TCP, when the SYN-ACK arrived. QUIC has no such time apart from the
+    /// handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connected_ns: Option<u64>,
-    /// When the client could send its request: the TLS or QUIC handshake was complete, or 0-RTT keys were there.
+    /// When the client could send its request: the TLS or QUIC handshake was complete, or 0-RTT keys were available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_ns: Option<u64>,
-    /// When the first byte of the response (its header, where the protocol has one) had arrived.
+    /// Arrival of the first byte of the response (of its header, if the protocol has one).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte_ns: Option<u64>,
-    /// When the last byte of the response had arrived, or the request had failed.
+    /// Arrival of the last byte of the response, or time of the failure.
     pub last_byte_ns: u64,
     /// Bytes of request body sent.
     pub bytes_out: u64,
@@ -35,17 +37,17 @@ pub struct Sample {
     /// The HTTP status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Which connection carried it; numbered from 0 in the order of opening.
+    /// Number of the connection that carried the request, from 0 in the order of opening.
     pub connection: u32,
-    /// How the connection that this request opened began; absent where it did not open one, or has no TLS.
+    /// Kind of handshake of the connection that this request opened; absent if it opened none, or without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake: Option<Handshake>,
-    /// Why it failed; absent: it did not.
+    /// Kind of failure; absent: the request succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorKind>,
 }
 
-/// How a TLS or QUIC connection began, as proven by the library for this connection.
+/// Kind of a TLS or QUIC handshake, as the library reports it for the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Handshake {
@@ -66,25 +68,25 @@ impl Sample {
         self.error.is_none()
     }
 
-    /// Response time: from the intended start to the last byte. What a user waits.
+    /// Response time, which a user experiences: from the intended start to the last byte.
     #[must_use]
     pub const fn response_ns(&self) -> u64 {
         self.last_byte_ns.saturating_sub(self.intended_ns)
     }
 
-    /// Service time: from the actual start to the last byte. What the server and the network take.
+    /// Service time of server and network: from the actual start to the last byte.
     #[must_use]
     pub const fn service_ns(&self) -> u64 {
         self.last_byte_ns.saturating_sub(self.start_ns)
     }
 
-    /// Schedule lag: from the intended to the actual start. What the client itself adds.
+    /// Schedule lag, which the client itself adds: from the intended to the actual start.
     #[must_use]
     pub const fn lag_ns(&self) -> u64 {
         self.start_ns.saturating_sub(self.intended_ns)
     }
 
-    /// Whether the times are in order and every bound that physics sets is kept; the first violation otherwise.
+    /// Checks the order of the times, and that a success has a first byte. Returns the first violation.
     pub fn check(&self) -> Result<(), &'static str> {
         if self.start_ns < self.intended_ns {
             return Err("it started before its intended start");

@@ -1,4 +1,4 @@
-//! Cells by their levels.
+//! Selection of cells by their levels.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,26 +10,26 @@ use serde::{Deserialize, Serialize};
 use crate::plan::Cell;
 use crate::units::{Frequency, Size, Span};
 
-/// Levels by factor: matches every cell that has all of them. A value may be a list, of which any may match.
+/// Levels by factor; matches every cell that has all of them. A list as value matches any of its elements.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Selector(pub IndexMap<String, serde_json::Value>);
 
 impl Selector {
-    /// Of any of these levels of a factor.
+    /// Selects cells with any of these levels of a factor.
     #[must_use]
     pub fn of(factor: &str, levels: &[String]) -> Self {
         let any = levels.iter().map(|level| serde_json::Value::from(level.as_str()));
         Self(IndexMap::from([(factor.to_owned(), any.collect())]))
     }
 
-    /// Whether it names no factor, so that it matches every cell.
+    /// Whether it names no factor, and so matches every cell.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The levels that it names of a factor, as they are written.
+    /// Returns the levels that it names for a factor, as written.
     #[must_use]
     pub fn levels(&self, factor: &str) -> Vec<String> {
         match self.0.get(factor) {
@@ -38,7 +38,7 @@ impl Selector {
         }
     }
 
-    /// The same, of these levels of a factor as well, unless it names that factor.
+    /// Returns a copy restricted to these levels of a factor, unless it already names that factor.
     #[must_use]
     pub fn and(&self, factor: &str, levels: &[String]) -> Self {
         if self.0.contains_key(factor) {
@@ -49,13 +49,13 @@ impl Selector {
         all
     }
 
-    /// Whether the cell has a level that matches for every factor that is named. Quantities match by size: `1024 B` is `1 KiB`.
+    /// Whether the cell has a matching level for every named factor. Quantities match by size: `1024 B` is `1 KiB`.
     #[must_use]
     pub fn matches(&self, cell: &Cell) -> bool {
         self.matches_levels(&cell.levels)
     }
 
-    /// The same for the levels of a cell, by factor.
+    /// Like [`Self::matches`], for the levels of a cell by factor.
     #[must_use]
     pub fn matches_levels(&self, levels: &IndexMap<String, String>) -> bool {
         self.0.iter().all(|(factor, wanted)| {
@@ -75,12 +75,12 @@ fn is_level(wanted: &serde_json::Value, level: &str) -> bool {
     word == level || same::<Size>(&word, level) || same::<Span>(&word, level) || same::<Frequency>(&word, level)
 }
 
-/// A value as a level is written: a text without its quotation marks.
+/// Writes a value as a level: a string without quotation marks.
 fn word(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// As a cell's label is written: `protocol=h2 payload=1 KiB`, with `|` between values of which any may match.
+/// Writes it like a cell's label: `protocol=h2 payload=1 KiB`, with `|` between alternatives.
 impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, (factor, wanted)) in self.0.iter().enumerate() {

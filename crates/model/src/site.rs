@@ -1,17 +1,17 @@
-//! A page of a server that is not started here, and perhaps not ours.
+//! A page on a server that wirelab does not start.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// How a client names itself to servers that are not started here, so that their owners know whom to ask.
+/// User agent in requests to servers that wirelab does not start, so that their owners can identify the sender.
 pub const USER_AGENT: &str = concat!("wirelab/", env!("CARGO_PKG_VERSION"));
 
-/// Where a page is.
+/// Location of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
-    /// Its URL, as it was understood.
+    /// The URL as parsed.
     pub url: String,
     /// The host: a name, or an address.
     pub host: String,
@@ -19,7 +19,7 @@ pub struct Site {
     pub port: u16,
     /// Path and query.
     pub path: String,
-    /// The address to connect to; absent: that of the host.
+    /// The address to connect to; absent: resolved from the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
     /// The certificate authorities to trust, PEM; absent: those of the system.
@@ -28,7 +28,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Whether a response with this status is the page: a redirect is another server's business, and 304 is no redirect.
+    /// Whether a response with this status counts as the page: 2xx and 304. A redirect leads to another server.
     #[must_use]
     pub const fn is_page(status: u16) -> bool {
         status == 304 || (status >= 200 && status < 300)

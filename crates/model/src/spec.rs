@@ -1,7 +1,7 @@
-//! The spec: the JSON job that an endpoint is given. See `contract/README.md`.
+//! The spec: the JSON file that tells an endpoint its part in a trial. See `contract/README.md`.
 //!
-//! An endpoint that cannot honour a field that is set exits with status 127 and says which; it never ignores it. A field
-//! that is absent leaves the choice to the library's default, which the endpoint reports back as `configured`.
+//! An endpoint that cannot honour a set field exits with status 127 and names the field; it never ignores the field.
+//! For an absent field the library's default applies, and the endpoint reports that default as `configured`.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use crate::exposition::Exposition;
 use crate::page::{ExpectedPage, ServedPage};
 use crate::protocol::Protocol;
 
-/// What a server is asked to do: `<endpoint> server --spec FILE`.
+/// The spec of a server: `<endpoint> server --spec FILE`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
     /// The version of the contract, 1.
     pub contract: u32,
-    /// What to speak.
+    /// The protocol between client and server.
     pub protocol: Protocol,
     /// The address to bind.
     pub address: IpAddr,
@@ -30,16 +30,16 @@ pub struct ServerSpec {
     /// Certificate and key; present exactly where the protocol has TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<ServerTls>,
-    /// Documents to serve under `/`; present where the feature `files` is asked for.
+    /// Folder of the documents to serve under `/`; present if `features` has `files` or `pages`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_root: Option<PathBuf>,
-    /// A file with everything that is answered, in place of documents: the server is one of several hosts of a page. Absent: it is the only
-    /// one.
+    /// A file that lists every answer of this server, in place of documents: the server is one of several hosts of a
+    /// page. Absent: it is the only host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<PathBuf>,
     /// The features that the trial needs.
     pub features: Vec<Feature>,
-    /// What is to be done for a page besides serving its files, where the feature `pages` is asked for. Absent: nothing.
+    /// Further tasks of a page's server besides serving files; only with the feature `pages`. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<ServedPage>,
     /// An existing folder for qlog files, at least one per QUIC connection.
@@ -48,14 +48,14 @@ pub struct ServerSpec {
     /// Threads that serve requests; absent: the library's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u16>,
-    /// After how many nanoseconds it asks the client of a connection to open another one (GOAWAY, `connection: close`); requests that are
-    /// under way are answered. Absent: never. HTTP over TCP, and gRPC.
+    /// Age of a connection, in nanoseconds, at which the server asks the client to open another one (GOAWAY,
+    /// `connection: close`). The server still answers requests in flight. Absent: never. HTTP over TCP, and gRPC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_connection_age_ns: Option<u64>,
-    /// Whether it will be told `count`, at any time, which it answers with `counted`.
+    /// Whether the command `count` may arrive at any time; the server answers it with the event `counted`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts: bool,
-    /// Where it is to tell what it has counted, while it works. Absent: nowhere.
+    /// Where the endpoint exports its counters during the trial. Absent: it exports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exposition: Option<Exposition>,
     /// Transport settings.
@@ -63,7 +63,7 @@ pub struct ServerSpec {
     pub transport: Transport,
 }
 
-/// A server's TLS material. TLS 1.3 only.
+/// Certificate, key and TLS policy of a server. TLS 1.3 only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerTls {
@@ -80,58 +80,59 @@ pub struct ServerTls {
     pub early_data: bool,
 }
 
-/// What a client is asked to do: `<endpoint> client --spec FILE`.
+/// The spec of a client: `<endpoint> client --spec FILE`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientSpec {
     /// The version of the contract, 1.
     pub contract: u32,
-    /// What to speak.
+    /// The protocol between client and server.
     pub protocol: Protocol,
     /// The server's address.
     pub address: IpAddr,
-    /// Every address that `server_name` resolves to, `address` the first, where it is the name of several servers that
-    /// listen at the same port: each new connection goes to the next of them, in turn, that of the check request to the
-    /// first. Absent: there is one.
+    /// All addresses that `server_name` resolves to, `address` first, if the name stands for several servers at the
+    /// same port. New connections go to these addresses in turn; the connection of the check request goes to the first.
+    /// Absent: only `address`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
-    /// Whether `server_name` is to be resolved again for each new connection, by the system's resolver; `addresses` are then those of the
-    /// start, and the next address is taken of what was found.
+    /// Whether the client asks the system's resolver for `server_name` again before each new connection, and takes the
+    /// next of the returned addresses. `addresses` then holds the addresses at the start.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resolves: bool,
-    /// Whether `address` and `port` are those of a control plane, which tells by xDS who serves `server_name`. Each connection of the
-    /// policy, which is then a persistent one, is a channel: the library itself opens a connection to each server, and sends each
-    /// request to the next.
+    /// Whether `address` and `port` belong to a control plane, which announces the servers of `server_name` by xDS. The
+    /// connection policy is then a persistent one, and each of its connections is a channel: the library itself opens a
+    /// connection to each server, and sends each request to the next.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub discovers: bool,
     /// The server's port.
     pub port: u16,
     /// The name to send (SNI, `Host`, `:authority`) and to check the certificate against.
     pub server_name: String,
-    /// Trust; present exactly where the protocol has TLS.
+    /// Certificate authorities and TLS options; present exactly where the protocol has TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<ClientTls>,
-    /// What to send, and what to expect.
+    /// The request to send, and the expected response.
     pub request: Request,
-    /// Present where `request` is that for a page, to be loaded with everything in it: then each load counts as one request, and
-    /// the client decides itself on the requests and connections of a load. Only browsers can.
+    /// The page, if `request` asks for a page's document and the client loads the page with all its resources. Each
+    /// load counts as one request, and the client chooses the requests and connections of a load. Only browsers support
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<ExpectedPage>,
-    /// How connections are used.
+    /// The connection policy.
     pub connections: ConnectionPolicy,
-    /// When requests are sent.
+    /// The schedule of requests.
     pub schedule: Schedule,
-    /// How long the measured window lasts.
+    /// Length of the measured window.
     pub extent: Extent,
-    /// What to send, by the same schedule, before the measured window; it is not recorded.
+    /// Length of the warm-up, which uses the same schedule and is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<Extent>,
-    /// What a new connection may reuse from earlier ones.
+    /// TLS session resumption policy for new connections.
     #[serde(default)]
     pub resumption: Resumption,
     /// Time-outs; the same rule for every protocol.
     pub timeouts: Timeouts,
-    /// Seeds every random choice (arrivals, pauses).
+    /// Seed of every random choice (arrivals, pauses).
     pub seed: u64,
     /// What to record.
     pub recording: Recording,
@@ -143,7 +144,7 @@ pub struct ClientSpec {
     /// Threads that send requests; absent: the library's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u16>,
-    /// Where it is to tell what it has counted, while it works. Absent: nowhere.
+    /// Where the endpoint exports its counters during the trial. Absent: it exports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exposition: Option<Exposition>,
     /// Transport settings.
@@ -151,7 +152,7 @@ pub struct ClientSpec {
     pub transport: Transport,
 }
 
-/// A client's trust.
+/// TLS options of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientTls {
@@ -165,40 +166,41 @@ pub struct ClientTls {
     pub key_log: Option<PathBuf>,
 }
 
-/// What a sidecar is asked to do: `<endpoint> sidecar --spec FILE`. It takes requests at its address and sends each of them, not each
-/// connection, on to the next of its upstreams, in turn.
+/// The spec of a sidecar: `<endpoint> sidecar --spec FILE`. A sidecar accepts requests at its address and forwards each
+/// request, not each connection, to the next of its upstreams in turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SidecarSpec {
     /// The version of the contract, 1.
     pub contract: u32,
-    /// What is spoken to it.
+    /// The protocol of incoming requests.
     pub protocol: Protocol,
-    /// What it speaks to its upstreams.
+    /// The protocol of requests to the upstreams.
     pub upstream_protocol: Protocol,
     /// The address to bind.
     pub address: IpAddr,
     /// The port to bind; 0 lets the kernel choose, and `ready` reports the choice.
     pub port: u16,
-    /// A file that names its upstreams: a JSON list of addresses with ports, `["192.0.2.1:80"]`. It is read before `ready`, and again at
-    /// each word `reach`, before which it may have been replaced.
+    /// A file that names the upstreams: a JSON list of addresses with ports, `["192.0.2.1:80"]`. The sidecar reads it
+    /// before `ready`, and again at each command `reach`; the file may have been replaced by then.
     pub upstreams: PathBuf,
-    /// Threads that carry requests; absent: the library's default.
+    /// Threads that forward requests; absent: the library's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u16>,
-    /// Transport settings, of the connections that it accepts and of those that it opens.
+    /// Transport settings of accepted and of opened connections.
     #[serde(default)]
     pub transport: Transport,
 }
 
-/// What a control plane is asked to do: `<endpoint> control-plane --spec FILE`. It tells clients by xDS, over gRPC in clear text on one
-/// aggregated stream (ADS), who serves a name, and that requests are to take turns over all of them. No request passes it.
+/// The spec of a control plane: `<endpoint> control-plane --spec FILE`. A control plane tells clients the addresses of
+/// a name's servers, with round-robin balancing, by xDS over gRPC in clear text on one aggregated stream (ADS).
+/// Requests do not pass through it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControlPlaneSpec {
     /// The version of the contract, 1.
     pub contract: u32,
-    /// What clients speak to the servers.
+    /// The protocol between clients and servers.
     pub protocol: Protocol,
     /// The address to bind.
     pub address: IpAddr,
@@ -206,44 +208,44 @@ pub struct ControlPlaneSpec {
     pub port: u16,
     /// The name that clients ask for.
     pub server_name: String,
-    /// A file that names the servers: a JSON list of addresses with ports, `["192.0.2.1:80"]`. It is read before `ready`, and again at
-    /// each word `reach`, before which it may have been replaced.
+    /// A file that names the servers: a JSON list of addresses with ports, `["192.0.2.1:80"]`. The control plane reads
+    /// it before `ready`, and again at each command `reach`; the file may have been replaced by then.
     pub members: PathBuf,
 }
 
-/// One request, repeated. A body is the pattern whose byte at offset i is i mod 251.
+/// The request that a client repeats. A body is the pattern whose byte at offset i is i mod 251.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The HTTP method. The raw transports echo with a wanted size and ignore method and path, but for the delay of a path
-    /// `/delay/MICROSECONDS`; gRPC takes the number of a path `/heron/NUMBER`.
+    /// The HTTP method. The raw transports ask for an echo of a given size; they ignore method and path, except the
+    /// delay of a path `/delay/MICROSECONDS`. gRPC takes the number from a path `/heron/NUMBER`.
     pub method: String,
     /// The path with its query.
     pub path: String,
-    /// Bytes of request body; of the message in gRPC.
+    /// Bytes of request body, or of the message in gRPC.
     pub body_size: u64,
     /// Further header fields; metadata in gRPC.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
-    /// What a right response looks like. Absent where the server is not ours (`load`, `probe`).
+    /// The correct response. Absent if wirelab did not start the server (`load`, `probe`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,
 }
 
-/// A right response. Size and status are checked for every request; the digest for the check request, which comes
-/// before the warm-up on a connection of its own, so that hashing is never part of a measurement.
+/// The correct response. The client checks size and status of every response. It checks the digest only for the check
+/// request, which precedes the warm-up on a connection of its own, so that no measurement includes hashing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The HTTP status. gRPC always wants `grpc-status: 0`.
+    /// The HTTP status. gRPC always expects `grpc-status: 0`.
     pub status: u16,
-    /// Bytes of response body; of the message in gRPC. The raw transports ask the server for this size.
+    /// Bytes of response body, or of the message in gRPC. The raw transports ask the server for this size.
     pub body_size: u64,
     /// SHA-256 of the response body, hexadecimal.
     pub sha256: String,
 }
 
-/// How connections are used.
+/// The connection policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ConnectionPolicy {
@@ -251,31 +253,32 @@ pub enum ConnectionPolicy {
     PerRequest,
     /// A fixed number of connections, opened before the measured window and kept.
     Persistent {
-        /// How many.
+        /// Number of connections.
         connections: u32,
-        /// Requests in flight on each at the same time; above 1 only for protocols that multiplex.
+        /// Concurrent requests on each connection; above 1 only for protocols that multiplex.
         streams: u32,
     },
 }
 
-/// When requests are sent.
+/// The schedule of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "loop", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Schedule {
-    /// Each of `workers` sends, waits for the response, pauses, and sends again. The intended start is the end of the pause.
+    /// Closed loop: each of `workers` sends a request, waits for the response, pauses, and sends again. The intended
+    /// start is the end of the pause.
     Closed {
-        /// Requests in flight at the same time.
+        /// Number of concurrent requests.
         workers: u32,
         /// The pause between a response and the next request.
         #[serde(default)]
         pause: Pause,
     },
-    /// Requests start at times that do not depend on responses, so a slow server cannot slow the clock
-    /// (no coordinated omission). The intended start is the arrival time.
+    /// Open loop: requests start at times that do not depend on responses, so that a slow server cannot delay them (no
+    /// coordinated omission). The intended start is the arrival time.
     Open {
         /// Arrivals per second.
         rate_per_s: f64,
-        /// How they are spaced.
+        /// Distribution of the intervals between arrivals.
         arrivals: Arrivals,
     },
 }
@@ -284,53 +287,53 @@ pub enum Schedule {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pause {
-    /// None.
+    /// No pause.
     #[default]
     None,
-    /// Always the same.
+    /// A constant pause.
     Fixed {
-        /// Its length.
+        /// Length of the pause.
         ns: u64,
     },
-    /// Uniformly distributed.
+    /// Pauses with uniform distribution.
     Uniform {
-        /// The shortest.
+        /// The shortest pause.
         min_ns: u64,
-        /// The longest.
+        /// The longest pause.
         max_ns: u64,
     },
 }
 
-/// How the arrivals of an open loop are spaced.
+/// Distribution of the intervals between arrivals in an open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// At equal intervals.
+    /// Equal intervals.
     Uniform,
     /// A Poisson process: exponentially distributed intervals.
     Poisson,
 }
 
-/// How long something lasts.
+/// Length of a part of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Extent {
     /// A number of requests.
     Requests(u64),
-    /// Nanoseconds. Requests in flight at the end are completed and counted; none starts after it.
+    /// Nanoseconds. The client starts no request after the end; it completes and counts requests in flight.
     DurationNs(u64),
 }
 
-/// What a new connection may reuse from earlier ones. Cold, resumed and 0-RTT are different experiments.
+/// TLS session resumption policy for new connections. Full, resumed and 0-RTT handshakes are different experiments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Resumption {
-    /// Nothing: every handshake is a full one, every QUIC path unvalidated.
+    /// No resumption: every handshake is a full one, and every QUIC path is unvalidated.
     #[default]
     None,
-    /// TLS 1.3 session tickets, from the connection before.
+    /// TLS 1.3 session tickets from the previous connection.
     Resume,
-    /// Session tickets and 0-RTT data: the request travels with the first flight.
+    /// Session tickets and 0-RTT data: the request is part of the first flight.
     ZeroRtt,
 }
 
@@ -350,13 +353,13 @@ pub struct Timeouts {
 pub enum Recording {
     /// One record per request (`sample.schema.json`), as JSON lines.
     Samples,
-    /// Mergeable HDR histograms (`histograms.schema.json`).
+    /// HDR histograms, which can be merged (`histograms.schema.json`).
     Histograms,
-    /// One record per load of a page, as JSON lines. Of browsers only, and the only thing that they record.
+    /// One record per load of a page, as JSON lines. Browsers record loads and nothing else.
     Loads,
 }
 
-/// Transport settings. Absent: the library's default.
+/// Transport settings. For an absent setting the library's default applies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transport {
@@ -387,7 +390,7 @@ pub struct Transport {
     /// TCP Fast Open (RFC 7413).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast_open: Option<bool>,
-    /// `TCP_NODELAY`; absent: on, because every cell must agree and libraries do not.
+    /// `TCP_NODELAY`; absent: on, because the defaults of libraries differ and all cells must agree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_delay: Option<bool>,
 }
@@ -398,14 +401,14 @@ pub struct Transport {
 pub enum Congestion {
     /// CUBIC (RFC 9438).
     Cubic,
-    /// BBR, in the version that the stack has.
+    /// BBR, in the version of the stack.
     Bbr,
     /// Reno: NewReno in TCP (RFC 6582), the algorithm of RFC 9002 in QUIC.
     Reno,
 }
 
 impl Congestion {
-    /// The token of specs, and the kernel's name for it.
+    /// The name in specs, which is also the kernel's name.
     #[must_use]
     pub const fn token(self) -> &'static str {
         match self {
@@ -416,24 +419,25 @@ impl Congestion {
     }
 }
 
-/// What a server can offer beyond the connection itself.
+/// An optional capability of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Feature {
     /// `GET` of files below the document root.
     Files,
-    /// `GET` of files below the document root, each with the `content-type` of its ending and with its length: what browsers need of a
-    /// page's server.
+    /// `GET` of files below the document root, each with a `content-length` and the `content-type` of its file name
+    /// extension, as browsers need them.
     Pages,
-    /// `POST /echo` returns the body. On raw transports: the response has the size that the request header names.
+    /// `POST /echo` returns the body. On raw transports the request header names the size of the response.
     Echo,
     /// `GET /bytes/N` returns N bytes of the pattern whose byte at offset i is i mod 251.
     Bytes,
-    /// `GET /delay/MICROSECONDS` answers with an empty body that long after the request arrived. For calibration.
-    /// On raw transports: by a field of the request header.
+    /// `GET /delay/MICROSECONDS` returns an empty body that long after the arrival of the request, for calibration. On
+    /// raw transports a field of the request header sets the delay.
     Delay,
-    /// `GET /redirect` is answered with status 302 and its own address as `location`. No client follows it.
+    /// `GET /redirect` returns status 302 with its own address as `location`. Clients do not follow it.
     Redirect,
-    /// `GET /heron/NUMBER` returns its square root by Heron's method, as text; with gRPC the call of `heron.proto`.
+    /// `GET /heron/NUMBER` returns the square root of the number by Heron's method, as text; with gRPC, the call of
+    /// `heron.proto`.
     Heron,
 }

@@ -1,4 +1,4 @@
-//! A study as it is written: a question as a file.
+//! A study file: a question, the settings that answer it, and the rules of the comparison.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -17,76 +17,75 @@ use crate::units::{Share, Span};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
-    /// Its name: lower-case letters, digits and hyphens.
+    /// Name: lower-case letters, digits and hyphens.
     pub name: String,
-    /// One line for lists and headings.
+    /// Title for lists and headings, one line.
     pub title: String,
     /// The question that the study answers.
     pub question: String,
-    /// What the author expects, written down beforehand.
+    /// The author's expectation, written before the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<String>,
-    /// What the study cannot tell.
+    /// Limits of the study's conclusions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<String>,
-    /// Where it comes from, if it follows a publication.
+    /// The publication that the study follows, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Seeds the order of trials and every random choice in them. Default: 1.
+    /// Seed of the order of trials and of every random choice in them. Default: 1.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Where it runs: `loopback`, `netns`, `kubernetes`, `internet` or `fake`. `--lab` overrides it. Default: `loopback`.
+    /// The lab: `loopback`, `netns`, `kubernetes`, `internet` or `fake`. `--lab` overrides it. Default: `loopback`.
     #[serde(default = "loopback")]
     pub lab: String,
-    /// What is observed beside the client's own records, by observer name. Default: every observer that needs no
+    /// Names of the observers, in addition to the client's own records. Default: every observer that needs no
     /// privileges (`wirelab labs` lists them).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observers: Option<Vec<String>>,
-    /// What becomes of a level whose endpoint is not installed: `refuse` (the run is refused) or `skip` (the level is left
-    /// out, with a warning in the report). Default: `refuse`.
+    /// Treatment of a level whose endpoint is not installed: `refuse` refuses the run; `skip` omits the level, with a
+    /// warning in the report. Default: `refuse`.
     #[serde(default, skip_serializing_if = "MissingEndpoints::is_default")]
     pub missing_endpoints: MissingEndpoints,
-    /// What else is kept of each trial, for looking into it: `pcap`, `qlog`, `keys`, `netlog`, `har`. All but `har` is written
-    /// while requests are measured, and makes trials slower. `--keep` adds to it.
-    /// Default: nothing.
+    /// Further files to keep of each trial, for diagnosis: `pcap`, `qlog`, `keys`, `netlog`, `har`. All except `har`
+    /// are written during the measured window and slow trials down. `--keep` adds to the list. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<Artifact>,
-    /// Where Prometheus finds the run while it goes on, for example `127.0.0.1:9464` (docs/metrics.md). It brings the observer
-    /// `prometheus` to every cell, unless `more_observers` names it. `--metrics` overrides it. Default: nowhere.
+    /// Address at which Prometheus can query the run, for example `127.0.0.1:9464` (docs/metrics.md). It adds the
+    /// observer `prometheus` to every cell, unless `more_observers` names it. `--metrics` overrides it. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SocketAddr>,
-    /// What is fixed.
+    /// Settings that are the same in all cells.
     #[serde(default)]
     pub workload: Settings,
-    /// What is varied: a setting with its values, or a word with named levels that each set several settings.
-    /// Every combination of levels is a cell.
+    /// Settings that vary: a setting with its values, or a name with named levels that each set several settings. Every
+    /// combination of levels is a cell.
     #[serde(default)]
     pub factors: IndexMap<String, Factor>,
-    /// Combinations to leave out: a cell that has all the levels of one entry is not in the plan.
+    /// Combinations to omit: a cell that has all the levels of one entry is not in the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<Selector>,
-    /// Where levels of several factors together need other settings than each of them says: a stack of which each protocol has
-    /// an endpoint of its own, a server without 0-RTT.
+    /// Settings for combinations of levels of several factors, for example a stack with one endpoint per protocol, or a
+    /// server without 0-RTT.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub adjust: Vec<Adjustment>,
-    /// What is done while the measured window of each trial goes on: servers and clients come and go. Default: nothing.
+    /// Actions during the measured window of each trial, which start and stop servers and clients. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-    /// What is compared with what.
+    /// The comparison: factor, baseline, metrics and margin.
     pub compare: Compare,
-    /// How often it is repeated, and when it is enough.
+    /// Number of blocks, and the rule that ends the study.
     #[serde(default)]
     pub blocks: Blocks,
-    /// Statements to test.
+    /// Claims to test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
-    /// Box plots of the response times of single requests, and total times, arranged as the author wants to see them.
+    /// Figures of the report: box plots of the response times of single requests, and total times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
-    /// Published numbers to show beside the measured ones.
+    /// Published numbers to show next to the measured numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
-    /// Variants of the study by name, chosen with `--preset`. What a preset leaves out stays as it is above.
+    /// Variants of the study by name, selected with `--preset`. A preset replaces only the keys that it sets.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub presets: IndexMap<String, Preset>,
 }
@@ -99,14 +98,14 @@ fn loopback() -> String {
     "loopback".to_owned()
 }
 
-/// What becomes of a level whose endpoint is not installed.
+/// Treatment of a level whose endpoint is not installed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MissingEndpoints {
-    /// The run is refused.
+    /// Refuses the run.
     #[default]
     Refuse,
-    /// The level is left out, with a warning in the report: the study takes whatever is installed.
+    /// Omits the level, with a warning in the report: the study uses the installed endpoints.
     Skip,
 }
 
@@ -116,25 +115,26 @@ impl MissingEndpoints {
     }
 }
 
-/// Something that a trial leaves behind besides its results.
+/// A file that a trial can keep in addition to its results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Artifact {
-    /// Every packet at the client's interface and at that of the server's node, as pcapng files with the secrets of TLS in them.
-    /// It brings the observer `packets`, and needs a client that writes a key log.
+    /// Every packet at the client's interface and at the interface of the server's node, as pcapng files that include
+    /// the TLS secrets. It adds the observer `packets`, and needs a client that writes a key log.
     Pcap,
-    /// What QUIC libraries log of themselves, where they write qlog.
+    /// Logs of QUIC libraries in the qlog format, if the library supports it.
     Qlog,
-    /// The secrets of TLS and QUIC alone, as a key log (the format of `SSLKEYLOGFILE`), to decrypt what was captured elsewhere.
+    /// Only the TLS and QUIC secrets, as a key log (the format of `SSLKEYLOGFILE`), to decrypt packets that were
+    /// captured elsewhere.
     Keys,
-    /// What the network stack of Chromium does, as it logs it itself (netlog, JSON). Other browsers write none.
+    /// The log of Chromium's network stack (netlog, JSON). Other browsers write none.
     Netlog,
-    /// Every load of a page, where browsers are the clients, as an HTTP Archive (HAR 1.2). Written behind the measured window.
+    /// Every load of a page by a browser, as an HTTP Archive (HAR 1.2), written after the measured window.
     Har,
 }
 
 impl Artifact {
-    /// Whether something is written while requests are measured.
+    /// Whether the file is written during the measured window.
     #[must_use]
     pub const fn disturbs(self) -> bool {
         !matches!(self, Self::Har)
@@ -157,13 +157,13 @@ impl fmt::Display for Artifact {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Factor {
-    /// Values of the setting that has the factor's name.
+    /// Values of the setting with the factor's name.
     Values(Vec<serde_json::Value>),
-    /// Named levels, each of which sets any number of settings.
+    /// Named levels; each sets any number of settings.
     Levels(IndexMap<String, Settings>),
 }
 
-// By hand, because an untagged enum would lose the place of an error inside a level.
+// Written by hand, because an untagged enum loses the location of an error inside a level.
 impl<'de> Deserialize<'de> for Factor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
@@ -186,45 +186,46 @@ impl<'de> Deserialize<'de> for Factor {
     }
 }
 
-/// Box plots of response times of requests, beside each other by the levels of a factor.
+/// Box plots of the response times of requests, grouped by the levels of a factor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// What is seen, in one line.
+    /// Title of the figure, one line.
     pub title: String,
-    /// Which cells.
+    /// The cells to which it applies.
     #[serde(default)]
     pub cells: Selector,
-    /// The factor whose levels stand below each other, a box each; each combination of the others has a plot of its own.
+    /// The factor with one box per level, listed vertically; each combination of the other factors has a plot of its
+    /// own.
     pub rows: String,
-    /// Factors whose levels are thrown together: a box has the requests of all of them.
+    /// Factors whose levels are pooled: a box contains the requests of all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pool: Vec<String>,
 }
 
-/// Settings of the cells that have these levels.
+/// Settings for the cells with certain levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Adjustment {
-    /// Which cells.
+    /// The cells to which it applies.
     pub cells: Selector,
-    /// What is set in them, after everything else. Later adjustments come after earlier ones.
+    /// The settings, applied after all others. Later adjustments override earlier ones.
     pub set: Settings,
 }
 
-/// What is compared with what.
+/// The comparison: factor, baseline, metrics and margin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Compare {
-    /// The factor whose levels are compared, at equal levels of all others.
+    /// The factor whose levels are compared, at equal levels of all other factors.
     pub factor: String,
-    /// The level that the others are compared with. Its cells are in the plan twice: the A/A pair, whose spread is the
+    /// The level with which the others are compared. The plan has its cells twice: the A/A pair, whose spread is the
     /// noise floor.
     pub baseline: String,
-    /// The metrics to compare; the first one decides when the study stops. Default: `response_median`.
+    /// The metrics to compare; the first one decides when the study ends. Default: `response_median`.
     #[serde(default = "response_median")]
     pub metrics: Vec<String>,
-    /// Differences below this are called equivalent. Default: `5 %`.
+    /// Differences below this margin are called equivalent. Default: `5 %`.
     #[serde(default = "five_percent")]
     pub margin: Share,
 }
@@ -237,22 +238,22 @@ const fn five_percent() -> Share {
     Share(0.05)
 }
 
-/// How often a study is repeated, block by block, and when it is enough.
+/// Number of blocks of a study, and the rule that ends it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Blocks {
-    /// Blocks before any verdict. Default: 10. The plan raises it where Holm's correction over the study's comparisons
-    /// makes fewer blocks unable to reach significance, however large the effect (the report then says so).
+    /// Minimum number of blocks before a verdict. Default: 10. The plan raises it if Holm's correction over the study's
+    /// comparisons makes fewer blocks unable to reach significance, however large the effect; the report then says so.
     pub min: u32,
-    /// Blocks after which the study ends in any case. Default: 30.
+    /// Maximum number of blocks. Default: 30.
     pub max: u32,
-    /// Time after which no new block starts, once `min` blocks are there. Default: none.
+    /// Time after which no new block starts, once `min` blocks are complete. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Span>,
     /// The study ends when every interval of the first metric is narrower than this on both sides. Default: `5 %`.
     pub precision: Share,
-    /// A cell is given up when this many of its trials in a row were refused, or failed by the fault of server or client, in the same
-    /// way: its further trials are not run, and end with that reason. Default: never.
+    /// Number of consecutive trials of a cell, refused or failed in the same way by fault of server or client, after
+    /// which the cell is abandoned. Its further trials do not run, and end with the same reason. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub give_up_after: Option<u32>,
 }
@@ -267,7 +268,7 @@ impl Default for Blocks {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Preset {
-    /// One line: what it is for, how long it takes.
+    /// Purpose and duration, one line.
     pub about: String,
     /// Replaces `lab`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -275,9 +276,9 @@ pub struct Preset {
     /// Replaces `limits`, which depend on the lab.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<String>,
-    /// Settings that replace those of `[workload]`.
+    /// Settings that override those of `[workload]`.
     pub workload: Settings,
-    /// Factors that replace those of the same name.
+    /// Factors that replace the study's factors of the same names.
     pub factors: IndexMap<String, Factor>,
     /// Replaces `exclude`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -297,12 +298,12 @@ pub struct Preset {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// The cells that it belongs to.
+    /// The cells that it describes.
     pub cell: Selector,
-    /// The metric that it is to be compared with.
+    /// The metric with which to compare it.
     pub metric: String,
-    /// The number, in the metric's base unit (ns, bytes, bit/s, per second, share of 1).
+    /// The number in the metric's base unit (ns, bytes, bit/s, per second, share of 1).
     pub value: f64,
-    /// The publication and its own words for what was measured, where they differ.
+    /// The publication, and its definition of the metric if different.
     pub note: String,
 }

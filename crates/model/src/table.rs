@@ -1,48 +1,48 @@
-//! Measurements that wirelab did not make: what a report says of the table that they came from, in the place of a run's record.
+//! Imported measurements: the facts about their table that a report shows in place of a run's record.
 
 use serde::{Deserialize, Serialize};
 
-/// A table of measurements, and what its columns were taken for.
+/// A table of measurements, and the interpretation of its columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
-    /// The file, as it was named.
+    /// The file name as given.
     pub file: String,
-    /// Rows below the heading.
+    /// Number of rows below the heading.
     pub rows: u32,
-    /// Numbers that were taken, over all metrics.
+    /// Number of imported values over all metrics.
     pub observations: u32,
-    /// Which observations belong together.
+    /// The relation between observations.
     pub design: Design,
-    /// What each column was taken for, in words.
+    /// The interpretation of each column.
     pub taken: Vec<Taken>,
-    /// What is in the file and not in the statistics, with the reason; each a sentence.
+    /// Content of the file that the statistics omit, with the reason; one sentence each.
     pub left_out: Vec<String>,
 }
 
-/// What a part of the analysis was taken from.
+/// The source of a part of the analysis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
-    /// What for, for example `factor`.
+    /// The part, for example `factor`.
     pub what: String,
-    /// From what, for example ``the column `protocol` ``.
+    /// The source, for example ``the column `protocol` ``.
     pub from: String,
-    /// Whether nobody said so: it was the obvious choice.
+    /// Whether wirelab guessed the source because the user did not name it.
     pub guessed: bool,
 }
 
-/// Which observations belong together.
+/// The relation between observations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Design {
-    /// Those of one block, which were made together: cells are compared within blocks.
+    /// Observations form blocks, measured together: cells are compared within blocks.
     #[default]
     Blocks,
-    /// None: each stands by itself, and cells may have different numbers of them.
+    /// Observations are independent, and cells may have different numbers of them.
     Independent,
 }
 
 impl Design {
-    /// What is counted, in the plural.
+    /// The counted unit, in the plural.
     #[must_use]
     pub const fn counted(self) -> &'static str {
         match self {

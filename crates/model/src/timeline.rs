@@ -1,4 +1,4 @@
-//! What is done while the measured window of a trial goes on, and which parts of the window are looked at by themselves.
+//! Actions during the measured window of a trial, and parts of the window with metrics of their own.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -9,45 +9,48 @@ use crate::plan::Job;
 use crate::spec::Extent;
 use crate::units::Share;
 
-/// What is done while the measured window goes on. Every trial begins with one client and the servers of the setting `servers`.
+/// Actions during the measured window. Every trial begins with one client and the servers of the setting `servers`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timeline {
-    /// What is done, in the order of time.
+    /// The actions in order of time.
     pub actions: Vec<Action>,
-    /// Parts of the measured window that get metrics of their own, by name (`requests@NAME`). Reports in text show the first one.
+    /// Named parts of the measured window, each with metrics of its own (`requests@NAME`). Reports in text show the
+    /// first part.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub windows: IndexMap<String, Part>,
 }
 
-/// One thing that is done: exactly one of `servers`, `clients`, `restart`, `kill` and `drain` is set.
+/// One action: exactly one of `servers`, `clients`, `restart`, `kill` and `drain` is set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
     /// Its name in windows, metrics and reports: `T2`.
     pub name: String,
-    /// When, as a share of the measured window: `25 %`.
+    /// Time of the action, as a share of the measured window: `25 %`.
     pub at: Share,
-    /// How many servers there are from now on, and where, as the setting `servers`; only those that are `far` can change. A new one
-    /// is behind the service's address, or the name, at once; one that is taken away leaves it and is stopped, the newest first.
+    /// Number and location of the servers from now on, as in the setting `servers`; only the number of `far` servers
+    /// can change. A new server is reachable by the service's address or the name at once. A removed server leaves the
+    /// address and stops; the newest go first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers: Option<Servers>,
-    /// How many clients there are from now on. Each is a process of its own and does what the workload says.
+    /// Number of clients from now on. Each is a separate process and performs the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
-    /// `clients`: each client ends, and another process begins in its place, which finds the servers anew.
+    /// `clients`: each client ends, and a new process takes its place and looks up the servers anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restarted>,
-    /// The server of this number, from 0, is killed (SIGKILL), and leaves the service's address, or the name, after that.
+    /// Number, from 0, of a server to kill (SIGKILL). It leaves the service's address or the name after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kill: Option<u32>,
-    /// The server of this number, from 0, leaves the service's address, or the name, as a pod does that is not ready any more, and goes on to
-    /// answer whatever comes to it over connections that are open. What it answers from then on is `server_drained@`.
+    /// Number, from 0, of a server to drain: it leaves the service's address or the name, as a pod does when it is no
+    /// longer ready, but still answers requests over open connections. Metric of its requests from then on:
+    /// `server_drained@`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<u32>,
 }
 
-/// Who is restarted.
+/// The endpoints to restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Restarted {
@@ -55,35 +58,35 @@ pub enum Restarted {
     Clients,
 }
 
-/// A part of the measured window, between two actions.
+/// A part of the measured window between two actions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Part {
-    /// The action that it begins with. Default: the begin of the measured window.
+    /// Name of the action at its beginning. Default: the beginning of the measured window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The action that it ends with. Default: the end of the measured window.
+    /// Name of the action at its end. Default: the end of the measured window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
 
-/// What an action changes.
+/// The change that an action makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// How many servers there are.
+    /// Number and location of the servers.
     Servers(Servers),
-    /// How many clients there are.
+    /// Number of clients.
     Clients(u32),
-    /// Every client is another process.
+    /// Each client is replaced by a new process.
     RestartClients,
-    /// A server is killed.
+    /// Number of the killed server.
     Kill(u32),
-    /// A server gets no new connections.
+    /// Number of the server that gets no new connections.
     Drain(u32),
 }
 
 impl Action {
-    /// What it changes; absent unless exactly one thing is set.
+    /// The change, or `None` unless exactly one change is set.
     #[must_use]
     pub fn change(&self) -> Option<Change> {
         let changes = [
@@ -98,12 +101,13 @@ impl Action {
     }
 }
 
-/// A timeline as it goes in a trial of a job: who is there when. Servers and clients are numbered in the order of their coming.
+/// A timeline applied to a job: when each server and client exists. Servers and clients are numbered in order of
+/// arrival.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Course {
-    /// How many servers there ever are.
+    /// Number of servers over the whole window.
     pub servers: u32,
-    /// Every client that there ever is.
+    /// All clients over the whole window.
     pub clients: Vec<Life>,
     /// The actions.
     pub steps: Vec<TimelineStep>,
@@ -111,38 +115,38 @@ pub struct Course {
     pub window_ns: u64,
 }
 
-/// When a client is there, and which servers are when it comes.
+/// The lifetime of a client, and the servers at its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Life {
-    /// When it begins, in nanoseconds of the measured window.
+    /// Start, in nanoseconds of the measured window.
     pub from_ns: u64,
-    /// When it ends.
+    /// End, in nanoseconds of the measured window.
     pub until_ns: u64,
-    /// The servers that it finds.
+    /// Numbers of the servers at its start.
     pub serving: Vec<u32>,
 }
 
-/// An action, and what it means.
+/// An action with its consequences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimelineStep {
     /// Its name.
     pub name: String,
-    /// When it is due, in nanoseconds of the measured window.
+    /// Due time, in nanoseconds of the measured window.
     pub at_ns: u64,
-    /// The servers that are reached from then on; absent: they stay the same.
+    /// Numbers of the servers that clients reach from then on; absent: no change.
     pub serving: Option<Vec<u32>>,
-    /// The servers that are stopped.
+    /// Numbers of the servers to stop.
     pub stopped: Vec<u32>,
-    /// The server that is killed.
+    /// Number of the server to kill.
     pub killed: Option<u32>,
-    /// The clients that end.
+    /// Indices of the clients that end.
     pub ending: Vec<usize>,
-    /// The clients that begin.
+    /// Indices of the clients that start.
     pub beginning: Vec<usize>,
 }
 
 impl Course {
-    /// The course of a job. Without a timeline it has no steps, and clients that are there from begin to end.
+    /// The course of a job. Without a timeline it has no steps, and all clients live for the whole window.
     #[must_use]
     pub fn of(job: &Job) -> Self {
         let window_ns = match job.extent {
@@ -201,77 +205,78 @@ impl Course {
     }
 }
 
-/// What was really done in a trial with a timeline, and what the servers said meanwhile. Times are nanoseconds of the measured window.
+/// The record of a trial with a timeline: executed actions and counts of the servers. Times are nanoseconds of the
+/// measured window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimelineRecord {
-    /// Each action that was begun.
+    /// The actions that began.
     pub actions: Vec<ActionRecord>,
-    /// Each client that sent requests.
+    /// The clients that sent requests.
     pub clients: Vec<ClientRecord>,
-    /// Each server.
+    /// The servers.
     pub servers: Vec<ServerRecord>,
-    /// How many requests the servers said that they had answered since they were started, again and again.
+    /// Repeated readings of each server's count of answered requests since its start.
     pub answered: Vec<Answered>,
-    /// The response times of successive intervals of the window.
+    /// Response times in successive intervals of the window.
     #[serde(default)]
     pub intervals: Vec<Interval>,
 }
 
-/// An action that was carried out.
+/// An executed action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionRecord {
     /// Its name.
     pub name: String,
-    /// When it was due.
+    /// Due time.
     pub due_ns: u64,
-    /// When it began.
+    /// Actual time.
     pub began_ns: u64,
-    /// How long it took until everything had changed: in a cluster, until its network led clients to the new servers.
+    /// Duration until the change was complete: in a cluster, until its network routed clients to the new servers.
     pub took_ns: u64,
 }
 
-/// A client's time.
+/// The lifetime of a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientRecord {
-    /// When it was told to go.
+    /// Time of its command `go`.
     pub from_ns: u64,
     /// The length of its own window.
     pub window_ns: u64,
-    /// The number of its first connection in the samples; its others follow.
+    /// Number of its first connection in the samples; its other connections follow.
     pub first_connection: u32,
 }
 
-/// A server's time: when new connections were to reach it, from the begin of one action to that of another. A cluster takes its time for
-/// that ([`ActionRecord::took_ns`]).
+/// Period in which new connections should reach a server, from the beginning of one action to that of another. In a
+/// cluster the change takes time ([`ActionRecord::took_ns`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerRecord {
-    /// From when on; absent: never.
+    /// Start; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_ns: Option<u64>,
-    /// Until when; absent: to the end.
+    /// End; absent: the end of the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ns: Option<u64>,
 }
 
-/// What the servers said at one moment.
+/// The servers' counts at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
-    /// When the last of them had said it.
+    /// Time of the last server's answer.
     pub at_ns: u64,
-    /// Requests that each server has answered; of one that is gone, what it said last.
+    /// Requests that each server has answered; for a stopped server, its last count.
     pub requests: Vec<u64>,
 }
 
-/// The requests that ended in an interval of the window.
+/// Requests that ended in an interval of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Its end.
+    /// End of the interval.
     pub until_ns: u64,
     /// Requests that succeeded.
     pub requests: u64,
     /// Requests that failed.
     pub failed: u64,
-    /// P50, P95 and P99 of the response times in nanoseconds; absent: too few requests succeeded for it.
+    /// P50, P95 and P99 of the response times in nanoseconds; absent: too few successful requests.
     pub percentiles: [Option<u64>; 3],
 }
 
@@ -292,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_and_clients_are_numbered_as_they_come_and_know_whom_they_find() {
+    fn servers_and_clients_are_numbered_in_order_of_arrival_and_clients_know_their_servers() {
         let far = |far| Some(Servers { near: 0, far });
         let course = course(vec![
             Action { servers: far(3), ..action("T2", 25.0) },
@@ -312,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_servers_and_clients_are_the_older_ones() {
+    fn the_newest_servers_and_clients_are_removed_first() {
         let course = course(vec![
             Action { clients: Some(3), ..action("more", 20.0) },
             Action { clients: Some(1), ..action("fewer", 40.0) },
@@ -327,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drained_server_is_left_alone_and_not_found_any_more() {
+    fn a_drained_server_keeps_running_and_gets_no_new_clients() {
         let course = course(vec![
             Action { drain: Some(0), ..action("T2", 25.0) },
             Action { restart: Some(Restarted::Clients), ..action("T3", 50.0) },

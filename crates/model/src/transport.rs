@@ -1,12 +1,13 @@
-//! What an endpoint reports of the transport below its connections: round trips, losses, congestion.
+//! Transport statistics that an endpoint reports: round trips, losses, congestion.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the transport itself knows (TCP: `TCP_INFO`, tcp(7); QUIC: the library), over all connections of a period.
+/// Statistics of the transport itself (TCP: `TCP_INFO`, tcp(7); QUIC: the library), over all connections of a period.
 ///
-/// For a client: those that were open at any moment from `warm` to `finish`, and what they did in between. For a server:
-/// all since `ready`, so that check request and warm-up are part of it. What the endpoint cannot know is absent, never 0.
+/// Client: connections that were open at any time from `warm` to `finish`, and their traffic in this period. Server:
+/// all connections since `ready`, including check request and warm-up. A value that the endpoint does not know is
+/// absent, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransportReport {
@@ -15,32 +16,32 @@ pub struct TransportReport {
     /// The smallest round trip of any connection, in nanoseconds (RFC 9002, section 5.2; `tcpi_min_rtt`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_min_ns: Option<u64>,
-    /// The smoothed round trip of a connection at its end, or now if it is open, in nanoseconds: the mean over connections
-    /// (RFC 9002, section 5.3; RFC 6298, section 2; `tcpi_rtt`).
+    /// The smoothed round trip of a connection at its end, or now if it is open, in nanoseconds; the mean over
+    /// connections (RFC 9002, section 5.3; RFC 6298, section 2; `tcpi_rtt`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_ns: Option<u64>,
-    /// Packets (QUIC) or segments (TCP) sent, pure acknowledgements and repeated ones included.
+    /// Packets (QUIC) or segments (TCP) sent, including pure acknowledgements and retransmissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_sent: Option<u64>,
-    /// QUIC: packets declared lost (RFC 9002, section 6). TCP: segments retransmitted, which is all that it knows of losses.
-    /// Both count a packet that was only late.
+    /// QUIC: packets declared lost (RFC 9002, section 6). TCP: retransmitted segments, TCP's only measure of losses.
+    /// Both include packets that were only late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_lost: Option<u64>,
-    /// Bytes in those packets: all of a QUIC packet, the payload of a TCP segment.
+    /// Bytes of `packets_lost`: the whole QUIC packet, the payload of a TCP segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_lost: Option<u64>,
-    /// How often the congestion controller took a loss or a mark for congestion (RFC 9002, section 7.3.2).
+    /// Number of losses or marks that the congestion controller took as congestion (RFC 9002, section 7.3.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_events: Option<u64>,
-    /// The largest congestion window of any connection, in bytes, each as it was when its round trip was read. Neither TCP
-    /// nor QUIC remembers larger ones of before.
+    /// The largest congestion window of any connection, in bytes, read at the same time as the round trip. Neither TCP
+    /// nor QUIC remembers earlier, larger windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_window: Option<u64>,
 }
 
 impl TransportReport {
-    /// Both together, for example of several servers. What one of them does not know of its connections is unknown of the
-    /// whole; a mean weighs by connections.
+    /// Merges two reports, for example of several servers. A value that one of them lacks is absent in the result; a
+    /// mean weighs by connections.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         if self.connections == 0 || other.connections == 0 {
@@ -65,10 +66,10 @@ impl TransportReport {
         }
     }
 
-    /// Checks what holds of every transport.
+    /// Checks bounds that hold for every transport.
     ///
     /// # Errors
-    /// In words, what cannot be.
+    /// Returns the violated bound in words.
     pub fn check(&self) -> Result<(), String> {
         let positive = [
             ("round_trip_min_ns", self.round_trip_min_ns),
@@ -76,10 +77,10 @@ impl TransportReport {
             ("congestion_window", self.congestion_window),
         ];
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == Some(0)) {
-            return Err(format!("`{name}` is 0, which no connection has; leave out what is not known"));
+            return Err(format!("`{name}` is 0, which no connection can have; omit an unknown value"));
         }
         if self.connections == 0 && *self != Self::default() {
-            return Err("there are values of no connection".to_owned());
+            return Err("values are reported without a connection".to_owned());
         }
         match (self.packets_lost, self.packets_sent) {
             (Some(lost), Some(sent)) if lost > sent => {
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_are_added_and_what_one_does_not_know_is_unknown_of_both() {
+    fn merged_reports_add_up_and_values_that_one_lacks_are_unknown() {
         let three = TransportReport {
             connections: 3,
             round_trip_min_ns: Some(5),
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_transport_can_have_is_found() {
+    fn impossible_reports_are_refused() {
         assert_eq!(one().check(), Ok(()));
         assert_eq!(TransportReport::default().check(), Ok(()));
         for wrong in [

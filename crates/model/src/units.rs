@@ -1,8 +1,8 @@
-//! Units as types, so that a number can never be read in the wrong one.
+//! Units as types, so that a number cannot be read in the wrong unit.
 //!
-//! In study files and in reports they are written with their unit (`"10 ms"`, `"32 KiB"`, `"500/s"`). In the endpoint
-//! contract the unit is part of the field name (`timeout_ns`) and the value a plain integer, because an endpoint's author
-//! should not need a parser.
+//! Study files and reports write quantities with their unit (`"10 ms"`, `"32 KiB"`, `"500/s"`). In the endpoint
+//! contract the unit is part of the field name (`timeout_ns`) and the value is an integer, so that endpoints need no
+//! parser for units.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Why a quantity could not be read; it names the text, and what would have been right.
+/// Parse error of a quantity, with the text and the expected form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitError {
     text: String,
@@ -26,14 +26,14 @@ impl fmt::Display for UnitError {
 
 impl std::error::Error for UnitError {}
 
-/// Splits `"1.5 ms"` into the number and the unit.
+/// Splits `"1.5 ms"` into number and unit.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
     (&text[..end], text[end..].trim())
 }
 
-/// Reads `"1.5 ms"` given the table of units and their factors.
+/// Parses `"1.5 ms"` with a table of units and their factors.
 fn parse(text: &str, units: &[(&str, f64)], expected: &'static str) -> Result<f64, UnitError> {
     let error = || UnitError { text: text.to_owned(), expected };
     let (number, unit) = split(text);
@@ -88,31 +88,31 @@ pub struct Span(pub u64);
 const SPAN_EXPECTED: &str = "a length of time such as `250 us`, `10 ms`, `1.5 s` or `2 min`";
 
 impl Span {
-    /// Whole milliseconds as a span.
+    /// A span of whole milliseconds.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
 
-    /// Whole seconds as a span.
+    /// A span of whole seconds.
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
 
-    /// Nanoseconds.
+    /// The length in nanoseconds.
     #[must_use]
     pub const fn nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds, for arithmetic and display.
+    /// The length in seconds.
     #[must_use]
     pub fn secs(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The standard library's type.
+    /// The length as [`std::time::Duration`].
     #[must_use]
     pub const fn to_std(self) -> std::time::Duration {
         std::time::Duration::from_nanos(self.0)
@@ -153,7 +153,7 @@ textual!(Span, "Span", r"^[0-9][0-9_.]* *(ns|us|µs|ms|s|min|m|h)$", "10 ms");
 pub struct Size(pub u64);
 
 impl Size {
-    /// Bytes.
+    /// The number of bytes.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         self.0
@@ -213,7 +213,7 @@ impl fmt::Display for BitRate {
 
 textual!(BitRate, "BitRate", r"^[0-9][0-9_.]* *(bit|kbit|Mbit|Gbit)/s$", "100 Mbit/s");
 
-/// How often something happens, per second, written `"500/s"`.
+/// A rate per second, written `"500/s"`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Frequency(pub f64);
 

@@ -1,4 +1,4 @@
-//! What the kernel says of a process once it has ended.
+//! Resource usage of a finished process, from the kernel.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,11 @@ pub struct Usage {
     pub user_ns: u64,
     /// System CPU time in nanoseconds.
     pub system_ns: u64,
-    /// Largest resident set of any one of them, in bytes.
+    /// Largest resident set of any single process, in bytes.
     pub peak_memory: u64,
-    /// Page faults without input or output.
+    /// Page faults without I/O.
     pub minor_faults: u64,
-    /// Page faults with it.
+    /// Page faults with I/O.
     pub major_faults: u64,
     /// Voluntary context switches.
     pub voluntary_switches: u64,
@@ -22,7 +22,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// That of both processes together.
+    /// Adds the usage of two processes; the peak memory is the larger of both.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {

@@ -1,13 +1,13 @@
-//! Rules of measurement that a trial or a run could not meet: typed, with what they mean and what to do.
+//! Warnings: rules of measurement that a trial or a run violated, each with its meaning and a remedy.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-/// A rule that was not met. The report shows [`Warning::meaning`] and [`Warning::remedy`] for each.
+/// A violated rule. The report shows [`Warning::meaning`] and [`Warning::remedy`] of each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "warning", rename_all = "snake_case")]
 pub enum Warning {
-    /// The client used nearly all the processor time it could get.
+    /// The client used nearly all of its available processor time.
     ClientBound {
         /// The cell's label.
         cell: String,
@@ -19,21 +19,21 @@ pub enum Warning {
         /// Its MTU in bytes.
         mtu: u32,
     },
-    /// Compared cells differ in something that is not a factor.
+    /// Compared cells differ in a setting that is not a factor.
     Parity {
-        /// What differs.
+        /// Name of the setting.
         what: String,
         /// Value by cell label.
         values: Vec<(String, String)>,
     },
-    /// The noise floor: the two halves of an A/A pair were told apart.
+    /// The two halves of an A/A pair differ significantly.
     AaDiffers {
         /// The cell's label.
         cell: String,
-        /// Their ratio.
+        /// Ratio of the two halves.
         ratio: f64,
     },
-    /// Values change with the number of the trial.
+    /// Values drift over the trials.
     Drift {
         /// The cell's label.
         cell: String,
@@ -57,9 +57,9 @@ pub enum Warning {
     TrialsFailed {
         /// The cell's label.
         cell: String,
-        /// How many.
+        /// Number of failed trials.
         failed: u32,
-        /// Of how many.
+        /// Total number of trials.
         of: u32,
         /// The most frequent reason, with its blame.
         reason: String,
@@ -68,48 +68,48 @@ pub enum Warning {
     RequestsFailed {
         /// The cell's label.
         cell: String,
-        /// Their share.
+        /// Share of failed requests.
         share: f64,
-        /// The most frequent kind.
+        /// The most frequent kind of failure.
         kind: String,
     },
     /// Fewer blocks than a verdict needs.
     TooFewBlocks {
         /// Complete blocks.
         blocks: u32,
-        /// Needed.
+        /// Number of blocks that a verdict needs.
         needed: u32,
     },
-    /// Cells were left out because the lab cannot be what they say.
+    /// Cells are omitted because the lab cannot provide their placement or network.
     NoPlace {
         /// The lab.
         lab: String,
-        /// The cells, by their levels: `factor=level`, or all of them where no single one is the reason.
+        /// The cells by level (`factor=level`), or all of them if no single level is the reason.
         cells: Vec<String>,
-        /// Why, with the remedy where it is known.
+        /// The reason, with the remedy if known.
         why: String,
     },
-    /// Levels were left out because their endpoint cannot be used.
+    /// Levels are omitted because their endpoint is unusable.
     EndpointMissing {
         /// The endpoint's name.
         endpoint: String,
         /// The levels, each as `factor=level`.
         levels: Vec<String>,
-        /// Why it cannot be used, with the remedy where it is known.
+        /// The reason, with the remedy if known.
         why: String,
     },
-    /// Some entries of an archive that is a page are not answered.
+    /// Some entries of a page's archive get no answer.
     ArchiveInPart {
         /// The page, as in study files.
         page: String,
-        /// How many, by what they are, each as a phrase.
+        /// The number of entries by kind, each as a phrase.
         what: Vec<String>,
     },
     /// The sample-size rule raised the number of blocks.
     BlocksRaised {
-        /// From.
+        /// The study's minimum number of blocks.
         from: u32,
-        /// To.
+        /// The raised minimum number of blocks.
         to: u32,
         /// Comparisons under Holm's correction.
         comparisons: u32,
@@ -120,37 +120,37 @@ pub enum Warning {
         cell: String,
         /// The kernel's name of the counter.
         counter: String,
-        /// How many.
+        /// Number of drops.
         count: u64,
     },
     /// The host of this virtual machine took processor time from trials.
     Stolen {
-        /// In how many trials it was more than hardly any.
+        /// Number of trials with more than a negligible share.
         trials: u32,
-        /// Of how many that tell.
+        /// Number of trials that measured it.
         of: u32,
         /// The largest share of all processors' time.
         largest: f64,
     },
-    /// 0-RTT or resumption was asked for and not always used.
+    /// 0-RTT or resumption was requested and not always used.
     ResumptionMissed {
         /// The cell's label.
         cell: String,
         /// `resumed` or `early_accepted`.
         wanted: String,
-        /// The share of connections that did.
+        /// Share of connections that used it.
         share: f64,
     },
-    /// The machine was busy with something else when the run began.
+    /// Other work used the machine at the start of the run.
     BusyMachine {
         /// Load average over one minute.
         load: f64,
         /// Processors.
         cores: u32,
     },
-    /// The run was continued under other conditions than it was begun under (`wirelab resume --force`).
+    /// The run was resumed under different conditions (`wirelab resume --force`).
     ConditionsChanged {
-        /// What changed, each as a phrase with both values.
+        /// The changes, each as a phrase with both values.
         what: Vec<String>,
     },
     /// The process that emulates the link used nearly a whole processor.
@@ -160,45 +160,45 @@ pub enum Warning {
         /// Its processor time as a share of the trial's length.
         share: f64,
     },
-    /// Trials were shown to Prometheus while they went on.
+    /// Prometheus queried trials while they ran.
     Exposing {
-        /// The endpoints that tell nothing, each with its role.
+        /// The endpoints without counters, each with its role.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         without: Vec<String>,
     },
-    /// Something is kept of each trial that takes time to keep.
+    /// Files of each trial are kept, which takes time.
     Keeping {
-        /// What, as in study files.
+        /// The files, as in study files.
         what: String,
     },
-    /// An observer stopped the processes, so that its trials give nothing but its counts.
+    /// An observer stopped the processes, so its trials are valid only for its counts.
     Stopped {
         /// The cell's label.
         cell: String,
         /// The observer's name.
         observer: String,
     },
-    /// Pods with all privileges may have been at work on nodes of the cluster.
+    /// Privileged pods may have been active on nodes of the cluster.
     NodeAgents,
-    /// A trial's loads were filmed, so that it gives nothing but the Speed Index.
+    /// A trial's loads were filmed, so only its Speed Index is valid.
     Filmed {
         /// The cell's label.
         cell: String,
     },
-    /// The clients that share a workload did not fare alike.
+    /// Clients of a shared workload had different results.
     ClientsUneven {
         /// The cell's label.
         cell: String,
-        /// What was not alike.
+        /// The quantity that differs.
         what: String,
-        /// The smallest, divided by the largest.
+        /// The smallest value divided by the largest.
         share: f64,
     },
-    /// The clients that share a workload did not begin together.
+    /// Clients of a shared workload did not start together.
     ClientsApart {
         /// The cell's label.
         cell: String,
-        /// How far apart at most, as a share of the measured window.
+        /// Largest difference of their starts, as a share of the measured window.
         share: f64,
     },
     /// Open loop: requests started late, so the client could not keep the schedule.
@@ -211,7 +211,7 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// What it means for the numbers, as a sentence.
+    /// The effect on the numbers, as a sentence.
     #[must_use]
     pub fn meaning(&self) -> String {
         match self {
@@ -324,7 +324,7 @@ impl Warning {
         }
     }
 
-    /// What to do about it.
+    /// The remedy.
     #[must_use]
     pub const fn remedy(&self) -> &'static str {
         match self {
@@ -393,7 +393,7 @@ fn ordinal(part: u32) -> &'static str {
     ["first", "second", "third", "fourth", "last"].get(part as usize).copied().unwrap_or("last")
 }
 
-/// `2 in `a` and `b`, 50 in `c``: each value once, with the first cells that have it.
+/// Formats `2 in `a` and `b`, 50 in `c``: each value once, with the first cells that have it.
 fn by_value(values: &[(String, String)]) -> String {
     const NAMED: usize = 4;
     let mut cells: IndexMap<&str, Vec<String>> = IndexMap::new();

@@ -1,4 +1,4 @@
-//! A case as data.
+//! A test case as data.
 
 use wirelab_lab::Role;
 use wirelab_model::protocol::Protocol;
@@ -8,17 +8,17 @@ use crate::finding::Finding;
 use crate::report::{CaseResult, Verdict};
 use crate::stage::Stage;
 
-/// One thing that the contract demands.
+/// One requirement of the contract.
 pub struct Case {
-    /// It, as a sentence.
+    /// The requirement as a sentence.
     pub name: String,
-    /// The role that is under test.
+    /// The role under test.
     pub role: Option<Role>,
-    /// What is spoken.
+    /// The protocol.
     pub protocol: Option<Protocol>,
-    /// What is asked of the server.
+    /// The feature that requests use.
     pub feature: Option<Feature>,
-    /// What is done to find out.
+    /// The test.
     pub run: Box<dyn Fn(&Stage) -> Finding>,
 }
 
@@ -33,17 +33,17 @@ impl Case {
         Self { name: name.into(), role: Some(role), protocol: Some(protocol), feature: None, run: Box::new(run) }
     }
 
-    /// The same, about a feature.
+    /// Adds the feature that the case is about.
     pub fn about(self, feature: Feature) -> Self {
         Self { feature: Some(feature), ..self }
     }
 
-    /// What it demands, after its role and protocol.
+    /// The requirement with role and protocol.
     pub fn sentence(&self) -> String {
         self.result(Verdict::Passed).sentence()
     }
 
-    /// Its result.
+    /// The result with this verdict.
     pub fn result(&self, verdict: Verdict) -> CaseResult {
         CaseResult {
             name: self.name.clone(),

@@ -1,4 +1,4 @@
-//! The conversation with an endpoint, step by step; every departure from it is a finding.
+//! The conversation with an endpoint, step by step; every deviation from the contract is a finding.
 
 use std::fs;
 use std::path::Path;
@@ -17,40 +17,40 @@ use wirelab_model::transport::TransportReport;
 use crate::finding::{Finding, Stop, demand};
 use crate::stage::{Party, Stage};
 
-/// What an endpoint answered to a spec, in one of the three ways that the contract has.
+/// An endpoint's reaction to a spec, in one of the three ways that the contract allows.
 #[derive(Debug)]
 pub enum Answer<T> {
-    /// It did it.
-    Went(T),
-    /// It said `unsupported` and exited with 127.
+    /// The endpoint accepted the spec.
+    Accepted(T),
+    /// The endpoint printed `unsupported` and exited with 127.
     Unsupported(String),
-    /// It said `error` and exited with 1.
+    /// The endpoint printed `error` and exited with 1.
     Error(ErrorKind, String),
 }
 
 impl<T> Answer<T> {
-    /// In words, for the observation of a failure.
-    pub fn words(&self) -> String {
+    /// Describes the answer for the reason of a failure.
+    pub fn describe(&self) -> String {
         match self {
-            Self::Went(_) => "it went on as if nothing were wrong".to_owned(),
-            Self::Unsupported(message) => format!("it said `unsupported`: {message}"),
-            Self::Error(kind, message) => format!("it said `error` of kind `{kind}`: {message}"),
+            Self::Accepted(_) => "it accepted the spec".to_owned(),
+            Self::Unsupported(message) => format!("it printed `unsupported`: {message}"),
+            Self::Error(kind, message) => format!("it printed `error` of kind `{kind}`: {message}"),
         }
     }
 }
 
-/// Gives what an answer holds; another answer is returned from the surrounding function.
-macro_rules! went {
+/// Evaluates to the value of an accepted answer; returns any other answer from the surrounding function.
+macro_rules! accepted {
     ($answer:expr) => {
         match $answer? {
-            Answer::Went(value) => value,
+            Answer::Accepted(value) => value,
             Answer::Unsupported(message) => return Ok(Answer::Unsupported(message)),
             Answer::Error(kind, message) => return Ok(Answer::Error(kind, message)),
         }
     };
 }
 
-/// What `done` says.
+/// The fields of the event `done`.
 struct Done {
     requests: Option<u64>,
     errors: IndexMap<ErrorKind, u64>,
@@ -58,25 +58,25 @@ struct Done {
     transport: Option<TransportReport>,
 }
 
-/// A started endpoint that is being talked to.
-struct Talk<'a> {
+/// A started endpoint.
+struct Conversation<'a> {
     stage: &'a Stage,
     process: Box<dyn Process>,
     who: String,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> Conversation<'a> {
     fn start(stage: &'a Stage, party: &Party, role: Role, spec: &serde_json::Value) -> Finding<Self> {
         let who = format!("`{}` as {}", party.endpoint.name, role.word());
         Ok(Self { stage, process: stage.start(party, role, spec)?, who })
     }
 
-    /// Waits for the next event, of which `wanted` says in words what it should be. Ends of the conversation are checked
-    /// here, once for all: `error` goes with status 1, `unsupported` with 127.
+    /// Waits for the next event; `wanted` describes the expected one. Checks the exit status after the final events: 1
+    /// after `error`, 127 after `unsupported`.
     fn next(&mut self, wanted: &str) -> Finding<Answer<Event>> {
         let next = self.process.next_event(self.stage.deadline());
         if matches!(next, Err(EventError::Deadline | EventError::Nonsense(_))) {
-            // Nothing more is wanted of it, but the rest of its log is.
+            // Ends the endpoint to get the rest of its log.
             self.process.end(Instant::now());
         }
         let who = &self.who;
@@ -89,15 +89,15 @@ impl<'a> Talk<'a> {
                 self.ends_with(UNSUPPORTED_STATUS, "`unsupported`")?;
                 Ok(Answer::Unsupported(message))
             }
-            Ok(event) => Ok(Answer::Went(event)),
+            Ok(event) => Ok(Answer::Accepted(event)),
             Err(EventError::Deadline) => {
-                Err(Stop::Hung(format!("{who}: expected {wanted}; it hung: nothing came in time")))
+                Err(Stop::Hung(format!("{who}: expected {wanted}; it hung and printed no event before the deadline")))
             }
             Err(EventError::Ended(exit)) => {
                 Err(Stop::broken(format!("{who}: expected {wanted}; it ended with {} without an event", status(&exit))))
             }
             Err(EventError::Nonsense(line)) => {
-                Err(Stop::broken(format!("{who}: expected {wanted}; it printed what is not an event: {line}")))
+                Err(Stop::broken(format!("{who}: expected {wanted}; it printed a line that is not an event: {line}")))
             }
         }
     }
@@ -122,16 +122,16 @@ impl<'a> Talk<'a> {
     }
 
     fn done(&mut self) -> Finding<Answer<Done>> {
-        match went!(self.next("`done`")) {
+        match accepted!(self.next("`done`")) {
             Event::Done { requests, errors, configured, transport } => {
                 self.ends_with(0, "`done`")?;
                 let transport = transport.map(|report| *report);
                 if let Some(report) = &transport {
-                    report.check().map_err(|why| {
-                        Stop::broken(format!("{}: `done.transport` is not what a transport can say: {why}", self.who))
-                    })?;
+                    report
+                        .check()
+                        .map_err(|why| Stop::broken(format!("{}: `done.transport` is impossible: {why}", self.who)))?;
                 }
-                Ok(Answer::Went(Done { requests, errors, configured, transport }))
+                Ok(Answer::Accepted(Done { requests, errors, configured, transport }))
             }
             other => self.unexpected("`done`", &other),
         }
@@ -142,17 +142,17 @@ fn status(exit: &Exit) -> String {
     match exit.status {
         ExitStatus::Code(code) => format!("exit status {code}"),
         ExitStatus::Signal(signal) => format!("signal {signal}"),
-        ExitStatus::Killed => "nothing but our SIGKILL".to_owned(),
-        ExitStatus::Lost => "nobody knows what".to_owned(),
+        ExitStatus::Killed => "SIGKILL from the suite".to_owned(),
+        ExitStatus::Lost => "an unknown status".to_owned(),
     }
 }
 
-/// A server, a sidecar or a control plane that is ready.
+/// A server, a sidecar or a control plane after `ready`.
 pub struct Server<'a> {
-    talk: Talk<'a>,
-    /// Where it listens.
+    conversation: Conversation<'a>,
+    /// The port that it listens on.
     pub port: u16,
-    /// What it says is in force.
+    /// The settings in force that it reported.
     pub configured: Configured,
 }
 
@@ -162,49 +162,57 @@ impl<'a> Server<'a> {
         Self::start_as(stage, party, Role::Server, spec)
     }
 
-    /// The same in another role that listens.
+    /// Like [`Self::start`], in another role that listens.
     pub fn start_as(stage: &'a Stage, party: &Party, role: Role, spec: &serde_json::Value) -> Finding<Answer<Self>> {
-        let mut talk = Talk::start(stage, party, role, spec)?;
+        let mut conversation = Conversation::start(stage, party, role, spec)?;
         let wanted = "`ready` with a port";
-        match went!(talk.next(wanted)) {
-            Event::Ready { port: Some(port @ 1..), configured } => Ok(Answer::Went(Self { talk, port, configured })),
-            other => talk.unexpected(wanted, &other),
+        match accepted!(conversation.next(wanted)) {
+            Event::Ready { port: Some(port @ 1..), configured } => {
+                Ok(Answer::Accepted(Self { conversation, port, configured }))
+            }
+            other => conversation.unexpected(wanted, &other),
         }
     }
 
-    /// Stops it by the word or by the end of its input, and demands a clean end.
-    /// What it reports of its transport, if it was stopped by the word and reports it.
+    /// Stops it, by the command `stop` or by the end of its input, and demands a clean end. Returns its transport
+    /// statistics, if it got the command and reports them.
     pub fn stop(mut self, by_word: bool) -> Finding<Option<TransportReport>> {
         if by_word {
-            self.talk.send(Command::Stop)?;
-            return match self.talk.done()? {
-                Answer::Went(done) => Ok(done.transport),
-                other => {
-                    Err(Stop::broken(format!("{}: expected `done` after `stop`; {}", self.talk.who, other.words())))
-                }
+            self.conversation.send(Command::Stop)?;
+            return match self.conversation.done()? {
+                Answer::Accepted(done) => Ok(done.transport),
+                other => Err(Stop::broken(format!(
+                    "{}: expected `done` after `stop`; {}",
+                    self.conversation.who,
+                    other.describe()
+                ))),
             };
         }
-        self.talk.ends_with(0, "the end of its input")?;
+        self.conversation.ends_with(0, "the end of its input")?;
         Ok(None)
     }
 
-    /// Tells a sidecar or a control plane to read its file again.
+    /// Sends `reach` to a sidecar or a control plane, which then reads its file again.
     pub fn reach(&mut self) -> Finding {
-        self.talk.send(Command::Reach)?;
-        match self.talk.next("`reached`")? {
-            Answer::Went(Event::Reached) => Ok(()),
-            Answer::Went(other) => Err(Stop::broken(format!("{}: expected `reached`; {other:?}", self.talk.who))),
-            other => Err(Stop::broken(format!("{}: expected `reached`; {}", self.talk.who, other.words()))),
+        self.conversation.send(Command::Reach)?;
+        match self.conversation.next("`reached`")? {
+            Answer::Accepted(Event::Reached) => Ok(()),
+            Answer::Accepted(other) => {
+                Err(Stop::broken(format!("{}: expected `reached`; {other:?}", self.conversation.who)))
+            }
+            other => Err(Stop::broken(format!("{}: expected `reached`; {}", self.conversation.who, other.describe()))),
         }
     }
 
-    /// Asks how many requests it has answered.
+    /// Asks for the number of answered requests.
     pub fn count(&mut self) -> Finding<u64> {
-        self.talk.send(Command::Count)?;
-        match self.talk.next("`counted`")? {
-            Answer::Went(Event::Counted { requests }) => Ok(requests),
-            Answer::Went(other) => Err(Stop::broken(format!("{}: expected `counted`; {other:?}", self.talk.who))),
-            other => Err(Stop::broken(format!("{}: expected `counted`; {}", self.talk.who, other.words()))),
+        self.conversation.send(Command::Count)?;
+        match self.conversation.next("`counted`")? {
+            Answer::Accepted(Event::Counted { requests }) => Ok(requests),
+            Answer::Accepted(other) => {
+                Err(Stop::broken(format!("{}: expected `counted`; {other:?}", self.conversation.who)))
+            }
+            other => Err(Stop::broken(format!("{}: expected `counted`; {}", self.conversation.who, other.describe()))),
         }
     }
 
@@ -214,99 +222,101 @@ impl<'a> Server<'a> {
     }
 }
 
-/// What a client did from `ready` to `done`.
+/// The report of a client from `ready` to `done`.
 #[derive(Debug)]
 pub struct Run {
-    /// What it says is in force; what `done` says replaces what `ready` said.
+    /// The settings in force that it reported; values of `done` replace values of `ready`.
     pub configured: Configured,
-    /// Length of the measured window.
+    /// Length of the measured window in nanoseconds.
     pub window_ns: u64,
-    /// Requests that it says succeeded.
+    /// The reported number of successful requests.
     pub requests: Option<u64>,
-    /// Requests that it says failed.
+    /// The reported number of failed requests by kind.
     pub errors: IndexMap<ErrorKind, u64>,
-    /// What it reports of its transport, if it does.
+    /// Transport statistics, if reported.
     pub transport: Option<TransportReport>,
 }
 
-/// Runs a client to its end; `in_window` is called right after the second `go`.
+/// Runs a client to its end; calls `in_window` right after the second `go`.
 pub fn run_client(
     stage: &Stage,
     party: &Party,
     spec: &serde_json::Value,
     in_window: impl FnOnce(),
 ) -> Finding<Answer<Run>> {
-    let mut talk = Talk::start(stage, party, Role::Client, spec)?;
-    let mut configured = match went!(talk.next("`ready`")) {
+    let mut conversation = Conversation::start(stage, party, Role::Client, spec)?;
+    let mut configured = match accepted!(conversation.next("`ready`")) {
         Event::Ready { port: None, configured } => configured,
-        other => return talk.unexpected("`ready` without a port", &other),
+        other => return conversation.unexpected("`ready` without a port", &other),
     };
-    talk.send(Command::Go)?;
-    match went!(talk.next("`warm`")) {
+    conversation.send(Command::Go)?;
+    match accepted!(conversation.next("`warm`")) {
         Event::Warm => {}
-        other => return talk.unexpected("`warm`", &other),
+        other => return conversation.unexpected("`warm`", &other),
     }
-    talk.send(Command::Go)?;
+    conversation.send(Command::Go)?;
     in_window();
-    let window_ns = match went!(talk.next("`end`")) {
+    let window_ns = match accepted!(conversation.next("`end`")) {
         Event::End { window_ns } => window_ns,
-        other => return talk.unexpected("`end`", &other),
+        other => return conversation.unexpected("`end`", &other),
     };
-    talk.send(Command::Finish)?;
-    let Done { requests, errors, configured: last, transport } = went!(talk.done());
+    conversation.send(Command::Finish)?;
+    let Done { requests, errors, configured: last, transport } = accepted!(conversation.done());
     configured.extend(last);
-    Ok(Answer::Went(Run { configured, window_ns, requests, errors, transport }))
+    Ok(Answer::Accepted(Run { configured, window_ns, requests, errors, transport }))
 }
 
-/// A client that has done its check request and warm-up and keeps its connections.
+/// Starts a client that completes its check request and warm-up, and keeps its connections.
 pub fn warm_client<'a>(stage: &'a Stage, party: &Party, spec: &serde_json::Value) -> Finding<Answer<Warm<'a>>> {
-    let mut talk = Talk::start(stage, party, Role::Client, spec)?;
+    let mut conversation = Conversation::start(stage, party, Role::Client, spec)?;
     for (wanted, command) in [("`ready`", Some(Command::Go)), ("`warm`", None)] {
-        match went!(talk.next(wanted)) {
+        match accepted!(conversation.next(wanted)) {
             Event::Ready { .. } | Event::Warm => {}
-            other => return talk.unexpected(wanted, &other),
+            other => return conversation.unexpected(wanted, &other),
         }
         if let Some(command) = command {
-            talk.send(command)?;
+            conversation.send(command)?;
         }
     }
-    Ok(Answer::Went(Warm { talk }))
+    Ok(Answer::Accepted(Warm { conversation }))
 }
 
-/// See [`warm_client`].
+/// A client after `warm`; see [`warm_client`].
 pub struct Warm<'a> {
-    talk: Talk<'a>,
+    conversation: Conversation<'a>,
 }
 
 impl Warm<'_> {
-    /// Lets it measure, to its end; gives how many requests it says succeeded, and how many failed.
+    /// Runs the measured window. Returns the reported numbers of successful and failed requests.
     pub fn measure(mut self) -> Finding<(u64, u64)> {
-        let went = |answer: Answer<Event>| match answer {
-            Answer::Went(event) => Ok(event),
-            other => Err(Stop::broken(format!("expected it to measure; {}", other.words()))),
+        let accepted = |answer: Answer<Event>| match answer {
+            Answer::Accepted(event) => Ok(event),
+            other => Err(Stop::broken(format!("expected it to measure; {}", other.describe()))),
         };
-        self.talk.send(Command::Go)?;
-        match went(self.talk.next("`end`")?)? {
+        self.conversation.send(Command::Go)?;
+        match accepted(self.conversation.next("`end`")?)? {
             Event::End { .. } => {}
-            other => return self.talk.unexpected("`end`", &other),
+            other => return self.conversation.unexpected("`end`", &other),
         }
-        self.talk.send(Command::Finish)?;
-        match self.talk.done()? {
-            Answer::Went(Done { requests, errors, .. }) => Ok((requests.unwrap_or_default(), errors.values().sum())),
-            other => Err(Stop::broken(format!("expected `done`; {}", other.words()))),
+        self.conversation.send(Command::Finish)?;
+        match self.conversation.done()? {
+            Answer::Accepted(Done { requests, errors, .. }) => {
+                Ok((requests.unwrap_or_default(), errors.values().sum()))
+            }
+            other => Err(Stop::broken(format!("expected `done`; {}", other.describe()))),
         }
     }
 
-    /// Tells it to give up, and demands that it ends by itself, with status 1.
+    /// Aborts the client, and demands that it ends by itself with status 1.
     pub fn give_up(mut self, by_word: bool) -> Finding {
         if by_word {
-            self.talk.send(Command::Stop)?;
+            self.conversation.send(Command::Stop)?;
         }
-        self.talk.ends_with(1, if by_word { "`stop`" } else { "the end of its input" })
+        self.conversation.ends_with(1, if by_word { "`stop`" } else { "the end of its input" })
     }
 }
 
-/// The records that a client wrote. Every one must be valid.
+/// Reads a client's records. Every record must be valid.
 pub fn samples(results: &Path) -> Finding<Vec<Sample>> {
     let text = read(results)?;
     let mut samples = Vec::new();
@@ -319,7 +329,7 @@ pub fn samples(results: &Path) -> Finding<Vec<Sample>> {
     Ok(samples)
 }
 
-/// The histograms that a client wrote.
+/// Reads a client's histograms.
 pub fn histograms(results: &Path) -> Finding<Histograms> {
     serde_json::from_str(&read(results)?)
         .map_err(|error| Stop::broken(format!("the histograms are not valid: {error}")))
@@ -330,12 +340,12 @@ fn read(results: &Path) -> Finding<String> {
         .map_err(|error| Stop::broken(format!("expected a results file at {}; {error}", results.display())))
 }
 
-/// A spec as the JSON that is handed over.
+/// Converts a spec to JSON.
 pub fn json(spec: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(spec).expect("a spec is JSON")
 }
 
-/// Runs a client to its end with nothing happening in between.
+/// Runs a client to its end.
 pub fn run(stage: &Stage, party: &Party, spec: &ClientSpec) -> Finding<Answer<Run>> {
     run_client(stage, party, &json(spec), || {})
 }

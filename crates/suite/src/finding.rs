@@ -1,32 +1,32 @@
-//! What a step of a case finds out.
+//! Results of a case's steps.
 
-/// Why a case did not pass.
+/// The reason why a case did not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// The contract is broken: the expectation and the observation.
+    /// The endpoint broke the contract: the expectation and the observation.
     Broken(String),
-    /// The contract is broken by silence: nothing came until the deadline.
+    /// The endpoint broke the contract by silence until the deadline.
     Hung(String),
-    /// It cannot be tried, and why.
+    /// The case cannot run, with the reason.
     NotApplicable(String),
 }
 
 impl Stop {
-    /// The contract is broken.
+    /// A broken contract.
     pub fn broken(reason: impl Into<String>) -> Self {
         Self::Broken(reason.into())
     }
 
-    /// It cannot be tried.
+    /// A case that cannot run.
     pub fn skip(why: impl Into<String>) -> Self {
         Self::NotApplicable(why.into())
     }
 }
 
-/// What a step of a case gives.
+/// The result of a step.
 pub type Finding<T = ()> = Result<T, Stop>;
 
-/// Demands a condition.
+/// Returns `Broken` with the reason unless the condition holds.
 pub fn demand(holds: bool, otherwise: impl FnOnce() -> String) -> Finding {
     if holds { Ok(()) } else { Err(Stop::Broken(otherwise())) }
 }

@@ -1,8 +1,7 @@
-//! The contract suite: proves that an endpoint keeps the contract of `contract/README.md`.
+//! The contract suite: tests that an endpoint keeps the contract of `contract/README.md`.
 //!
-//! [`check`] runs one endpoint through every case that its description calls for. A case is data: a sentence, the role,
-//! protocol and feature that it is about, and what to do. The built-in endpoint plays the peer where the peer behaves;
-//! `hostile` plays it where it does not.
+//! [`check`] runs all cases that apply to an endpoint's description. A case is data: a sentence; its role, protocol and
+//! feature; and the test. The peer is the built-in endpoint, or a server of `hostile` if the peer must misbehave.
 
 mod case;
 mod cases;
@@ -26,35 +25,35 @@ pub use report::{CaseResult, Report, Verdict};
 use finding::Stop;
 use stage::Stage;
 
-/// How long an endpoint may take for any one step: to start, to refuse, to answer a word. Long, because the machine may
-/// be busy; an endpoint that keeps the contract never takes it.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit of one step of an endpoint: to start, to refuse, to answer a command. It is long because the machine may
+/// be busy; an endpoint that keeps the contract does not reach it.
+const STEP_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long the suite may take: the same for all cases together, of which there are some two hundred.
-const WHOLE: Duration = Duration::from_secs(3600);
+/// Time limit of all cases together, which number about two hundred.
+const TOTAL_LIMIT: Duration = Duration::from_secs(3600);
 
-/// How long the suite waits.
+/// Time limits of the suite.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// What an endpoint may take for any one step: to start, to refuse, to answer a word.
+    /// Limit of one step: to start, to refuse, to answer a command.
     pub step: Duration,
-    /// After this long no further case is begun.
+    /// Limit after which no further case starts.
     pub whole: Duration,
 }
 
 impl Default for Limits {
-    /// A minute for a step, an hour for all.
+    /// One minute per step, one hour in total.
     fn default() -> Self {
-        Self { step: PATIENCE, whole: WHOLE }
+        Self { step: STEP_LIMIT, whole: TOTAL_LIMIT }
     }
 }
 
-/// After that many cases in which the endpoint said nothing until the deadline, the others are not tried.
+/// Number of cases with a silent endpoint after which the suite skips the others.
 const HANGS: u32 = 3;
 
 /// Runs the contract suite on `endpoint`, with `reference` (the built-in endpoint) as the peer.
 ///
-/// Everything is written below `scratch`, which the caller removes. `progress` hears of every case as it ends.
+/// Writes files only below `scratch`, which the caller removes. Calls `progress` at the end of every case.
 pub fn check(
     endpoint: &Endpoint,
     reference: &Endpoint,
@@ -64,7 +63,7 @@ pub fn check(
     check_within(endpoint, reference, scratch, Limits::default(), progress)
 }
 
-/// [`check`] of those cases alone whose sentence, with its role and protocol, has these words: `client h3: the warm-up`.
+/// [`check`], limited to cases whose sentence, with role and protocol, contains `words`: `client h3: the warm-up`.
 pub fn check_only(
     endpoint: &Endpoint,
     reference: &Endpoint,
@@ -113,9 +112,9 @@ fn check_some(
     let mut hangs = 0;
     for case in cases::all(&stage).into_iter().filter(|case| case.sentence().contains(words)) {
         let verdict = if hangs >= HANGS {
-            Verdict::NotTried(format!("not tried: the endpoint hung in {HANGS} cases before"))
+            Verdict::NotTried(format!("not tried: the endpoint hung in {HANGS} earlier cases"))
         } else if begun.elapsed() >= limits.whole {
-            Verdict::NotTried(format!("not tried: the cases before took {} minutes", limits.whole.as_secs() / 60))
+            Verdict::NotTried(format!("not tried: the earlier cases took {} minutes", limits.whole.as_secs() / 60))
         } else {
             match (case.run)(&stage) {
                 Ok(()) => Verdict::Passed,

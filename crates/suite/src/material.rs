@@ -1,4 +1,4 @@
-//! What trials need beside specs: certificate authorities, a certificate, documents.
+//! Files for trials: certificate authorities, a certificate, documents.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,21 +23,21 @@ pub const PAGE_FILE: usize = 500;
 pub struct Material {
     /// The authority that signed the certificate.
     pub authority: PathBuf,
-    /// An authority that did not.
+    /// Another authority, which did not sign it.
     pub stranger: PathBuf,
     /// The server's certificate.
     pub certificate: PathBuf,
-    /// Its key.
+    /// The key of the certificate.
     pub key: PathBuf,
     /// The folder with the documents, named `<bytes>.bin`, and the files of a page, named `page.<ending>`.
     pub documents: PathBuf,
 }
 
 impl Material {
-    /// Makes them below a folder.
+    /// Creates the files below a folder.
     pub fn make(folder: &Path) -> Result<Self, String> {
         Self::try_make(folder)
-            .map_err(|error| format!("making certificates and documents in {}: {error}", folder.display()))
+            .map_err(|error| format!("creating certificates and documents in {}: {error}", folder.display()))
     }
 
     fn try_make(folder: &Path) -> Result<Self, Box<dyn std::error::Error>> {

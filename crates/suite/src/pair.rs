@@ -1,4 +1,4 @@
-//! A server and a client with one exchange between them: the specs, the run, and what must hold of every run.
+//! A server and a client with one kind of request: the specs, the run, and the checks of every run.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -23,39 +23,39 @@ use crate::verify;
 /// The address of every trial of the suite.
 pub const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// How long the server waits in exchanges of [`Feature::Delay`], in microseconds.
+/// Delay of the server in requests of [`Feature::Delay`], in microseconds.
 pub const DELAY_US: u64 = 20_000;
 
-/// Deadlines, in nanoseconds, where none is meant to pass, however busy the machine is.
+/// Deadline in nanoseconds that no request should reach, however busy the machine is.
 const LONG_NS: u64 = 30_000_000_000;
 
-/// Specs for both sides; the port is filled in when the server is ready.
+/// Specs of both sides; the port is set when the server is ready.
 #[derive(Debug, Clone)]
 pub struct Pair {
-    /// Which of the two is under test; the other one is the reference.
+    /// The role under test; the reference endpoint has the other role.
     pub subject: Role,
     /// The server's spec.
     pub server: ServerSpec,
     /// The client's spec.
     pub client: ClientSpec,
-    /// Whether the endpoint under test may say `unsupported` to it.
+    /// Whether the endpoint under test may refuse the spec as `unsupported`.
     pub optional: bool,
 }
 
-/// What came of a pair.
+/// The result of a pair.
 #[derive(Debug)]
 pub struct Trial {
     /// The client's report.
     pub run: Run,
     /// The client's records.
     pub samples: Vec<Sample>,
-    /// What the server says is in force.
+    /// The settings in force that the server reported.
     pub server: Configured,
 }
 
 impl Pair {
-    /// Five requests of a feature, one after the other, each on a connection of its own; `size` is that of the
-    /// response body (and of the request's, for HTTP `echo`), unless the feature decides it.
+    /// Five sequential requests of a feature, each on a connection of its own. `size` is the size of the response body
+    /// (for HTTP `echo` also of the request body), unless the feature determines it.
     pub fn new(stage: &Stage, subject: Role, protocol: Protocol, feature: Feature, size: usize) -> Self {
         let secure = protocol.is_secure();
         let material = &stage.material;
@@ -116,19 +116,19 @@ impl Pair {
         Self { subject, server, client, optional: false }
     }
 
-    /// The same with one small exchange that both parties say they can do.
+    /// A pair with small requests of a feature that both endpoints declare.
     pub fn simple(stage: &Stage, subject: Role, protocol: Protocol) -> Finding<Self> {
         let feature = common_feature(stage, subject, protocol)?;
         let empty = feature == Feature::Delay && protocol.is_http();
         Ok(Self::new(stage, subject, protocol, feature, if empty { 0 } else { 1_000 }))
     }
 
-    /// The same, to which `unsupported` is an answer.
+    /// Marks the pair as one that the endpoint under test may refuse.
     pub fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
 
-    /// Persistent connections and workers. Streams are shared out as wirelab does.
+    /// Sets persistent connections and workers. The workers are divided among the connections as in a study.
     pub fn persistent(mut self, connections: u32, workers: u32) -> Self {
         let multiplexes = self.client.protocol.multiplexes();
         let streams = if multiplexes { workers.div_ceil(connections) } else { 1 };
@@ -144,10 +144,10 @@ impl Pair {
     /// Starts the server.
     pub fn serve<'a>(&self, stage: &'a Stage) -> Finding<Server<'a>> {
         let answer = Server::start(stage, self.party(stage, Role::Server), &as_json(&self.server))?;
-        self.gone(Role::Server, answer)
+        self.accepted(Role::Server, answer)
     }
 
-    /// Runs both and checks what must hold of every run in which nothing is meant to fail.
+    /// Runs both endpoints and checks the requirements of every run without expected failures.
     pub fn run(&self, stage: &Stage) -> Finding<Trial> {
         let server = self.serve(stage)?;
         let trial = self.run_against(stage, server.port, server.configured.clone(), || {})?;
@@ -159,7 +159,7 @@ impl Pair {
         Ok(trial)
     }
 
-    /// Runs the client alone, against a server at that port.
+    /// Runs only the client, against a server at that port.
     pub fn run_against(
         &self,
         stage: &Stage,
@@ -169,7 +169,7 @@ impl Pair {
     ) -> Finding<Trial> {
         let client = ClientSpec { port, ..self.client.clone() };
         let answer = run_client(stage, self.party(stage, Role::Client), &as_json(&client), in_window)?;
-        let run = self.gone(Role::Client, answer)?;
+        let run = self.accepted(Role::Client, answer)?;
         let samples = match client.recording {
             Recording::Samples => samples(&client.results)?,
             Recording::Histograms | Recording::Loads => Vec::new(),
@@ -177,15 +177,18 @@ impl Pair {
         Ok(Trial { run, samples, server })
     }
 
-    /// What an answer holds. `unsupported` may stop the case or break the contract, depending on who says it.
-    pub fn gone<T>(&self, role: Role, answer: Answer<T>) -> Finding<T> {
+    /// Returns the value of an accepted answer. `unsupported` skips the case or breaks the contract, depending on the
+    /// role.
+    pub fn accepted<T>(&self, role: Role, answer: Answer<T>) -> Finding<T> {
         match answer {
-            Answer::Went(value) => Ok(value),
+            Answer::Accepted(value) => Ok(value),
             Answer::Unsupported(message) if role != self.subject => {
-                Err(Stop::skip(format!("the reference endpoint cannot do it: {message}")))
+                Err(Stop::skip(format!("the reference endpoint does not support it: {message}")))
             }
             Answer::Unsupported(message) if self.optional => Err(Stop::skip(format!("unsupported: {message}"))),
-            other => Err(Stop::broken(format!("the {} was expected to do it; {}", role.word(), other.words()))),
+            other => {
+                Err(Stop::broken(format!("expected the {} to accept the spec; {}", role.word(), other.describe())))
+            }
         }
     }
 
@@ -199,7 +202,7 @@ fn request(protocol: Protocol, feature: Feature, size: usize) -> Request {
     let body_size = match (feature, protocol.is_http()) {
         (Feature::Heron, _) => heron::request(protocol, heron::NUMBER).len() as u64,
         (Feature::Echo, true) => size as u64,
-        // Another size than the response's, so that it shows if one is taken for the other.
+        // A different size from the response's, so that a confusion of both is detected.
         (Feature::Echo, false) => size as u64 / 2 + 3,
         _ => 0,
     };
@@ -239,7 +242,7 @@ pub const fn applies(feature: Feature, protocol: Protocol) -> bool {
     }
 }
 
-/// A feature that both parties say they can do.
+/// A feature that both endpoints declare.
 fn common_feature(stage: &Stage, subject: Role, protocol: Protocol) -> Finding<Feature> {
     [Feature::Bytes, Feature::Files, Feature::Echo, Feature::Delay, Feature::Heron]
         .into_iter()
@@ -247,7 +250,7 @@ fn common_feature(stage: &Stage, subject: Role, protocol: Protocol) -> Finding<F
         .ok_or_else(|| Stop::skip(format!("the two endpoints have no feature of {protocol} in common")))
 }
 
-/// Whether the protocol has the feature, and the subject in its role and the reference in the other one say that they can do it.
+/// Whether the protocol has the feature, and both endpoints declare it in their roles.
 pub fn can_both(stage: &Stage, subject: Role, protocol: Protocol, feature: Feature) -> bool {
     let other = if subject == Role::Server { Role::Client } else { Role::Server };
     applies(feature, protocol)

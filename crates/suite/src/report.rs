@@ -1,4 +1,4 @@
-//! What the suite found.
+//! Results of the suite.
 
 use std::fmt;
 
@@ -9,43 +9,43 @@ use wirelab_model::spec::Feature;
 /// The result of one case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CaseResult {
-    /// What is demanded, as a sentence.
+    /// The requirement as a sentence.
     pub name: String,
-    /// `server` or `client`; absent for what concerns the whole endpoint.
+    /// The role; absent for a requirement on the whole endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<&'static str>,
-    /// The protocol that it was tried with.
+    /// The protocol of the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
-    /// The feature that it is about.
+    /// The feature of the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feature: Option<Feature>,
-    /// How it ended.
+    /// The verdict.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// How a case ended.
+/// The verdict of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", content = "reason", rename_all = "snake_case")]
 pub enum Verdict {
-    /// The endpoint does what is demanded.
+    /// The endpoint meets the requirement.
     Passed,
-    /// It does not: what was expected, what was observed, and the end of its log.
+    /// The endpoint does not: the expectation, the observation, and the end of its log.
     Failed(String),
-    /// The case does not concern this endpoint, or cannot be tried here, and why.
+    /// The case does not apply to this endpoint, or cannot run here; with the reason.
     NotApplicable(String),
-    /// The suite gave up before it came to this case, and why.
+    /// The suite ended before this case; with the reason.
     NotTried(String),
 }
 
 impl CaseResult {
-    /// A result that concerns no role or protocol.
+    /// A result without role and protocol.
     pub(crate) fn of_suite(name: &str, verdict: Verdict) -> Self {
         Self { name: name.to_owned(), role: None, protocol: None, feature: None, verdict }
     }
 
-    /// What is demanded, after its role and protocol.
+    /// The requirement with role and protocol.
     pub(crate) fn sentence(&self) -> String {
         let words: Vec<_> = [self.role, self.protocol.map(Protocol::token)].into_iter().flatten().collect();
         if words.is_empty() { self.name.clone() } else { format!("{}: {}", words.join(" "), self.name) }
@@ -69,42 +69,42 @@ impl fmt::Display for CaseResult {
     }
 }
 
-/// What the suite found out about one endpoint.
+/// The results of one endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// The endpoint's name.
     pub endpoint: String,
-    /// Every case, in the order of trying.
+    /// All cases in order of execution.
     pub cases: Vec<CaseResult>,
 }
 
 impl Report {
-    /// How many cases passed.
+    /// Number of passed cases.
     #[must_use]
     pub fn passed(&self) -> usize {
         self.count(|verdict| *verdict == Verdict::Passed)
     }
 
-    /// How many cases failed.
+    /// Number of failed cases.
     #[must_use]
     pub fn failed(&self) -> usize {
         self.count(|verdict| matches!(verdict, Verdict::Failed(_)))
     }
 
-    /// What the cases that failed demand, each after its role and protocol.
+    /// The requirements of failed cases, each with role and protocol.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let failed = self.cases.iter().filter(|case| matches!(case.verdict, Verdict::Failed(_)));
         failed.map(CaseResult::sentence).collect()
     }
 
-    /// How many cases cannot be tried here or do not concern the endpoint.
+    /// Number of cases that do not apply or cannot run here.
     #[must_use]
     pub fn not_applicable(&self) -> usize {
         self.count(|verdict| matches!(verdict, Verdict::NotApplicable(_)))
     }
 
-    /// How many cases the suite did not come to.
+    /// Number of cases that the suite did not reach.
     #[must_use]
     pub fn not_tried(&self) -> usize {
         self.count(|verdict| matches!(verdict, Verdict::NotTried(_)))

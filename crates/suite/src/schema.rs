@@ -12,14 +12,14 @@ use wirelab_model::study::Study;
 /// One published schema.
 #[derive(Debug, Clone)]
 pub struct Published {
-    /// The file's name below `contract/schema/`.
+    /// Name of the file below `contract/schema/`.
     pub file: String,
     /// The schema (JSON Schema, draft 2020-12).
     pub schema: serde_json::Value,
 }
 
 impl Published {
-    /// The text of the file.
+    /// The content of the file.
     ///
     /// # Panics
     /// Never: a JSON value can be written as text.
@@ -31,7 +31,7 @@ impl Published {
     }
 }
 
-/// Every published schema, in the order in which the contract mentions them.
+/// All published schemas, in the order of the contract.
 #[must_use]
 pub fn all() -> Vec<Published> {
     vec![

@@ -1,4 +1,4 @@
-//! Where a case plays: the endpoint under test, its peer, their files, a folder per case.
+//! The setup of a case: the endpoint under test, its peer, their files, one folder per case.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -13,14 +13,14 @@ use wirelab_model::spec::Feature;
 use crate::finding::{Finding, Stop};
 use crate::material::Material;
 
-/// Lines of a log in the reason of a failure.
+/// Maximum number of log lines in the reason of a failure.
 const LOG_LINES: usize = 6;
 
-/// Everything that a case can use.
+/// The resources of a case.
 pub struct Stage {
-    /// What is under test.
+    /// The endpoint under test.
     pub subject: Party,
-    /// The peer that behaves.
+    /// The peer, which keeps the contract.
     pub reference: Party,
     /// Certificates and documents.
     pub material: Material,
@@ -30,17 +30,17 @@ pub struct Stage {
     logs: RefCell<Vec<PathBuf>>,
 }
 
-/// An endpoint with what it says of itself.
+/// An endpoint with its description.
 #[derive(Debug)]
 pub struct Party {
-    /// How to start it.
+    /// Command and environment.
     pub endpoint: Endpoint,
-    /// What it says of itself.
+    /// Its description.
     pub description: Description,
 }
 
 impl Party {
-    /// What it can do in a role.
+    /// The declared abilities in a role.
     pub fn abilities(&self, role: Role) -> Option<&Abilities> {
         match role {
             Role::Server => self.description.server.as_ref(),
@@ -50,14 +50,14 @@ impl Party {
         }
     }
 
-    /// Whether it says that it can do this.
+    /// Whether it declares this role, protocol and feature.
     pub fn can(&self, role: Role, protocol: Protocol, feature: Feature) -> bool {
         self.abilities(role).is_some_and(|can| can.protocols.contains(&protocol) && can.features.contains(&feature))
     }
 }
 
 impl Stage {
-    /// Makes the files that all cases share.
+    /// Creates the files that all cases share.
     pub fn set(
         endpoint: &Endpoint,
         description: Description,
@@ -82,18 +82,18 @@ impl Stage {
         })
     }
 
-    /// The moment until which the next step may take.
+    /// The deadline of the next step.
     pub fn deadline(&self) -> Instant {
         Instant::now() + self.patience
     }
 
-    /// A path that no other call gets.
+    /// A unique path.
     pub fn fresh(&self, name: &str) -> PathBuf {
         self.serial.set(self.serial.get() + 1);
         self.scratch.join(format!("{:05}-{name}", self.serial.get()))
     }
 
-    /// Starts an endpoint with a spec, whatever it says.
+    /// Starts an endpoint with any spec, valid or not.
     pub fn start(&self, party: &Party, role: Role, spec: &serde_json::Value) -> Finding<Box<dyn Process>> {
         let path = self.fresh("spec.json");
         fs::write(&path, spec.to_string())
@@ -105,7 +105,7 @@ impl Stage {
             .map_err(|error| Stop::broken(format!("`{}` as {}: {error}", party.endpoint.name, role.word())))
     }
 
-    /// A reason, followed by the ends of the logs of the case.
+    /// The reason, followed by the last lines of the case's logs.
     pub fn with_log(&self, reason: &str) -> String {
         let mut text = reason.to_owned();
         for log in self.logs.borrow().iter() {
@@ -120,7 +120,7 @@ impl Stage {
         text
     }
 
-    /// Forgets the logs of a case that is over.
+    /// Forgets the logs of a finished case.
     pub fn clear(&self) {
         self.logs.borrow_mut().clear();
     }

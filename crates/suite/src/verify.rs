@@ -1,4 +1,4 @@
-//! What must hold of the records of every run in which nothing is meant to fail.
+//! Checks of the records of a run without expected failures.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ pub fn records(spec: &ClientSpec, run: &Run, samples: &[Sample]) -> Finding {
     }
 }
 
-/// The counts that `done` reports are those of the records.
+/// Checks that the counts of `done` agree with the records.
 pub fn counts(run: &Run, samples: &[Sample]) -> Finding {
     let failed = samples.iter().filter(|sample| !sample.is_ok()).count() as u64;
     let told: u64 = run.errors.values().sum();
@@ -74,8 +74,8 @@ fn exchange(spec: &ClientSpec, run: &Run, sample: &Sample) -> Result<(), String>
     Ok(())
 }
 
-/// A client's report on its transport, where it gives one, is of the connections of its records; a kept connection may have
-/// carried none of them.
+/// Checks that a client's transport statistics, if any, cover the connections of its records; persistent connections
+/// may have carried no request.
 fn transport(report: &TransportReport, samples: &[Sample]) -> Finding {
     let opened = connections(samples);
     let kept = samples.iter().all(|sample| sample.handshake_ns.is_none() && sample.connected_ns.is_none());
@@ -86,14 +86,14 @@ fn transport(report: &TransportReport, samples: &[Sample]) -> Finding {
     })
 }
 
-/// A server's report on its transport is of all connections: those of the client's records at least.
+/// Checks that a server's transport statistics cover at least the connections of the client's records.
 pub fn served(report: &TransportReport, samples: &[Sample]) -> Finding {
     let opened = connections(samples);
     demand(report.connections >= opened, || {
         let told = report.connections;
         format!("expected `done.transport` to be of at least {opened} connections of the server; it is of {told}")
     })?;
-    // No connection comes to be without a packet.
+    // Every connection needs at least one packet.
     demand(report.packets_sent.is_none_or(|sent| sent >= report.connections), || {
         format!("expected at least a packet per connection; `done.transport` is {report:?}")
     })
@@ -103,7 +103,7 @@ fn connections(samples: &[Sample]) -> u64 {
     samples.iter().map(|sample| sample.connection).collect::<BTreeSet<_>>().len() as u64
 }
 
-/// Every request had a connection of its own and says how it began.
+/// Checks that every request had a connection of its own and reports its handshake.
 fn one_each(spec: &ClientSpec, samples: &[Sample]) -> Finding {
     let numbers: BTreeSet<_> = samples.iter().map(|sample| sample.connection).collect();
     demand(numbers.len() == samples.len(), || {
@@ -113,7 +113,7 @@ fn one_each(spec: &ClientSpec, samples: &[Sample]) -> Finding {
         format!("expected connections to be numbered from 0 without gaps; they are {numbers:?}")
     })?;
     let secure = spec.protocol.is_secure();
-    // With TCP Fast Open the request leaves with the SYN, so that nobody sees the moment of the SYN-ACK.
+    // With TCP Fast Open the SYN carries the request, so the time of the SYN-ACK is unknown.
     let unseen = spec.protocol.uses_udp() || spec.transport.fast_open == Some(true);
     for sample in samples {
         demand(unseen || sample.connected_ns.is_some(), || {
@@ -132,7 +132,7 @@ fn one_each(spec: &ClientSpec, samples: &[Sample]) -> Finding {
     Ok(())
 }
 
-/// Every request was on a connection that was there before the window.
+/// Checks that every request used a connection that was open before the window.
 fn kept(connections: u32, samples: &[Sample]) -> Finding {
     for sample in samples {
         demand(sample.connection < connections, || {
@@ -145,7 +145,7 @@ fn kept(connections: u32, samples: &[Sample]) -> Finding {
     Ok(())
 }
 
-/// No response came before the server's delay was over.
+/// Checks that no response came before the server's delay was over.
 pub fn delayed(feature: Feature, delay_us: u64, samples: &[Sample]) -> Finding {
     let shortest = samples.iter().map(Sample::service_ns).min();
     demand(feature != Feature::Delay || shortest.is_none_or(|time| time >= delay_us * 1_000), || {

@@ -10,7 +10,8 @@ use std::time::Instant;
 use boring::rand::rand_bytes;
 use quiche::ConnectionId;
 use wirelab_endpoint::program::{
-    Accounts, Answer, Configured, Dial, Failure, Refusal, Servers, Sink, Speech, Tickets, client_idle, udp_socket,
+    Accounts, Answer, Configured, Dial, Failure, Refusal, RequestProtocol, Servers, Sink, Tickets, client_idle,
+    udp_socket,
 };
 use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
@@ -132,7 +133,7 @@ impl<S: Speaker> Dialer<S> {
 /// Requests on a connection, which itself knows how they are sent.
 pub struct Requests;
 
-impl<S: Speaker> Speech<Dialer<S>> for Requests {
+impl<S: Speaker> RequestProtocol<Dialer<S>> for Requests {
     type Order = S::Request;
 
     fn order(spec: &ClientSpec) -> Result<S::Request, Refusal> {

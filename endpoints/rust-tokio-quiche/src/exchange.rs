@@ -13,7 +13,7 @@ use tokio_quiche::http3::driver::{
     InboundFrame, IncomingH3Headers, NewClientRequest, OutboundFrame, OutboundFrameSender, RequestSender,
     StreamShutdown,
 };
-use wirelab_endpoint::program::{Answer, ClientSpec, Failure, Recipe, Refusal, Sink, Speech, piece};
+use wirelab_endpoint::program::{Answer, ClientSpec, Failure, Recipe, Refusal, RequestProtocol, Sink, piece};
 use wirelab_model::outcome::ErrorKind;
 use wirelab_quiche::{number, request};
 
@@ -41,7 +41,7 @@ pub struct Requests {
     next: Cell<u64>,
 }
 
-impl Speech<Dialer<Http>> for Requests {
+impl RequestProtocol<Dialer<Http>> for Requests {
     type Order = Order;
 
     fn order(spec: &ClientSpec) -> Result<Order, Refusal> {

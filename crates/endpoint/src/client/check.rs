@@ -1,5 +1,5 @@
-//! The check request: one request on a connection of its own, before anything is measured, whose answer is looked at in
-//! full. Hashing it is then never part of a measurement.
+//! The check request: one request on a connection of its own before the measurement, with a full check of the response,
+//! so that no measurement includes hashing.
 
 use ring::digest::{Context, SHA256};
 use wirelab_model::outcome::ErrorKind;
@@ -21,7 +21,7 @@ pub(crate) async fn check<T: Transport>(state: &ThreadState<T>, spec: &ClientSpe
     if let Some(expect) = &spec.request.expect {
         let sha256: String = digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         if !sha256.eq_ignore_ascii_case(&expect.sha256) {
-            let message = format!("the response has the SHA-256 {sha256} instead of {}", expect.sha256);
+            let message = format!("the SHA-256 of the response is {sha256} instead of {}", expect.sha256);
             return Err(attempt(Failure::new(ErrorKind::Digest, message)));
         }
     }
@@ -30,14 +30,14 @@ pub(crate) async fn check<T: Transport>(state: &ThreadState<T>, spec: &ClientSpe
     match spec.protocol.alpn() {
         Some(wanted) if negotiated != Some(wanted) => {
             let negotiated = negotiated.unwrap_or("nothing");
-            let message = format!("{negotiated} was negotiated (ALPN) instead of {wanted}");
+            let message = format!("the server negotiated {negotiated} (ALPN) instead of {wanted}");
             Err(attempt(Failure::new(ErrorKind::Protocol, message)))
         }
         _ => Ok(()),
     }
 }
 
-/// Sends the request once, on a connection that is opened and closed for it.
+/// Sends the request once, on a connection opened for it and closed after it.
 pub(crate) async fn once<T: Transport>(state: &ThreadState<T>, sink: Option<Sink<'_>>) -> Result<(), Failure> {
     let mut connection = state.connect().await?;
     match tokio::time::timeout(state.timeouts.request, connection.request(sink)).await {

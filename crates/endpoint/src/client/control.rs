@@ -1,4 +1,4 @@
-//! Leads the client's threads through the phases of a trial.
+//! Controls the client's threads through the phases of a trial.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy};
 use wirelab_model::transport::TransportReport;
 
-use crate::client::engine::Part;
+use crate::client::engine::ThreadResults;
 use crate::client::record::Results;
 use crate::client::schedule::Share;
 use crate::client::thread_state::Progress;
@@ -21,15 +21,15 @@ use crate::client::transport::Failure;
 use crate::client::validate;
 use crate::refusal::Refusal;
 
-/// How often the caller of [`Control::watch`] is asked.
+/// Interval of the calls to `watch`.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 
-/// Why a phase did not come to its end.
+/// The reason for the early end of a phase.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// The client was told to stop.
+    /// The client got the command `stop`.
     Stopped,
-    /// Something went wrong.
+    /// An error.
     Failed(Failure),
 }
 
@@ -39,23 +39,24 @@ impl From<Failure> for Ended {
     }
 }
 
-/// What a client brings home.
+/// The outcome of a client.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// The records or histograms of all threads.
     pub results: Results,
-    /// What was in force.
+    /// The settings in force.
     pub configured: Configured,
-    /// What the connections say of their transport; absent where they cannot.
+    /// Transport statistics of the connections; absent if unavailable.
     pub transport: Option<TransportReport>,
     /// The first failure of the window, for the log.
     pub first_failure: Option<Failure>,
 }
 
-/// Is asked ten times a second, with the requests completed so far and those that failed; true: stop.
+/// A callback, called ten times a second with the numbers of completed and of failed requests. Returns true to stop the
+/// client.
 pub(crate) type Watch<'a> = Box<dyn FnMut(u64, u64) -> bool + 'a>;
 
-/// A client that was started.
+/// A started client.
 pub(crate) struct Control<'a> {
     spec: Arc<ClientSpec>,
     orders: Vec<UnboundedSender<Order>>,
@@ -66,12 +67,12 @@ pub(crate) struct Control<'a> {
     configured: Configured,
     zero: Instant,
     watch: Option<Watch<'a>>,
-    /// Whether a window that was cut short is still worth having.
+    /// Whether to keep the results of a window that was cut short.
     keeps_partial: bool,
 }
 
 impl<'a> Control<'a> {
-    /// Starts the threads. Nothing is connected yet.
+    /// Starts the threads, without connections.
     pub fn start(spec: ClientSpec, driver: Driver, watch: Option<Watch<'a>>) -> Result<Self, Refusal> {
         validate::client(&spec)?;
         let spec = Arc::new(spec);
@@ -112,19 +113,19 @@ impl<'a> Control<'a> {
         Ok(control)
     }
 
-    /// What is in force before anything is connected.
+    /// The settings in force before any connection.
     pub const fn configured(&self) -> &Configured {
         &self.configured
     }
 
-    /// Reads what was counted so far, from any thread.
+    /// Returns a function that reads the counters, from any thread.
     pub fn counts(&self) -> impl Fn() -> Exposed + Send + Sync + 'static {
         let all = self.progress.clone();
         move || {
             let (mut requests, mut failed, mut connections) = (0, 0, Some(0));
             let mut response = Times::default();
             for progress in &all {
-                // In this order there are never more failures than requests.
+                // Read in this order, failures never exceed requests.
                 let failures = progress.failed.load(Ordering::Relaxed);
                 requests += progress.requests.load(Ordering::Relaxed).saturating_sub(failures);
                 failed += failures;
@@ -139,18 +140,18 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Where to send words to.
+    /// The sender for commands.
     pub fn sender(&self) -> Sender<Message> {
         self.sender.clone()
     }
 
-    /// Waits for a word, and returns when it came. Another word than the one expected ends the client.
+    /// Waits for a command, and returns its time of arrival. Any other command ends the client.
     pub fn word(&mut self, wanted: Command) -> Result<Instant, Ended> {
         match self.next()? {
             Some(Message::Word(word, at)) if word == wanted => Ok(at),
             Some(Message::Word(word, _)) => Err(Failure::new(
                 ErrorKind::Other,
-                format!("the word `{}` came where `{}` was expected", word.word(), wanted.word()),
+                format!("got the command `{}` in place of `{}`", word.word(), wanted.word()),
             )
             .into()),
             Some(Message::Report(_)) => Err(lost().into()),
@@ -160,8 +161,8 @@ impl<'a> Control<'a> {
 
     /// Sends the check request, opens connections, warms up.
     ///
-    /// Where the spec expects nothing of a response there is nothing to check, and the server is not asked in vain: it may
-    /// be a stranger's.
+    /// Without an expected response nothing needs a check, so no check request is sent: the server may be a foreign
+    /// one.
     pub fn open(&mut self) -> Result<(), Ended> {
         if let (Some(first), Some(_)) = (self.orders.first(), &self.spec.request.expect) {
             let _ = first.send(Order::Check);
@@ -171,12 +172,12 @@ impl<'a> Control<'a> {
         self.all_done(self.orders.len())
     }
 
-    /// The measured window, which began at `zero`. Its length up to the end of the last request in nanoseconds, and
-    /// whether it was cut short.
+    /// Runs the measured window, which began at `zero`. Returns its length up to the end of the last request in
+    /// nanoseconds, and whether it was cut short.
     pub fn measure(&mut self, zero: Instant) -> Result<(u64, bool), Ended> {
         self.zero = zero;
         if self.spec.connections == ConnectionPolicy::PerRequest {
-            // Those of the warm-up are no part of the results.
+            // Connections of the warm-up are not part of the results.
             self.numbers.store(0, Ordering::Relaxed);
         }
         self.order(Order::Measure(zero));
@@ -193,7 +194,7 @@ impl<'a> Control<'a> {
                 }
                 None => return Err(Ended::Stopped),
                 Some(Message::Word(..)) => {
-                    return Err(Failure::new(ErrorKind::Other, "a word came while the window was open").into());
+                    return Err(Failure::new(ErrorKind::Other, "got a command during the window").into());
                 }
                 Some(Message::Report(Report::Failed(failure))) => return Err(failure.into()),
                 Some(Message::Report(_)) => return Err(lost().into()),
@@ -203,10 +204,10 @@ impl<'a> Control<'a> {
         Ok((last.saturating_duration_since(zero).as_nanos() as u64, halted))
     }
 
-    /// Closes connections and merges what the threads recorded.
+    /// Closes connections and merges the threads' results.
     pub fn finish(&mut self) -> Result<Outcome, Ended> {
         self.order(Order::Finish);
-        let mut merged: Option<Part> = None;
+        let mut merged: Option<ThreadResults> = None;
         for _ in 0..self.orders.len() {
             match self.next_report()? {
                 Report::Finished(part) => match &mut merged {
@@ -235,7 +236,7 @@ impl<'a> Control<'a> {
 
     fn order(&self, order: Order) {
         for orders in &self.orders {
-            // A thread that is gone has sent its last word.
+            // A finished thread has sent its final report.
             let _ = orders.send(order);
         }
     }
@@ -256,14 +257,14 @@ impl<'a> Control<'a> {
             Some(Message::Report(report)) => Ok(report),
             Some(Message::Word(word, _)) => Err(Failure::new(
                 ErrorKind::Other,
-                format!("the word `{}` came before the client was ready for it", word.word()),
+                format!("got the command `{}` before the client was ready for it", word.word()),
             )
             .into()),
             None => Err(Ended::Stopped),
         }
     }
 
-    /// The next message; `None`: the client is to stop.
+    /// The next message; `None` if the client should stop.
     fn next(&mut self) -> Result<Option<Message>, Ended> {
         loop {
             let message = match &mut self.watch {
@@ -272,7 +273,7 @@ impl<'a> Control<'a> {
                     let sum = |count: fn(&Progress) -> u64| self.progress.iter().map(|p| count(p)).sum();
                     let completed = sum(|p| p.requests.load(Ordering::Relaxed));
                     if watch(completed, sum(|p| p.failed.load(Ordering::Relaxed))) {
-                        // Once is enough: what follows is the end.
+                        // One stop is enough, because the client ends after it.
                         self.watch = None;
                         return Ok(None);
                     }
@@ -291,7 +292,7 @@ impl<'a> Control<'a> {
 
 impl Drop for Control<'_> {
     fn drop(&mut self) {
-        // Where the client ends early its threads must not go on sending.
+        // If the client ends early, its threads must stop sending.
         self.order(Order::Halt);
     }
 }

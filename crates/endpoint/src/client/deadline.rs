@@ -1,7 +1,7 @@
-//! Deadlines that cost next to nothing while they are kept.
+//! Deadlines with almost no cost while they are kept.
 //!
-//! Arming a timer for every request would put it into the runtime's timer wheel and take it out again. One timer per
-//! lane stays armed instead; when it fires before the deadline of the request of that moment, it is armed anew.
+//! Arming a timer for every request would insert it into the runtime's timer wheel and remove it again. Instead one
+//! timer per lane stays armed; if it fires before the current request's deadline, it is armed again.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -10,22 +10,22 @@ use std::time::Instant;
 
 use tokio::time::{Instant as TokioInstant, Sleep, sleep_until};
 
-/// The deadline passed.
+/// The deadline expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elapsed;
 
-/// A timer that guards one future after the other. Granularity: a millisecond, never early.
+/// A timer for successive futures. Granularity: a millisecond, never early.
 #[derive(Debug)]
 pub struct Deadline(Pin<Box<Sleep>>);
 
 impl Deadline {
-    /// A timer that is first armed when it is first needed.
+    /// Creates a timer that is armed at its first use.
     #[must_use]
     pub fn new(first: Instant) -> Self {
         Self(Box::pin(sleep_until(first.into())))
     }
 
-    /// The future's output, if it comes before `at`. Otherwise the future is dropped.
+    /// Returns the future's output if it completes before `at`; otherwise drops the future.
     pub async fn guard<F: Future>(&mut self, at: Instant, future: F) -> Result<F::Output, Elapsed> {
         let at = TokioInstant::from_std(at);
         if self.0.deadline() > at {
@@ -64,11 +64,11 @@ mod tests {
         let mut deadline = Deadline::new(start + Duration::from_secs(1));
         let sleep = |ms| tokio::time::sleep(Duration::from_millis(ms));
         assert_eq!(deadline.guard(start + Duration::from_millis(500), sleep(100)).await, Ok(()));
-        // The timer is armed for 500 ms still; a later deadline moves it on.
+        // The timer is still armed for 500 ms; a later deadline moves it.
         assert_eq!(deadline.guard(start + Duration::from_millis(900), sleep(700)).await, Ok(()));
         assert_eq!(deadline.guard(start + Duration::from_millis(1000), sleep(700)).await, Err(Elapsed));
         assert!(now() - start < Duration::from_millis(1003));
-        // An earlier deadline than the armed one is kept as well.
+        // A deadline earlier than the armed one works too.
         let start = now();
         assert_eq!(deadline.guard(start + Duration::from_secs(60), sleep(1)).await, Ok(()));
         assert_eq!(deadline.guard(start + Duration::from_millis(50), sleep(700)).await, Err(Elapsed));

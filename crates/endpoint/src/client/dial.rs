@@ -1,7 +1,7 @@
-//! Opens QUIC connections for the protocols `quic` and `h3`, and proves how each began.
+//! Opens QUIC connections for the protocols `quic` and `h3`, and records their handshakes.
 //!
-//! With one connection per request each connection has a UDP socket and a quinn endpoint of its own, made while the
-//! request's clock runs, as a process that was just started would do; persistent connections of a thread share one.
+//! With one connection per request, each connection has its own UDP socket and quinn endpoint, created while the
+//! request's clock runs, as in a newly started process. Persistent connections of a thread share one.
 
 use std::cell::{OnceCell, RefCell};
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ use crate::refusal::Refusal;
 use crate::transport_accounts::{Account, Accounts};
 use crate::{tls, udp_socket};
 
-/// Address validation tokens (RFC 9000, section 8.1.3) that a client keeps where it may reuse anything.
+/// Maximum number of address validation tokens (RFC 9000, section 8.1.3) that a client stores if resumption is on.
 const TOKENS_KEPT: usize = 1 << 12;
 
 /// Opens connections to the server of a spec.
@@ -41,7 +41,7 @@ pub struct Dialer {
     alpn: Vec<u8>,
     settings: QuicSettings,
     config: ClientConfig,
-    /// How long a connection may hear nothing.
+    /// Idle time-out.
     idle: Duration,
     /// Whether every connection has a socket of its own.
     fresh: bool,
@@ -58,7 +58,7 @@ impl Dial for Dialer {
     type Wire = ();
     type Link = Link;
 
-    /// Settings that this machine cannot honour show here.
+    /// Refuses settings that this machine cannot honour.
     fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let side = tls::client(spec)?;
         let settings = QuicSettings::new(&spec.transport, spec.qlog_dir.as_deref(), "client")?;
@@ -89,13 +89,13 @@ impl Dial for Dialer {
         if dialer.fresh {
             keep_large_blocks_fresh();
         }
-        // Opened once now, so that a setting that cannot be honoured is known before anything is measured.
+        // Opened once now, so that an unsupported setting is known before the measurement.
         let socket = dialer.settings.socket(dialer.local(), Some(dialer.servers.first()))?;
         dialer.configured.replace(dialer.settings.report(&socket));
         Ok(dialer)
     }
 
-    /// Where 0-RTT is asked for and a ticket is there it returns at once, ready for early data.
+    /// With 0-RTT and a ticket it returns at once, ready for early data.
     async fn dial(&self) -> Result<((), Link, Instant), Failure> {
         let server = self.servers.next();
         let (endpoint, socket) = self.endpoint(server).map_err(Refusal::into_failure)?;
@@ -155,7 +155,7 @@ impl Dial for Dialer {
 }
 
 impl Dialer {
-    /// Notes what was negotiated on `link`, once its handshake is complete, and checks the application protocol.
+    /// Records the negotiated parameters of `link` after its handshake, and checks the application protocol.
     pub fn record(&self, link: &Link) -> Result<(), Failure> {
         let Some(facts) = link.facts() else { return Ok(()) };
         if facts.alpn.as_deref() != Some(&self.alpn) {
@@ -178,13 +178,13 @@ impl Dialer {
                 say("certificate_chain_bytes", json!(bytes));
             }
         }
-        // Segmentation offload is given up on the first error that the kernel returns for it.
+        // quinn disables segmentation offload at the kernel's first error.
         if !link.socket.segments() {
             configured.insert("gso".to_owned(), json!(false));
         }
         let stats = link.connection.stats();
         configured.insert("udp_payload".to_owned(), json!(stats.path.current_mtu));
-        // Requests waited because the server allows fewer streams at a time than the spec wants.
+        // Requests waited because the server allows fewer concurrent streams than the spec wants.
         if stats.frame_tx.streams_blocked_bidi > 0 {
             configured.insert("stream_limit_reached".to_owned(), json!(true));
         }
@@ -200,7 +200,7 @@ impl Dialer {
             return open();
         }
         if self.shared.get().is_none() {
-            // A thread is one task at a time and nothing above awaits: no other dial has filled it in between.
+            // A thread runs one task at a time, and nothing above awaits: no other dial has set it meanwhile.
             let _ = self.shared.set(open()?);
         }
         self.shared.get().cloned().ok_or_else(|| Refusal::failed("no QUIC endpoint"))
@@ -228,41 +228,42 @@ pub struct Link {
     wants_ticket: bool,
 }
 
-/// Early data was sent, or can be.
+/// The state of early data that was or can be sent.
 struct Early {
-    /// Several requests may wait for the decision, one of them asks quinn.
+    /// Several requests may wait for the decision; one of them asks quinn.
     accepted: tokio::sync::Mutex<ZeroRttAccepted>,
     decision: tokio::sync::OnceCell<Decision>,
 }
 
-/// What became of early data.
+/// The fate of early data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decision {
     Accepted,
     Rejected,
-    /// The connection was lost before the server said anything.
+    /// The connection was lost before the server's decision.
     Lost,
 }
 
 impl Link {
-    /// Whether early data was sent before the handshake ended and the server did not accept it. Waits for the decision.
+    /// Whether the server rejected early data that was sent before the end of the handshake. Waits for the decision.
     pub async fn early_was_rejected(&self) -> bool {
         let Some(early) = &self.early else { return false };
         let decide = async || match (&mut *early.accepted.lock().await).await {
             true => Decision::Accepted,
-            // quinn says `false` for a connection that was lost as well.
+            // quinn returns `false` for a lost connection too.
             false if self.connection.close_reason().is_some() => Decision::Lost,
             false => Decision::Rejected,
         };
         *early.decision.get_or_init(decide).await == Decision::Rejected
     }
 
-    /// Whether the handshake still goes on while early data is sent.
+    /// Whether the handshake is still in progress while early data is sent.
     pub fn is_undecided(&self) -> bool {
         self.early.as_ref().is_some_and(|early| early.decision.get().is_none())
     }
 
-    /// Runs a request; if it may be early data, it fails at once when the kernel says that nothing listens at the server.
+    /// Runs a request. If it may be early data, it fails at once when the kernel reports that nothing listens at the
+    /// server's port.
     pub async fn guard<T>(&self, request: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         if !self.is_undecided() {
             return request.await;
@@ -272,14 +273,14 @@ impl Link {
             biased;
             result = request => result,
             () = refused => {
-                // quinn would go on trying.
+                // Otherwise quinn would keep trying.
                 self.connection.close(VarInt::from_u32(0), b"");
                 Err(nothing_listens("sending a request as early data"))
             }
         }
     }
 
-    /// How the connection began: what rustls says of the handshake, and quinn of early data.
+    /// The kind of handshake, from rustls, and of early data, from quinn.
     pub fn handshake(&self) -> Option<Handshake> {
         match self.early.as_ref().map(|early| early.decision.get()) {
             Some(Some(Decision::Accepted)) => Some(Handshake::EarlyAccepted),
@@ -292,15 +293,15 @@ impl Link {
         }
     }
 
-    /// The failure of the connection if it failed, else `otherwise`.
+    /// The failure of the connection if it failed, otherwise `otherwise`.
     pub fn failure_or(&self, attempt: &str, otherwise: impl FnOnce() -> Failure) -> Failure {
         self.connection.close_reason().map_or_else(otherwise, |reason| failure(attempt, &reason))
     }
 
-    /// Closes the connection with the error code `done`. A session ticket that is wanted and still to come is waited for
-    /// first, for the time that its way may take.
+    /// Closes the connection with the error code `done`. Waits first for a wanted session ticket, for the time that it
+    /// may take to arrive.
     ///
-    /// The endpoint's tasks send CONNECTION_CLOSE before this returns, and go on in the background for the draining
+    /// The endpoint's tasks send CONNECTION_CLOSE before this returns, and continue in the background for the draining
     /// period (RFC 9000, section 10.2).
     async fn close(&self, done: VarInt) {
         if self.wants_ticket
@@ -311,7 +312,7 @@ impl Link {
             let _ = timeout(patience, facts.tickets.first()).await;
         }
         self.connection.close(done, b"");
-        // The connection's task was woken and runs before this one is resumed for the second time.
+        // The connection's task is awake and runs before this task resumes for the second time.
         for _ in 0..2 {
             tokio::task::yield_now().await;
         }

@@ -1,24 +1,24 @@
-//! Requests on connections of quinn, which may travel as early data.
+//! Requests on quinn's connections, which may be early data.
 
 use crate::client::dial::{Dialer, Link};
 use crate::client::transport::{Answer, Failure, Sink};
 
 /// A protocol that can send its request again.
 pub(crate) trait Early {
-    /// What is sent.
+    /// The prepared request.
     type Order;
 
     /// Sends the request once and receives the response.
     async fn exchange(&self, link: &Link, order: &Self::Order, body: Option<Sink<'_>>) -> Result<Answer, Failure>;
 
-    /// Opens anew what was rejected with early data, beside the request itself.
+    /// Reopens everything except the request that was rejected with early data.
     async fn renew(&self, _: &Link) -> Result<(), Failure> {
         Ok(())
     }
 }
 
-/// Sends a request, and once more where it was early data that the server rejected: streams that were opened before that are
-/// dead, and what they carried is sent again (RFC 9001, section 4.6.2).
+/// Sends a request, and repeats it if the server rejected it as early data: streams that were opened earlier are then
+/// closed, and their content must be sent again (RFC 9001, section 4.6.2).
 pub(crate) async fn request<E: Early>(
     protocol: &E,
     dialer: &Dialer,
@@ -40,7 +40,7 @@ pub(crate) async fn request<E: Early>(
     result
 }
 
-/// The sink again, for another attempt.
+/// Reborrows the sink for another attempt.
 fn reborrow<'a>(body: &'a mut Option<Sink<'_>>) -> Option<Sink<'a>> {
     body.as_mut().map(|sink| &mut **sink as Sink<'a>)
 }

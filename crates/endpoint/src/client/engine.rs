@@ -1,4 +1,4 @@
-//! The engine of one thread: prepares, warms up, measures. It knows no protocol.
+//! The engine of one thread: prepares, warms up and measures, independent of the protocol.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;
 use crate::transport_reading::Totals;
 
-/// Tickets to have in store where an open loop does not say how many connections there will be at a time.
+/// Number of tickets to collect for an open loop, whose number of concurrent connections is unknown.
 const TICKETS_FOR_OPEN_LOOP: usize = 64;
 
 /// The engine of one thread.
@@ -30,21 +30,21 @@ pub(crate) struct Engine<T: Transport> {
     pool: Rc<Pool<T::Connection>>,
 }
 
-/// What a thread brings home.
+/// The results of a thread.
 #[derive(Debug)]
-pub(crate) struct Part {
-    /// What it recorded.
+pub(crate) struct ThreadResults {
+    /// The records.
     pub recorder: Recorder,
     /// The first failure of its window, for the log.
     pub first_failure: Option<Failure>,
-    /// What was in force.
+    /// The settings in force.
     pub configured: Configured,
-    /// What its connections say of their transport since the end of the warm-up.
+    /// Transport statistics of its connections since the end of the warm-up.
     pub transport: Option<Totals>,
 }
 
 impl<T: Transport> Engine<T> {
-    /// The engine of one thread, with nothing connected.
+    /// Creates the engine of one thread, without connections.
     pub fn build<K: Clock>(
         spec: Arc<ClientSpec>,
         share: Share,
@@ -53,17 +53,17 @@ impl<T: Transport> Engine<T> {
     ) -> Result<Self, Refusal> {
         let state = ThreadState::build::<K>(&spec, share, numbers, progress)?;
         let state = Rc::new(state);
-        // Lanes of persistent connections come with `open`.
+        // `open` creates the lanes of persistent connections.
         let pool = Rc::new(Pool::unlimited());
         Ok(Self { spec, share, state, pool })
     }
 
-    /// What is in force, as far as it is known.
+    /// The known settings in force.
     pub fn configured(&self) -> Configured {
         self.state.transport.configured()
     }
 
-    /// What counts its connections.
+    /// The transport statistics of its connections.
     pub fn accounts(&self) -> Option<&Accounts> {
         self.state.transport.accounts()
     }
@@ -73,38 +73,38 @@ impl<T: Transport> Engine<T> {
         check::check(&self.state, &self.spec).await
     }
 
-    /// Fills the ticket store, opens persistent connections, warms up.
+    /// Collects tickets, opens persistent connections, warms up.
     pub async fn open<K: Clock>(&mut self) -> Result<(), Failure> {
         self.prime().await?;
         self.pool = Rc::new(Pool::open(&self.state, self.spec.connections, self.share).await?);
         if let Some(extent) = self.spec.warm_up {
             self.send::<K>(Phase::WarmUp, extent, K::now()).await;
         }
-        // Now, while nothing goes on: reading connections has no part in the window.
+        // Read now, while no request is in flight: reading must not be part of the window.
         if let Some(accounts) = self.state.transport.accounts() {
             accounts.begin();
         }
         Ok(())
     }
 
-    /// The measured window, from `zero` on. Returns the end of its last request, if there was any.
+    /// Runs the measured window from `zero` on. Returns the end of its last request, if any.
     pub async fn measure<K: Clock>(&self, zero: Instant) -> Option<Instant> {
         self.state.begin_measuring();
         self.send::<K>(Phase::Measured, self.spec.extent, zero).await;
         self.state.end_measuring()
     }
 
-    /// The end of the last request so far, where the window was cut short.
+    /// The end of the last request so far, if the window was cut short.
     pub fn stop(&self) -> Option<Instant> {
         self.state.end_measuring()
     }
 
-    /// Closes connections and hands over what was recorded.
-    pub async fn finish(self) -> Part {
+    /// Closes connections and returns the results.
+    pub async fn finish(self) -> ThreadResults {
         let transport = self.state.transport.accounts().map(Accounts::totals);
         self.pool.close().await;
         let (recorder, first_failure) = self.state.take();
-        Part { recorder, first_failure, configured: self.configured(), transport }
+        ThreadResults { recorder, first_failure, configured: self.configured(), transport }
     }
 
     async fn send<K: Clock>(&self, phase: Phase, extent: Extent, start: Instant) {
@@ -113,9 +113,9 @@ impl<T: Transport> Engine<T> {
         lanes::send::<T, K>(&self.state, &self.pool, self.spec.schedule, self.spec.seed, period).await;
     }
 
-    /// Opens and closes connections until there is a ticket for each that will be open at the same time.
+    /// Opens and closes connections until each concurrent connection has a ticket.
     ///
-    /// A server that gives no tickets is no failure here: each sample says how its connection began.
+    /// A server without tickets is no failure here: each sample records its connection's handshake.
     async fn prime(&self) -> Result<(), Failure> {
         if self.spec.resumption == Resumption::None {
             return Ok(());

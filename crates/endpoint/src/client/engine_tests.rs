@@ -1,4 +1,4 @@
-//! The engine against a transport that does as it is told, on a clock that stands still while anything can run.
+//! The engine against a scripted transport, on a clock that stands still while any task can run.
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr};
@@ -29,7 +29,7 @@ const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 const ALONE: Share = Share { index: 0, of: 1 };
 
-/// What happens to a request, by its number on the server and the number of its connection.
+/// The fate of a request, by its number on the server and the number of its connection.
 type Script = fn(request: u32, connection: u32) -> Fate;
 
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ thread_local! {
     static SERVER: RefCell<Rc<Server>> = RefCell::default();
 }
 
-/// The other side, and what it saw.
+/// The server, with its observations.
 struct Server {
     script: Cell<Script>,
     connect_ms: Cell<u64>,
@@ -104,7 +104,7 @@ impl Transport for FakeTransport {
     }
 }
 
-/// Counts a request as in flight; dropped before its answer, as cancelled.
+/// Counts a request as in flight, or as cancelled if dropped before its answer.
 struct InFlight(Rc<Server>, bool);
 
 impl Drop for InFlight {
@@ -282,7 +282,7 @@ fn a_stalled_server_does_not_shift_the_intended_times_and_its_stall_is_in_the_re
     assert_eq!(intended, (0..100).map(|i| i * 10).collect::<Vec<_>>());
     assert_eq!(server.requests.get(), 100);
     assert_eq!(samples[10].response_ns() / MS, 500);
-    // Those that arrived during the stall wait for its end, then for each other: it is no single slow request.
+    // Requests that arrived during the stall wait for its end, then for each other: several slow requests, not one.
     for (position, number) in (11..60).enumerate() {
         let waited = 500 - 10 * (position as u64 + 1) + position as u64 + 1;
         assert_eq!(samples[number].response_ns() / MS, waited, "{number}");
@@ -311,12 +311,12 @@ fn no_request_starts_after_the_duration_and_those_in_flight_are_completed() {
 }
 
 #[test]
-fn arrivals_that_wait_too_long_after_the_end_fail_by_timeout_instead_of_vanishing() {
+fn arrivals_that_wait_too_long_after_the_end_fail_by_timeout() {
     let mut spec = spec(Protocol::H1c, persistent(1, 1), open(10.0), Extent::DurationNs(SECOND));
     spec.timeouts.request_ns = SECOND;
     let (samples, server) = run(&spec, ALONE, |_, _| Fate::Answer(900));
     assert_eq!(samples.len(), 10);
-    // From 0 to 1.9 s, when the last arrival was one second ago, one request starts every 0.9 s.
+    // One request starts every 0.9 s from 0 to 1.9 s, which is one second after the last arrival.
     let ok = samples.iter().filter(|sample| sample.is_ok()).count();
     assert_eq!((ok, server.requests.get()), (3, 3));
     assert!(samples.iter().skip(3).all(|sample| sample.error == Some(ErrorKind::Timeout)));

@@ -1,4 +1,4 @@
-//! What went wrong, in the classes of the contract.
+//! Conversion of errors to the contract's kinds.
 
 use std::error::Error;
 use std::io;
@@ -8,12 +8,12 @@ use wirelab_model::outcome::ErrorKind;
 use crate::client::transport::Failure;
 use crate::tls;
 
-/// An error of the operating system or of TLS on the way through it.
+/// Converts an error of the operating system, or of TLS above it.
 pub(crate) fn io(attempt: &str, error: &io::Error) -> Failure {
     Failure::new(kind(error), format!("{attempt}: {error}"))
 }
 
-/// An error of the HTTP library.
+/// Converts an error of the HTTP library.
 pub(crate) fn http(attempt: &str, error: &hyper::Error) -> Failure {
     let mut message = format!("{attempt}: {error}");
     let mut class = None;
@@ -31,7 +31,7 @@ pub(crate) fn http(attempt: &str, error: &hyper::Error) -> Failure {
         Some(class) => class,
         None if error.is_incomplete_message() => ErrorKind::Truncated,
         None if error.is_parse() => ErrorKind::Protocol,
-        // The peer spoke before it was asked; the library says so in its text only.
+        // The peer sent data before a request; only the library's message says so.
         None if message.contains("received unexpected message") => ErrorKind::Protocol,
         None if error.is_canceled() || error.is_closed() => ErrorKind::Reset,
         None => ErrorKind::Other,
@@ -39,7 +39,7 @@ pub(crate) fn http(attempt: &str, error: &hyper::Error) -> Failure {
     Failure::new(class, message)
 }
 
-/// The class of an HTTP/2 error, which the library offers through its text only.
+/// The kind of an HTTP/2 error, which only the library's message reveals.
 fn of_stream(text: &str) -> Option<ErrorKind> {
     if text.contains("connection reset") {
         Some(ErrorKind::Reset)
@@ -66,7 +66,7 @@ fn kind(error: &io::Error) -> ErrorKind {
         | io::ErrorKind::NetworkDown
         | io::ErrorKind::TimedOut => ErrorKind::Unreachable,
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => ErrorKind::Reset,
-        // From the kernel (write(2)): the peer has reset the connection before.
+        // From the kernel (write(2)): the peer reset the connection earlier.
         io::ErrorKind::BrokenPipe if error.raw_os_error().is_some() => ErrorKind::Reset,
         // HTTP/2 reports a connection that ended as a broken pipe.
         io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected => ErrorKind::Truncated,

@@ -1,4 +1,4 @@
-//! The protocols `grpcc` (with prior knowledge) and `grpc`: calls of tonic on the connections of `http2_channel.rs`.
+//! The protocols `grpcc` (with prior knowledge) and `grpc`: tonic's calls on the connections of `http2_channel.rs`.
 
 use std::error::Error;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
 use wirelab_model::spec::ClientSpec;
 
-use crate::client::grpc_wire::{Said, Wire};
+use crate::client::grpc_wire::{ServerError, Wire};
 use crate::client::http::Recipe;
 use crate::client::http2_channel::{Channel, Channels};
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
@@ -36,7 +36,7 @@ pub(crate) struct GrpcTransport {
 /// The call that every connection makes.
 struct Call {
     number: f64,
-    /// The right answer; NaN where there is none, and the server is to refuse.
+    /// The correct answer; NaN if the server should refuse the call.
     root: f64,
     /// Scheme and authority.
     origin: Uri,
@@ -54,9 +54,8 @@ pub(crate) struct GrpcConnection {
 impl Call {
     fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let path = &spec.request.path;
-        let number = heron::number(path).ok_or_else(|| {
-            Refusal::unsupported(format!("the path `{path}`: gRPC has a call for `/heron/NUMBER` and nothing else"))
-        })?;
+        let number = heron::number(path)
+            .ok_or_else(|| Refusal::unsupported(format!("the path `{path}`: gRPC supports only `/heron/NUMBER`")))?;
         let (asked, size) = (spec.request.body_size, number.encoded_len() as u64);
         if asked != size {
             let why = format!("`body_size` is {asked}; the message that holds {number} has {size} bytes");
@@ -112,7 +111,7 @@ impl Connection for GrpcConnection {
         let Self { client, channel, call } = self;
         let failed = |status: Status| failure(channel, &status);
         client.ready().await.map_err(|error| failed(Status::from_error(error)))?;
-        // On the wire this is the unary call that it is; tonic's `unary` would not tell when the answer began.
+        // On the wire this is a unary call; tonic's `unary` does not report the beginning of the answer.
         let response = client.server_streaming(call.request(), call.method.clone(), Numbers).await.map_err(failed)?;
         let first_byte = Instant::now();
         let mut answers = response.into_inner();
@@ -145,16 +144,16 @@ impl Connection for GrpcConnection {
     }
 
     async fn close(self) {
-        // It has a handle too, which would keep the connection open.
+        // The client holds a handle too, which would keep the connection open.
         drop(self.client);
         self.channel.close().await;
     }
 }
 
-/// What went wrong.
+/// Converts an error status.
 fn failure(channel: &Channel<Body>, status: &Status) -> Failure {
     let source = status.source();
-    if let Some(Said(failure)) = source.and_then(|source| source.downcast_ref()) {
+    if let Some(ServerError(failure)) = source.and_then(|source| source.downcast_ref()) {
         return failure.clone();
     }
     match source.and_then(|source| source.downcast_ref()) {

@@ -1,7 +1,8 @@
-//! What carries tonic's calls: a connection of hyper, and an eye on what the server says.
+//! The connection of tonic's calls: a connection of hyper, with access to the server's status.
 //!
-//! tonic makes a `Status` of everything that goes wrong. Its source tells what that was: [`Said`] is the server's word, a
-//! `hyper::Error` the connection's end; without one tonic itself found that the server broke the protocol.
+//! tonic turns every error into a `Status`. The source of the status is the original error: [`ServerError`] is the server's
+//! answer, a `hyper::Error` is the end of the connection; without a source, tonic itself found that the server broke
+//! the protocol.
 
 use std::error::Error;
 use std::fmt;
@@ -22,19 +23,19 @@ use crate::client::transport::Failure;
 
 type Fault = Box<dyn Error + Send + Sync>;
 
-/// What the server said instead of answering.
+/// The error status of the server.
 #[derive(Debug)]
-pub(crate) struct Said(pub Failure);
+pub(crate) struct ServerError(pub Failure);
 
-impl fmt::Display for Said {
+impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)
     }
 }
 
-impl Error for Said {}
+impl Error for ServerError {}
 
-/// A connection as tonic wants it.
+/// A connection with tonic's interface.
 #[derive(Clone)]
 pub(crate) struct Wire(pub SendRequest<Body>);
 
@@ -53,7 +54,7 @@ impl GrpcService<Body> for Wire {
             let (head, body) = sent.await?.into_parts();
             if head.status != StatusCode::OK {
                 let message = format!("the server answered with the HTTP status {}", head.status.as_u16());
-                return Err(Said(Failure::new(ErrorKind::Status, message)).into());
+                return Err(ServerError(Failure::new(ErrorKind::Status, message)).into());
             }
             let ended = ended(&head.headers)?;
             Ok(Response::from_parts(head, Watched { body, ended }))
@@ -61,7 +62,7 @@ impl GrpcService<Body> for Wire {
     }
 }
 
-/// The body of a response, which is not complete before the server has said that the call went well.
+/// The body of a response, which is complete only after the server has reported success.
 pub(crate) struct Watched {
     body: Incoming,
     ended: bool,
@@ -77,7 +78,7 @@ impl hyper::body::Body for Watched {
             None if self.ended => return Poll::Ready(None),
             None => {
                 let failure = Failure::new(ErrorKind::Protocol, "the response ended without `grpc-status`");
-                return Poll::Ready(Some(Err(Said(failure).into())));
+                return Poll::Ready(Some(Err(ServerError(failure).into())));
             }
         };
         if let Some(trailers) = frame.trailers_ref() {
@@ -87,8 +88,8 @@ impl hyper::body::Body for Watched {
     }
 }
 
-/// Whether these fields say that the call ended well; an error where they say that it did not.
-fn ended(fields: &HeaderMap) -> Result<bool, Said> {
+/// Whether these fields report the success of the call; an error if they report its failure.
+fn ended(fields: &HeaderMap) -> Result<bool, ServerError> {
     match fields.get("grpc-status") {
         None => Ok(false),
         Some(code) if code.as_bytes() == b"0" => Ok(true),
@@ -100,7 +101,7 @@ fn ended(fields: &HeaderMap) -> Result<bool, Said> {
                 String::from_utf8_lossy(code.as_bytes()),
                 words.unwrap_or_default()
             );
-            Err(Said(Failure::new(ErrorKind::Status, message)))
+            Err(ServerError(Failure::new(ErrorKind::Status, message)))
         }
     }
 }

@@ -9,7 +9,7 @@ use wirelab_model::spec::ClientSpec;
 use crate::client::dial::{Dialer, Link};
 use crate::client::early::{self, Early};
 use crate::client::h3_channel::{self, ATTEMPT, Channel, Order};
-use crate::client::multiplexed::{Handle, Multiplexed, Speech};
+use crate::client::multiplexed::{Handle, Multiplexed, RequestProtocol};
 use crate::client::transport::{Answer, Failure, Sink};
 use crate::refusal::Refusal;
 
@@ -19,11 +19,11 @@ pub type H3Transport = Multiplexed<Dialer, Http3>;
 /// HTTP/3 on a connection.
 pub struct Http3 {
     channel: RefCell<Channel<OpenStreams>>,
-    /// Whether the channel was opened anew after early data was rejected; locked while that goes on.
+    /// Whether the channel was reopened after early data was rejected; locked during the reopening.
     renewed: tokio::sync::Mutex<bool>,
 }
 
-impl Speech<Dialer> for Http3 {
+impl RequestProtocol<Dialer> for Http3 {
     type Order = Order;
 
     fn order(spec: &ClientSpec) -> Result<Order, Refusal> {
@@ -53,7 +53,7 @@ impl Early for Http3 {
         h3_channel::exchange(sender, order, body, |failure| link.failure_or(ATTEMPT, || failure)).await
     }
 
-    /// Opens the HTTP/3 channel anew where nobody did so yet: with early data its control streams were rejected too.
+    /// Reopens the HTTP/3 channel once: with early data, its control streams were rejected too.
     async fn renew(&self, link: &Link) -> Result<(), Failure> {
         let mut renewed = self.renewed.lock().await;
         if !*renewed {
@@ -71,10 +71,10 @@ async fn open_channel(link: &Link) -> Result<Channel<OpenStreams>, Failure> {
 }
 
 impl Handle<Dialer, Http3> {
-    /// Sends the request and returns the head of the response; its body is not waited for.
+    /// Sends the request and returns the head of the response, without waiting for the body.
     pub(crate) async fn head(&self) -> Result<Response<()>, Failure> {
-        let (speech, link, order) = self.parts();
-        let sender = speech.channel.borrow().sender();
+        let (protocol, link, order) = self.parts();
+        let sender = protocol.channel.borrow().sender();
         h3_channel::head(sender, order, |failure| link.failure_or(ATTEMPT, || failure)).await
     }
 }

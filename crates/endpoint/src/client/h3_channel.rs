@@ -1,4 +1,4 @@
-//! HTTP/3 by the crate `h3` on a connection of any QUIC library: the channel, and one exchange on it.
+//! HTTP/3 by the crate `h3`, on a connection of any QUIC library: the channel, and one exchange.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::client::transport::{Answer, Failure, Sink};
 use crate::payload;
 use crate::refusal::Refusal;
 
-/// What fails, in the words of a failure.
+/// The attempted operation in failure messages.
 pub const ATTEMPT: &str = "sending a request by HTTP/3";
 
 /// The request to send.
@@ -28,18 +28,18 @@ pub struct Order {
 }
 
 impl Order {
-    /// The request of the spec.
+    /// Creates the request of the spec.
     ///
     /// # Errors
     ///
-    /// [`Refusal`] where it is no HTTP request.
+    /// [`Refusal`] if it is no valid HTTP request.
     pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let recipe = Recipe::new(spec)?;
         Ok(Self { head: recipe.head_with_length(), body: recipe.body_size() })
     }
 }
 
-/// HTTP/3 on a QUIC connection: its control streams, and the task that attends to them.
+/// HTTP/3 on a QUIC connection: its control streams and the task that drives them.
 pub struct Channel<O: OpenStreams<Bytes>> {
     sender: SendRequest<O, Bytes>,
     attendant: JoinHandle<()>,
@@ -47,20 +47,20 @@ pub struct Channel<O: OpenStreams<Bytes>> {
 
 impl<O: OpenStreams<Bytes>> Drop for Channel<O> {
     fn drop(&mut self) {
-        // Before the last sender goes, which would make the attendant close the QUIC connection: that is not its to do.
+        // Aborts the task before the last sender drops; otherwise the task would close the QUIC connection.
         self.attendant.abort();
     }
 }
 
-/// What an exchange needs of a channel. It is a copy, so that a channel can be replaced while an exchange goes on.
+/// The sender of an exchange. It is a copy, so that a channel can be replaced during an exchange.
 pub type Sender<O> = SendRequest<O, Bytes>;
 
 impl<O: OpenStreams<Bytes>> Channel<O> {
-    /// Opens the channel. `failure` may know more of an error than h3 says.
+    /// Opens the channel. `failure` may add details that h3 lacks to an error.
     ///
     /// # Errors
     ///
-    /// The [`Failure`] that `failure` makes of what h3 says.
+    /// The [`Failure`] from `failure`, applied to h3's error.
     pub async fn open<C>(connection: C, failure: impl FnOnce(Failure) -> Failure) -> Result<Self, Failure>
     where
         C: quic::Connection<Bytes, OpenStreams = O> + Send + 'static,
@@ -70,13 +70,13 @@ impl<O: OpenStreams<Bytes>> Channel<O> {
         let (mut connection, sender) =
             h3::client::new(connection).await.map_err(|error| failure(connection_failure(&error)))?;
         let attendant = tokio::spawn(async move {
-            // The error that ends it is given to the requests as well.
+            // The requests get the same error.
             let _ = std::future::poll_fn(|cx| connection.poll_close(cx)).await;
         });
         Ok(Self { sender, attendant })
     }
 
-    /// What sends requests on it.
+    /// The sender of requests.
     #[must_use]
     pub fn sender(&self) -> Sender<O>
     where
@@ -86,11 +86,11 @@ impl<O: OpenStreams<Bytes>> Channel<O> {
     }
 }
 
-/// Sends a request and receives the whole response. `failure` may know more of an error than h3 says.
+/// Sends a request and receives the whole response. `failure` may add details that h3 lacks to an error.
 ///
 /// # Errors
 ///
-/// The [`Failure`] that `failure` makes of what h3 says, or that a response was cut short.
+/// The [`Failure`] from `failure`, applied to h3's error.
 pub async fn exchange<O>(
     mut sender: Sender<O>,
     order: &Order,
@@ -107,17 +107,17 @@ where
         stream.finish().await.map_err(failed)?;
         return receive(&mut stream, body, &failed).await;
     }
-    // At the same time, or an echo larger than the flow-control windows would never end.
+    // Both directions run concurrently; otherwise an echo larger than the flow-control windows would never end.
     let (mut outward, mut inward) = stream.split();
     let ((), answer) = tokio::try_join!(send(&mut outward, order.body, &failed), receive(&mut inward, body, &failed))?;
     Ok(answer)
 }
 
-/// Sends a request and returns the head of the response; its body is not waited for.
+/// Sends a request and returns the head of the response, without waiting for the body.
 ///
 /// # Errors
 ///
-/// As of [`exchange`].
+/// See [`exchange`].
 pub async fn head<O>(
     mut sender: Sender<O>,
     order: &Order,
@@ -152,7 +152,7 @@ async fn send<S: SendStream<Bytes>>(
         stream.finish().await
     };
     match send.await {
-        // The server has answered without reading all of the request (RFC 9114, section 4.1).
+        // The server answered without reading the whole request (RFC 9114, section 4.1).
         Ok(()) | Err(StreamError::RemoteTerminate { code: Code::H3_NO_ERROR, .. }) => Ok(()),
         Err(error) => Err(failed(error)),
     }
@@ -186,7 +186,7 @@ async fn receive<S: RecvStream>(
     Ok(Answer { first_byte, last_byte, bytes_in, status: Some(response.status().as_u16()) })
 }
 
-/// The class of an error of h3, as far as h3 knows.
+/// The kind of an h3 error, as far as h3 knows.
 fn stream_failure(error: &StreamError) -> Failure {
     let kind = match error {
         StreamError::ConnectionError { 0: error, .. } => return connection_failure(error),
@@ -200,8 +200,7 @@ fn stream_failure(error: &StreamError) -> Failure {
 fn connection_failure(error: &ConnectionError) -> Failure {
     let kind = match error {
         ConnectionError::Timeout { .. } => ErrorKind::Timeout,
-        // What h3 calls a frame error or an unexpected frame is most often a stream that ended too early, which it says in
-        // words only.
+        // A frame error or an unexpected frame is most often a stream that ended too early; only h3's message says so.
         ConnectionError::Local { error: LocalError::Application { reason, .. }, .. }
             if reason.contains("incomplete frame") || reason.contains("without receiving response") =>
         {

@@ -1,4 +1,4 @@
-//! What HTTP clients have in common: the request, made once and copied cheaply.
+//! The request of HTTP clients, created once and copied cheaply.
 
 use std::net::Ipv6Addr;
 
@@ -19,7 +19,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// The request of the spec. HTTP/1.1 names the host in a field, later versions in the URI.
+    /// Creates the request of the spec. HTTP/1.1 names the host in a field, later versions in the URI.
     pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let request = &spec.request;
         let invalid = |what: &str, text: &str| Refusal::failed(format!("`{text}` is not a valid {what}"));
@@ -43,7 +43,8 @@ impl Recipe {
         for (name, value) in &request.headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid("name of a header field", name))?;
             let value = HeaderValue::from_str(value).map_err(|_| invalid("value of a header field", value))?;
-            // It is the authority already: two names for one host would contradict each other (RFC 9113, section 8.3.1).
+            // The authority already has this value: two names for one host would contradict each other (RFC 9113,
+            // section 8.3.1).
             if name != HOST {
                 headers.append(name, value);
             }
@@ -51,7 +52,7 @@ impl Recipe {
         Ok(Self { method, uri, headers, body_size: request.body_size })
     }
 
-    /// A copy to send, without its body.
+    /// Copies the request for sending, without its body.
     #[must_use]
     pub fn head(&self) -> Request<()> {
         let mut request = Request::new(());
@@ -63,8 +64,8 @@ impl Recipe {
         request
     }
 
-    /// The same with the length of the body, where it has or could have one. hyper adds that by itself; other libraries
-    /// add no fields of their own, and compared cells are to send the same.
+    /// Like [`Self::head`], with the length of the body, if it has or could have one. hyper adds this field itself;
+    /// other libraries add no fields, and compared cells must send the same fields.
     #[must_use]
     pub fn head_with_length(&self) -> Request<()> {
         let mut head = self.head();
@@ -74,14 +75,14 @@ impl Recipe {
         head
     }
 
-    /// Bytes of its body.
+    /// Size of its body in bytes.
     #[must_use]
     pub const fn body_size(&self) -> u64 {
         self.body_size
     }
 }
 
-/// Name and port of the server, as RFC 3986, section 3.2, writes them: IPv6 addresses in brackets, no default port.
+/// Name and port of the server (RFC 3986, section 3.2): IPv6 addresses in brackets, no default port.
 fn authority(spec: &ClientSpec) -> String {
     let name = &spec.server_name;
     let name = if name.parse::<Ipv6Addr>().is_ok() { format!("[{name}]") } else { name.clone() };

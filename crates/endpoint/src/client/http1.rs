@@ -1,7 +1,7 @@
 //! The protocols `h1c` and `h1`.
 //!
-//! A connection of HTTP/1.1 carries one request at a time, so that its driver needs no task of its own: it is polled by
-//! whoever waits for the response, which saves the wake-ups between two tasks on every request.
+//! An HTTP/1.1 connection carries one request at a time, so its driver needs no task of its own. The waiting request
+//! polls the driver, which saves wake-ups between two tasks on every request.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -22,28 +22,28 @@ use wirelab_model::spec::ClientSpec;
 use crate::client::failure;
 use crate::client::http::Recipe;
 use crate::client::http_body::PatternBody;
-use crate::client::stream::{Dialed, Dialer, Proof, Stream, TICKET_PATIENCE};
+use crate::client::stream::{Dialed, Dialer, Proof, Stream, TICKET_WAIT};
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;
 
-/// Opens connections of HTTP/1.1.
+/// Opens HTTP/1.1 connections.
 pub(crate) struct Http1Transport {
     dialer: Dialer,
     recipe: Rc<Recipe>,
 }
 
-/// A connection of HTTP/1.1.
+/// An HTTP/1.1 connection.
 pub(crate) struct Http1Connection {
     sender: SendRequest<PatternBody>,
-    /// Polled where it is asked whether the connection is open, too.
+    /// Also polled to test whether the connection is open.
     driver: RefCell<Driver>,
     recipe: Rc<Recipe>,
     proof: Rc<Proof>,
     wants_tickets: bool,
 }
 
-/// Moves bytes between a connection and its requests; only while it is polled.
+/// Moves bytes between a connection and its requests, only when polled.
 struct Driver {
     connection: Pin<Box<http1::Connection<TokioIo<Stream>, PatternBody>>>,
     ended: Option<Result<(), hyper::Error>>,
@@ -58,7 +58,7 @@ impl Driver {
         }
     }
 
-    /// Drives the connection until `future` has its output.
+    /// Drives the connection until `future` completes.
     async fn until<F: Future>(&mut self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
@@ -68,7 +68,7 @@ impl Driver {
         .await
     }
 
-    /// The error of the connection itself, which says more than that of the request it broke.
+    /// The error of the connection itself, which is more precise than the error of the request.
     fn failure(&mut self, attempt: &str, error: &hyper::Error) -> Failure {
         match &self.ended {
             Some(Err(cause)) => failure::http(attempt, cause),
@@ -87,9 +87,8 @@ impl Transport for Http1Transport {
     async fn connect(&self) -> Result<Opened<Http1Connection>, Failure> {
         let Dialed { stream, connected, ready } = self.dialer.dial().await?;
         let proof = stream.proof();
-        let (sender, connection) = http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| failure::http("beginning HTTP/1.1", &error))?;
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| failure::http("starting HTTP/1.1", &error))?;
         let connection = Http1Connection {
             sender,
             driver: RefCell::new(Driver { connection: Box::pin(connection), ended: None }),
@@ -146,8 +145,8 @@ impl Connection for Http1Connection {
     }
 
     fn is_open(&self) -> bool {
-        // The server may have closed it since the last response, or announced that it will. Whatever this poll would wake is
-        // polled again by the next request.
+        // The server may have closed the connection since the last response, or announced a close. The next request
+        // polls again, so this poll needs no waker.
         let mut driver = self.driver.borrow_mut();
         driver.poll(&mut Context::from_waker(Waker::noop()));
         driver.ended.is_none() && !self.sender.is_closed()
@@ -169,8 +168,8 @@ impl Connection for Http1Connection {
                 driver.poll(cx);
                 if proof.has_ticket() || driver.ended.is_some() { Poll::Ready(()) } else { Poll::Pending }
             });
-            // Without a ticket the next connection begins with a full handshake, and its sample says so.
-            let _ = timeout(TICKET_PATIENCE, ticket).await;
+            // Without a ticket the next connection has a full handshake, and its sample says so.
+            let _ = timeout(TICKET_WAIT, ticket).await;
         }
         // Without a sender the driver shuts the connection down and ends.
         drop(sender);
@@ -178,6 +177,6 @@ impl Connection for Http1Connection {
             driver.poll(cx);
             if driver.ended.is_some() { Poll::Ready(()) } else { Poll::Pending }
         });
-        let _ = timeout(TICKET_PATIENCE, end).await;
+        let _ = timeout(TICKET_WAIT, end).await;
     }
 }

@@ -17,13 +17,13 @@ use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transp
 use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;
 
-/// Opens connections of HTTP/2.
+/// Opens HTTP/2 connections.
 pub(crate) struct Http2Transport {
     channels: Channels,
     recipe: Rc<Recipe>,
 }
 
-/// A handle to a connection of HTTP/2.
+/// A handle to an HTTP/2 connection.
 pub(crate) struct Http2Connection {
     channel: Channel<PatternBody>,
     recipe: Rc<Recipe>,

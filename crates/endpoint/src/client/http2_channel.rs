@@ -1,4 +1,4 @@
-//! A connection of HTTP/2, whoever sends what on it: opened, watched and closed in one way for HTTP and gRPC.
+//! An HTTP/2 connection, with the same opening, supervision and closing for HTTP and gRPC.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -20,7 +20,7 @@ use wirelab_model::sample::Handshake;
 use wirelab_model::spec::ClientSpec;
 
 use crate::client::failure;
-use crate::client::stream::{Dialed, Dialer, Proof, TICKET_PATIENCE};
+use crate::client::stream::{Dialed, Dialer, Proof, TICKET_WAIT};
 use crate::client::transport::{Failure, Opened};
 use crate::http2::Windows;
 use crate::refusal::Refusal;
@@ -29,19 +29,19 @@ use crate::transport_accounts::Accounts;
 /// hyper's defaults for clients, which it does not export (hyper 1, `proto/h2/client.rs`).
 const DEFAULT: Windows = Windows { stream: 2 << 20, connection: 5 << 20 };
 
-/// How often a closing connection looks whether its ticket came.
-const TICKET_LOOK: Duration = Duration::from_millis(1);
+/// Interval at which a closing connection checks for its ticket.
+const TICKET_POLL: Duration = Duration::from_millis(1);
 
-/// Opens connections of HTTP/2.
+/// Opens HTTP/2 connections.
 pub(crate) struct Channels {
     dialer: Dialer,
     builder: Builder<LocalExecutor>,
     windows: Windows,
 }
 
-/// A handle to a connection of HTTP/2 that sends bodies `B`.
+/// A handle to an HTTP/2 connection that sends bodies `B`.
 pub(crate) struct Channel<B> {
-    /// What sends requests on it.
+    /// The sender of requests.
     pub sender: SendRequest<B>,
     shared: Rc<Shared>,
 }
@@ -49,11 +49,11 @@ pub(crate) struct Channel<B> {
 struct Shared {
     proof: Rc<Proof>,
     wants_tickets: bool,
-    /// The task that moves the bytes of all streams; it ends when no sender is left.
+    /// The task that moves the bytes of all streams; it ends with the last sender.
     driver: RefCell<Option<JoinHandle<()>>>,
 }
 
-/// Spawns on the thread's own task set.
+/// Spawns tasks on the thread's own task set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LocalExecutor;
 
@@ -64,7 +64,7 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for LocalExecutor {
 }
 
 impl Channels {
-    /// By the spec; refuses what HTTP/2 or this machine cannot honour.
+    /// Creates it from the spec; refuses settings that HTTP/2 or this machine cannot honour.
     pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let windows = Windows::of(&spec.transport, DEFAULT)?;
         let mut builder = Builder::new(LocalExecutor);
@@ -86,14 +86,14 @@ impl Channels {
             .await
             .map_err(|error| failure::http("beginning HTTP/2", &error))?;
         let driver = tokio::task::spawn_local(async move {
-            // Its error reaches the requests that it breaks.
+            // The affected requests get its error.
             let _ = driver.await;
         });
         let shared = Shared { proof, wants_tickets: self.dialer.wants_tickets(), driver: RefCell::new(Some(driver)) };
         Ok(Opened { connection: Channel { sender, shared: Rc::new(shared) }, connected, ready })
     }
 
-    /// What is in force.
+    /// The settings in force.
     pub fn configured(&self) -> Configured {
         let mut configured = self.dialer.configured();
         configured.insert("stream_window".to_owned(), json!(self.windows.stream));
@@ -101,19 +101,20 @@ impl Channels {
         configured
     }
 
-    /// Session tickets in store.
+    /// Number of stored session tickets.
     pub fn tickets(&self) -> usize {
         self.dialer.tickets()
     }
 
-    /// What the connections say of their transport.
+    /// Transport statistics of the connections.
     pub const fn accounts(&self) -> &Accounts {
         self.dialer.accounts()
     }
 }
 
 impl<B> Channel<B> {
-    /// The class of an error. Where a reset meets a write, the library says of each stream only that its connection ended.
+    /// Converts an error. If a reset coincides with a write, the library only says of each stream that its connection
+    /// ended.
     pub fn failure(&self, attempt: &str, error: &hyper::Error) -> Failure {
         let failure = failure::http(attempt, error);
         if failure.kind == ErrorKind::Truncated && self.shared.proof.was_reset() {
@@ -122,39 +123,39 @@ impl<B> Channel<B> {
         failure
     }
 
-    /// Whether it can carry a further request.
+    /// Whether it accepts further requests.
     pub fn is_open(&self) -> bool {
         !self.sender.is_closed()
     }
 
-    /// Another handle to it.
+    /// Another handle to the same connection.
     pub fn another(&self) -> Self {
         Self { sender: self.sender.clone(), shared: Rc::clone(&self.shared) }
     }
 
-    /// How it began.
+    /// The kind of handshake.
     pub fn handshake(&self) -> Option<Handshake> {
         self.shared.proof.handshake()
     }
 
-    /// Closes it, after its ticket has come where one is wanted.
+    /// Closes it, after the arrival of its ticket if one is wanted.
     pub async fn close(self) {
         let Self { sender, shared } = self;
         if shared.wants_tickets {
             let arrived = async {
                 while !shared.proof.has_ticket() && !sender.is_closed() {
-                    tokio::time::sleep(TICKET_LOOK).await;
+                    tokio::time::sleep(TICKET_POLL).await;
                 }
             };
-            // Without a ticket the next connection begins with a full handshake, and its sample says so.
-            let _ = timeout(TICKET_PATIENCE, arrived).await;
+            // Without a ticket the next connection has a full handshake, and its sample says so.
+            let _ = timeout(TICKET_WAIT, arrived).await;
         }
         drop(sender);
-        // The driver ends with the last handle; the others only let go of theirs.
+        // The driver ends with the last handle; other handles are only dropped.
         if let Ok(shared) = Rc::try_unwrap(shared)
             && let Some(driver) = shared.driver.take()
         {
-            let _ = timeout(TICKET_PATIENCE, driver).await;
+            let _ = timeout(TICKET_WAIT, driver).await;
         }
     }
 }

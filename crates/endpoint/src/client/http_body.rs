@@ -1,4 +1,4 @@
-//! The body of a request, as hyper wants it.
+//! The body of a request for hyper.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -12,13 +12,13 @@ use crate::client::http::Recipe;
 use crate::payload;
 
 impl Recipe {
-    /// A copy to send.
+    /// Copies the request for sending.
     pub(crate) fn request(&self) -> Request<PatternBody> {
         self.head().map(|()| PatternBody::new(self.body_size()))
     }
 }
 
-/// So many bytes of the pattern, in slices of one buffer.
+/// A number of bytes of the pattern, in slices of one buffer.
 #[derive(Debug)]
 pub(crate) struct PatternBody {
     offset: u64,
@@ -26,7 +26,7 @@ pub(crate) struct PatternBody {
 }
 
 impl PatternBody {
-    /// The first `size` bytes.
+    /// The first `size` bytes of the pattern.
     pub const fn new(size: u64) -> Self {
         Self { offset: 0, left: size }
     }

@@ -1,4 +1,4 @@
-//! Sending requests by a schedule: the closed loop's workers, the open loop's arrivals.
+//! Sending of requests by a schedule: workers of a closed loop, arrivals of an open loop.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -17,22 +17,22 @@ use crate::client::schedule::{ArrivalTimes, Limit, Phase, Share, pause, random};
 use crate::client::thread_state::{Clock, ThreadState};
 use crate::client::transport::{Answer, Connection, Failure, Transport};
 
-/// A period in which requests are sent: the warm-up or the measured window.
+/// A period of requests: the warm-up or the measured window.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Period {
-    /// Which of the two.
+    /// The phase.
     pub phase: Phase,
-    /// Its first moment.
+    /// Its start.
     pub start: Instant,
-    /// What it is limited to.
+    /// Its limit.
     pub limit: Limit,
     /// The thread's share.
     pub share: Share,
 }
 
-/// Sends the requests of one thread in one period, and returns when none is in flight.
+/// Sends the requests of one thread in one period; returns when none is in flight.
 ///
-/// Dropping the future abandons what is in flight.
+/// Dropping the future abandons requests in flight.
 pub(crate) async fn send<T: Transport, K: Clock>(
     state: &Rc<ThreadState<T>>,
     pool: &Rc<Pool<T::Connection>>,
@@ -81,7 +81,7 @@ impl<T: Transport> Worker<T> {
             clock.until(intended).await;
             let mut lane = self.pool.take(&self.state).await;
             let mut limit = self.limit.get();
-            // Judged by the moment of starting, which is what "none starts after the end" is about.
+            // The actual start counts, because no request may start after the end.
             let goes_on = limit.take(self.state.now().max(intended));
             self.limit.set(limit);
             if !goes_on {
@@ -90,18 +90,18 @@ impl<T: Transport> Worker<T> {
             }
             let end = perform(&mut lane, &self.state, intended).await;
             self.pool.put(lane);
-            // Without a pause the next request is meant to start when its worker is free for it, which is now.
+            // Without a pause the intended start of the next request is now, when its worker is free.
             intended = if pauses == Pause::None { self.state.now() } else { end + pause(pauses, &mut random) };
         }
     }
 }
 
-/// Starts a request at each arrival, whatever became of the earlier ones.
+/// Starts a request at each arrival, independent of earlier requests.
 ///
-/// Every request has a connection or stream of its own where the policy allows for it. Otherwise it waits in line, with
-/// its response time running since its arrival. What arrived within the period is sent even where it waited beyond its
-/// end: to drop it would leave out just the slowest requests. The wait has a limit, the request time-out after the end;
-/// what waits longer fails by time-out.
+/// Every request has a connection or stream of its own if the policy allows it. Otherwise it waits in line, and its
+/// response time runs from its arrival. Requests that arrived within the period are sent even after its end: dropping
+/// them would omit the slowest requests. The wait is limited to the request time-out after the end; longer waits fail
+/// by time-out.
 async fn dispatch<T: Transport, K: Clock>(
     state: &Rc<ThreadState<T>>,
     pool: &Rc<Pool<T::Connection>>,
@@ -127,19 +127,19 @@ async fn dispatch<T: Transport, K: Clock>(
         } else {
             line.waiting.borrow_mut().push_back(arrival);
         }
-        // Tasks that ended by a panic are noticed at the end; carriers end only then.
+        // A task that panicked is noticed at the end; carriers end only then.
     }
-    let patience = state.now().max(period.start) + state.timeouts.request;
-    line.end(patience);
+    let latest_start = state.now().max(period.start) + state.timeouts.request;
+    line.end(latest_start);
 }
 
-/// The arrivals that wait for a carrier, and the carriers that wait for an arrival.
+/// Arrivals that wait for a carrier, and carriers that wait for an arrival.
 #[derive(Debug, Default)]
 struct Line {
     waiting: RefCell<VecDeque<Instant>>,
     idle: RefCell<VecDeque<Rc<Parked>>>,
-    /// Set once no more arrivals come: until when those that wait may still start.
-    patience: Cell<Option<Instant>>,
+    /// The latest start of waiting arrivals; set after the last arrival.
+    latest_start: Cell<Option<Instant>>,
 }
 
 #[derive(Debug, Default)]
@@ -149,15 +149,15 @@ struct Parked {
 }
 
 impl Line {
-    fn end(&self, patience: Instant) {
-        self.patience.set(Some(patience));
+    fn end(&self, latest_start: Instant) {
+        self.latest_start.set(Some(latest_start));
         for carrier in self.idle.borrow_mut().drain(..) {
             carrier.wake.notify_one();
         }
     }
 }
 
-/// Carries arrivals over one lane, one after the other.
+/// Sends arrivals over one lane in sequence.
 struct Carrier<T: Transport> {
     state: Rc<ThreadState<T>>,
     pool: Rc<Pool<T::Connection>>,
@@ -169,13 +169,13 @@ impl<T: Transport> Carrier<T> {
         let parked = Rc::new(Parked::default());
         let mut next = Some(first);
         while let Some(intended) = next {
-            if self.line.patience.get().is_some_and(|patience| self.state.now() > patience) {
+            if self.line.latest_start.get().is_some_and(|latest_start| self.state.now() > latest_start) {
                 self.give_up(intended);
             } else {
                 perform(&mut lane, &self.state, intended).await;
             }
             next = self.line.waiting.borrow_mut().pop_front();
-            if next.is_none() && self.line.patience.get().is_none() {
+            if next.is_none() && self.line.latest_start.get().is_none() {
                 self.line.idle.borrow_mut().push_back(Rc::clone(&parked));
                 parked.wake.notified().await;
                 next = parked.next.take();
@@ -191,7 +191,7 @@ impl<T: Transport> Carrier<T> {
     }
 }
 
-/// Sends one request over a lane and records it. Returns when it ended.
+/// Sends one request over a lane and records it. Returns its end.
 pub(crate) async fn perform<T: Transport>(
     lane: &mut Lane<T::Connection>,
     state: &ThreadState<T>,
@@ -255,7 +255,7 @@ async fn attempt<T: Transport>(
             Err(failure)
         }
         Err(Elapsed) => {
-            // With one request at a time, its late response would be taken for that of the next request.
+            // With one request at a time, a late response would be taken for the response to the next request.
             if !state.multiplexes || state.per_request {
                 record.connection = held.number;
                 record.handshake = record.opened.then(|| held.connection.handshake()).flatten();

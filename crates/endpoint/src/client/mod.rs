@@ -1,4 +1,4 @@
-//! The client: what to send comes from the spec, when from a schedule, how from a transport.
+//! The client: the spec defines the request, the schedule its time, the transport its encoding.
 
 mod check;
 pub(crate) mod control;
@@ -21,7 +21,7 @@ pub(crate) mod h3;
 #[cfg(feature = "h3")]
 pub mod h3_channel;
 #[cfg(feature = "h3")]
-pub mod h3_speech;
+pub mod h3_requests;
 pub(crate) mod http;
 #[cfg(feature = "builtin")]
 pub(crate) mod http1;
@@ -36,7 +36,7 @@ pub mod multiplexed;
 mod pool;
 #[cfg(feature = "builtin")]
 pub(crate) mod quic;
-pub mod raw_speech;
+pub mod raw_requests;
 mod record;
 mod schedule;
 pub mod servers;

@@ -1,5 +1,5 @@
-//! The client of a protocol that multiplexes: many handles to one connection. What all libraries and protocols have in common
-//! is here; a library says how connections are opened and closed ([`Dial`]), a protocol what is said on them ([`Speech`]).
+//! The client of a protocol that multiplexes: many handles to one connection. This module has the common parts. A
+//! library opens and closes connections ([`Dial`]); a protocol encodes requests on them ([`RequestProtocol`]).
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -14,60 +14,60 @@ use crate::transport_accounts::Accounts;
 
 /// A library that opens connections to the server of a spec. Each of the client's threads has its own.
 pub trait Dial: Sized + 'static {
-    /// What a protocol takes over to speak on a connection; nothing where the link is enough.
+    /// The part of a connection that a protocol takes over; empty if the link is enough.
     type Wire;
 
-    /// What is kept of a connection as long as anybody uses it.
+    /// The state of a connection during its use.
     type Link: 'static;
 
-    /// A dialer by the spec, called once inside the thread's runtime. It refuses what it cannot honour.
+    /// Creates a dialer from the spec, once inside the thread's runtime. Refuses settings that it cannot honour.
     ///
     /// # Errors
     ///
-    /// [`Refusal`], which says which field and why.
+    /// [`Refusal`] with the field and the reason.
     fn new(spec: &ClientSpec) -> Result<Self, Refusal>;
 
-    /// Opens a connection, and says when it could send. Where 0-RTT is asked for and possible it returns as soon as early
-    /// data can be sent.
+    /// Opens a connection, and returns the time from which it could send. With 0-RTT it returns as soon as early data
+    /// can be sent.
     fn dial(&self) -> impl Future<Output = Result<(Self::Wire, Self::Link, Instant), Failure>>;
 
-    /// Whether the connection can carry a further request, as far as is known without trying.
+    /// Whether the connection accepts further requests, as far as known without a test.
     fn is_open(link: &Self::Link) -> bool;
 
-    /// How the connection began, proven; absent while that is not decided.
+    /// The proven kind of handshake; `None` until it is decided.
     fn handshake(link: &Self::Link) -> Option<Handshake>;
 
-    /// Closes the connection properly. A ticket that is wanted and still to come is waited for first, briefly.
+    /// Closes the connection cleanly. Waits briefly for a wanted ticket first.
     fn close(&self, link: &Self::Link) -> impl Future<Output = ()>;
 
-    /// What is in force on the connections, as far as it is known.
+    /// The known settings in force on the connections.
     fn configured(&self) -> Configured;
 
-    /// Session tickets in store.
+    /// Number of stored session tickets.
     fn tickets(&self) -> usize {
         0
     }
 
-    /// What the connections say of their transport.
+    /// Transport statistics of the connections.
     fn accounts(&self) -> &Accounts;
 }
 
 /// A protocol on a connection of a library.
-pub trait Speech<D: Dial>: Sized + 'static {
-    /// The request of the spec, made ready to be sent again and again.
+pub trait RequestProtocol<D: Dial>: Sized + 'static {
+    /// The request of the spec, prepared for repeated sending.
     type Order: 'static;
 
-    /// Makes the request ready.
+    /// Prepares the request.
     ///
     /// # Errors
     ///
-    /// [`Refusal`] where the protocol has no such request.
+    /// [`Refusal`] if the protocol has no such request.
     fn order(spec: &ClientSpec) -> Result<Self::Order, Refusal>;
 
-    /// Begins to speak on a connection that can send.
+    /// Starts the protocol on a connection that can send.
     fn begin(wire: D::Wire, link: &D::Link) -> impl Future<Output = Result<Self, Failure>>;
 
-    /// Sends the request and receives the whole response, as [`Connection::request`] has it.
+    /// Sends the request and receives the whole response; see [`Connection::request`].
     fn request(
         &self,
         dialer: &D,
@@ -78,12 +78,12 @@ pub trait Speech<D: Dial>: Sized + 'static {
 }
 
 /// Opens connections of the library `D` for the protocol `S`.
-pub struct Multiplexed<D: Dial, S: Speech<D>> {
+pub struct Multiplexed<D: Dial, S: RequestProtocol<D>> {
     dialer: Rc<D>,
     order: Rc<S::Order>,
 }
 
-impl<D: Dial, S: Speech<D>> Transport for Multiplexed<D, S> {
+impl<D: Dial, S: RequestProtocol<D>> Transport for Multiplexed<D, S> {
     type Connection = Handle<D, S>;
 
     fn build(spec: &ClientSpec) -> Result<Self, Refusal> {
@@ -92,9 +92,9 @@ impl<D: Dial, S: Speech<D>> Transport for Multiplexed<D, S> {
 
     async fn connect(&self) -> Result<Opened<Handle<D, S>>, Failure> {
         let (wire, link, ready) = self.dialer.dial().await?;
-        let speech = S::begin(wire, &link).await?;
+        let protocol = S::begin(wire, &link).await?;
         let (dialer, order) = (Rc::clone(&self.dialer), Rc::clone(&self.order));
-        let connection = Handle { open: Rc::new(Open { speech, link }), dialer, order };
+        let connection = Handle { open: Rc::new(Open { protocol, link }), dialer, order };
         Ok(Opened { connection, connected: None, ready: Some(ready) })
     }
 
@@ -112,22 +112,22 @@ impl<D: Dial, S: Speech<D>> Transport for Multiplexed<D, S> {
 }
 
 /// A handle to a connection.
-pub struct Handle<D: Dial, S: Speech<D>> {
+pub struct Handle<D: Dial, S: RequestProtocol<D>> {
     open: Rc<Open<D, S>>,
     dialer: Rc<D>,
     order: Rc<S::Order>,
 }
 
-/// What its handles share. The protocol goes before the connection below it.
+/// The state that all handles share. The protocol drops before the connection below it.
 struct Open<D: Dial, S> {
-    speech: S,
+    protocol: S,
     link: D::Link,
 }
 
-impl<D: Dial, S: Speech<D>> Connection for Handle<D, S> {
+impl<D: Dial, S: RequestProtocol<D>> Connection for Handle<D, S> {
     async fn request(&mut self, body: Option<Sink<'_>>) -> Result<Answer, Failure> {
-        let Open { speech, link } = &*self.open;
-        speech.request(&self.dialer, link, &self.order, body).await
+        let Open { protocol, link } = &*self.open;
+        protocol.request(&self.dialer, link, &self.order, body).await
     }
 
     fn is_open(&self) -> bool {
@@ -149,9 +149,9 @@ impl<D: Dial, S: Speech<D>> Connection for Handle<D, S> {
 }
 
 #[cfg(feature = "builtin")]
-impl<D: Dial, S: Speech<D>> Handle<D, S> {
-    /// What speaks on the connection, the connection, and the request, for who wants something else of them than a response.
+impl<D: Dial, S: RequestProtocol<D>> Handle<D, S> {
+    /// The protocol, the connection and the request, for callers that need more than a response.
     pub(crate) fn parts(&self) -> (&S, &D::Link, &S::Order) {
-        (&self.open.speech, &self.open.link, &self.order)
+        (&self.open.protocol, &self.open.link, &self.order)
     }
 }

@@ -1,4 +1,4 @@
-//! Lanes: each carries one request at a time, over a connection (or a stream's worth of one) that it holds.
+//! Lanes: each carries one request at a time, over a connection or one stream of a connection.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,28 +13,28 @@ use crate::client::schedule::Share;
 use crate::client::thread_state::ThreadState;
 use crate::client::transport::{Connection, Failure, Opened, Transport};
 
-/// A persistent connection, shared by the lanes that have a stream of it.
+/// A persistent connection, shared by the lanes that use its streams.
 #[derive(Debug)]
 struct Link<C> {
-    /// Locked while one lane reopens the connection and the others wait for it.
+    /// Locked while one lane reopens the connection and others wait.
     current: Mutex<Current<C>>,
 }
 
 #[derive(Debug)]
 struct Current<C> {
-    /// A handle to copy for further lanes; absent where the protocol does not multiplex.
+    /// A handle to copy for further lanes; absent if the protocol does not multiplex.
     handle: Option<C>,
     number: u32,
 }
 
-/// Carries one request at a time.
+/// A lane, which carries one request at a time.
 #[derive(Debug)]
 pub(crate) struct Lane<C> {
-    /// Guards its requests.
+    /// The deadline of its request.
     pub deadline: Deadline,
-    /// The persistent connection that it belongs to; absent where every request opens its own.
+    /// Its persistent connection; absent if every request opens its own.
     link: Option<Rc<Link<C>>>,
-    /// The connection that it has at the moment.
+    /// Its current connection.
     pub held: Option<Held<C>>,
 }
 
@@ -52,7 +52,7 @@ impl<C: Connection> Lane<C> {
         Self { deadline: Deadline::new(state.now() + state.timeouts.request), link, held: None }
     }
 
-    /// Makes sure that it has a connection. `Some`: it opened one for that.
+    /// Ensures a connection. Returns `Some` if it had to open one.
     pub async fn connect<T: Transport<Connection = C>>(
         &mut self,
         state: &ThreadState<T>,
@@ -71,12 +71,12 @@ impl<C: Connection> Lane<C> {
     }
 }
 
-/// When a connection was connected and ready.
+/// Times of connection and readiness.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moments {
-    /// When its transport was connected.
+    /// Time of the transport's connection.
     pub connected: Option<std::time::Instant>,
-    /// When it could send.
+    /// Time from which it could send.
     pub ready: Option<std::time::Instant>,
 }
 
@@ -99,22 +99,22 @@ async fn obtain<T: Transport>(
     Ok((Held { connection, number: current.number }, Some(Moments { connected, ready })))
 }
 
-/// The lanes of one thread. Whoever has a request to send takes one, and waits in line where all are taken.
+/// The lanes of one thread. A request takes a free lane, or waits in line.
 #[derive(Debug)]
 pub(crate) struct Pool<C> {
     free: RefCell<VecDeque<Lane<C>>>,
-    /// One permit per free lane; absent where lanes are made as needed.
+    /// One permit per free lane; absent if lanes are created as needed.
     permits: Option<Semaphore>,
 }
 
 impl<C: Connection> Pool<C> {
-    /// Lanes without connections, as many as needed.
+    /// An unlimited number of lanes without connections.
     pub fn unlimited() -> Self {
         Self { free: RefCell::default(), permits: None }
     }
 
-    /// A thread's lanes, connected where connections are persistent. Successive lanes belong to different connections, so
-    /// that requests are spread over all of them.
+    /// Creates a thread's lanes, with open connections if these are persistent. Successive lanes belong to different
+    /// connections, to distribute requests over all of them.
     pub async fn open<T: Transport<Connection = C>>(
         state: &ThreadState<T>,
         policy: ConnectionPolicy,
@@ -141,7 +141,7 @@ impl<C: Connection> Pool<C> {
         Ok(Self { free: RefCell::new(free), permits })
     }
 
-    /// A lane that is free, or none.
+    /// Takes a free lane, if any.
     pub fn try_take<T: Transport<Connection = C>>(&self, state: &ThreadState<T>) -> Option<Lane<C>> {
         match &self.permits {
             None => {
@@ -155,7 +155,7 @@ impl<C: Connection> Pool<C> {
         }
     }
 
-    /// A lane, first come, first served.
+    /// Takes a lane, first come, first served.
     pub async fn take<T: Transport<Connection = C>>(&self, state: &ThreadState<T>) -> Lane<C> {
         loop {
             if let Some(lane) = self.try_take(state) {
@@ -173,7 +173,7 @@ impl<C: Connection> Pool<C> {
         }
     }
 
-    /// Puts a lane back.
+    /// Returns a lane.
     pub fn put(&self, lane: Lane<C>) {
         self.free.borrow_mut().push_back(lane);
         if let Some(permits) = &self.permits {

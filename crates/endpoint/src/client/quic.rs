@@ -5,7 +5,7 @@ use wirelab_model::spec::ClientSpec;
 
 use crate::client::dial::{Dialer, Link};
 use crate::client::early::{self, Early};
-use crate::client::multiplexed::{Multiplexed, Speech};
+use crate::client::multiplexed::{Multiplexed, RequestProtocol};
 use crate::client::transport::{Answer, Failure, Sink};
 use crate::quic_stream::QuicStream;
 use crate::raw::Header;
@@ -18,7 +18,7 @@ pub type QuicTransport = Multiplexed<Dialer, RawRequests>;
 /// Raw requests on a connection.
 pub struct RawRequests;
 
-impl Speech<Dialer> for RawRequests {
+impl RequestProtocol<Dialer> for RawRequests {
     type Order = Header;
 
     fn order(spec: &ClientSpec) -> Result<Header, Refusal> {

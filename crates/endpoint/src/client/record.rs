@@ -1,7 +1,7 @@
-//! What is kept of each request while the window lasts, and what becomes of it afterwards.
+//! Records of requests during the window, and their conversion to results.
 //!
-//! During the window a thread only appends to a vector that was allocated and touched before, or counts in histograms;
-//! merging, sorting and writing come after `finish`.
+//! During the window a thread only appends to a vector that was allocated and touched before, or increments counts of
+//! histograms. Merging, sorting and writing follow `finish`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -18,42 +18,42 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::{Handshake, Sample};
 use wirelab_model::spec::Recording;
 
-/// Records that are allocated and touched before the window at most, per thread: 76 MB.
+/// Maximum number of records allocated and touched before the window, per thread: 76 MB.
 const PREALLOCATED: u64 = 500_000;
 
-/// One request, as the engine saw it.
+/// The engine's record of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Record {
-    /// When it was to start.
+    /// Intended start.
     pub intended: Instant,
-    /// When it started.
+    /// Actual start.
     pub start: Instant,
-    /// When its transport was connected.
+    /// Time of the transport's connection.
     pub connected: Option<Instant>,
-    /// When it could send.
+    /// Time from which it could send.
     pub ready: Option<Instant>,
-    /// When the first byte of the response was there.
+    /// Arrival of the response's first byte.
     pub first_byte: Option<Instant>,
-    /// When the last byte was there, or it failed.
+    /// Arrival of the response's last byte, or time of the failure.
     pub end: Instant,
-    /// Bytes of response body.
+    /// Size of the response body in bytes.
     pub bytes_in: u64,
-    /// Bytes of request body.
+    /// Size of the request body in bytes.
     pub bytes_out: u64,
     /// The HTTP status.
     pub status: Option<u16>,
-    /// The connection's number.
+    /// Number of the connection.
     pub connection: u32,
-    /// Whether it opened that connection.
+    /// Whether the request opened the connection.
     pub opened: bool,
-    /// How the connection that it opened began.
+    /// Kind of handshake of the connection that it opened.
     pub handshake: Option<Handshake>,
-    /// Why it failed.
+    /// Kind of failure.
     pub error: Option<ErrorKind>,
 }
 
 impl Record {
-    /// A request that starts now.
+    /// A record of a request that starts now.
     #[must_use]
     pub const fn begin(intended: Instant, start: Instant) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Record {
     }
 }
 
-/// What one thread recorded.
+/// The records of one thread.
 #[derive(Debug)]
 pub enum Recorder {
     /// Every request.
@@ -102,7 +102,7 @@ pub enum Recorder {
 }
 
 impl Recorder {
-    /// A recorder with room for `expected` requests.
+    /// Creates a recorder with room for `expected` requests.
     #[must_use]
     pub fn new(recording: Recording, expected: u64) -> Self {
         match recording {
@@ -112,12 +112,12 @@ impl Recorder {
                 records.clear();
                 Self::Samples(records)
             }
-            // Loads are refused before anything is recorded.
+            // The client refuses `loads` before it records anything.
             Recording::Histograms | Recording::Loads => Self::Histograms(Box::default()),
         }
     }
 
-    /// Keeps a request.
+    /// Adds a request.
     pub fn push(&mut self, record: Record) {
         match self {
             Self::Samples(records) => records.push(record),
@@ -125,7 +125,7 @@ impl Recorder {
         }
     }
 
-    /// Adds what another thread recorded in the same way.
+    /// Adds another thread's records of the same kind.
     pub fn merge(&mut self, other: Self) {
         match (self, other) {
             (Self::Samples(all), Self::Samples(part)) => all.extend(part),
@@ -134,7 +134,7 @@ impl Recorder {
         }
     }
 
-    /// The results, with times from `zero` on; samples in the order of their intended starts.
+    /// Converts the records to results, with times from `zero` on; samples in the order of their intended starts.
     #[must_use]
     pub fn finish(self, zero: Instant) -> Results {
         match self {
@@ -147,7 +147,7 @@ impl Recorder {
     }
 }
 
-/// What a client found out.
+/// The results of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Results {
     /// One record per request, in the order of their intended starts.
@@ -157,7 +157,7 @@ pub enum Results {
 }
 
 impl Results {
-    /// Requests that succeeded, and those that failed by kind.
+    /// Number of successful requests, and number of failed requests by kind.
     #[must_use]
     pub fn counts(&self) -> (u64, IndexMap<ErrorKind, u64>) {
         match self {
@@ -172,7 +172,7 @@ impl Results {
         }
     }
 
-    /// Writes the results file: one JSON object per line, or one in all.
+    /// Writes the results file: one JSON object per line, or a single one.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
         match self {
@@ -283,7 +283,7 @@ struct Distribution {
 
 impl Default for Distribution {
     fn default() -> Self {
-        // One nanosecond to an hour without growing in the window; longer times make it grow.
+        // Covers one nanosecond to one hour without growing in the window; longer times make it grow.
         let mut hdr = Hdr::new_with_bounds(1, 3_600_000_000_000, 3).expect("the bounds are in order");
         hdr.auto(true);
         Self { hdr, min: u64::MAX, max: 0, sum: 0 }
@@ -321,7 +321,7 @@ impl Distribution {
     }
 }
 
-/// Nanoseconds from one moment to a later one.
+/// Nanoseconds from one time to a later one.
 fn nanos(from: Instant, to: Instant) -> u64 {
     to.saturating_duration_since(from).as_nanos() as u64
 }

@@ -1,4 +1,4 @@
-//! When requests are to start: nothing here knows of responses.
+//! The start times of requests, independent of responses.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use wirelab_model::spec::{Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause,
 /// One thread's share of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Which thread, from 0.
+    /// Number of the thread, from 0.
     pub index: u32,
-    /// Of how many.
+    /// Number of threads.
     pub of: u32,
 }
 
 impl Share {
-    /// The shares of every thread. There are never more threads than workers or connections to divide between them.
+    /// The shares of all threads. The number of threads does not exceed the number of workers or connections to divide.
     pub fn all(spec: &ClientSpec) -> impl Iterator<Item = Self> {
         let mut of = u32::from(spec.threads.unwrap_or(1)).max(1);
         if let ConnectionPolicy::Persistent { connections, .. } = spec.connections {
@@ -29,23 +29,23 @@ impl Share {
         (0..of).map(move |index| Self { index, of })
     }
 
-    /// This thread's part of `whole`: the parts of all threads add up to it and differ by one at most.
+    /// This thread's part of `whole`. The parts of all threads add up to `whole` and differ by at most one.
     #[must_use]
     pub fn part(self, whole: u64) -> u64 {
         whole / u64::from(self.of) + u64::from(u64::from(self.index) < whole % u64::from(self.of))
     }
 
-    /// The same for numbers that fit 32 bits.
+    /// Like [`Self::part`] for 32-bit numbers.
     #[must_use]
     pub fn part32(self, whole: u32) -> u32 {
         whole / self.of + u32::from(self.index < whole % self.of)
     }
 }
 
-/// What random numbers are for; each use in each thread has a stream of its own, so that they are independent.
+/// The use of random numbers. Each use in each thread has a stream of its own, so that they are independent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Before the measured window.
+    /// The warm-up before the measured window.
     WarmUp,
     /// The measured window.
     Measured,
@@ -60,12 +60,12 @@ pub fn random(seed: u64, share: Share, phase: Phase, user: u32) -> ChaCha8Rng {
     random
 }
 
-/// How many requests a thread may still start, or until when.
+/// The limit of a thread's requests, by number or by time.
 #[derive(Debug, Clone, Copy)]
 pub enum Limit {
-    /// So many more.
+    /// Number of further requests.
     Requests(u64),
-    /// None from this moment on.
+    /// No request from this time on.
     Until(Instant),
 }
 
@@ -79,7 +79,7 @@ impl Limit {
         }
     }
 
-    /// Takes one request that is to start at `at`; false: there is none left.
+    /// Takes one request that starts at `at`. Returns false if none is left.
     pub fn take(&mut self, at: Instant) -> bool {
         match self {
             Self::Requests(0) => false,
@@ -92,21 +92,21 @@ impl Limit {
     }
 }
 
-/// The arrival times of one thread of an open loop, in nanoseconds from its start; without end.
+/// Arrival times of one thread of an open loop, in nanoseconds from its start; infinite.
 #[derive(Debug)]
 pub enum ArrivalTimes {
-    /// At equal intervals. The threads take turns, so that the arrivals of all are equally spaced as well.
+    /// Equal intervals. The threads take turns, so that the arrivals of all threads are equally spaced too.
     Uniform {
-        /// Nanoseconds between the arrivals of all threads.
+        /// Interval between the arrivals of all threads, in nanoseconds.
         interval_ns: f64,
-        /// The number of the next arrival of all threads that is this one's.
+        /// Number, over all threads, of this thread's next arrival.
         next: u64,
-        /// Threads.
+        /// Number of threads.
         stride: u64,
     },
-    /// A Poisson process. The processes of all threads add up to one with the whole rate.
+    /// A Poisson process. The sum of all threads' processes has the whole rate.
     Poisson {
-        /// Gives the intervals in nanoseconds.
+        /// Distribution of the intervals in nanoseconds.
         interval_ns: Exp<f64>,
         /// The last arrival.
         last_ns: f64,
@@ -116,7 +116,7 @@ pub enum ArrivalTimes {
 }
 
 impl ArrivalTimes {
-    /// The arrivals of one thread; `None` if the rate is not a positive number.
+    /// Creates the arrivals of one thread; `None` if the rate is not a positive number.
     #[must_use]
     pub fn new(rate_per_s: f64, arrivals: Arrivals, share: Share, random: ChaCha8Rng) -> Option<Self> {
         if !(rate_per_s.is_finite() && rate_per_s > 0.0) {
@@ -140,7 +140,7 @@ impl ArrivalTimes {
     pub fn next_ns(&mut self) -> u64 {
         match self {
             Self::Uniform { interval_ns, next, stride } => {
-                // From the number of the arrival, not by adding up: rounding errors do not accumulate.
+                // Computed from the number of the arrival, so that rounding errors do not accumulate.
                 let at = *next as f64 * *interval_ns;
                 *next += *stride;
                 at as u64
@@ -200,7 +200,7 @@ mod tests {
         let gaps: Vec<_> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-        // An exponential distribution's variance is the square of its mean. Standard errors here: 0.007 and 0.02.
+        // The variance of an exponential distribution is the square of its mean. Standard errors here: 0.007 and 0.02.
         assert!((mean - 1.0).abs() < 0.03, "{mean}");
         assert!((variance - 1.0).abs() < 0.1, "{variance}");
     }

@@ -1,18 +1,18 @@
-//! Which server the next connection goes to, where the name of the servers has several addresses.
+//! Selection of the server for a new connection, if the name has several addresses.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use wirelab_model::spec::ClientSpec;
 
-/// How many connections took an address, of all threads of this process together.
+/// Number of connections that took an address, over all threads of the process.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-/// The servers, taken in turn.
+/// The servers, used in turn.
 #[derive(Debug)]
 pub struct Servers {
     known: Vec<SocketAddr>,
-    /// The name and port to resolve again for each connection; absent: those that are known stay.
+    /// Name and port to resolve again for each connection; absent: the addresses are fixed.
     name: Option<(String, u16)>,
 }
 
@@ -25,13 +25,13 @@ impl Servers {
         Self { known, name: spec.resolves.then(|| (spec.server_name.clone(), spec.port)) }
     }
 
-    /// The first one.
+    /// The first server.
     #[must_use]
     pub fn first(&self) -> SocketAddr {
         self.known[0]
     }
 
-    /// The one whose turn it is.
+    /// The next server in turn.
     #[must_use]
     pub fn next(&self) -> SocketAddr {
         match &self.found()[..] {
@@ -40,8 +40,8 @@ impl Servers {
         }
     }
 
-    /// What the name resolves to now; those that were known at the start where it cannot be resolved, or is not to be. The system's
-    /// resolver blocks, for microseconds where it reads a file, as in the labs with such names.
+    /// The current addresses of the name, or the initial ones if resolution fails or is off. The system's resolver
+    /// blocks, for microseconds if it reads a file, as in labs with such names.
     fn found(&self) -> Vec<SocketAddr> {
         let found = self.name.as_ref().and_then(|(name, port)| (name.as_str(), *port).to_socket_addrs().ok());
         let found: Vec<_> = found.into_iter().flatten().collect();

@@ -24,8 +24,8 @@ use crate::socket::TcpOptions;
 use crate::tls::{self, ClientSide};
 use crate::transport_accounts::{Accounts, Metered};
 
-/// How long a session ticket that is still to come is waited for when a connection closes.
-pub(crate) const TICKET_PATIENCE: Duration = Duration::from_millis(500);
+/// Time limit of a closing connection's wait for its session ticket.
+pub(crate) const TICKET_WAIT: Duration = Duration::from_millis(500);
 
 /// Opens byte streams to the server of a spec.
 pub(crate) struct Dialer {
@@ -36,22 +36,22 @@ pub(crate) struct Dialer {
     early_data: bool,
     /// Whether a closing connection waits for its ticket.
     wants_tickets: bool,
-    /// What was negotiated on the first connection.
+    /// Negotiated parameters of the first connection.
     negotiated: Rc<RefCell<Configured>>,
     accounts: Accounts,
 }
 
-/// A stream that was opened.
+/// An opened stream.
 pub(crate) struct Dialed {
     /// The stream.
     pub stream: Stream,
-    /// When TCP was connected; absent with Fast Open, which lets the first bytes travel before it is.
+    /// Time of the TCP connection; absent with Fast Open, which sends data earlier.
     pub connected: Option<Instant>,
-    /// When TLS was ready to send.
+    /// Time from which TLS could send.
     pub ready: Option<Instant>,
 }
 
-/// What is known of a stream and its TLS session, while the stream is in other hands.
+/// Facts about a stream and its TLS session, available while another component owns the stream.
 #[derive(Debug, Default)]
 pub(crate) struct Proof {
     handshake: Cell<Option<Handshake>>,
@@ -60,7 +60,7 @@ pub(crate) struct Proof {
 }
 
 impl Proof {
-    /// How the session began; absent until that is decided, and without TLS.
+    /// The kind of handshake; `None` until it is decided, and without TLS.
     pub fn handshake(&self) -> Option<Handshake> {
         self.handshake.get()
     }
@@ -75,7 +75,7 @@ impl Proof {
         self.reset.get()
     }
 
-    /// Notes a reset. The kernel tells of it once, to whatever reads or writes next; after that it speaks of a broken pipe.
+    /// Records a reset. The kernel reports it once, to the next read or write; later it reports a broken pipe.
     fn note<R>(&self, polled: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
         if let Poll::Ready(Err(error)) = &polled
             && error.kind() == io::ErrorKind::ConnectionReset
@@ -100,7 +100,7 @@ enum Wire {
 }
 
 impl Dialer {
-    /// A dialer by the spec; refuses options that this machine cannot honour.
+    /// Creates a dialer from the spec; refuses options that this machine cannot honour.
     pub fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let options = TcpOptions::client(spec.protocol, &spec.transport, spec.qlog_dir.is_some())?;
         let tls = if spec.protocol.is_secure() { Some(tls::client(spec)?) } else { None };
@@ -141,29 +141,30 @@ impl Dialer {
             let got = tls.get_ref().1.alpn_protocol();
             if got != self.alpn.map(str::as_bytes) {
                 let got = got.map_or("nothing".into(), String::from_utf8_lossy);
-                let message = format!("{got} was negotiated (ALPN) instead of {}", self.alpn.unwrap_or("nothing"));
+                let message =
+                    format!("the server negotiated {got} (ALPN) instead of {}", self.alpn.unwrap_or("nothing"));
                 return Err(Failure::new(ErrorKind::Protocol, message));
             }
         }
         Ok(Dialed { stream, connected, ready })
     }
 
-    /// Whether a closing connection is to wait for its session ticket.
+    /// Whether a closing connection should wait for its session ticket.
     pub const fn wants_tickets(&self) -> bool {
         self.wants_tickets
     }
 
-    /// Tickets in store.
+    /// Number of stored tickets.
     pub fn tickets(&self) -> usize {
         self.tls.as_ref().map_or(0, |side| side.tickets.len())
     }
 
-    /// What the connections say of their transport.
+    /// Transport statistics of the connections.
     pub const fn accounts(&self) -> &Accounts {
         &self.accounts
     }
 
-    /// What is in force on the sockets, and what was negotiated on the first connection.
+    /// The settings in force on the sockets, and the negotiated parameters of the first connection.
     pub fn configured(&self) -> Configured {
         let mut configured = self.options.configured();
         configured.extend(self.negotiated.borrow().clone());
@@ -172,12 +173,13 @@ impl Dialer {
 }
 
 impl Stream {
-    /// What is known of its session, now and later.
+    /// The facts about its session, updated later.
     pub fn proof(&self) -> Rc<Proof> {
         Rc::clone(&self.proof)
     }
 
-    /// Shows bytes that have arrived, without copying them where TLS has them in its buffer; none: the end of the stream.
+    /// Passes received bytes to a function, without a copy if they are in the buffer of TLS; an empty slice means the
+    /// end of the stream.
     pub fn poll_chunk<R>(
         &mut self,
         cx: &mut Context<'_>,
@@ -204,7 +206,7 @@ impl Stream {
         Poll::Ready(Ok(seen))
     }
 
-    /// Notes what the session can prove by now.
+    /// Records the facts that the session can prove by now.
     fn prove(&mut self) {
         let Wire::Tls(tls) = &mut self.wire else { return };
         let session = tls.get_ref().1;

@@ -1,4 +1,4 @@
-//! The raw protocols `tcp` and `tls`: requests one after the other on one stream, framed by sizes alone.
+//! The raw protocols `tcp` and `tls`: sequential requests on one stream, framed by sizes alone.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -17,14 +17,15 @@ use wirelab_model::sample::Handshake;
 use wirelab_model::spec::ClientSpec;
 
 use crate::client::failure;
-use crate::client::stream::{Dialed, Dialer, Stream, TICKET_PATIENCE};
+use crate::client::stream::{Dialed, Dialer, Stream, TICKET_WAIT};
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::payload;
 use crate::raw::{HEADER, Header};
 use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;
 
-/// Bytes read at a time. The buffer is the thread's, not the connection's: nothing of it outlives a read.
+/// Maximum bytes per read. The buffer belongs to the thread, not to the connection: its content is not used after a
+/// read.
 const READ: usize = 256 * 1024;
 
 /// Opens raw connections over TCP.
@@ -57,7 +58,7 @@ impl Transport for TcpTransport {
         let header = Header::of(spec);
         if header.wanted == 0 {
             return Err(Refusal::unsupported(format!(
-                "a response of 0 bytes by `{}`: on a stream without framing nothing shows when it has come; ask for 1 byte at least",
+                "a response of 0 bytes by `{}`: on a stream without framing its arrival is not visible; ask for at least 1 byte",
                 spec.protocol
             )));
         }
@@ -95,7 +96,7 @@ impl Connection for TcpConnection {
     async fn request(&mut self, mut body: Option<Sink<'_>>) -> Result<Answer, Failure> {
         let request = Rc::clone(&self.request);
         let mut exchange = Exchange { request: &request, sent: 0, flushed: false, received: 0, first_byte: None };
-        // Until it is complete its state on the wire is unknown.
+        // Until the exchange is complete, the state of the stream is unknown.
         self.open = false;
         let last_byte = poll_fn(|cx| exchange.poll(cx, &mut self.stream, &mut body)).await?;
         self.open = true;
@@ -121,22 +122,22 @@ impl Connection for TcpConnection {
             let ticket = poll_fn(|cx| {
                 let scratch = &mut *self.request.scratch.borrow_mut();
                 let polled = self.stream.poll_chunk(cx, scratch, READ, <[u8]>::is_empty);
-                // Tickets come with no data of their own, so that the stream stays pending when they have come.
+                // Tickets carry no application data, so the stream stays pending when they arrive.
                 if proof.has_ticket() || polled.is_ready() { Poll::Ready(()) } else { Poll::Pending }
             });
-            // Without a ticket the next connection begins with a full handshake, and its sample says so.
-            let _ = timeout(TICKET_PATIENCE, ticket).await;
+            // Without a ticket the next connection has a full handshake, and its sample says so.
+            let _ = timeout(TICKET_WAIT, ticket).await;
         }
         // The peer may have closed first.
-        let _ = timeout(TICKET_PATIENCE, self.stream.shutdown()).await;
+        let _ = timeout(TICKET_WAIT, self.stream.shutdown()).await;
     }
 }
 
-/// One request and its response. Both directions go on at the same time, because a server may answer before it has read
-/// the whole body.
+/// One request and its response. Both directions run concurrently, because a server may answer before it has read the
+/// whole body.
 struct Exchange<'a> {
     request: &'a RawRequest,
-    /// Bytes handed over, the header included.
+    /// Bytes sent, including the header.
     sent: u64,
     flushed: bool,
     received: u64,

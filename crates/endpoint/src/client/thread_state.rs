@@ -1,4 +1,4 @@
-//! What the lanes of one thread share: the transport, its limits, what a right answer is, and what is recorded.
+//! The shared state of a thread's lanes: transport, limits, expected response and records.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -17,11 +17,11 @@ use crate::refusal::Refusal;
 use crate::transport_accounts::Accounts;
 use crate::wait::Timer;
 
-/// A clock to wait by; tests have one that they turn by hand.
+/// A clock; tests advance theirs by hand.
 pub(crate) trait Clock: Default + 'static {
-    /// The moment.
+    /// The current time.
     fn now() -> Instant;
-    /// Returns at `at`, or at once if that has passed.
+    /// Returns at `at`, or at once if `at` has passed.
     fn until(&mut self, at: Instant) -> impl Future<Output = ()>;
 }
 
@@ -31,28 +31,28 @@ impl Clock for Timer {
     }
 
     async fn until(&mut self, at: Instant) {
-        // Most waits of a closed loop without pauses are for a moment that has passed.
+        // Most waits of a closed loop without pauses end at once.
         if at > Instant::now() {
             Self::until(self, at).await;
         }
     }
 }
 
-/// Counts of one thread that others may read at any time.
+/// Counters of one thread, which other threads may read at any time.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct Progress {
     /// Requests completed in the measured window, failed ones included.
     pub requests: AtomicU64,
-    /// Those that failed.
+    /// Requests that failed.
     pub failed: AtomicU64,
-    /// Where somebody wants to watch: the response times of those that succeeded.
+    /// Response times of successful requests, if `exposition` is set.
     pub response: Option<Box<Spread>>,
-    /// The connections, where the transport counts them.
+    /// Statistics of the connections, if the transport has them.
     pub accounts: OnceLock<Accounts>,
 }
 
-/// Response times by length.
+/// A histogram of response times.
 #[derive(Debug)]
 pub(crate) struct Spread {
     counts: [AtomicU64; BOUNDS + 1],
@@ -72,7 +72,7 @@ impl Spread {
         self.sum_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// Adds what was counted so far to these.
+    /// Adds the counts so far to `times`.
     pub fn add_to(&self, times: &mut Times) {
         times.counts.resize(self.counts.len(), 0);
         for (sum, count) in times.counts.iter_mut().zip(&self.counts) {
@@ -85,13 +85,13 @@ impl Spread {
 /// Time-outs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timeouts {
-    /// For a connection.
+    /// Time-out of a connection.
     pub connect: Duration,
-    /// For a request, connecting included.
+    /// Time-out of a request, including the time to connect.
     pub request: Duration,
 }
 
-/// What all lanes of a thread share.
+/// The shared state of a thread's lanes.
 #[derive(Debug)]
 pub(crate) struct ThreadState<T> {
     /// Opens connections.
@@ -100,13 +100,13 @@ pub(crate) struct ThreadState<T> {
     pub timeouts: Timeouts,
     /// Whether each request has a connection of its own.
     pub per_request: bool,
-    /// Whether a connection carries several requests at a time.
+    /// Whether a connection carries several requests at once.
     pub multiplexes: bool,
-    /// Bytes of request body.
+    /// Size of the request body in bytes.
     pub body_size: u64,
     expected: Option<(u16, u64)>,
     is_http: bool,
-    /// Bare UDP retransmits nothing: what does not come in time is lost.
+    /// Kind of a time-out: bare UDP has no retransmission, so a late response counts as lost.
     silence: ErrorKind,
     now: fn() -> Instant,
     numbers: Arc<AtomicU32>,
@@ -118,7 +118,7 @@ pub(crate) struct ThreadState<T> {
 }
 
 impl<T: Transport> ThreadState<T> {
-    /// The state of one thread, which measures nothing yet.
+    /// Creates the state of one thread before the measurement.
     pub fn build<K: Clock>(
         spec: &ClientSpec,
         share: Share,
@@ -156,33 +156,33 @@ impl<T: Transport> ThreadState<T> {
         }
     }
 
-    /// From now on, requests that end are recorded.
+    /// Starts the recording of requests that end.
     pub fn begin_measuring(&self) {
         self.measuring.set(true);
     }
 
-    /// From now on they are not. The end of the last one that was, if there was any.
+    /// Stops the recording. Returns the end of the last recorded request, if any.
     pub fn end_measuring(&self) -> Option<Instant> {
         self.measuring.set(false);
         self.last_end.get()
     }
 
-    /// Hands over what was recorded, and the first failure.
+    /// Returns the records and the first failure.
     pub fn take(&self) -> (Recorder, Option<Failure>) {
         (self.recorder.replace(Recorder::Samples(Vec::new())), self.first_failure.take())
     }
 
-    /// The moment.
+    /// The current time.
     pub fn now(&self) -> Instant {
         (self.now)()
     }
 
-    /// The number of a connection that was just opened.
+    /// The number of a new connection.
     pub fn next_number(&self) -> u32 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Whether a complete response is the right one.
+    /// Checks a complete response.
     pub fn judge(&self, answer: &Answer) -> Result<(), Failure> {
         let fail = |kind, message| Err(Failure::new(kind, message));
         match (self.expected, answer.status) {
@@ -195,7 +195,7 @@ impl<T: Transport> ThreadState<T> {
             (Some((wanted, _)), Some(status)) if status != wanted => {
                 fail(ErrorKind::Status, format!("the server answered with status {status} instead of {wanted}"))
             }
-            // Measuring a redirect instead of what it leads to would be a wrong number that looks right. 304 is no redirect.
+            // Measuring a redirect in place of its target would give a plausible but wrong number. 304 is no redirect.
             (None, Some(status @ (300..=303 | 305..=399))) => fail(
                 ErrorKind::Status,
                 format!("the server answered with status {status}, a redirect, which is not followed"),
@@ -237,26 +237,26 @@ impl<T: Transport> ThreadState<T> {
         self.recorder.borrow_mut().push(record);
     }
 
-    /// A connection was not ready in time.
+    /// The failure of a connection that was not ready in time.
     pub fn connect_timeout(&self) -> Failure {
         let limit = self.timeouts.connect.min(self.timeouts.request);
         Failure::new(ErrorKind::Timeout, format!("connecting took longer than {limit:?}"))
     }
 
-    /// A response was not complete in time.
+    /// The failure of a response that was not complete in time.
     pub fn request_timeout(&self) -> Failure {
         Failure::new(self.silence, format!("the response was not complete after {:?}", self.timeouts.request))
     }
 }
 
-/// How many requests a thread will record, for the memory that they take.
+/// Expected number of recorded requests of a thread, for the allocation of memory.
 fn expected_requests(spec: &ClientSpec, share: Share) -> u64 {
     match (spec.extent, spec.schedule) {
         (Extent::Requests(count), _) => share.part(count),
         (Extent::DurationNs(ns), Schedule::Open { rate_per_s, .. }) => {
             (rate_per_s * ns as f64 / 1e9 / f64::from(share.of) * 1.1) as u64
         }
-        // A guess: what a fast protocol may do on one core.
+        // An estimate for a fast protocol on one core.
         (Extent::DurationNs(ns), Schedule::Closed { .. }) => ns / 20_000,
     }
 }

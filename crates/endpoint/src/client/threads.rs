@@ -1,5 +1,5 @@
-//! The client's threads: each runs one engine on a runtime of its own and shares nothing with the others while requests
-//! are sent.
+//! The client's threads: each runs one engine on a runtime of its own, and shares nothing with the others while
+//! requests are in flight.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,82 +13,82 @@ use tokio::task::LocalSet;
 use wirelab_model::event::{Command, Configured};
 use wirelab_model::spec::ClientSpec;
 
-use crate::client::engine::{Engine, Part};
+use crate::client::engine::{Engine, ThreadResults};
 use crate::client::schedule::Share;
 use crate::client::thread_state::Progress;
 use crate::client::transport::{Failure, Transport};
 use crate::refusal::Refusal;
 use crate::wait::Timer;
 
-/// What a thread is told to do next.
+/// An order to a thread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     /// Send the check request.
     Check,
     /// Open connections and warm up.
     Open,
-    /// Send the requests of the measured window, which began at this moment.
+    /// Send the requests of the measured window, which began at this time.
     Measure(Instant),
-    /// Abandon what is under way.
+    /// Abandon the requests in flight.
     Halt,
-    /// Close connections and hand over the results.
+    /// Close connections and return the results.
     Finish,
 }
 
-/// What a thread says.
+/// A report of a thread.
 #[derive(Debug)]
 pub(crate) enum Report {
-    /// It can begin.
+    /// The thread is ready.
     Ready(Configured),
-    /// It cannot.
+    /// The thread cannot execute the spec.
     Refused(Refusal),
-    /// It did what it was told.
+    /// The order is complete.
     Done,
-    /// Its last request of the window ended then.
+    /// The window is over; its last request ended at this time.
     Ended(Option<Instant>),
-    /// What it was told to do failed.
+    /// The order failed.
     Failed(Failure),
-    /// Its results.
-    Finished(Box<Part>),
-    /// It ended without a word, by a panic.
+    /// The results.
+    Finished(Box<ThreadResults>),
+    /// The thread ended by a panic.
     Lost,
 }
 
-/// What comes in while a client works.
+/// A message to the client's main thread.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// A thread says something.
+    /// A report of a thread.
     Report(Report),
-    /// A word came in, at this moment.
+    /// A command with its time of arrival.
     Word(Command, Instant),
 }
 
-/// What a thread is started with.
+/// The arguments of a thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
-    /// What to do.
+    /// The spec.
     pub spec: Arc<ClientSpec>,
-    /// By which transport.
+    /// The transport's driver.
     pub driver: Driver,
-    /// How much of it.
+    /// The share of the work.
     pub share: Share,
-    /// Numbers the connections of all threads.
+    /// The counter that numbers the connections of all threads.
     pub numbers: Arc<AtomicU32>,
-    /// Where it shows how far it is.
+    /// The thread's progress.
     pub progress: Arc<Progress>,
-    /// Where it reports to.
+    /// The receiver of its reports.
     pub reports: Sender<Message>,
 }
 
-/// Runs the engine of one thread with one transport. The choice is made once per thread, so that the engine's own calls
-/// are bound when it is compiled.
+/// Runs the engine of one thread with one transport. Dynamic dispatch happens once per thread; the engine's own calls
+/// are static.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Driver(fn(Job, UnboundedReceiver<Order>) -> Drive);
 
 type Drive = Pin<Box<dyn Future<Output = ()>>>;
 
 impl Driver {
-    /// The driver of a transport.
+    /// Creates the driver of a transport.
     pub fn of<T: Transport>() -> Self {
         Self(|job, inbox| Box::pin(async move { obey::<T>(&job, inbox).await }))
     }
@@ -96,32 +96,32 @@ impl Driver {
 
 impl Job {
     fn report(&self, report: Report) {
-        // Nobody listens any more where the client gave up.
+        // The receiver is gone if the client was aborted.
         let _ = self.reports.send(Message::Report(report));
     }
 }
 
-/// Starts a thread; it reports `Ready` or `Refused`, and then answers every order with one report.
+/// Starts a thread. The thread reports `Ready` or `Refused`, and then answers every order with one report.
 pub(crate) fn start(job: Job) -> std::io::Result<UnboundedSender<Order>> {
     let (orders, inbox) = unbounded_channel();
     std::thread::Builder::new().name(format!("client-{}", job.share.index)).spawn(move || {
-        let last_word = LastWord(Some(job.reports.clone()));
+        let last_word = ExitReport(Some(job.reports.clone()));
         run(&job, inbox);
         last_word.forget();
     })?;
     Ok(orders)
 }
 
-/// Tells that the thread is gone, unless it ended in order.
-struct LastWord(Option<Sender<Message>>);
+/// Reports `Lost` on drop, unless the thread ended in order.
+struct ExitReport(Option<Sender<Message>>);
 
-impl LastWord {
+impl ExitReport {
     fn forget(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for LastWord {
+impl Drop for ExitReport {
     fn drop(&mut self) {
         if let Some(reports) = &self.0 {
             let _ = reports.send(Message::Report(Report::Lost));
@@ -154,8 +154,8 @@ async fn obey<T: Transport>(job: &Job, mut inbox: UnboundedReceiver<Order>) {
     job.report(Report::Ready(engine.configured()));
     while let Some(order) = inbox.recv().await {
         let report = match order {
-            Order::Check => halting(&mut inbox, engine.check()).await,
-            Order::Open => halting(&mut inbox, engine.open::<Timer>()).await,
+            Order::Check => until_halted(&mut inbox, engine.check()).await,
+            Order::Open => until_halted(&mut inbox, engine.open::<Timer>()).await,
             Order::Measure(zero) => {
                 let measured = tokio::select! {
                     end = engine.measure::<Timer>(zero) => Some(end),
@@ -164,7 +164,7 @@ async fn obey<T: Transport>(job: &Job, mut inbox: UnboundedReceiver<Order>) {
                 Some(Report::Ended(measured.unwrap_or_else(|| engine.stop())))
             }
             Order::Finish => return job.report(Report::Finished(Box::new(engine.finish().await))),
-            // What it would halt has just ended.
+            // The work to halt has just ended.
             Order::Halt => continue,
         };
         match report {
@@ -174,8 +174,8 @@ async fn obey<T: Transport>(job: &Job, mut inbox: UnboundedReceiver<Order>) {
     }
 }
 
-/// Does a piece of work, unless a further order comes in between, which can only be to halt.
-async fn halting(
+/// Runs `work` until it ends or until a further order arrives, which can only be `Halt`.
+async fn until_halted(
     inbox: &mut UnboundedReceiver<Order>,
     work: impl Future<Output = Result<(), Failure>>,
 ) -> Option<Report> {

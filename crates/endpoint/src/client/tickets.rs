@@ -1,9 +1,9 @@
-//! Session tickets in the form that a library gives them.
+//! Session tickets in a library's own format.
 
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// Tickets kept at most.
+/// Maximum number of stored tickets.
 const KEPT: usize = 1 << 16;
 
 /// The tickets of one thread. Each is used once (RFC 8446, appendix C.4), the newest first.
@@ -11,12 +11,12 @@ const KEPT: usize = 1 << 16;
 pub struct Tickets(RefCell<Vec<Vec<u8>>>);
 
 impl Tickets {
-    /// A ticket for a connection that is about to be opened.
+    /// Takes a ticket for a new connection.
     pub fn take(&self) -> Option<Vec<u8>> {
         self.0.borrow_mut().pop()
     }
 
-    /// Keeps what a connection got, if it got any.
+    /// Stores the ticket of a connection, if any.
     pub fn keep(&self, ticket: Option<Vec<u8>>) {
         let mut tickets = self.0.borrow_mut();
         if let Some(ticket) = ticket.filter(|_| tickets.len() < KEPT) {
@@ -24,20 +24,20 @@ impl Tickets {
         }
     }
 
-    /// How many there are.
+    /// Number of tickets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.borrow().len()
     }
 
-    /// Whether there is none.
+    /// Whether the store is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// How long a ticket that is still to come is waited for, where a round trip takes `trip`.
+/// Time limit of the wait for a ticket, for a round trip of `trip`.
 #[must_use]
 pub fn patience(trip: Duration) -> Duration {
     3 * trip + Duration::from_millis(100)

@@ -1,4 +1,4 @@
-//! The client of bare UDP: a connection is a connected socket, and a request whose datagrams do not all arrive is lost.
+//! The client of bare UDP: a connection is a connected socket, and a request with a missing datagram counts as lost.
 
 use std::cell::Cell;
 use std::collections::hash_map::RandomState;
@@ -27,7 +27,7 @@ pub struct UdpTransport {
     settings: Settings,
     request: raw::Header,
     size: usize,
-    /// Numbers requests from a random start, so that a port that is used again does not meet its old requests.
+    /// Number of the next request, from a random start, so that a reused port does not get answers to its old requests.
     next: Rc<Cell<u64>>,
     configured: Configured,
 }
@@ -39,7 +39,7 @@ impl Transport for UdpTransport {
         let size = datagram_size(&spec.transport)?;
         let servers = Servers::new(spec);
         let server = servers.first();
-        // Opened once now, so that a setting that cannot be honoured is known before anything is measured.
+        // Opened once now, so that an unsupported setting is known before the measurement.
         let socket = udp_socket::open(udp_socket::any_port(server.ip()), &spec.transport)?;
         let mut configured = Configured::new();
         configured.insert("max_udp_payload".to_owned(), json!(size));
@@ -107,21 +107,21 @@ impl UdpConnection {
     async fn receive(&mut self, number: u64, body: Option<Sink<'_>>) -> Result<Answer, Failure> {
         const ATTEMPT: &str = "receiving a response by UDP";
         let wanted = self.request.wanted;
-        // Pieces come in any order; the sink wants them in theirs.
+        // Pieces arrive in any order; the sink needs them in order.
         let mut whole = vec![0; if body.is_some() { wanted as usize } else { 0 }];
         let mut coverage = Coverage::default();
         let mut first_byte = None;
         loop {
             let length = self.socket.recv(&mut self.buffer).await.map_err(|error| failure(ATTEMPT, &error))?;
             let now = Instant::now();
-            // What comes late for an earlier request that was given up is not for this one.
+            // Late datagrams of an abandoned request do not count for this one.
             let Some((header, piece)) = Header::split(&self.buffer[..length]).filter(|(h, _)| h.request == number)
             else {
                 continue;
             };
             let first_byte = *first_byte.get_or_insert(now);
             if header.total != wanted {
-                let message = format!("{ATTEMPT}: it has {} bytes, {wanted} were asked for", header.total);
+                let message = format!("{ATTEMPT}: it has {} bytes instead of {wanted}", header.total);
                 return Err(Failure { kind: ErrorKind::Protocol, message });
             }
             if body.is_some() {

@@ -1,23 +1,24 @@
-//! What a client refuses before anything is started, whatever the protocol.
+//! Checks of a client's spec before the start, for every protocol.
 
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule};
 
 use crate::refusal::Refusal;
 
-/// Refuses combinations that make no sense or that nobody could honour.
+/// Refuses contradictory or impossible combinations.
 pub(crate) fn client(spec: &ClientSpec) -> Result<(), Refusal> {
     let protocol = spec.protocol;
     let refuse = |message: String| Err(Refusal::Unsupported(message));
     if spec.contract != CONTRACT_VERSION {
-        return refuse(format!("contract {} is not known, this endpoint speaks {CONTRACT_VERSION}", spec.contract));
+        return refuse(format!("contract {} is unknown; this endpoint implements {CONTRACT_VERSION}", spec.contract));
     }
     if spec.page.is_some() || spec.recording == Recording::Loads {
-        return refuse("pages are loaded by browsers, and this endpoint is none; `client` names one".to_owned());
+        return refuse("`page` is set, and this endpoint is no browser; set `client` to a browser".to_owned());
     }
     if spec.discovers {
         return refuse(
-            "`discovers` is set, and this endpoint asks no control plane; `client` names one that does".to_owned(),
+            "`discovers` is set, and this endpoint does not support control planes; set `client` to one that does"
+                .to_owned(),
         );
     }
     if spec.tls.is_some() && !protocol.is_secure() {
@@ -48,7 +49,7 @@ pub(crate) fn client(spec: &ClientSpec) -> Result<(), Refusal> {
         Schedule::Closed { .. } | Schedule::Open { .. } => {}
     }
     if matches!(spec.extent, Extent::Requests(0) | Extent::DurationNs(0)) {
-        return refuse("an extent of nothing".to_owned());
+        return refuse("an extent of zero".to_owned());
     }
     if spec.threads == Some(0) {
         return refuse("0 threads".to_owned());

@@ -1,5 +1,5 @@
-//! Answers that are written down: each by its path with the query, with a status and a header of its own. They are read into memory
-//! before the server says that it is ready, as documents are.
+//! Answers from a list: each with a path and query, a status and a header. The server reads them into memory before
+//! `ready`, like documents.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::server::documents::LARGEST_TOTAL;
 pub struct Answers(HashMap<String, Response<Bytes>>);
 
 impl Answers {
-    /// Reads a list, and the bodies beside it.
+    /// Reads a list, and the bodies in its folder.
     pub fn load(list: &Path) -> Result<Self, Refusal> {
         let attempt = |path: &Path, error: &dyn std::fmt::Display| {
             Refusal::failed(format!("reading the answers, {}: {error}", path.display()))
@@ -31,7 +31,7 @@ impl Answers {
         for answer in written {
             let body = match &answer.body {
                 Some(name) => {
-                    let no_file = || attempt(list, &format!("`{name}` is no file's name"));
+                    let no_file = || attempt(list, &format!("`{name}` is not a file name"));
                     let path = beside(list, name).ok_or_else(no_file)?;
                     Bytes::from(fs::read(&path).map_err(|error| attempt(&path, &error))?)
                 }
@@ -40,18 +40,18 @@ impl Answers {
             total += body.len() as u64;
             if total > LARGEST_TOTAL {
                 return Err(Refusal::unsupported(format!(
-                    "the answers {} have more than {LARGEST_TOTAL} bytes, the most that this server keeps in memory",
+                    "the answers {} have more than {LARGEST_TOTAL} bytes, the limit of this server",
                     list.display()
                 )));
             }
             let response = response(&answer, body).map_err(|error| attempt(list, &error))?;
-            // The first of two counts.
+            // The first of several answers for a path applies.
             answers.entry(answer.path).or_insert(response);
         }
         Ok(Self(answers))
     }
 
-    /// What a request is answered with: with 404, if nothing is written down.
+    /// The answer to a request; 404 for a path that is not in the list.
     pub fn to(&self, method: &Method, uri: &Uri) -> Response<Bytes> {
         let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
         let known = self.0.get(path).filter(|_| method == Method::GET);
@@ -64,7 +64,7 @@ impl Answers {
     }
 }
 
-/// The path of a file beside the list.
+/// The path of a file in the folder of the list.
 fn beside(list: &Path, name: &str) -> Option<PathBuf> {
     let is_name = matches!(Path::new(name).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
     is_name.then(|| list.with_file_name(name))
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_down_is_answered_by_its_path_with_the_query_and_all_else_is_not_found() {
+    fn listed_paths_get_their_answers_and_all_others_404() {
         let folder = tempfile::tempdir().unwrap();
         let list = folder.path().join("answers.json");
         let text = r#"[
@@ -121,13 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_cannot_be_answered_by_is_refused() {
+    fn an_invalid_list_of_answers_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let list = folder.path().join("answers.json");
         for (entry, words) in [
             (r#"{ "path": "/", "status": 20, "fields": [] }"#, "status"),
             (r#"{ "path": "/", "status": 200, "fields": [["a b", "c"]] }"#, "header name"),
-            (r#"{ "path": "/", "status": 200, "fields": [], "body": "../secret" }"#, "`../secret` is no file's name"),
+            (r#"{ "path": "/", "status": 200, "fields": [], "body": "../secret" }"#, "`../secret` is not a file name"),
             (r#"{ "path": "/", "status": 200, "fields": [], "body": "missing" }"#, "missing"),
             (r#"{ "path": "/", "status": 200, "fields": [], "colour": 1 }"#, "colour"),
         ] {

@@ -1,7 +1,7 @@
-//! The documents below the document root, read into memory before the server says that it is ready.
+//! The documents below the document root, which the server reads into memory before `ready`.
 //!
-//! A request never touches the file system, so what is measured is the protocol and not a page cache; and since only
-//! paths that were seen while walking the root are known, no path leads out of it.
+//! Requests do not touch the file system, so the measurement is of the protocol, not of a page cache. Only paths found
+//! below the root are known, so no path leads out of it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use crate::refusal::Refusal;
 
-/// The most that is kept in memory.
+/// Maximum total size in memory, in bytes.
 pub const LARGEST_TOTAL: u64 = 1 << 30;
 
 /// The content of every file below a root, by path from the root with a leading slash.
@@ -21,7 +21,7 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// Reads every regular file below `root`. Links are followed only where they stay below it.
+    /// Reads every regular file below `root`. Follows links only if they stay below it.
     pub fn load(root: &Path) -> Result<Self, Refusal> {
         let attempt = |path: &Path, error: std::io::Error| {
             Refusal::failed(format!("reading the document root, {}: {error}", path.display()))
@@ -44,7 +44,7 @@ impl Documents {
                     total += kind.len();
                     if total > LARGEST_TOTAL {
                         return Err(Refusal::unsupported(format!(
-                            "the document root {} holds more than {LARGEST_TOTAL} bytes, the most that this server keeps in memory",
+                            "the document root {} holds more than {LARGEST_TOTAL} bytes, the limit of this server",
                             root.display()
                         )));
                     }

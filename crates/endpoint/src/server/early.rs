@@ -1,8 +1,8 @@
-//! A server's TLS stream that gives out 0-RTT data as it arrives.
+//! A server's TLS stream that returns 0-RTT data as it arrives.
 //!
-//! tokio-rustls completes the handshake before anything can be read, and leaves early data where nobody looks for it;
-//! the answer would then come a round trip later than 0-RTT promises. This stream begins with the first byte: what is
-//! read from it may be early data, and what is written to it may leave right after the server's own Finished.
+//! tokio-rustls completes the handshake before the first read, and gives no access to early data; the answer would come
+//! one round trip later than 0-RTT allows. This stream starts with the first byte: reads may return early data, and
+//! writes may leave right after the server's own Finished.
 
 use std::io::{self, Read, Write};
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::transport_accounts::Metered;
 
-/// A TLS stream on the server's side; the handshake goes on while it is read and written.
+/// A server's TLS stream; the handshake continues during reads and writes.
 pub struct EarlyStream {
     tcp: Metered,
     session: ServerConnection,
@@ -22,12 +22,12 @@ pub struct EarlyStream {
 }
 
 impl EarlyStream {
-    /// A stream whose handshake has not begun.
+    /// Creates a stream before its handshake.
     pub fn new(tcp: Metered, config: Arc<ServerConfig>) -> Result<Self, rustls::Error> {
         Ok(Self { tcp, session: ServerConnection::new(config)?, closing: false })
     }
 
-    /// Writes what the session has ready to leave.
+    /// Writes the session's pending output.
     fn poll_write_out(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.session.wants_write() {
             match self.session.write_tls(&mut Blocking { tcp: &mut self.tcp, cx }) {
@@ -40,7 +40,7 @@ impl EarlyStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Takes in what has arrived. False: the client has closed its side.
+    /// Reads received data into the session. Returns false if the client has closed its side.
     fn poll_read_in(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         match self.session.read_tls(&mut Blocking { tcp: &mut self.tcp, cx }) {
             Ok(0) => return Poll::Ready(Ok(false)),
@@ -49,16 +49,16 @@ impl EarlyStream {
             Err(error) => return Poll::Ready(Err(error)),
         }
         if let Err(error) = self.session.process_new_packets() {
-            // The alert that says why; the connection is lost either way.
+            // Sends the alert with the reason; the connection is lost either way.
             let _ = self.poll_write_out(cx);
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
         }
         Poll::Ready(Ok(true))
     }
 
-    /// Bytes that were decrypted; `None`: none at the moment. Zero: the client has closed its side.
+    /// Returns decrypted bytes; `None` if none are available, zero if the client has closed its side.
     fn take(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        // Early data comes before everything else, and some may be left when the handshake is over.
+        // Early data comes first, and some may be left after the handshake.
         if let Some(mut early) = self.session.early_data()
             && let Ok(count @ 1..) = early.read(buffer)
         {
@@ -76,7 +76,7 @@ impl AsyncRead for EarlyStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         loop {
-            // The handshake's answers must not wait for the application's.
+            // The handshake's messages must not wait for the application's answer.
             if let Poll::Ready(result) = this.poll_write_out(cx) {
                 result?;
             }
@@ -104,7 +104,7 @@ impl AsyncWrite for EarlyStream {
             if count > 0 || bytes.is_empty() {
                 return Poll::Ready(Ok(count));
             }
-            // The session's buffer was full: it empties once the socket takes more, or once the handshake goes on.
+            // The session's buffer was full; it empties when the socket accepts more, or when the handshake continues.
             ready!(written);
             if this.session.is_handshaking() && !ready!(this.poll_read_in(cx))? {
                 return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
@@ -127,7 +127,7 @@ impl AsyncWrite for EarlyStream {
     }
 }
 
-/// The socket as rustls wants it: an operation that would wait says so, and wakes the task when it need not any more.
+/// Adapts the socket to rustls: a pending operation returns `WouldBlock` and registers the task's waker.
 struct Blocking<'a, 'b> {
     tcp: &'a mut Metered,
     cx: &'a mut Context<'b>,

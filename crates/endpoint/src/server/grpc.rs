@@ -19,14 +19,14 @@ pub(super) async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Resul
     let response = if site.offers_heron() && request.uri().path() == METHOD {
         Grpc::new(Numbers).unary(SquareRoot, request).await
     } else {
-        Status::unimplemented(format!("this server has {METHOD} only, where the feature `heron` is asked for"))
+        Status::unimplemented(format!("this server offers only {METHOD}, and only with the feature `heron`"))
             .into_http()
     };
     site.count();
     Ok(response)
 }
 
-/// The method.
+/// The method of the service.
 struct SquareRoot;
 
 impl UnaryService<Received> for SquareRoot {

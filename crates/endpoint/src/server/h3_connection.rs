@@ -1,4 +1,4 @@
-//! HTTP/3 by the crate `h3` on a connection of any QUIC library, the server's side.
+//! The server side of HTTP/3 by the crate `h3`, on a connection of any QUIC library.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,11 +12,11 @@ use http::{HeaderValue, Response, StatusCode};
 
 use crate::server::Site;
 use crate::server::prelude::Prelude;
-use crate::server::priority::{Priority, Wishes};
+use crate::server::priority::{Priority, StreamPriorities};
 use crate::server::site::Reply;
 use crate::{payload, wait};
 
-/// Answers the requests of a connection until it ends, whoever closed it.
+/// Answers the requests of a connection until one side closes it.
 pub async fn serve<C>(connection: C, site: Arc<Site>)
 where
     C: quic::Connection<Bytes> + Send + 'static,
@@ -27,22 +27,22 @@ where
     serve_by(connection, site, None).await;
 }
 
-/// The same; `wishes` are told the priority of each request before its response begins.
-pub async fn serve_by<C>(connection: C, site: Arc<Site>, wishes: Option<Arc<Wishes>>)
+/// Like [`serve`]; records the priority of each request in `stream_priorities` before its response begins.
+pub async fn serve_by<C>(connection: C, site: Arc<Site>, stream_priorities: Option<Arc<StreamPriorities>>)
 where
     C: quic::Connection<Bytes> + Send + 'static,
     C::BidiStream: BidiStream<Bytes> + Send + 'static,
     <C::BidiStream as BidiStream<Bytes>>::SendStream: Send,
     <C::BidiStream as BidiStream<Bytes>>::RecvStream: Send,
 {
-    // What fails on a connection or a stream is the client's to report; its request is not counted.
+    // The client reports failed connections and streams; their requests are not counted.
     let Ok(mut connection) = h3::server::Connection::<_, Bytes>::new(connection).await else { return };
     while let Ok(Some(resolver)) = connection.accept().await {
-        let (site, wishes) = (Arc::clone(&site), wishes.clone());
+        let (site, stream_priorities) = (Arc::clone(&site), stream_priorities.clone());
         tokio::spawn(async move {
             let Ok((request, stream)) = resolver.resolve_request().await else { return };
-            if let Some(wishes) = wishes {
-                wishes.tell(stream.send_id(), Priority::of(request.headers()));
+            if let Some(stream_priorities) = stream_priorities {
+                stream_priorities.set(stream.send_id(), Priority::of(request.headers()));
             }
             if answer(&request, stream, &site).await.is_ok() {
                 site.count();
@@ -127,7 +127,7 @@ async fn answer<S: BidiStream<Bytes>>(
 
 async fn end<S: BidiStream<Bytes>>(mut stream: RequestStream<S, Bytes>) -> Result<(), StreamError> {
     stream.finish().await?;
-    // Read up to the end of the stream, or quinn would ask the client to stop sending what it has sent already.
+    // Reads to the end of the stream; otherwise quinn asks the client to stop sending data that has already been sent.
     while stream.recv_data().await?.is_some() {}
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! QUIC by quinn for the crate `h3`, with responses that leave by their priorities. `h3-quinn`, which is used otherwise, keeps quinn's
-//! streams to itself, and with them their ranks.
+//! An adapter of quinn for the crate `h3` that sends responses by priority. The usual adapter `h3-quinn` gives no
+//! access to quinn's streams, and so to their priorities.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, OpenStreams, StreamErrorIncoming, StreamId, WriteBuf};
 use quinn::{ConnectionError, ReadError, VarInt, WriteError};
 
-use crate::server::priority::Wishes;
+use crate::server::priority::StreamPriorities;
 
-/// Bytes of a request read at a time; a page's requests have no bodies.
+/// Maximum bytes per read of a request; a page's requests have no bodies.
 const READ: usize = 4096;
 
 type Streams = (quinn::SendStream, quinn::RecvStream);
 type Accepting = Pin<Box<dyn Future<Output = Result<Streams, ConnectionError>> + Send>>;
 
-/// A connection of which `h3-quinn` opens and accepts the control streams.
+/// A connection whose control streams `h3-quinn` opens and accepts.
 pub struct Ranked {
     connection: quinn::Connection,
     control: h3_quinn::Connection,
     accepting: Option<Accepting>,
-    wishes: Arc<Wishes>,
+    stream_priorities: Arc<StreamPriorities>,
 }
 
 impl Ranked {
-    /// The connection, of whose streams `wishes` are told before their responses begin.
-    pub fn new(connection: quinn::Connection, wishes: Arc<Wishes>) -> Self {
-        Self { control: h3_quinn::Connection::new(connection.clone()), connection, accepting: None, wishes }
+    /// Wraps a connection; `stream_priorities` holds the priority of each stream before its response begins.
+    pub fn new(connection: quinn::Connection, stream_priorities: Arc<StreamPriorities>) -> Self {
+        Self { control: h3_quinn::Connection::new(connection.clone()), connection, accepting: None, stream_priorities }
     }
 }
 
@@ -50,7 +50,7 @@ impl quic::Connection<Bytes> for Ranked {
         let accepted = ready!(accepting.as_mut().poll(cx));
         self.accepting = None;
         let (send, receive) = accepted.map_err(lost)?;
-        let send = Sending { stream: send, writing: None, wishes: Arc::clone(&self.wishes) };
+        let send = Sending { stream: send, writing: None, stream_priorities: Arc::clone(&self.stream_priorities) };
         Poll::Ready(Ok(Exchange { send, receive: Receiving(receive) }))
     }
 
@@ -59,7 +59,7 @@ impl quic::Connection<Bytes> for Ranked {
     }
 }
 
-/// What opens control streams. Servers send no requests, so it opens no others.
+/// Opens control streams. Servers send no requests, so it opens no other streams.
 pub struct Opener(h3_quinn::OpenStreams);
 
 impl OpenStreams<Bytes> for Opener {
@@ -153,7 +153,7 @@ impl quic::RecvStream for Exchange {
 pub struct Sending {
     stream: quinn::SendStream,
     writing: Option<WriteBuf<Bytes>>,
-    wishes: Arc<Wishes>,
+    stream_priorities: Arc<StreamPriorities>,
 }
 
 impl quic::SendStream<Bytes> for Sending {
@@ -170,8 +170,8 @@ impl quic::SendStream<Bytes> for Sending {
     }
 
     fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
-        if let Some(priority) = self.wishes.take(self.send_id()) {
-            // It takes effect with the first byte, and there is none yet.
+        if let Some(priority) = self.stream_priorities.take(self.send_id()) {
+            // Set before the first byte, from which it takes effect.
             let ranked = self.stream.set_priority(priority.rank(self.stream.id().into()));
             ranked.map_err(|error| StreamErrorIncoming::Unknown(Box::new(error)))?;
         }
@@ -184,7 +184,7 @@ impl quic::SendStream<Bytes> for Sending {
     }
 
     fn reset(&mut self, code: u64) {
-        // Of a stream that is closed already there is nothing to be reset.
+        // A closed stream needs no reset.
         let _ = self.stream.reset(VarInt::from_u64(code).unwrap_or(VarInt::MAX));
     }
 
@@ -215,7 +215,7 @@ impl quic::RecvStream for Receiving {
 }
 
 fn number(stream: quinn::StreamId) -> StreamId {
-    // Both have the 62 bits of RFC 9000, section 2.1.
+    // Both are 62-bit numbers (RFC 9000, section 2.1).
     u64::from(stream).try_into().expect("a stream of QUIC has a number of QUIC")
 }
 

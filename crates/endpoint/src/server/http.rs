@@ -23,7 +23,7 @@ use crate::server::prelude::Prelude;
 use crate::server::site::{Reply, Site};
 use crate::{payload, wait};
 
-/// Streams that a client may have open at the same time; more than any load has, so that no request waits for it.
+/// Maximum number of a client's concurrent streams; above that of any load, so that no request waits for it.
 pub const STREAMS: u32 = 100_000;
 
 /// Serves one version of HTTP, or gRPC.
@@ -31,7 +31,7 @@ pub const STREAMS: u32 = 100_000;
 pub struct HttpServer {
     site: Arc<Site>,
     version: Version,
-    /// After what time the client of a connection is asked to open another one.
+    /// Age of a connection at which the client is asked to open another one.
     age: Option<Duration>,
 }
 
@@ -43,24 +43,25 @@ enum Version {
 }
 
 impl HttpServer {
-    /// A server for HTTP/1.1. No `date` field: other servers have none, and compared cells are to send the same fields.
+    /// Creates a server for HTTP/1.1. It sends no `date` field, because other servers send none and compared cells must
+    /// send the same fields.
     pub fn http1(site: Arc<Site>) -> Self {
         let mut builder = http1::Builder::new();
         builder.auto_date_header(false).half_close(true);
         Self { site, version: Version::One(builder), age: None }
     }
 
-    /// A server for HTTP/2.
+    /// Creates a server for HTTP/2.
     pub fn http2(site: Arc<Site>, windows: Windows) -> Self {
         Self { site, version: Version::Two(over_http2(windows)), age: None }
     }
 
-    /// A server for gRPC, on the same HTTP/2.
+    /// Creates a server for gRPC, on the same HTTP/2.
     pub fn grpc(site: Arc<Site>, windows: Windows) -> Self {
         Self { site, version: Version::Grpc(over_http2(windows)), age: None }
     }
 
-    /// The same, with connections that grow as old as the spec says.
+    /// Limits the age of connections as the spec says.
     pub fn aging(self, spec: &ServerSpec) -> Self {
         Self { age: spec.max_connection_age_ns.map(Duration::from_nanos), ..self }
     }
@@ -72,9 +73,9 @@ impl HttpServer {
         {
             let (stream, outbox) = WithOutbox::new(stream);
             let site = self.site;
-            let service = service_fn(move |request| attend(Arc::clone(&site), outbox.clone(), request));
+            let service = service_fn(move |request| answer_page(Arc::clone(&site), outbox.clone(), request));
             let connection = builder.serve_connection(TokioIo::new(stream), service);
-            return live(connection, self.age, |c| c.graceful_shutdown()).await;
+            return serve_until_age(connection, self.age, |c| c.graceful_shutdown()).await;
         }
         let (io, site) = (TokioIo::new(stream), Arc::clone(&self.site));
         let service = service_fn(move |request| answer(Arc::clone(&site), request));
@@ -82,16 +83,22 @@ impl HttpServer {
         let calls = service_fn(move |request| grpc::answer(Arc::clone(&site), request));
         let age = self.age;
         match self.version {
-            Version::One(builder) => live(builder.serve_connection(io, service), age, |c| c.graceful_shutdown()).await,
-            Version::Two(builder) => live(builder.serve_connection(io, service), age, |c| c.graceful_shutdown()).await,
-            Version::Grpc(builder) => live(builder.serve_connection(io, calls), age, |c| c.graceful_shutdown()).await,
+            Version::One(builder) => {
+                serve_until_age(builder.serve_connection(io, service), age, |c| c.graceful_shutdown()).await
+            }
+            Version::Two(builder) => {
+                serve_until_age(builder.serve_connection(io, service), age, |c| c.graceful_shutdown()).await
+            }
+            Version::Grpc(builder) => {
+                serve_until_age(builder.serve_connection(io, calls), age, |c| c.graceful_shutdown()).await
+            }
         }
     }
 }
 
-/// Lets a connection live to its end, and at an age asks its client to end it. Errors are the client's business: it sees them on its
-/// side and counts them.
-async fn live<C: Future>(connection: C, age: Option<Duration>, ask: impl FnOnce(Pin<&mut C>)) {
+/// Serves a connection to its end; at a certain age, asks its client to close it. Ignores errors, which the client
+/// detects and counts.
+async fn serve_until_age<C: Future>(connection: C, age: Option<Duration>, ask: impl FnOnce(Pin<&mut C>)) {
     let mut connection = pin!(connection);
     if let Some(age) = age {
         tokio::select! {
@@ -113,7 +120,7 @@ fn over_http2(windows: Windows) -> http2::Builder<TokioExecutor> {
 }
 
 /// Answers a request of a page over HTTP/1.1.
-async fn attend(
+async fn answer_page(
     site: Arc<Site>,
     outbox: Outbox,
     request: Request<Incoming>,
@@ -165,7 +172,7 @@ async fn answer(site: Arc<Site>, request: Request<Incoming>) -> Result<Response<
     Ok(response)
 }
 
-/// A response body. Its size is known, so that `content-length` is sent; an echo's if its request's is.
+/// A response body of known size, so that `content-length` is sent; for an echo, if the request's size is known.
 enum ReplyBody {
     Document(Bytes),
     Pattern { offset: u64, left: u64 },

@@ -1,4 +1,4 @@
-//! Pages over HTTP/2 by the crate `h2` alone: hyper, which is built on it, gives servers no way to send an interim response.
+//! Pages over HTTP/2 by the crate `h2`, because hyper, which uses `h2`, cannot send interim responses on servers.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::server::prelude::Prelude;
 use crate::server::site::Reply;
 use crate::wait;
 
-/// Serves one connection to its end. What fails on it or on a stream is the client's to report; its request is not counted.
+/// Serves one connection to its end. The client reports failed connections and streams; their requests are not counted.
 pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, site: Arc<Site>, windows: Windows) {
     let mut builder = h2::server::Builder::new();
     builder
@@ -53,7 +53,7 @@ async fn answer(method: &Method, uri: &Uri, mut respond: SendResponse<Bytes>, si
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             (status, Bytes::new(), None)
         }
-        // A page has files, and nothing else.
+        // A page has only files.
         Reply::Pattern(_) | Reply::Echo | Reply::Delay(_) | Reply::Redirect(_) => {
             (StatusCode::NOT_FOUND, Bytes::new(), None)
         }
@@ -72,7 +72,7 @@ fn send(mut respond: SendResponse<Bytes>, response: Response<Bytes>) -> Result<(
     let (head, body) = response.into_parts();
     let mut stream = respond.send_response(Response::from_parts(head, ()), body.is_empty())?;
     if !body.is_empty() {
-        // What the windows have no room for yet waits in the library.
+        // Data beyond the flow-control windows waits in the library.
         stream.send_data(body, true)?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The server: binds, says that it is ready, answers until it is told to stop.
+//! The server: binds, announces `ready`, and answers until `stop`.
 
 use std::pin::Pin;
 
@@ -38,33 +38,33 @@ pub(crate) mod udp;
 
 pub use site::{Reply, Site};
 
-/// A server that is bound: the kernel queues its clients already, `run` answers them.
+/// A bound server: the kernel already queues its clients, and `run` answers them.
 pub struct Bound {
-    /// The port that it is bound to.
+    /// The bound port.
     pub port: u16,
-    /// What is in force on its sockets.
+    /// The settings in force on its sockets.
     pub configured: Configured,
-    /// What its connections say of their transport; absent where they cannot.
+    /// Transport statistics of its connections; absent if unavailable.
     pub accounts: Option<Accounts>,
-    /// Accepts and answers until `Stop`; then closes its connections and ends. Whatever it spawned and left running is
-    /// dropped with the runtime shortly after.
+    /// Accepts and answers until `Stop`; then closes its connections and ends. The runtime drops tasks that are still
+    /// running shortly after.
     pub run: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-/// Tells a server that it is to stop.
+/// The signal that stops a server.
 #[derive(Debug, Clone)]
 pub struct Stop(watch::Receiver<bool>);
 
 impl Stop {
-    /// The sender that asks, and the receiver that is asked.
+    /// Creates the sender and the receiver of the signal.
     pub(crate) fn channel() -> (watch::Sender<bool>, Self) {
         let (ask, asked) = watch::channel(false);
         (ask, Self(asked))
     }
 
-    /// Returns when the server is to stop.
+    /// Returns when the server should stop.
     pub async fn asked(&mut self) {
-        // An error means that the sender is gone, which is a wish to stop as well.
+        // An error means that the sender is gone, which also stops the server.
         let _ = self.0.wait_for(|stop| *stop).await;
     }
 }

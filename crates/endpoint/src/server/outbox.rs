@@ -1,5 +1,4 @@
-//! A byte stream with an outbox, for what has to leave before a response does: over HTTP/1.1 hyper gives servers no way to send an
-//! interim response.
+//! A byte stream with an outbox for interim responses, because hyper's HTTP/1.1 servers cannot send them.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,7 +9,7 @@ use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
-/// What is to leave as soon as nothing of hyper's own is waiting to.
+/// Bytes to send as soon as hyper has no output of its own pending.
 #[derive(Clone, Default)]
 pub struct Outbox(Arc<Mutex<Waiting>>);
 
@@ -21,11 +20,11 @@ struct Waiting {
 }
 
 impl Outbox {
-    /// Sends these bytes, between two responses, and returns when the stream has taken them.
+    /// Sends bytes between two responses; returns when the stream has accepted them.
     pub async fn send(&self, bytes: Vec<u8>) {
         let (gone, is_gone) = oneshot::channel();
         *self.waiting() = Waiting { bytes: bytes.into(), gone: Some(gone) };
-        // An error means that the connection is gone, as whoever waits will be with it.
+        // An error means that the connection is gone, and the caller will end with it.
         let _ = is_gone.await;
     }
 
@@ -34,15 +33,15 @@ impl Outbox {
     }
 }
 
-/// A stream that empties the outbox where it is flushed. hyper flushes a stream whenever it has written all that it had, and only then,
-/// so that nothing of a response is before what is sent here and nothing after it is overtaken.
+/// A stream that sends the outbox on flush. hyper flushes a stream exactly when it has written all its output, so the
+/// bytes never split or overtake a response.
 pub struct WithOutbox<S> {
     stream: S,
     outbox: Outbox,
 }
 
 impl<S> WithOutbox<S> {
-    /// The stream, and its outbox.
+    /// Returns the stream and its outbox.
     pub fn new(stream: S) -> (Self, Outbox) {
         let outbox = Outbox::default();
         (Self { stream, outbox: outbox.clone() }, outbox)

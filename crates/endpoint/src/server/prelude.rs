@@ -1,4 +1,4 @@
-//! What comes before the document of a page: the time that the server thinks, and hints at what the document will ask for.
+//! The server's delay and early hints before a page's document.
 
 use std::time::Duration;
 
@@ -8,25 +8,25 @@ use wirelab_model::page::ServedPage;
 
 use crate::refusal::Refusal;
 
-/// What comes before a document's final response.
+/// The delay and the hints before a document's final response.
 #[derive(Debug)]
 pub struct Prelude {
     document: String,
     hints: Vec<HeaderValue>,
-    /// From the arrival of the request to the final response.
+    /// Delay from the arrival of the request to the final response.
     pub think: Duration,
 }
 
 impl Prelude {
-    /// How long answers of a page's server may be kept. Chromium asks for what it was hinted at on behalf of its cache, and asks again
-    /// for what may not be kept there.
+    /// Cache lifetime of a page's answers. Chromium requests hinted resources through its cache, and requests them
+    /// again if they may not be cached.
     pub const KEPT: &str = "max-age=3600";
 
-    /// What the spec says.
+    /// Creates it from the spec.
     pub fn new(page: &ServedPage) -> Result<Self, Refusal> {
         let field = |link: &String| {
             HeaderValue::from_str(link)
-                .map_err(|_| Refusal::unsupported(format!("`early_hints` has {link:?}, which no field can have")))
+                .map_err(|_| Refusal::unsupported(format!("`early_hints` has {link:?}, which is no valid field value")))
         };
         Ok(Self {
             document: page.document.clone(),
@@ -35,12 +35,12 @@ impl Prelude {
         })
     }
 
-    /// Whether it comes before the answer to a request for this path.
+    /// Whether it applies to a request for this path.
     pub fn precedes(&self, path: &str) -> bool {
         self.document == path
     }
 
-    /// The interim response; absent where there is nothing to hint at.
+    /// The interim response; `None` without hints.
     pub fn interim(&self) -> Option<Response<()>> {
         if self.hints.is_empty() {
             return None;
@@ -51,7 +51,7 @@ impl Prelude {
         Some(response)
     }
 
-    /// The interim response as HTTP/1.1 writes it.
+    /// The interim response in HTTP/1.1 format.
     #[cfg(feature = "builtin")]
     pub fn interim_text(&self) -> Option<Vec<u8>> {
         let response = self.interim()?;
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn without_hints_there_is_no_interim_response_and_what_is_no_field_is_refused() {
+    fn without_hints_no_interim_response_is_sent_and_invalid_hints_are_refused() {
         assert!(prelude(&[]).unwrap().interim().is_none());
         let refusal = prelude(&["</a>\r\nx: y"]).unwrap_err();
         assert!(matches!(&refusal, Refusal::Unsupported(why) if why.contains("`early_hints`")), "{refusal:?}");

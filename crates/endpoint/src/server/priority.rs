@@ -1,4 +1,4 @@
-//! The priorities that browsers give their requests (RFC 9218), and what they mean for the streams of a QUIC connection.
+//! Priorities of browsers' requests (RFC 9218), and the priorities of QUIC streams that follow from them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,26 +6,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use h3::quic::StreamId;
 use http::HeaderMap;
 
-/// The field of requests. What a client changes later by frames (PRIORITY_UPDATE) is not seen, because the crate `h3` drops them.
+/// The request field. Later changes by frames (PRIORITY_UPDATE) are lost, because the crate `h3` drops these frames.
 const FIELD: &str = "priority";
 
-/// The least urgent.
+/// The lowest urgency.
 const LEAST: u8 = 7;
 
-/// Ranks of one urgency: more than a connection has streams.
+/// Number of ranks of one urgency, more than the streams of a connection.
 const RANKS: i32 = 1 << 27;
 
-/// How much a response is wanted.
+/// The priority of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Priority {
     /// From 0, the most urgent, to 7.
     urgency: u8,
-    /// Whether its parts are of use before it is whole.
+    /// Whether parts of the response are useful before it is complete.
     incremental: bool,
 }
 
 impl Priority {
-    /// That of a request; what is absent or not understood has the value that RFC 9218, section 4 gives it.
+    /// Reads the priority of a request; a missing or invalid value takes the default of RFC 9218, section 4.
     pub fn of(fields: &HeaderMap) -> Self {
         let mut found = Self { urgency: 3, incremental: false };
         let values = fields.get_all(FIELD).iter().filter_map(|value| value.to_str().ok());
@@ -43,30 +43,30 @@ impl Priority {
         found
     }
 
-    /// The rank of the response on the stream of this number, the higher the sooner; 0 is that of control streams. More urgent ones come
-    /// first; of those of one urgency first those that are of use when they are whole, in the order of their requests, and then
-    /// the others, which take turns (RFC 9218, section 10).
+    /// The rank of the response on a stream; higher ranks go first, and 0 is the rank of control streams. Urgent
+    /// responses precede less urgent ones. Within one urgency, non-incremental responses go first, in the order of
+    /// their requests; incremental responses follow and take turns (RFC 9218, section 10).
     pub fn rank(self, stream: u64) -> i32 {
         let first = -i32::from(self.urgency) * RANKS;
         if self.incremental {
             return first - (RANKS - 1);
         }
-        // Every fourth number is that of a request (RFC 9000, section 2.1).
+        // Requests have every fourth stream number (RFC 9000, section 2.1).
         first - i32::try_from(stream / 4).unwrap_or(i32::MAX).min(RANKS - 2)
     }
 }
 
-/// The priorities that were told of streams whose responses have not begun yet.
+/// Priorities of streams whose responses have not begun.
 #[derive(Debug, Default)]
-pub struct Wishes(Mutex<HashMap<StreamId, Priority>>);
+pub struct StreamPriorities(Mutex<HashMap<StreamId, Priority>>);
 
-impl Wishes {
-    /// Tells what a client wishes of a stream.
-    pub fn tell(&self, stream: StreamId, priority: Priority) {
+impl StreamPriorities {
+    /// Sets the priority of a stream.
+    pub fn set(&self, stream: StreamId, priority: Priority) {
         self.told().insert(stream, priority);
     }
 
-    /// Takes what was told of a stream.
+    /// Removes and returns the priority of a stream.
     pub fn take(&self, stream: StreamId) -> Option<Priority> {
         self.told().remove(&stream)
     }
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// That of a request with these fields, one after each semicolon.
+    /// The priority of a request with these fields, separated by semicolons.
     fn priority(values: &'static str) -> Priority {
         let field = |value| (http::HeaderName::from_static(FIELD), HeaderValue::from_static(value));
         Priority::of(&values.split(';').map(field).collect())
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn urgent_responses_come_first_whole_ones_in_turn_and_others_take_turns() {
+    fn urgent_responses_come_first_and_incremental_ones_take_turns() {
         let rank = |value, stream| priority(value).rank(stream);
         let falling = [
             rank("u=0", 0),
@@ -119,7 +119,7 @@ mod tests {
         ];
         assert!(falling.is_sorted_by(|one, next| one > next), "{falling:?}");
         assert_eq!(rank("u=3, i", 0), rank("u=3, i", 400));
-        // Numbers of streams have 62 bits.
+        // Stream numbers have 62 bits.
         assert!(rank("u=7", u64::MAX >> 2) > rank("u=7, i", 0));
         assert_eq!(rank("u=0", 0), 0);
     }

@@ -21,10 +21,10 @@ use crate::server::{Bound, Site, Stop};
 use crate::tls;
 use crate::transport_accounts::Accounts;
 
-/// How long a server that stops waits until its connections are closed.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Time limit for a stopping server to close its connections.
+const CLOSE_LIMIT: Duration = Duration::from_millis(500);
 
-/// Address validation tokens given to each client, where it may reuse anything at all: as many as rustls gives tickets.
+/// Number of address validation tokens for each client if resumption is on: the same as rustls's number of tickets.
 const TOKENS: u32 = 2;
 
 /// Binds a server for raw requests.
@@ -59,8 +59,8 @@ where
             () = stop.asked() => {}
         }
         endpoint.close(VarInt::from_u32(code), b"stop");
-        // A client that is gone never confirms, and would be waited for until the draining period is over.
-        let _ = timeout(PATIENCE, endpoint.wait_idle()).await;
+        // A vanished client never confirms; without the limit the wait would last for the draining period.
+        let _ = timeout(CLOSE_LIMIT, endpoint.wait_idle()).await;
     };
     Ok(Bound { port, configured, accounts: Some(accounts), run: Box::pin(run) })
 }
@@ -80,18 +80,18 @@ fn server_config(spec: &ServerSpec, settings: &QuicSettings, early: bool) -> Res
     Ok(config)
 }
 
-/// How connections are received.
+/// Options for incoming connections.
 struct Reception {
     settings: QuicSettings,
     config: ServerConfig,
-    /// Whether early data is answered before the handshake ends. A server can always do so.
+    /// Whether to answer early data before the handshake ends.
     early: bool,
     accounts: Accounts,
 }
 
 impl Reception {
-    /// Accepts a connection, with what tells the end of its handshake where that goes on; `None` where it failed, which is the client's
-    /// to report.
+    /// Accepts a connection, with a future for the end of a handshake that is still in progress; `None` if it failed,
+    /// which the client reports.
     async fn receive(&self, incoming: Incoming) -> Option<(Connection, Option<ZeroRttAccepted>)> {
         let connecting = match self.settings.logged(SERVER_IDLE) {
             Ok(None) => incoming.accept(),
@@ -101,7 +101,7 @@ impl Reception {
                 incoming.accept_with(Arc::new(config))
             }
             Err(refusal) => {
-                // Without the log that was asked for it would be another connection than the one wanted.
+                // Without the requested log the connection would differ from the specified one.
                 eprintln!("refusing a connection: {refusal}");
                 incoming.refuse();
                 return None;
@@ -127,8 +127,9 @@ where
                 let _account = reception.accounts.of(Arc::new(connection.clone()));
                 let mut serving = pin!(serve(connection));
                 if let Some(handshake) = handshake {
-                    // Before a client that was asked for another key share has said how many streams it takes, none can be opened, and
-                    // quinn does not wake who waits for one when it has. So whoever serves is asked again at the end of the handshake.
+                    // Before a client that must send another key share has announced its stream limit, no stream can be
+                    // opened, and quinn does not wake the waiting task when the limit arrives. Polling again at the end
+                    // of the handshake avoids this.
                     tokio::select! {
                         biased;
                         () = &mut serving => return,
@@ -142,7 +143,7 @@ where
 }
 
 async fn answer_streams(connection: Connection, site: Arc<Site>) {
-    // Ends with the connection, whoever closed it.
+    // Ends with the connection, whichever side closes it.
     while let Ok((send, receive)) = connection.accept_bi().await {
         let site = Arc::clone(&site);
         tokio::spawn(async move { raw_stream::answer(QuicStream(send, receive), &site).await });

@@ -1,4 +1,4 @@
-//! What a server has to offer: decides, for every protocol alike, what a request is answered with.
+//! The content of a server: decides the answers to requests, for every protocol alike.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,10 +20,10 @@ const LONGEST_DELAY_US: u64 = 3_600_000_000;
 /// The largest generated body that a client may ask for, in bytes.
 const LARGEST_BODY: u64 = 1 << 40;
 
-/// The address that leads to itself.
+/// The address that redirects to itself.
 const ITSELF: &str = "/redirect";
 
-/// What a server has to offer, and how often it was asked.
+/// The content of a server, and its count of requests.
 #[derive(Debug)]
 pub struct Site {
     documents: Option<Documents>,
@@ -38,34 +38,34 @@ pub struct Site {
     answered: AtomicU64,
 }
 
-/// What a request is answered with.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// Status 200 with this body.
     Document(Bytes),
-    /// The same with this `content-type`.
+    /// Status 200 with this body and this `content-type`.
     Typed(Bytes, &'static str),
-    /// Status 200 with so many bytes of the pattern.
+    /// Status 200 with this many bytes of the pattern.
     Pattern(u64),
-    /// Status 200 with the request's own body, as it comes.
+    /// Status 200 with the request's own body, streamed.
     Echo,
-    /// After so many microseconds, counted from the arrival of the request: status 200 with an empty body.
+    /// Status 200 with an empty body, this many microseconds after the arrival of the request.
     Delay(u64),
-    /// Status 302 with an empty body, and this address as its `location`.
+    /// Status 302 with an empty body and this `location`.
     Redirect(&'static str),
     /// This status with an empty body.
     Status(u16),
 }
 
 impl Site {
-    /// What the spec asks for. Loads the documents, so it takes a moment.
+    /// Creates the content of the spec. Loads the documents, which takes time.
     pub fn new(spec: &ServerSpec) -> Result<Self, Refusal> {
         let has = |feature| spec.features.contains(&feature);
         let answers = spec.answers.as_deref().map(Answers::load).transpose()?;
         let documents = match (&spec.document_root, has(Feature::Files) || has(Feature::Pages)) {
             (Some(root), _) => Some(Documents::load(root)?),
             (None, true) if answers.is_none() => {
-                return Err(Refusal::failed("the feature `files` or `pages` is asked for without a `document_root`"));
+                return Err(Refusal::failed("the feature `files` or `pages` is set without a `document_root`"));
             }
             (None, _) => None,
         };
@@ -90,25 +90,25 @@ impl Site {
         self.delay
     }
 
-    /// Whether calls of gRPC may ask for a root.
+    /// Whether gRPC calls may ask for a root.
     #[must_use]
     pub const fn offers_heron(&self) -> bool {
         self.heron
     }
 
-    /// Whether something is to be done for a page besides serving its files.
+    /// Whether a page needs more than serving its files.
     #[must_use]
     pub const fn attends_to_a_page(&self) -> bool {
         self.prelude.is_some()
     }
 
-    /// What comes before the answer to an HTTP request for this path.
+    /// Delay and hints before the answer to an HTTP request for this path.
     #[must_use]
     pub fn prelude(&self, path: &str) -> Option<&Prelude> {
         self.prelude.as_ref().filter(|prelude| prelude.precedes(path))
     }
 
-    /// What is written down as the answer to an HTTP request; absent where the server has documents, and [`Self::reply`] decides.
+    /// The listed answer to an HTTP request; `None` if the server has documents, and [`Self::reply`] decides.
     #[must_use]
     pub fn recorded(&self, method: &Method, uri: &Uri) -> Option<Response<Bytes>> {
         let mut response = self.answers.as_ref()?.to(method, uri);
@@ -118,7 +118,7 @@ impl Site {
         Some(response)
     }
 
-    /// What an HTTP request is answered with. `path` is without the query.
+    /// The answer to an HTTP request. `path` is without the query.
     #[must_use]
     pub fn reply(&self, method: &str, path: &str) -> Reply {
         if self.echo && path == "/echo" {
@@ -149,12 +149,12 @@ impl Site {
         }
     }
 
-    /// Counts a request that was answered.
+    /// Counts an answered request.
     pub fn count(&self) {
         self.answered.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Requests answered so far.
+    /// Number of answered requests so far.
     #[must_use]
     pub fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)

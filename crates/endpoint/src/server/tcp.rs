@@ -1,4 +1,4 @@
-//! Servers over TCP: accepts connections, wraps them in TLS where the protocol has it, hands them to the protocol.
+//! Servers over TCP: accepts connections, adds TLS if the protocol has it, and starts the protocol.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,30 +29,31 @@ use crate::{tls, wait};
 /// hyper's defaults for servers, which it does not export (hyper 1, `proto/h2/server.rs`).
 const DEFAULT_WINDOWS: Windows = Windows { stream: 1 << 20, connection: 1 << 20 };
 
-/// Bytes of a raw request read at a time.
+/// Maximum bytes per read of a raw request.
 const READ: usize = 64 * 1024;
 
-/// How long to wait after a connection could not be accepted, usually because no file descriptor was left.
+/// Pause after a failed accept, usually because no file descriptor was left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Why not everything goes together.
-const AGING_PAGES: &str = "`max_connection_age_ns` is set beside `page`; over HTTP/2 this server has one or the other";
+/// Reason for refusing two settings together.
+const AGING_PAGES: &str =
+    "`max_connection_age_ns` is set beside `page`; over HTTP/2 this server supports only one of them";
 
-/// What speaks on a connection.
+/// The protocol on a connection.
 #[derive(Clone)]
-enum Speaker {
+enum Application {
     Raw,
     Http(HttpServer),
     /// A page over HTTP/2, with interim responses.
     Pages(Windows),
 }
 
-/// How connections become byte streams.
+/// The security layer of connections.
 #[derive(Clone)]
 enum Security {
     None,
     Tls(TlsAcceptor),
-    /// TLS that reads 0-RTT data before the handshake is over.
+    /// TLS that reads 0-RTT data before the handshake ends.
     EarlyTls(Arc<ServerConfig>),
 }
 
@@ -61,10 +62,10 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
     if spec.page.as_ref().and_then(|page| page.priorities) == Some(Priorities::Obeyed) {
         return Err(Refusal::unsupported(match spec.protocol.is_http2() {
             true => {
-                "`priorities` is `obeyed`; the library for HTTP/2, h2, sends responses in turns, whatever their priorities are"
+                "`priorities` is `obeyed`; the library for HTTP/2, h2, sends responses in turns and ignores priorities"
             }
             false => {
-                "`priorities` is `obeyed`; responses over HTTP/1.1 have connections of their own, which nothing orders"
+                "`priorities` is `obeyed`; over HTTP/1.1 each response has a connection of its own, so there is no order"
             }
         }));
     }
@@ -75,8 +76,8 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
         Some(tls) if tls.early_data => Security::EarlyTls(tls::server(spec)?),
         Some(_) => Security::Tls(TlsAcceptor::from(tls::server(spec)?)),
     };
-    let speaker = match spec.protocol {
-        Protocol::H1c | Protocol::H1 => Speaker::Http(HttpServer::http1(Arc::clone(&site)).aging(spec)),
+    let application = match spec.protocol {
+        Protocol::H1c | Protocol::H1 => Application::Http(HttpServer::http1(Arc::clone(&site)).aging(spec)),
         protocol if protocol.is_http2() => {
             let windows = Windows::of(&spec.transport, DEFAULT_WINDOWS)?;
             configured.insert("stream_window".to_owned(), json!(windows.stream));
@@ -84,20 +85,20 @@ pub async fn bind(spec: &ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Boun
             let serve = if protocol.is_grpc() { HttpServer::grpc } else { HttpServer::http2 };
             match site.attends_to_a_page() {
                 true if spec.max_connection_age_ns.is_some() => return Err(Refusal::unsupported(AGING_PAGES)),
-                true => Speaker::Pages(windows),
-                false => Speaker::Http(serve(Arc::clone(&site), windows).aging(spec)),
+                true => Application::Pages(windows),
+                false => Application::Http(serve(Arc::clone(&site), windows).aging(spec)),
             }
         }
-        _ => Speaker::Raw,
+        _ => Application::Raw,
     };
     let address = SocketAddr::new(spec.address, spec.port);
     let listener = options.listening(address)?;
     let port = listener
         .local_addr()
-        .map_err(|error| Refusal::failed(format!("asking for the port that {address} is bound to: {error}")))?
+        .map_err(|error| Refusal::failed(format!("reading the bound port of {address}: {error}")))?
         .port();
     let accounts = Accounts::default();
-    let run = Box::pin(accept(listener, accounts.clone(), security, speaker, site, stop));
+    let run = Box::pin(accept(listener, accounts.clone(), security, application, site, stop));
     Ok(Bound { port, configured, accounts: Some(accounts), run })
 }
 
@@ -105,7 +106,7 @@ async fn accept(
     listener: TcpListener,
     accounts: Accounts,
     security: Security,
-    speaker: Speaker,
+    application: Application,
     site: Arc<Site>,
     mut stop: Stop,
 ) {
@@ -114,7 +115,7 @@ async fn accept(
             match listener.accept().await {
                 Ok((connection, _)) => {
                     let connection = accounts.tcp(connection);
-                    tokio::spawn(serve(connection, security.clone(), speaker.clone(), Arc::clone(&site)));
+                    tokio::spawn(serve(connection, security.clone(), application.clone(), Arc::clone(&site)));
                 }
                 Err(error) => {
                     eprintln!("accepting a connection: {error}");
@@ -129,34 +130,38 @@ async fn accept(
     }
 }
 
-/// Serves one connection. Errors are the client's business: it sees them on its side and counts them.
-async fn serve(connection: Metered, security: Security, speaker: Speaker, site: Arc<Site>) {
+/// Serves one connection. Ignores errors, which the client detects and counts.
+async fn serve(connection: Metered, security: Security, application: Application, site: Arc<Site>) {
     match security {
-        Security::None => speak(connection, speaker, site).await,
+        Security::None => run_application(connection, application, site).await,
         Security::Tls(acceptor) => {
             if let Ok(stream) = acceptor.accept(connection).await {
-                speak(stream, speaker, site).await;
+                run_application(stream, application, site).await;
             }
         }
         Security::EarlyTls(config) => {
             if let Ok(stream) = EarlyStream::new(connection, config) {
-                speak(stream, speaker, site).await;
+                run_application(stream, application, site).await;
             }
         }
     }
 }
 
-async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, speaker: Speaker, site: Arc<Site>) {
-    match speaker {
-        Speaker::Raw => {
+async fn run_application<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    application: Application,
+    site: Arc<Site>,
+) {
+    match application {
+        Application::Raw => {
             let _ = raw(stream, &site).await;
         }
-        Speaker::Http(server) => server.serve(stream).await,
-        Speaker::Pages(windows) => http2_pages::serve(stream, site, windows).await,
+        Application::Http(server) => server.serve(stream).await,
+        Application::Pages(windows) => http2_pages::serve(stream, site, windows).await,
     }
 }
 
-/// Answers raw requests, one after the other, until the client closes.
+/// Answers raw requests in sequence until the client closes.
 async fn raw<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, site: &Site) -> io::Result<()> {
     let mut buffer = BytesMut::with_capacity(READ);
     loop {
@@ -197,7 +202,7 @@ async fn raw<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, site: &Site) -> i
 
 async fn fill<S: AsyncRead + Unpin>(stream: &mut S, buffer: &mut BytesMut) -> io::Result<usize> {
     if buffer.capacity() - buffer.len() < HEADER {
-        // Nothing but an unfinished header is left in the buffer here, so that this moves a few bytes.
+        // Only an incomplete header is left in the buffer here, so this moves a few bytes.
         buffer.reserve(READ);
     }
     stream.read_buf(buffer).await

@@ -1,4 +1,4 @@
-//! The server of bare UDP: counts the bytes of each request, and answers it once they are all there.
+//! The server of bare UDP: counts the bytes of each request, and answers when all have arrived.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -16,10 +16,10 @@ use crate::server::{Bound, Site, Stop};
 use crate::udp_message::{Coverage, Header, Outgoing, datagram_size};
 use crate::{udp_socket, wait};
 
-/// Requests whose datagrams are awaited; with one more the oldest is given up. Bodies are counted, not kept.
+/// Maximum number of incomplete requests; one more drops the oldest. Bodies are counted, not stored.
 const MOST_OPEN: usize = 1 << 14;
 
-/// The largest response, in bytes. There is no handshake that would prove the client's address.
+/// The largest response in bytes, limited because no handshake proves the client's address.
 const LARGEST_RESPONSE: u64 = 1 << 32;
 
 /// Binds a UDP server.
@@ -48,7 +48,7 @@ async fn serve(socket: Arc<UdpSocket>, site: Arc<Site>, size: usize) {
     let mut open = OpenRequests::default();
     let mut buffer = vec![0; usize::from(u16::MAX)];
     loop {
-        // An error here is one that an ICMP message from some client left behind; the socket goes on.
+        // An error here comes from a client's ICMP message; the socket stays usable.
         let Ok((length, peer)) = socket.recv_from(&mut buffer).await else { continue };
         let Some((header, piece)) = Header::split(&buffer[..length]) else { continue };
         let delays = header.delay_us > 0;
@@ -64,7 +64,8 @@ async fn serve(socket: Arc<UdpSocket>, site: Arc<Site>, size: usize) {
                 site.count();
             }
         } else {
-            // Sending for long, or waiting, must not keep the next datagrams in the receive buffer, where they are lost.
+            // A separate task, because long sending or waiting would leave the next datagrams in the receive buffer,
+            // which overflows.
             tokio::spawn(async move {
                 if delays {
                     wait::until(arrival + Duration::from_micros(header.delay_us)).await;
@@ -84,16 +85,16 @@ async fn send(socket: &UdpSocket, peer: SocketAddr, response: &mut Outgoing) -> 
     Ok(())
 }
 
-/// Requests of which some datagrams are still to come.
+/// Incomplete requests.
 #[derive(Debug, Default)]
 struct OpenRequests {
     coverage: HashMap<(SocketAddr, u64), Coverage>,
-    /// In the order of arrival; those that were completed are still in it.
+    /// Requests in order of arrival, including completed ones.
     order: VecDeque<(SocketAddr, u64)>,
 }
 
 impl OpenRequests {
-    /// Counts a piece; whether its request is complete now.
+    /// Counts a piece. Returns whether its request is now complete.
     fn complete(&mut self, peer: SocketAddr, header: Header, piece: &[u8]) -> bool {
         if header.is_whole(piece.len()) {
             return true;
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_request_is_given_up_when_there_are_too_many() {
+    fn the_oldest_request_is_dropped_when_there_are_too_many() {
         let mut open = OpenRequests::default();
         for request in 0..=MOST_OPEN as u64 {
             assert!(!open.complete(PEER, header(request, 0), &[0; 10]));

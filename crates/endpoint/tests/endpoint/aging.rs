@@ -68,6 +68,6 @@ fn a_server_that_was_not_told_that_it_will_be_asked_does_not_know_the_word() {
     let (mut server, _) = Endpoint::serving(&place.server_spec(Protocol::H1c));
     server.say("count");
     let event = server.event();
-    assert!(matches!(&event, Event::Error { message, .. } if message.contains("`stop` only")), "{event:?}");
+    assert!(matches!(&event, Event::Error { message, .. } if message.contains("only `stop`")), "{event:?}");
     assert_eq!(server.status.join().unwrap(), 1);
 }

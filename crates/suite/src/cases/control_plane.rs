@@ -1,4 +1,4 @@
-//! What a control plane does, between the endpoint's own client, which asks it, and the reference endpoint as servers.
+//! Cases of a control plane, between the endpoint's own client and the reference endpoint as servers.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, ControlPlaneSpec, Extent, Feature, Pause, Schedule, ServerSpec};
 
 use crate::case::Case;
-use crate::cases::members::{Unheard, file, name, refusals, went};
+use crate::cases::members::{InvalidValue, accepted, file, name, refusals};
 use crate::cases::refusals::random_word;
 use crate::conversation::{Answer, Server, Warm, json as as_json, warm_client};
 use crate::finding::{Finding, Stop, demand};
@@ -20,11 +20,12 @@ use crate::stage::Stage;
 
 const ROLE: Role = Role::ControlPlane;
 
-/// Requests of a client, a millisecond apart: many more than it sends while it connects to a server that it has just heard of.
+/// Number of a client's requests, one millisecond apart: many more than it sends while it connects to a newly announced
+/// server.
 const REQUESTS: u64 = 400;
 
-/// What nobody can honour.
-const REFUSALS: &[Unheard] = &[
+/// Values that an endpoint must refuse: description, location, value.
+const REFUSALS: &[InvalidValue] = &[
     ("an unknown protocol", "/protocol", random_word),
     ("another version of the contract", "/contract", || json!(4_000_000)),
     ("an unknown field", "/x-unknown-field", || json!(1)),
@@ -43,8 +44,8 @@ pub fn cases(abilities: &Abilities) -> Vec<Case> {
                 idle(stage, protocol)?.stop(false).map(drop)
             }),
             case("it ends cleanly on `stop` while a client is connected", connected),
-            case("after `reached` a client that is connected asks those that are named, and no others", reaches),
-            case("a client's requests go to all that are named in turn", in_turn),
+            case("after `reached` a connected client uses exactly the named servers", reaches),
+            case("a client's requests go to all named servers in turn", in_turn),
         ]);
     }
     cases
@@ -62,12 +63,12 @@ fn spec(protocol: Protocol, members: &Path) -> ControlPlaneSpec {
 }
 
 fn start<'a>(stage: &'a Stage, protocol: Protocol, members: &Path) -> Finding<Server<'a>> {
-    went(Server::start_as(stage, &stage.subject, ROLE, &as_json(&spec(protocol, members)))?)
+    accepted(Server::start_as(stage, &stage.subject, ROLE, &as_json(&spec(protocol, members)))?)
 }
 
 fn idle(stage: &Stage, protocol: Protocol) -> Finding<Server<'_>> {
     let mut control_plane = start(stage, protocol, &file(stage, &[])?)?;
-    // Nobody is there who could be waited for.
+    // Without clients, `reached` follows at once.
     control_plane.reach()?;
     Ok(control_plane)
 }
@@ -78,21 +79,21 @@ fn pair(stage: &Stage, protocol: Protocol) -> Pair {
 
 fn serve(stage: &Stage, protocol: Protocol) -> Finding<Server<'_>> {
     let spec = ServerSpec { counts: true, ..pair(stage, protocol).server };
-    went(Server::start(stage, &stage.reference, &as_json(&spec))?)
+    accepted(Server::start(stage, &stage.reference, &as_json(&spec))?)
 }
 
-/// A client of the endpoint that has asked the control plane at this port.
+/// The endpoint's client after `warm`, with the control plane at this port.
 fn client(stage: &Stage, protocol: Protocol, port: u16) -> Finding<Warm<'_>> {
     let schedule = Schedule::Closed { workers: 1, pause: Pause::Fixed { ns: 1_000_000 } };
     let extent = Extent::Requests(REQUESTS);
     let spec = ClientSpec { port, discovers: true, schedule, extent, ..pair(stage, protocol).client };
     match warm_client(stage, &stage.subject, &as_json(&spec))? {
-        Answer::Unsupported(why) => Err(Stop::skip(format!("its own client asks no control plane: {why}"))),
-        answer => went(answer),
+        Answer::Unsupported(why) => Err(Stop::skip(format!("its own client does not support control planes: {why}"))),
+        answer => accepted(answer),
     }
 }
 
-/// Lets a client send its requests, all of which have to succeed.
+/// Runs a client's window, in which every request must succeed.
 fn measure(client: Warm<'_>) -> Finding {
     let (ok, failed) = client.measure()?;
     demand((ok, failed) == (REQUESTS, 0), || {
@@ -105,7 +106,7 @@ fn connected(stage: &Stage, protocol: Protocol) -> Finding {
     let control_plane = start(stage, protocol, &file(stage, &[&server])?)?;
     let client = client(stage, protocol, control_plane.port)?;
     control_plane.stop(true)?;
-    // What it knows it knows.
+    // The client keeps the servers that it already knows.
     measure(client)
 }
 
@@ -122,7 +123,7 @@ fn reaches(stage: &Stage, protocol: Protocol) -> Finding {
     let after = [one.count()? - 1, other.count()?];
     demand(after[0] + after[1] == REQUESTS && after[1] > REQUESTS / 2, || {
         format!(
-            "expected {REQUESTS} requests to reach the other server, but for some while it was being connected to; {after:?}"
+            "expected {REQUESTS} requests to reach the other server, except while the client connected to it; {after:?}"
         )
     })?;
     control_plane.stop(true).map(drop)

@@ -1,5 +1,5 @@
-//! Deadlines that pass. They have to be short, or the suite would take hours; yet what precedes them has to be in time, and the
-//! first request of a runtime that compiles it just now, on a machine with other work, takes as long as it takes.
+//! Cases in which a deadline expires. Deadlines must be short, or the suite would take hours. But the steps before the
+//! expiry must be in time, and the first request of a just-in-time compiled runtime on a busy machine can take long.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
@@ -19,20 +19,20 @@ use crate::verify;
 
 use super::faults::{all_failed, fails_check};
 
-/// Deadlines, in nanoseconds, of which a case takes the first that is long enough for what has to succeed before it passes.
-/// Four of the last one are still within what a step may take.
+/// Deadlines in nanoseconds. A case takes the first one that is long enough for the steps before the expiry. Four times
+/// the last one is still within the limit of a step.
 const DEADLINES_NS: [u64; 3] = [400_000_000, 2_000_000_000, 10_000_000_000];
 
-/// How the try of a case with one deadline ended, if the contract was kept.
+/// Result of one attempt with one deadline, if the endpoint kept the contract.
 pub enum Try {
     /// The case passes.
     Right,
-    /// It cannot be told: the deadline passed, or something else happened, before its time.
+    /// Inconclusive: the deadline expired, or something else happened, too early.
     TooShort(String),
 }
 
-/// Tries a case with one deadline after the other until it can be told. An endpoint that needs longer than the last one for
-/// what should succeed is broken.
+/// Runs a case with increasing deadlines until the result is conclusive. An endpoint that exceeds the last deadline in
+/// a step that should succeed breaks the contract.
 pub fn in_time(mut attempt: impl FnMut(u64) -> Finding<Try>) -> Finding {
     let mut last = String::new();
     for deadline_ns in DEADLINES_NS {
@@ -49,7 +49,7 @@ pub const fn both(deadline_ns: u64) -> Timeouts {
     Timeouts { connect_ns: deadline_ns, request_ns: deadline_ns }
 }
 
-/// Runs the client under test and gives its records, or says why there are none: its check request was not in time.
+/// Runs the client under test. Returns its records, or the reason why its check request was not in time.
 pub fn records(
     stage: &Stage,
     pair: &Pair,
@@ -61,7 +61,7 @@ pub fn records(
         Answer::Error(kind @ (ErrorKind::Timeout | ErrorKind::Lost), message) => {
             return Ok(Err(format!("expected the check request to succeed; it ended with `{kind}`: {message}")));
         }
-        other => pair.gone(Role::Client, other)?,
+        other => pair.accepted(Role::Client, other)?,
     };
     let samples = samples(&spec.results)?;
     verify::counts(&run, &samples)?;
@@ -74,7 +74,7 @@ pub fn cases(protocol: Protocol) -> Vec<Case> {
         Case::new(Role::Client, protocol, name, move |stage| run(stage, protocol))
     };
     vec![
-        case("a port where nobody listens is `refused`", refused),
+        case("a port without a listener is `refused`", refused),
         case("a server that never answers is a passed deadline", silent),
         case("a server that is killed in the window is reported in the records", killed),
         case("connections take the addresses of a name in turn", in_turn),
@@ -85,8 +85,8 @@ fn no_port(error: &dyn std::fmt::Display) -> Stop {
     Stop::skip(format!("the suite cannot bind a port: {error}"))
 }
 
-/// A port that was free a moment ago. QUIC libraries that use unconnected sockets do not hear of ICMP: for them alone the
-/// deadline has to pass, and be short.
+/// Uses a port that was free just before. QUIC libraries with unconnected sockets get no ICMP errors; for them the
+/// deadline expires, and must be short.
 fn refused(stage: &Stage, protocol: Protocol) -> Finding {
     let port = if protocol.uses_udp() {
         UdpSocket::bind(SocketAddr::new(LOCALHOST, 0)).and_then(|socket| socket.local_addr())
@@ -102,7 +102,8 @@ fn refused(stage: &Stage, protocol: Protocol) -> Finding {
     fails_check(stage, &pair, port, &[ErrorKind::Refused])
 }
 
-/// A socket that takes everything and answers nothing. Nothing has to succeed, so the shortest deadline is long enough.
+/// Uses a socket that accepts everything and answers nothing. No step must succeed, so the shortest deadline is long
+/// enough.
 fn silent(stage: &Stage, protocol: Protocol) -> Finding {
     let mut pair = Pair::simple(stage, Role::Client, protocol)?;
     pair.client.timeouts = both(DEADLINES_NS[0]);
@@ -119,7 +120,8 @@ fn silent(stage: &Stage, protocol: Protocol) -> Finding {
     }
 }
 
-/// Of the two addresses of the name only the first has a server: the check request meets it, and then every second request.
+/// Only the first of the name's two addresses has a server: it answers the check request, and then every second
+/// request.
 fn in_turn(stage: &Stage, protocol: Protocol) -> Finding {
     in_time(|deadline_ns| {
         let mut pair = Pair::simple(stage, Role::Client, protocol)?.optional();
@@ -132,7 +134,7 @@ fn in_turn(stage: &Stage, protocol: Protocol) -> Finding {
         };
         server.stop(true)?;
         let all: Vec<_> = samples.iter().map(|sample| sample.error).collect();
-        // A deadline that passes at the address with a server says nothing of the order.
+        // A deadline that expires at the address with a server says nothing about the order.
         let late =
             all.iter().skip(1).step_by(2).any(|error| matches!(error, Some(ErrorKind::Timeout | ErrorKind::Lost)));
         let failed: Vec<_> = all.iter().map(Option::is_some).collect();
@@ -146,11 +148,11 @@ fn in_turn(stage: &Stage, protocol: Protocol) -> Finding {
     })
 }
 
-/// Every answer takes longer than the time between the second `go` and SIGKILL, so the first request cannot succeed.
+/// Every answer takes longer than the time from the second `go` to SIGKILL, so the first request cannot succeed.
 fn killed(stage: &Stage, protocol: Protocol) -> Finding {
     if !can_both(stage, Role::Client, protocol, Feature::Delay) {
         return Err(Stop::skip(
-            "the two endpoints do not have `delay` in common, without which the moment is a matter of luck",
+            "the two endpoints do not have `delay` in common, without which the time of the kill is arbitrary",
         ));
     }
     let size = if protocol.is_http() { 0 } else { hostile::BODY };
@@ -163,7 +165,7 @@ fn killed(stage: &Stage, protocol: Protocol) -> Finding {
         let mut pair = Pair::new(stage, Role::Client, protocol, Feature::Delay, size).persistent(1, 1);
         pair.client.request.path = format!("/delay/{}", delay_ns / 1_000);
         if protocol.uses_udp() {
-            // Nobody tells that the server is gone, so the deadlines of two requests pass.
+            // No message announces the end of the server, so the deadlines of two requests expire.
             pair.client.timeouts = both(2 * delay_ns);
         }
         pair.client.extent = Extent::Requests(2);
@@ -185,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_case_is_tried_with_longer_deadlines_until_it_can_be_told() {
+    fn a_case_is_tried_with_longer_deadlines_until_it_is_conclusive() {
         let mut tried = Vec::new();
         let found = in_time(|deadline| {
             tried.push(deadline);
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_deadline_is_long_enough_for_is_broken() {
+    fn a_case_that_exceeds_every_deadline_is_broken() {
         let found = in_time(|_| Ok(Try::TooShort("the check request failed".to_owned())));
         assert_eq!(found, Err(Stop::broken("the check request failed (with 10000 ms)")));
     }

@@ -1,11 +1,11 @@
-//! What an endpoint says of itself.
+//! The case of an endpoint's description.
 
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Description, Endpoint};
 
 use crate::report::{CaseResult, Verdict};
 
-/// Asks the endpoint, and checks what can be checked without starting it in a role.
+/// Gets the description and checks everything that needs no started role.
 pub fn check(endpoint: &Endpoint) -> Result<Description, String> {
     let description = wirelab_lab::endpoints::describe(endpoint).map_err(|error| error.to_string())?;
     let same = |what: &str, wanted: &str, is: &str| {
@@ -17,7 +17,7 @@ pub fn check(endpoint: &Endpoint) -> Result<Description, String> {
         [("library", &description.library), ("version", &description.version), ("language", &description.language)]
     {
         if text.trim().is_empty() {
-            return Err(format!("expected `{what}` to say something; it is empty"));
+            return Err(format!("expected `{what}` not to be empty"));
         }
     }
     let roles = [
@@ -27,11 +27,11 @@ pub fn check(endpoint: &Endpoint) -> Result<Description, String> {
         ("control plane", &description.control_plane),
     ];
     if roles.iter().all(|(_, role)| role.is_none()) {
-        return Err("expected it to play server, client, sidecar or control plane; it plays none".to_owned());
+        return Err("expected at least one role: server, client, sidecar or control plane".to_owned());
     }
     for (name, role) in roles {
         if role.as_ref().is_some_and(|role| role.protocols.is_empty()) {
-            return Err(format!("expected a {name} to speak a protocol; its list is empty"));
+            return Err(format!("expected at least one protocol of the {name}; the list is empty"));
         }
         let files = role.as_ref().is_some_and(|role| {
             name == "server"
@@ -45,7 +45,7 @@ pub fn check(endpoint: &Endpoint) -> Result<Description, String> {
     Ok(description)
 }
 
-/// The same as a result.
+/// Converts the check to a result.
 pub fn result(described: &Result<Description, String>) -> CaseResult {
     let verdict = match described {
         Ok(_) => Verdict::Passed,

@@ -1,4 +1,4 @@
-//! Every declared protocol with every declared feature: the right bytes, and right records of them.
+//! Cases of every declared protocol with every declared feature: correct bytes, and correct records.
 
 use wirelab_lab::Role;
 use wirelab_model::endpoint::Role as Abilities;
@@ -17,7 +17,7 @@ use crate::pair::{DELAY_US, Pair, applies, can_both};
 use crate::stage::Stage;
 use crate::verify;
 
-/// More than this in one go overflows the default buffer of a UDP socket, and nobody sends it again.
+/// Larger bodies overflow the default buffer of a UDP socket, and UDP has no retransmission.
 const MOST_BY_DATAGRAM: usize = 20_000;
 
 /// The cases of a role with a protocol.
@@ -30,12 +30,13 @@ pub fn cases(role: Role, protocol: Protocol, abilities: &Abilities) -> Vec<Case>
         .map(|feature| {
             Case::new(role, protocol, sentence(feature), move |stage| {
                 if !can_both(stage, role, protocol, feature) {
-                    return Err(Stop::skip("the reference endpoint does not have it"));
+                    return Err(Stop::skip("the reference endpoint does not have the feature"));
                 }
                 let sizes = sizes(feature, protocol).into_iter().enumerate();
                 sizes.into_iter().try_for_each(|(turn, size)| {
                     let pair = Pair::new(stage, role, protocol, feature, size);
-                    // Both policies get a small and a large body; every size by both would cost twice the time.
+                    // Each policy gets a small and a large body; all sizes with both policies would take twice the
+                    // time.
                     let pair = if turn % 2 == 0 { pair } else { pair.persistent(2, 2) };
                     exchange(stage, &pair, feature).map_err(|stop| in_words(stop, size))
                 })
@@ -44,16 +45,11 @@ pub fn cases(role: Role, protocol: Protocol, abilities: &Abilities) -> Vec<Case>
         })
         .collect();
     if role == Role::Server && protocol.is_http() {
-        cases.push(Case::new(
-            role,
-            protocol,
-            "a file that is not there, or not below the root, is a 404",
-            move |stage| {
-                ["/nothing-here.bin", "/../authority.pem", "/%2e%2e/authority.pem", "/"]
-                    .into_iter()
-                    .try_for_each(|path| answers(stage, protocol, (Feature::Files, path), 404))
-            },
-        ));
+        cases.push(Case::new(role, protocol, "a missing file, or one outside the root, is a 404", move |stage| {
+            ["/nothing-here.bin", "/../authority.pem", "/%2e%2e/authority.pem", "/"]
+                .into_iter()
+                .try_for_each(|path| answers(stage, protocol, (Feature::Files, path), 404))
+        }));
         if abilities.features.contains(&Feature::Pages) {
             cases.push(pages::case(protocol));
         }
@@ -63,7 +59,7 @@ pub fn cases(role: Role, protocol: Protocol, abilities: &Abilities) -> Vec<Case>
         }
     }
     if role == Role::Server && abilities.features.contains(&Feature::Heron) && applies(Feature::Heron, protocol) {
-        // INVALID_ARGUMENT, in the words of gRPC.
+        // INVALID_ARGUMENT of gRPC.
         let wanted = if protocol.is_grpc() { 3 } else { 400 };
         let name = "a number without a square root is refused";
         let refused = move |stage: &Stage| answers(stage, protocol, (Feature::Heron, "/heron/-1"), wanted);
@@ -78,7 +74,7 @@ pub(super) const fn sentence(feature: Feature) -> &'static str {
         Feature::Pages => "the files of a page have their content types",
         Feature::Echo => "bodies of every size come back whole",
         Feature::Bytes => "generated bodies of every size arrive whole",
-        Feature::Delay => "an answer takes the delay that was asked for",
+        Feature::Delay => "an answer takes the requested delay",
         Feature::Redirect => "a redirect is a 302",
         Feature::Heron => "a square root is right",
     }
@@ -87,7 +83,7 @@ pub(super) const fn sentence(feature: Feature) -> &'static str {
 fn sizes(feature: Feature, protocol: Protocol) -> Vec<usize> {
     match feature {
         Feature::Redirect | Feature::Pages => Vec::new(),
-        // On a bare stream, an answer of no bytes is over before it begins: there is nothing to wait for.
+        // On a bare stream an empty answer ends before it begins, so the client cannot wait for it.
         Feature::Delay if !protocol.is_http() => vec![1_000, 1_000],
         Feature::Delay => vec![0, 0],
         Feature::Heron => vec![heron::answer(protocol, heron::NUMBER).len(); 2],
@@ -111,8 +107,8 @@ fn in_words(stop: Stop, size: usize) -> Stop {
     }
 }
 
-/// Asked without an expectation, so that any status could be right; the client says which it was, in its records or in
-/// the error of the check request.
+/// Sends a request without an expectation, so that any status is accepted. The client reports the status in its
+/// records, or in the error of the check request.
 pub(super) fn answers(stage: &Stage, protocol: Protocol, (feature, path): (Feature, &str), wanted: u16) -> Finding {
     let mut pair = Pair::new(stage, Role::Server, protocol, feature, 0);
     path.clone_into(&mut pair.client.request.path);
@@ -122,9 +118,9 @@ pub(super) fn answers(stage: &Stage, protocol: Protocol, (feature, path): (Featu
     let told = if protocol.is_grpc() { format!("`grpc-status` {wanted}") } else { wanted.to_string() };
     let observed = match conversation::run(stage, &stage.reference, &spec)? {
         Answer::Error(ErrorKind::Status, message) if message.contains(&told) => None,
-        Answer::Went(_) => {
+        Answer::Accepted(_) => {
             let all = conversation::samples(&spec.results)?;
-            // A call of gRPC has no status of its own in a record, and which one it was is in the client's log alone.
+            // Records of gRPC calls have no status; only the client's log shows it.
             let right = |sample: &Sample| match protocol.is_grpc() {
                 true => sample.error == Some(ErrorKind::Status),
                 false => sample.status == Some(wanted),
@@ -132,7 +128,7 @@ pub(super) fn answers(stage: &Stage, protocol: Protocol, (feature, path): (Featu
             let answers: Vec<_> = all.iter().map(|sample| (sample.status, sample.error)).collect();
             (all.is_empty() || !all.iter().all(right)).then(|| format!("statuses and errors are {answers:?}"))
         }
-        other => Some(other.words()),
+        other => Some(other.describe()),
     };
     server.stop(true)?;
     observed.map_or(Ok(()), |words| Err(Stop::broken(format!("expected status {wanted} for GET {path}; {words}"))))

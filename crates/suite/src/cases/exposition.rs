@@ -1,4 +1,4 @@
-//! What endpoints that say so tell of themselves while they work, and leave behind at their end.
+//! Cases of endpoints that export their counters during the trial and at their end.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -18,16 +18,22 @@ use crate::stage::Stage;
 
 /// The case of a role with a protocol.
 pub fn case(role: Role, protocol: Protocol) -> Case {
-    Case::new(role, protocol, "`exposition`: it tells what it counted, and leaves its last words", move |stage| {
-        let exposition = Exposition {
-            socket: stage.fresh("exposition.sock"),
-            labels: [("role".to_owned(), role.word().to_owned()), ("trial".to_owned(), "\"7\"\\".to_owned())].into(),
-        };
-        match role {
-            Role::Server => server(stage, protocol, &exposition),
-            _ => client(stage, protocol, &exposition),
-        }
-    })
+    Case::new(
+        role,
+        protocol,
+        "`exposition`: it exports its counters, and leaves the last ones in a file",
+        move |stage| {
+            let exposition = Exposition {
+                socket: stage.fresh("exposition.sock"),
+                labels: [("role".to_owned(), role.word().to_owned()), ("trial".to_owned(), "\"7\"\\".to_owned())]
+                    .into(),
+            };
+            match role {
+                Role::Server => server(stage, protocol, &exposition),
+                _ => client(stage, protocol, &exposition),
+            }
+        },
+    )
 }
 
 fn server(stage: &Stage, protocol: Protocol, exposition: &Exposition) -> Finding {
@@ -39,7 +45,7 @@ fn server(stage: &Stage, protocol: Protocol, exposition: &Exposition) -> Finding
     let after = told(exposition)?;
     server.stop(true)?;
     let last = left(exposition)?;
-    // The check request is one more.
+    // The check request counts too.
     let sent = 1 + trial.samples.len() as u64;
     let counted = [before.requests, after.requests, last.requests];
     demand(counted == [0, sent, sent], || {
@@ -56,7 +62,7 @@ fn client(stage: &Stage, protocol: Protocol, exposition: &Exposition) -> Finding
         pair.client.exposition = Some(exposition.clone());
         pair.client.recording = recording;
         let server = pair.serve(stage)?;
-        let mut meanwhile = Err(Stop::broken("the client was never asked"));
+        let mut meanwhile = Err(Stop::broken("the suite never read the client's counters"));
         let trial = pair.run_against(stage, server.port, server.configured.clone(), || meanwhile = told(exposition))?;
         server.stop(true)?;
         let Some(sent) = trial.run.requests else { return Err(Stop::broken("expected `done` to count requests")) };
@@ -65,7 +71,7 @@ fn client(stage: &Stage, protocol: Protocol, exposition: &Exposition) -> Finding
             format!("expected at most {sent} `requests` in the window, and {sent} at the end; {meanwhile:?}, {last:?}")
         })?;
         demand(last.failed == Some(0), || format!("expected `failed` to be 0, as in `done`; {last:?}"))?;
-        let times = last.response.ok_or_else(|| Stop::broken("expected a client to tell response times"))?;
+        let times = last.response.ok_or_else(|| Stop::broken("expected response times of a client"))?;
         let of_times: u64 = times.counts.iter().sum();
         demand(times.counts.len() == BOUNDS + 1 && of_times == sent && times.sum_ns > 0, || {
             format!("expected {} counts of response times, {sent} in all; {times:?}", BOUNDS + 1)
@@ -74,39 +80,39 @@ fn client(stage: &Stage, protocol: Protocol, exposition: &Exposition) -> Finding
     Ok(())
 }
 
-/// What the endpoint tells whoever connects.
+/// Reads the counters from the socket.
 fn told(exposition: &Exposition) -> Finding<Exposed> {
     let ask = || {
         let mut words = String::new();
         connect(&exposition.socket)?.read_to_string(&mut words).map(|_| words)
     };
     let words = ask().map_err(|error: io::Error| {
-        Stop::broken(format!("expected to be told at the socket {}; {error}", exposition.socket.display()))
+        Stop::broken(format!("expected counters at the socket {}; {error}", exposition.socket.display()))
     })?;
     exposed(exposition, &words)
 }
 
-/// What an endpoint that ended has left.
+/// Reads the counters that a finished endpoint left.
 fn left(exposition: &Exposition) -> Finding<Exposed> {
     demand(!exposition.socket.exists(), || {
         format!("expected the socket {} to be removed at the end", exposition.socket.display())
     })?;
     let path = exposition.last();
     let words = fs::read_to_string(&path)
-        .map_err(|error| Stop::broken(format!("expected last words at {}; {error}", path.display())))?;
+        .map_err(|error| Stop::broken(format!("expected the last counters at {}; {error}", path.display())))?;
     exposed(exposition, &words)
 }
 
 fn exposed(exposition: &Exposition, words: &str) -> Finding<Exposed> {
     let exposed: Exposed = serde_json::from_str(words)
-        .map_err(|error| Stop::broken(format!("what it tells is not as `exposed.schema.json`: {error}: {words}")))?;
+        .map_err(|error| Stop::broken(format!("the counters do not match `exposed.schema.json`: {error}: {words}")))?;
     demand(exposed.labels == exposition.labels, || {
         format!("expected the labels {:?}; {:?}", exposition.labels, exposed.labels)
     })?;
     Ok(exposed)
 }
 
-/// Through a descriptor of its folder: the path may be longer than the address of a socket can be.
+/// Connects through a descriptor of the folder, because the path may be longer than a socket address can be.
 fn connect(socket: &Path) -> io::Result<UnixStream> {
     let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
         return Err(io::ErrorKind::InvalidFilename.into());

@@ -1,4 +1,5 @@
-//! What goes wrong must be reported as what it is: in the `error` of the check request, or in the records.
+//! Cases of faults, which a client must report with the correct kind: in the `error` of the check request, or in the
+//! records.
 
 use wirelab_lab::Role;
 use wirelab_model::heron;
@@ -10,18 +11,18 @@ use wirelab_model::spec::{ClientSpec, Expect, Extent, Feature};
 use crate::case::Case;
 use crate::conversation::{Answer, run};
 use crate::finding::{Finding, Stop, demand};
-use crate::hostile::{self, Evil, Hostile};
+use crate::hostile::{self, Fault, Hostile};
 use crate::pair::{Pair, sha256};
 use crate::stage::Stage;
 use crate::verify;
 
 use super::deadlines::{Try, both, in_time, records};
 
-/// What the response to the check request is made to differ in.
+/// A change of the expectation, so that the response to the check request differs from it.
 struct Wrong {
     name: &'static str,
     kinds: &'static [ErrorKind],
-    /// Whether a protocol can tell.
+    /// Whether a client can detect the difference in a protocol.
     shows: fn(Protocol) -> bool,
     change: fn(&mut Expect),
 }
@@ -53,7 +54,7 @@ const WRONG: &[Wrong] = &[
     },
 ];
 
-/// Whether a response has a size of its own, whatever the client wanted.
+/// Whether a response has its own size, independent of the requested size.
 const fn framed(protocol: Protocol) -> bool {
     protocol.is_http() || protocol.is_grpc()
 }
@@ -112,41 +113,41 @@ pub fn cases(protocol: Protocol) -> Vec<Case> {
 
 fn by_hostile_servers(protocol: Protocol) -> Vec<Case> {
     if protocol == Protocol::Udp {
-        // Bare datagrams have no end and no reset; what is left is silence, which is above.
+        // Bare datagrams have no end and no reset; the case of silence is above.
         return Vec::new();
     }
-    let mut evils = vec![
-        (Evil::Truncate, "a body that ends too early is `truncated`", &[ErrorKind::Truncated][..]),
-        (Evil::Reset, "a reset within the body is `reset`", &[ErrorKind::Reset]),
-        (Evil::Silent, "a deadline that passes in the window is `timeout`", &[ErrorKind::Timeout]),
+    let mut cases = vec![
+        (Fault::Truncate, "a body that ends too early is `truncated`", &[ErrorKind::Truncated][..]),
+        (Fault::Reset, "a reset within the body is `reset`", &[ErrorKind::Reset]),
+        (Fault::Silent, "a deadline that passes in the window is `timeout`", &[ErrorKind::Timeout]),
     ];
     if framed(protocol) {
-        evils.push((Evil::Status, "an unexpected status in the window is `status`", &[ErrorKind::Status]));
+        cases.push((Fault::Status, "an unexpected status in the window is `status`", &[ErrorKind::Status]));
     }
     if protocol.is_secure() {
-        evils.push((Evil::NoAlpn, "a handshake without ALPN is `protocol`", &[ErrorKind::Protocol]));
-        evils.push((
-            Evil::Nonsense,
+        cases.push((Fault::NoAlpn, "a handshake without ALPN is `protocol`", &[ErrorKind::Protocol]));
+        cases.push((
+            Fault::Nonsense,
             "nonsense in place of a handshake is `tls`",
             &[ErrorKind::Tls, ErrorKind::Protocol],
         ));
     } else if framed(protocol) {
-        evils.push((Evil::Nonsense, "nonsense in place of a response is `protocol`", &[ErrorKind::Protocol]));
+        cases.push((Fault::Nonsense, "nonsense in place of a response is `protocol`", &[ErrorKind::Protocol]));
     }
-    evils
+    cases
         .into_iter()
-        .map(|(evil, name, kinds)| {
-            Case::new(Role::Client, protocol, name, move |stage| against(stage, protocol, evil, kinds))
+        .map(|(fault, name, kinds)| {
+            Case::new(Role::Client, protocol, name, move |stage| against(stage, protocol, fault, kinds))
         })
         .collect()
 }
 
-/// The check request must end in `error` of one of these kinds, and status 1.
+/// Demands that the check request ends in `error` of one of these kinds, and status 1.
 pub fn fails_check(stage: &Stage, pair: &Pair, port: u16, kinds: &[ErrorKind]) -> Finding {
     let spec = ClientSpec { port, ..pair.client.clone() };
     match run(stage, &stage.subject, &spec)? {
         Answer::Error(kind, _) if kinds.contains(&kind) => Ok(()),
-        other => Err(Stop::broken(format!("expected `error` of kind {}; {}", tokens(kinds), other.words()))),
+        other => Err(Stop::broken(format!("expected `error` of kind {}; {}", tokens(kinds), other.describe()))),
     }
 }
 
@@ -154,7 +155,7 @@ fn tokens(kinds: &[ErrorKind]) -> String {
     kinds.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>().join(" or ")
 }
 
-/// Both requests of the window must have failed, with one of these kinds.
+/// Demands that both requests of the window failed with one of these kinds.
 pub fn all_failed(samples: &[Sample], kinds: &[ErrorKind]) -> Finding {
     demand(samples.len() == 2, || format!("expected 2 records; there are {}", samples.len()))?;
     demand(samples.iter().all(|sample| sample.error.is_some_and(|kind| kinds.contains(&kind))), || {
@@ -162,11 +163,12 @@ pub fn all_failed(samples: &[Sample], kinds: &[ErrorKind]) -> Finding {
     })
 }
 
-/// The check request is answered as it should be, where the evil allows it; every request of the window is not.
-fn against(stage: &Stage, protocol: Protocol, evil: Evil, kinds: &[ErrorKind]) -> Finding {
-    if !hostile::plays(protocol) {
+/// The hostile server answers the check request correctly, if the fault allows it, and misbehaves on every request of
+/// the window.
+fn against(stage: &Stage, protocol: Protocol, fault: Fault, kinds: &[ErrorKind]) -> Finding {
+    if !hostile::has_server_of(protocol) {
         return Err(Stop::skip(format!(
-            "the suite plays no hostile server of {protocol}: it would need a QUIC stack that can misbehave"
+            "the suite has no hostile server of {protocol}, which would need a QUIC stack that can misbehave"
         )));
     }
     let abilities = stage.subject.abilities(Role::Client);
@@ -183,13 +185,13 @@ fn against(stage: &Stage, protocol: Protocol, evil: Evil, kinds: &[ErrorKind]) -
         pair.client.extent = Extent::Requests(2);
         pair
     };
-    let start = |good| Hostile::start(protocol, evil, good, &stage.material).map_err(Stop::skip);
-    match evil {
-        Evil::NoAlpn => {
+    let start = |good| Hostile::start(protocol, fault, good, &stage.material).map_err(Stop::skip);
+    match fault {
+        Fault::NoAlpn => {
             let peer = start(0)?;
             fails_check(stage, &pair(), peer.port, kinds)
         }
-        Evil::Silent => in_time(|deadline_ns| {
+        Fault::Silent => in_time(|deadline_ns| {
             let mut pair = pair();
             pair.client.timeouts = both(deadline_ns);
             let peer = start(1)?;

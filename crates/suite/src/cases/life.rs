@@ -1,4 +1,4 @@
-//! How servers and clients begin and end.
+//! Cases of the start and the end of servers and clients.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -25,10 +25,10 @@ pub fn of_servers(protocol: Protocol) -> Vec<Case> {
         case("it ends cleanly at the end of its input", |stage, protocol| idle_stop(stage, protocol, false)),
         case("it ends cleanly on `stop`", |stage, protocol| idle_stop(stage, protocol, true)),
         case("it ends cleanly while a connection is open", busy_stop),
-        case("`counts`: it says how many requests it has answered, or refuses", counts),
+        case("`counts`: it reports the number of answered requests, or refuses", counts),
     ];
     if !protocol.uses_udp() {
-        cases.push(case("it survives nonsense and a connection that is given up", nonsense));
+        cases.push(case("it survives nonsense and an aborted connection", nonsense));
     }
     cases
 }
@@ -38,11 +38,11 @@ pub fn of_clients(protocol: Protocol) -> Vec<Case> {
     [("`stop`", true), ("the end of its input", false)]
         .into_iter()
         .map(|(word, by_word)| {
-            Case::new(Role::Client, protocol, format!("it gives up on {word}"), move |stage| {
+            Case::new(Role::Client, protocol, format!("it aborts on {word}"), move |stage| {
                 let pair = Pair::simple(stage, Role::Client, protocol)?.persistent(1, 1);
                 let server = pair.serve(stage)?;
                 let spec = ClientSpec { port: server.port, ..pair.client.clone() };
-                let client = pair.gone(Role::Client, warm_client(stage, &stage.subject, &json(&spec))?)?;
+                let client = pair.accepted(Role::Client, warm_client(stage, &stage.subject, &json(&spec))?)?;
                 client.give_up(by_word)
             })
         })
@@ -56,7 +56,7 @@ fn address(port: u16) -> SocketAddr {
 fn accepts(stage: &Stage, protocol: Protocol) -> Finding {
     let server = serve(stage, protocol)?;
     if protocol.uses_udp() {
-        // Nothing can be asked of a UDP port without speaking the protocol, but nobody else can have it.
+        // A UDP port answers only its own protocol, but no other process can bind it.
         let bound = UdpSocket::bind(address(server.port)).is_err();
         demand(bound, || format!("expected UDP port {} to be bound; it is free", server.port))?;
     } else {
@@ -76,7 +76,7 @@ fn port_in_use(stage: &Stage, protocol: Protocol) -> Finding {
     let spec = ServerSpec { port: taken.port(), ..pair.server };
     match Server::start(stage, &stage.subject, &json(&spec))? {
         Answer::Error(ErrorKind::Other, _) => Ok(()),
-        other => Err(Stop::broken(format!("expected `error` of kind `other` for a port in use; {}", other.words()))),
+        other => Err(Stop::broken(format!("expected `error` of kind `other` for a port in use; {}", other.describe()))),
     }
 }
 
@@ -88,7 +88,7 @@ fn busy_stop(stage: &Stage, protocol: Protocol) -> Finding {
     let pair = Pair::simple(stage, Role::Server, protocol)?.persistent(1, 1);
     let server = pair.serve(stage)?;
     let spec = ClientSpec { port: server.port, ..pair.client.clone() };
-    let _open = pair.gone(Role::Client, warm_client(stage, &stage.reference, &json(&spec))?)?;
+    let _open = pair.accepted(Role::Client, warm_client(stage, &stage.reference, &json(&spec))?)?;
     server.stop(true).map(drop)
 }
 
@@ -101,7 +101,7 @@ fn counts(stage: &Stage, protocol: Protocol) -> Finding {
     let warm_up = match pair.client.warm_up {
         Some(Extent::Requests(requests)) => requests,
         Some(Extent::DurationNs(_)) => {
-            return Err(Stop::skip("it is not known how many requests a warm-up by time has"));
+            return Err(Stop::skip("the number of requests of a warm-up by time is unknown"));
         }
         None => 0,
     };
@@ -118,7 +118,7 @@ fn nonsense(stage: &Stage, protocol: Protocol) -> Finding {
     let pair = Pair::simple(stage, Role::Server, protocol)?;
     let server = pair.serve(stage)?;
     for bytes in [&b"\0\xff nonsense \r\n\r\n"[..], b"GET /half", b""] {
-        // The server may close as soon as it likes, so writing may fail.
+        // The server may close at any time, so writing may fail.
         let _ = TcpStream::connect(address(server.port)).and_then(|mut stream| stream.write_all(bytes));
     }
     let trial = pair.run_against(stage, server.port, server.configured.clone(), || {})?;

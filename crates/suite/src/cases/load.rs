@@ -1,4 +1,4 @@
-//! How requests are scheduled and recorded: connections, workers, extents, warm-up, open loops, histograms.
+//! Cases of scheduling and recording: connections, workers, extents, warm-up, open loops, histograms.
 
 use wirelab_lab::Role;
 use wirelab_model::protocol::Protocol;
@@ -13,14 +13,14 @@ use crate::stage::Stage;
 
 use super::deadlines::{Try, in_time};
 
-/// Arrivals per second of the open loops, and the interval between uniform ones.
+/// Arrivals per second of the open loops, and the interval between uniform arrivals.
 const RATE: f64 = 200.0;
 const INTERVAL_NS: u64 = 5_000_000;
 
-/// Requests on one connection. Common limits of a server at the begin are 100 and 128 streams.
+/// Requests on one connection. Common initial limits of servers are 100 and 128 streams.
 const HUNDREDS: u64 = 300;
 
-/// How far an arrival may be from its place because of rounding, in nanoseconds.
+/// Tolerance of an arrival time for rounding, in nanoseconds.
 const ROUNDING_NS: u64 = 1_000;
 
 /// The cases of a role with a protocol.
@@ -38,7 +38,8 @@ pub fn cases(role: Role, protocol: Protocol) -> Vec<Case> {
                 format!("expected connections 0 to 2; {:?}", trial.samples)
             })
         }),
-        // More than the streams that a QUIC or HTTP/2 server allows at first, so that it has to notice that they ended.
+        // More requests than the initial stream limit of a QUIC or HTTP/2 server, so that the server must release
+        // finished streams.
         case("hundreds of requests share a connection", |pair, stage| {
             let mut pair = pair.persistent(1, 1);
             pair.client.extent = Extent::Requests(HUNDREDS);
@@ -168,7 +169,7 @@ fn recorded_as_histograms(pair: Pair, stage: &Stage) -> Finding {
     Ok(())
 }
 
-/// The encoded histogram must hold what the exact numbers beside it say, within its precision.
+/// Checks that the encoded histogram agrees with the exact numbers, within its precision.
 fn histogram_holds(name: &str, histogram: &wirelab_model::histogram::Histogram) -> Finding {
     use base64::Engine;
     let wrong = |why: String| Stop::broken(format!("`{name}.v2` is not a HdrHistogram in V2 encoding, base64: {why}"));

@@ -1,4 +1,4 @@
-//! What roles have in common that are told of servers by a file: sidecars and control planes.
+//! Common parts of the roles that read a file of servers: sidecars and control planes.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -16,14 +16,15 @@ use crate::finding::{Finding, Stop};
 use crate::pair::LOCALHOST;
 use crate::stage::Stage;
 
-/// What nobody can honour: what it is, where it goes, and the value.
-pub type Unheard = (&'static str, &'static str, fn() -> Value);
+/// A value that an endpoint must refuse: description, location, value.
+pub type InvalidValue = (&'static str, &'static str, fn() -> Value);
 
-/// The cases in which a role refuses: what nobody can honour, and protocols that it does not declare. `spec` makes a spec, given the file.
+/// Cases of refusal: invalid values, and protocols that the role does not declare. `spec` creates a spec for a given
+/// file.
 pub fn refusals(
     role: Role,
     abilities: &Abilities,
-    unheard: &'static [Unheard],
+    unheard: &'static [InvalidValue],
     spec: fn(Protocol, &Path) -> Value,
 ) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -45,24 +46,24 @@ pub fn refusals(
     cases
 }
 
-/// A file that names servers.
+/// Creates a file with the addresses of servers.
 pub fn file(stage: &Stage, servers: &[&Server<'_>]) -> Finding<PathBuf> {
     let path = stage.fresh("members.json");
     name(&path, servers)?;
     Ok(path)
 }
 
-/// Names servers in the file.
+/// Writes the addresses of servers to the file.
 pub fn name(path: &Path, servers: &[&Server<'_>]) -> Finding {
     let places: Vec<_> = servers.iter().map(|server| SocketAddr::new(LOCALHOST, server.port)).collect();
     fs::write(path, json!(places).to_string())
         .map_err(|error| Stop::skip(format!("the suite cannot write {}: {error}", path.display())))
 }
 
-/// What has to come of it.
-pub fn went<T>(answer: Answer<T>) -> Finding<T> {
+/// Returns the value of an accepted answer; any other answer breaks the contract.
+pub fn accepted<T>(answer: Answer<T>) -> Finding<T> {
     match answer {
-        Answer::Went(value) => Ok(value),
-        other => Err(Stop::broken(format!("expected it to go on; {}", other.words()))),
+        Answer::Accepted(value) => Ok(value),
+        other => Err(Stop::broken(format!("expected it to accept the spec; {}", other.describe()))),
     }
 }

@@ -1,4 +1,4 @@
-//! Every case that an endpoint's description calls for.
+//! The cases that apply to an endpoint's description.
 
 mod control_plane;
 mod deadlines;
@@ -20,7 +20,7 @@ use wirelab_lab::Role;
 use crate::case::Case;
 use crate::stage::Stage;
 
-/// Every case, cheap and general ones first.
+/// Returns all cases, cheap and general ones first.
 pub fn all(stage: &Stage) -> Vec<Case> {
     let mut cases = Vec::new();
     for role in [Role::Server, Role::Client] {

@@ -1,7 +1,7 @@
-//! What browsers need of a page's server: content types by endings, and lengths.
+//! The case of a page's server: content types by file name extension, and lengths.
 //!
-//! No client of trials looks at response fields, so they are read here, by HTTP/1.1: which type a file has does not depend on the
-//! protocol. Over the others the files have to be there.
+//! Clients of trials ignore response fields, so the case reads them itself, over HTTP/1.1: the type of a file does not
+//! depend on the protocol. Over other protocols the files must exist.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -24,8 +24,8 @@ use crate::material::{Material, PAGE_FILE, SERVER_NAME};
 use crate::pair::{LOCALHOST, Pair};
 use crate::stage::Stage;
 
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit of an answer.
+const STEP_LIMIT: Duration = Duration::from_secs(10);
 
 /// The case of a server with a protocol.
 pub fn case(protocol: Protocol) -> Case {
@@ -55,7 +55,7 @@ fn types(stage: &Stage, protocol: Protocol) -> Finding {
 /// Sends a request on a connection of its own, and reads until the server closes it.
 fn ask(material: &Material, protocol: Protocol, port: u16, path: &str) -> io::Result<Vec<u8>> {
     let mut tcp = TcpStream::connect((LOCALHOST, port))?;
-    tcp.set_read_timeout(Some(PATIENCE))?;
+    tcp.set_read_timeout(Some(STEP_LIMIT))?;
     let request = format!("GET {path} HTTP/1.1\r\nhost: {SERVER_NAME}:{port}\r\nconnection: close\r\n\r\n");
     match protocol.is_secure() {
         true => exchange(&mut StreamOwned::new(secure(material)?, tcp), &request),
@@ -84,7 +84,7 @@ fn exchange(stream: &mut (impl Read + Write), request: &str) -> io::Result<Vec<u
     stream.flush()?;
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
-        // Not every server says goodbye in TLS; the length of the body is checked.
+        // Not every server sends a TLS close_notify; the length of the body is checked instead.
         Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
         _ => Ok(answer),
     }

@@ -1,4 +1,4 @@
-//! What an endpoint must refuse: whatever it does not know, it must not ignore.
+//! Cases of refusal: an endpoint must not ignore anything that it does not know.
 
 use serde_json::{Value, json};
 use wirelab_lab::Role;
@@ -12,7 +12,7 @@ use crate::finding::{Finding, Stop};
 use crate::pair::Pair;
 use crate::stage::Stage;
 
-/// A spec that nobody can honour: where the value goes, and the value.
+/// An invalid spec: location and value.
 struct Refusal {
     name: &'static str,
     pointer: &'static str,
@@ -60,7 +60,7 @@ const REFUSALS: &[Refusal] = &[
     },
 ];
 
-/// A word that no endpoint can have on a list of exceptions.
+/// A random word, so that no endpoint can list it as an exception.
 pub fn random_word() -> Value {
     let mut bytes = [0; 6];
     ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes).expect("the system has randomness");
@@ -96,7 +96,7 @@ pub fn cases(role: Role, abilities: &Abilities) -> Vec<Case> {
     refused.chain(undeclared).collect()
 }
 
-/// Sets a value, making objects on the way.
+/// Sets a value and creates missing objects on its path.
 pub fn set(spec: &mut Value, pointer: &str, value: Value) {
     let mut place = spec;
     for key in pointer.split('/').skip(1) {
@@ -111,12 +111,12 @@ pub fn demand_refusal(stage: &Stage, role: Role, spec: &Value, what: &str) -> Fi
     let words = match role {
         Role::Client => match run_client(stage, &stage.subject, spec, || {})? {
             Answer::Unsupported(_) => return Ok(()),
-            other => other.words(),
+            other => other.describe(),
         },
         Role::Server | Role::Sidecar(_) | Role::ControlPlane => {
             match Server::start_as(stage, &stage.subject, role, spec)? {
                 Answer::Unsupported(_) => return Ok(()),
-                other => other.words(),
+                other => other.describe(),
             }
         }
     };

@@ -1,4 +1,4 @@
-//! Cold, resumed and 0-RTT handshakes are different experiments, and each must be proven.
+//! Cases of handshakes: full, resumed and 0-RTT handshakes are different experiments, and records must prove each.
 
 use wirelab_lab::Role;
 use wirelab_model::protocol::Protocol;
@@ -15,7 +15,7 @@ pub fn cases(role: Role, protocol: Protocol) -> Vec<Case> {
     if !protocol.is_secure() {
         return Vec::new();
     }
-    // What the server offers, what the client asks for, what every record must say.
+    // The offer of the server, the policy of the client, and the expected handshake in every record.
     let combinations: [(&str, bool, bool, Resumption, Handshake); 5] = [
         ("full handshakes, although tickets are offered", true, false, Resumption::None, Handshake::Full),
         ("resumed handshakes, or unsupported", true, false, Resumption::Resume, Handshake::Resumed),

@@ -1,4 +1,5 @@
-//! Every field that an endpoint may refuse: it is honoured, visibly, or unsupported. It is never ignored.
+//! Cases of optional fields: an endpoint honours each field visibly, or refuses it as unsupported; it never ignores
+//! one.
 
 use std::fs;
 use std::path::Path;
@@ -87,23 +88,23 @@ fn with_transport(mut pair: Pair, field: &str, value: &Value) -> Pair {
     pair
 }
 
-/// What was set must be in force, and said to be.
+/// Checks that a setting is in force and reported.
 fn in_force(role: Role, trial: &Trial, field: &str, value: &Value) -> Finding {
     let configured: &Configured = if role == Role::Server { &trial.server } else { &trial.run.configured };
     let told = configured.get(field);
     demand(told == Some(value), || {
-        let told = told.map_or_else(|| "it says nothing of it".to_owned(), |told| format!("it says {told}"));
+        let told = told.map_or_else(|| "it reports no value".to_owned(), |told| format!("it reports {told}"));
         format!("expected `configured.{field}` to be {value}, read back after it was set; {told}")
     })
 }
 
-/// The fields beside `transport`.
+/// Cases of the fields outside `transport`.
 fn others(role: Role, protocol: Protocol) -> Vec<Case> {
     let case = |name: &str, run: fn(Pair, &Stage) -> Finding| {
         Case::new(role, protocol, name, move |stage| run(Pair::simple(stage, role, protocol)?.optional(), stage))
     };
     let mut cases = vec![case("threads = 2 is honoured or unsupported", |pair, stage| {
-        // With work for two: a thread without a connection is no thread.
+        // Work for two threads: a thread without a connection does not start.
         let mut pair = pair.persistent(2, 2);
         if pair.subject == Role::Server {
             pair.server.threads = Some(2);

@@ -1,4 +1,4 @@
-//! What a sidecar does, between the reference endpoint as client and the reference endpoint as servers.
+//! Cases of a sidecar, between the reference endpoint as client and as servers.
 
 use std::path::Path;
 
@@ -10,18 +10,18 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{ClientSpec, Congestion, Feature, ServerSpec, SidecarSpec, Transport};
 
 use crate::case::Case;
-use crate::cases::members::{Unheard, file, name, refusals, went};
+use crate::cases::members::{InvalidValue, accepted, file, name, refusals};
 use crate::cases::refusals::random_word;
 use crate::conversation::{Answer, Server, json as as_json, run};
 use crate::finding::{Finding, demand};
 use crate::pair::{LOCALHOST, Pair};
 use crate::stage::Stage;
 
-/// The role, whose place makes no difference to what is demanded.
+/// The role; its location does not change the requirements.
 const SIDECAR: Role = Role::Sidecar(Beside::Clients);
 
-/// What nobody can honour.
-const REFUSALS: &[Unheard] = &[
+/// Values that an endpoint must refuse: description, location, value.
+const REFUSALS: &[InvalidValue] = &[
     ("an unknown protocol", "/protocol", random_word),
     ("an unknown protocol of the upstreams", "/upstream_protocol", random_word),
     ("another version of the contract", "/contract", || json!(4_000_000)),
@@ -65,10 +65,10 @@ fn spec(protocol: Protocol, upstreams: &Path) -> SidecarSpec {
 fn idle(stage: &Stage, protocol: Protocol) -> Finding<Server<'_>> {
     let server = serve(stage, protocol)?;
     let spec = spec(protocol, &file(stage, &[&server])?);
-    went(Server::start_as(stage, &stage.subject, SIDECAR, &as_json(&spec))?)
+    accepted(Server::start_as(stage, &stage.subject, SIDECAR, &as_json(&spec))?)
 }
 
-/// Client and server of a small exchange, both of them the reference.
+/// Client and server of a small request, both the reference endpoint.
 fn pair(stage: &Stage, protocol: Protocol) -> Pair {
     let feature = if protocol.is_grpc() { Feature::Heron } else { Feature::Bytes };
     Pair::new(stage, Role::Server, protocol, feature, 1_000).persistent(1, 1)
@@ -76,13 +76,13 @@ fn pair(stage: &Stage, protocol: Protocol) -> Pair {
 
 fn serve(stage: &Stage, protocol: Protocol) -> Finding<Server<'_>> {
     let spec = ServerSpec { counts: true, ..pair(stage, protocol).server };
-    went(Server::start(stage, &stage.reference, &as_json(&spec))?)
+    accepted(Server::start(stage, &stage.reference, &as_json(&spec))?)
 }
 
-/// Sends requests to a port; gives how many, the check request among them.
+/// Sends requests to a port; returns their number, including the check request.
 fn request(stage: &Stage, protocol: Protocol, port: u16) -> Finding<u64> {
     let spec = ClientSpec { port, ..pair(stage, protocol).client };
-    let done = went(run(stage, &stage.reference, &spec)?)?;
+    let done = accepted(run(stage, &stage.reference, &spec)?)?;
     demand(done.errors.is_empty(), || format!("expected every request to succeed; {:?}", done.errors))?;
     Ok(1 + done.requests.unwrap_or_default())
 }
@@ -91,7 +91,7 @@ fn in_turn(stage: &Stage, protocol: Protocol) -> Finding {
     let [mut one, mut other] = [serve(stage, protocol)?, serve(stage, protocol)?];
     let path = file(stage, &[&one])?;
     let spec = spec(protocol, &path);
-    let mut sidecar = went(Server::start_as(stage, &stage.subject, SIDECAR, &as_json(&spec))?)?;
+    let mut sidecar = accepted(Server::start_as(stage, &stage.subject, SIDECAR, &as_json(&spec))?)?;
     let first = request(stage, protocol, sidecar.port)?;
     let alone = [one.count()?, other.count()?, sidecar.count()?];
     demand(alone == [first, 0, first], || {
@@ -121,7 +121,7 @@ fn honours(stage: &Stage, protocol: Protocol) -> Finding {
     let spec = SidecarSpec { transport, ..spec(protocol, &file(stage, &[&server])?) };
     let sidecar = match Server::start_as(stage, &stage.subject, SIDECAR, &as_json(&spec))? {
         Answer::Unsupported(_) => return Ok(()),
-        other => went(other)?,
+        other => accepted(other)?,
     };
     for (field, value) in as_json(&spec.transport).as_object().into_iter().flatten() {
         let told = sidecar.configured.get(field);

@@ -1,4 +1,4 @@
-//! As much of gRPC as the answer to a call needs, on the frames of `http2.rs`.
+//! The part of gRPC that a response needs, on the frames of `http2.rs`.
 
 use std::io;
 
@@ -6,23 +6,23 @@ use wirelab_model::heron;
 use wirelab_model::protocol::Protocol;
 
 use super::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, Http2};
-use super::{BODY, Dialect, Stream};
+use super::{BODY, Encoding, Stream};
 
-/// Where the connection stands.
+/// State of the connection.
 #[derive(Default)]
 pub struct Grpc(Http2);
 
-impl Dialect for Grpc {
+impl Encoding for Grpc {
     fn read_request(&mut self, stream: &mut dyn Stream) -> io::Result<bool> {
         self.0.read_request(stream)
     }
 
     fn respond(&mut self, stream: &mut dyn Stream, status: u16, body: &[u8]) -> io::Result<()> {
-        // A literal field without indexing, whose name is entry 8 (:status) of the static table, and one with a name of its own.
+        // A literal field without indexing; its name is entry 8 (:status) of the static table.
         let mut block = vec![0x08, 3];
         block.extend_from_slice(status.to_string().as_bytes());
         if status != 200 {
-            // As a proxy does whose server is not there: a server of gRPC itself always says 200.
+            // Like a proxy without its server: a gRPC server itself always sends 200.
             field(&mut block, "content-type", "text/plain");
             return self.0.write(stream, HEADERS, END_HEADERS | END_STREAM, &block);
         }
@@ -43,7 +43,7 @@ impl Dialect for Grpc {
     }
 }
 
-/// A literal field without indexing, with a name that is written out.
+/// A literal field without indexing, with a literal name.
 fn field(block: &mut Vec<u8>, name: &str, value: &str) {
     block.push(0);
     for text in [name, value] {

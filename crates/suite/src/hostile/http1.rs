@@ -1,16 +1,16 @@
-//! As much of HTTP/1.1 as a request without a body needs (RFC 9112).
+//! The part of HTTP/1.1 that a request without a body needs (RFC 9112).
 
 use std::io;
 
-use super::{BODY, Dialect, Stream};
+use super::{BODY, Encoding, Stream};
 
-/// What was read beyond the request before.
+/// Bytes read after the previous request.
 #[derive(Default)]
 pub struct Http1 {
     buffer: Vec<u8>,
 }
 
-impl Dialect for Http1 {
+impl Encoding for Http1 {
     fn read_request(&mut self, stream: &mut dyn Stream) -> io::Result<bool> {
         loop {
             if let Some(end) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {

@@ -1,8 +1,8 @@
-//! As much of HTTP/2 as a request without a body needs (RFC 9113, RFC 7541).
+//! The part of HTTP/2 that a request without a body needs (RFC 9113, RFC 7541).
 
 use std::io;
 
-use super::{BODY, Dialect, Stream};
+use super::{BODY, Encoding, Stream};
 
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 
@@ -15,14 +15,14 @@ pub const END_STREAM: u8 = 1;
 const ACK: u8 = 1;
 pub const END_HEADERS: u8 = 4;
 
-/// Where the connection stands.
+/// State of the connection.
 #[derive(Default)]
 pub struct Http2 {
     greeted: bool,
     stream: u32,
 }
 
-impl Dialect for Http2 {
+impl Encoding for Http2 {
     fn read_request(&mut self, stream: &mut dyn Stream) -> io::Result<bool> {
         if !self.greeted {
             stream.read_exact(&mut [0; PREFACE])?;
@@ -50,7 +50,8 @@ impl Dialect for Http2 {
     }
 
     fn respond(&mut self, stream: &mut dyn Stream, status: u16, body: &[u8]) -> io::Result<()> {
-        // Literal fields without indexing, whose names are entries 8 (:status) and 28 (content-length) of the static table.
+        // Literal fields without indexing; their names are entries 8 (:status) and 28 (content-length) of the static
+        // table.
         let mut block = vec![0x08, 3];
         block.extend_from_slice(status.to_string().as_bytes());
         let length = BODY.to_string();
@@ -62,7 +63,7 @@ impl Dialect for Http2 {
 }
 
 impl Http2 {
-    /// Writes a frame of the request's stream.
+    /// Writes a frame on the request's stream.
     pub fn write(&self, stream: &mut dyn Stream, kind: u8, flags: u8, payload: &[u8]) -> io::Result<()> {
         write_frame(stream, kind, flags, self.stream, payload)
     }

@@ -1,7 +1,7 @@
-//! Servers that misbehave on purpose, in this process: what a client must report, and as what.
+//! Servers that misbehave on purpose, in the suite's process, to test the errors that a client reports.
 //!
-//! Each answers a number of connections as it should, so that the check request passes, and then does its worst. One file
-//! per protocol knows the bytes; this one knows connections.
+//! Each server answers a number of connections correctly, so that the check request succeeds, and then misbehaves. One
+//! file per protocol encodes and decodes; this file handles connections.
 
 mod grpc;
 mod http1;
@@ -22,35 +22,35 @@ use wirelab_model::protocol::Protocol;
 use crate::material::Material;
 use crate::pair::LOCALHOST;
 
-/// Bytes of a right response; the request is answered with the pattern whatever it asks for, but for gRPC.
+/// Size of a correct response in bytes. The response is the pattern whatever the request asks for, except in gRPC.
 pub const BODY: usize = 1_000;
 
-/// Bytes of body that are sent before the worst happens.
+/// Number of body bytes sent before the fault.
 const BEFORE: usize = 10;
 
-/// A connection that stays silent longer than any client of the suite waits is closed.
-const LONGEST: Duration = crate::PATIENCE;
+/// Time limit of a silent connection, longer than any client of the suite waits.
+const LONGEST: Duration = crate::STEP_LIMIT;
 
-/// What it does once it stops behaving.
+/// The fault of a hostile server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Evil {
+pub enum Fault {
     /// Announces the whole body, sends ten bytes of it, and closes.
     Truncate,
     /// Announces the whole body, sends ten bytes of it, and resets the connection.
     Reset,
-    /// Accepts and never says anything.
+    /// Accepts the connection and never sends a byte.
     Silent,
-    /// Sends bytes that are not of the protocol.
+    /// Sends bytes that violate the protocol.
     Nonsense,
-    /// Answers with status 503 and the right body.
+    /// Answers with status 503 and the correct body.
     Status,
-    /// Leaves out ALPN in the handshake.
+    /// Omits ALPN in the handshake.
     NoAlpn,
 }
 
 /// A stream in clear text or within TLS.
 trait Stream: Read + Write + Send {
-    /// Ends the stream as politely as the protocol can.
+    /// Closes the stream as cleanly as the protocol allows.
     fn close(&mut self) -> io::Result<()>;
 }
 
@@ -60,32 +60,34 @@ impl Stream for TcpStream {
     }
 }
 
-/// What the bytes of a protocol look like, from the server's side.
-trait Dialect: Send {
-    /// Reads one request. `false`: the client has closed.
+/// The encoding of a protocol on the server's side.
+trait Encoding: Send {
+    /// Reads one request. Returns `false` if the client has closed.
     fn read_request(&mut self, stream: &mut dyn Stream) -> io::Result<bool>;
 
-    /// Writes a response with this status that announces `BODY` bytes and has this body; it ends there only if the body
-    /// is whole.
+    /// Writes a response with this status that announces `BODY` bytes and has this body. Ends the response only if the
+    /// body is complete.
     fn respond(&mut self, stream: &mut dyn Stream, status: u16, body: &[u8]) -> io::Result<()>;
 }
 
-/// A running one. Dropping it ends it; its clients must be gone by then.
+/// A running hostile server. Dropping it stops the server; its clients must have ended before.
 pub struct Hostile {
-    /// Where it listens.
+    /// The port that it listens on.
     pub port: u16,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Hostile {
-    /// Starts one that answers `good` connections properly before it does its worst.
-    pub fn start(protocol: Protocol, evil: Evil, good: u32, material: &Material) -> Result<Self, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("the suite cannot play a hostile server: {error}");
+    /// Starts a server that answers `good` connections correctly and misbehaves on all later ones.
+    pub fn start(protocol: Protocol, fault: Fault, good: u32, material: &Material) -> Result<Self, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("starting a hostile server: {error}");
         let listener = TcpListener::bind(SocketAddr::new(LOCALHOST, 0)).map_err(|error| failed(&error))?;
         let port = listener.local_addr().map_err(|error| failed(&error))?.port();
         let tls = match protocol.alpn() {
-            Some(alpn) => Some(tls::config(material, (evil != Evil::NoAlpn).then_some(alpn)).map_err(|e| failed(&e))?),
+            Some(alpn) => {
+                Some(tls::config(material, (fault != Fault::NoAlpn).then_some(alpn)).map_err(|e| failed(&e))?)
+            }
             None => None,
         };
         let stop = Arc::new(AtomicBool::new(false));
@@ -97,9 +99,9 @@ impl Hostile {
                     break;
                 }
                 let (Ok(stream), tls) = (stream, tls.clone()) else { continue };
-                let evil = (number as u64 >= u64::from(good)).then_some(evil);
-                // What the client makes of it is the finding; an error of this side is none.
-                connections.push(std::thread::spawn(move || drop(converse(protocol, evil, stream, tls))));
+                let fault = (number as u64 >= u64::from(good)).then_some(fault);
+                // Only the client's reaction matters, so errors on this side are ignored.
+                connections.push(std::thread::spawn(move || drop(serve_connection(protocol, fault, stream, tls))));
             }
             for thread in connections {
                 let _ = thread.join();
@@ -120,20 +122,25 @@ impl Drop for Hostile {
     }
 }
 
-/// Whether the suite can play a hostile server of a protocol.
-pub const fn plays(protocol: Protocol) -> bool {
+/// Whether the suite has a hostile server of a protocol.
+pub const fn has_server_of(protocol: Protocol) -> bool {
     !protocol.uses_udp()
 }
 
-fn converse(protocol: Protocol, evil: Option<Evil>, tcp: TcpStream, tls: Option<tls::Config>) -> io::Result<()> {
+fn serve_connection(
+    protocol: Protocol,
+    fault: Option<Fault>,
+    tcp: TcpStream,
+    tls: Option<tls::Config>,
+) -> io::Result<()> {
     tcp.set_read_timeout(Some(LONGEST))?;
     tcp.set_nodelay(true)?;
     let socket = tcp.try_clone()?;
-    if evil == Some(Evil::Silent) {
+    if fault == Some(Fault::Silent) {
         return wait_for_end(&socket);
     }
-    if evil == Some(Evil::Nonsense) {
-        // Not before it was spoken to: a client may drop what comes unasked.
+    if fault == Some(Fault::Nonsense) {
+        // Waits for data from the client, which may drop unsolicited bytes.
         let _ = (&socket).read(&mut [0; 1024])?;
         (&socket).write_all(b"\x07nonsense, not a response\r\n\r\n")?;
         socket.shutdown(std::net::Shutdown::Write)?;
@@ -143,33 +150,35 @@ fn converse(protocol: Protocol, evil: Option<Evil>, tcp: TcpStream, tls: Option<
         Some(config) => Box::new(tls::accept(config, tcp)?),
         None => Box::new(tcp),
     };
-    let mut dialect: Box<dyn Dialect> = match protocol {
+    let mut encoding: Box<dyn Encoding> = match protocol {
         Protocol::H1c | Protocol::H1 => Box::new(http1::Http1::default()),
         Protocol::H2c | Protocol::H2 => Box::new(http2::Http2::default()),
         Protocol::Grpcc | Protocol::Grpc => Box::new(grpc::Grpc::default()),
         _ => Box::new(raw::Raw),
     };
     let body = wirelab_model::pattern::body(BODY);
-    while dialect.read_request(&mut *stream)? {
-        match evil {
-            Some(Evil::Truncate) => {
-                dialect.respond(&mut *stream, 200, &body[..BEFORE])?;
+    while encoding.read_request(&mut *stream)? {
+        match fault {
+            Some(Fault::Truncate) => {
+                encoding.respond(&mut *stream, 200, &body[..BEFORE])?;
                 stream.close()?;
                 return wait_for_end(&socket);
             }
-            Some(Evil::Reset) => {
-                dialect.respond(&mut *stream, 200, &body[..BEFORE])?;
-                // With this option the close of the last handle, which is at the end of this function, sends RST.
+            Some(Fault::Reset) => {
+                encoding.respond(&mut *stream, 200, &body[..BEFORE])?;
+                // With this option the last handle sends RST when it closes at the end of this function.
                 return SockRef::from(&socket).set_linger(Some(Duration::ZERO));
             }
-            Some(Evil::Status) => dialect.respond(&mut *stream, 503, &body)?,
-            None | Some(Evil::NoAlpn | Evil::Silent | Evil::Nonsense) => dialect.respond(&mut *stream, 200, &body)?,
+            Some(Fault::Status) => encoding.respond(&mut *stream, 503, &body)?,
+            None | Some(Fault::NoAlpn | Fault::Silent | Fault::Nonsense) => {
+                encoding.respond(&mut *stream, 200, &body)?
+            }
         }
     }
     Ok(())
 }
 
-/// Reads and forgets until the client closes, so that closing here cannot reset the connection.
+/// Discards input until the client closes, so that closing here cannot reset the connection.
 fn wait_for_end(mut socket: &TcpStream) -> io::Result<()> {
     let mut buffer = [0; 4096];
     while socket.read(&mut buffer)? > 0 {}

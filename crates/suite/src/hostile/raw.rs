@@ -2,12 +2,12 @@
 
 use std::io;
 
-use super::{Dialect, Stream};
+use super::{Encoding, Stream};
 
-/// It has no state: every request is a header and a body.
+/// Stateless: every request is a header and a body.
 pub struct Raw;
 
-impl Dialect for Raw {
+impl Encoding for Raw {
     fn read_request(&mut self, stream: &mut dyn Stream) -> io::Result<bool> {
         let mut header = [0; 24];
         if let Err(error) = stream.read_exact(&mut header) {

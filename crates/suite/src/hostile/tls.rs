@@ -1,4 +1,4 @@
-//! TLS 1.3 for the hostile servers, by rustls: the handshake is right, what follows is not.
+//! TLS 1.3 of the hostile servers, by rustls: the handshake is correct, the data after it is not.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -11,10 +11,10 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use super::Stream;
 use crate::material::Material;
 
-/// What all connections of a server share.
+/// The configuration that all connections of a server share.
 pub type Config = Arc<ServerConfig>;
 
-/// The configuration, with or without an ALPN identifier.
+/// Creates the configuration, with or without an ALPN identifier.
 pub fn config(material: &Material, alpn: Option<&str>) -> Result<Config, Box<dyn std::error::Error>> {
     let chain: Vec<_> = CertificateDer::pem_file_iter(&material.certificate)?.collect::<Result<_, _>>()?;
     let key = PrivateKeyDer::from_pem_file(&material.key)?;
@@ -28,7 +28,7 @@ pub fn config(material: &Material, alpn: Option<&str>) -> Result<Config, Box<dyn
     Ok(Arc::new(config))
 }
 
-/// Begins a connection; the handshake happens with the first read.
+/// Accepts a connection; the handshake happens with the first read.
 pub fn accept(config: Config, tcp: TcpStream) -> io::Result<StreamOwned<ServerConnection, TcpStream>> {
     let connection = ServerConnection::new(config).map_err(io::Error::other)?;
     Ok(StreamOwned::new(connection, tcp))

@@ -1,29 +1,29 @@
-//! Raw requests, each on a stream of its own, as a client's speech on the connections of any QUIC library.
+//! A client's raw requests, each on a stream of its own, on the connections of any QUIC library.
 
 use wirelab_model::spec::ClientSpec;
 
-use crate::client::multiplexed::{Dial, Speech};
+use crate::client::multiplexed::{Dial, RequestProtocol};
 use crate::client::transport::{Answer, Failure, Sink};
 use crate::raw::Header;
 use crate::raw_stream::{self, RawStream};
 use crate::refusal::Refusal;
 
-/// A library whose streams can carry raw requests.
+/// A library whose streams carry raw requests.
 pub trait RawQuic: Dial {
     /// A stream.
     type Stream: RawStream;
 
-    /// Opens a stream; waits where the peer allows no further one now.
+    /// Opens a stream; waits if the peer allows no further one at the time.
     fn open(link: &Self::Link) -> impl Future<Output = Result<Self::Stream, Failure>>;
 
-    /// What an error of a stream is.
+    /// Converts an error of a stream.
     fn failure(link: &Self::Link, error: <Self::Stream as RawStream>::Error) -> Failure;
 }
 
 /// Raw requests.
 pub struct Raw;
 
-impl<D: RawQuic> Speech<D> for Raw {
+impl<D: RawQuic> RequestProtocol<D> for Raw {
     type Order = Header;
 
     fn order(spec: &ClientSpec) -> Result<Header, Refusal> {

@@ -1,35 +1,35 @@
-//! HTTP/3 by the crate `h3`, as a client's speech on the connections of any QUIC library that has an adapter for it.
+//! A client's HTTP/3 by the crate `h3`, on the connections of any QUIC library with an adapter for it.
 
 use bytes::Bytes;
 use h3::quic;
 use wirelab_model::spec::ClientSpec;
 
 use crate::client::h3_channel::{self, ATTEMPT, Channel, Order};
-use crate::client::multiplexed::{Dial, Speech};
+use crate::client::multiplexed::{Dial, RequestProtocol};
 use crate::client::transport::{Answer, Failure, Sink};
 use crate::refusal::Refusal;
 
-/// A library that the crate `h3` can speak on.
+/// A library with an adapter for the crate `h3`.
 pub trait Http3: Dial {
-    /// A connection as `h3` sees it.
+    /// The adapter of a connection.
     type Adapter: quic::Connection<Bytes, OpenStreams = Self::Opener, SendStream: Send, RecvStream: Send>
         + Send
         + 'static;
 
-    /// What opens its streams.
+    /// The opener of its streams.
     type Opener: quic::OpenStreams<Bytes, BidiStream: quic::BidiStream<Bytes>> + Clone + 'static;
 
-    /// The adapter on a connection.
+    /// Creates the adapter of a connection.
     fn adapt(wire: Self::Wire) -> Self::Adapter;
 
-    /// The failure of the connection if it failed, else `otherwise`, which is what `h3` knows.
+    /// The failure of the connection if it failed, otherwise `otherwise`, which comes from `h3`.
     fn failure_or(link: &Self::Link, attempt: &str, otherwise: Failure) -> Failure;
 }
 
 /// HTTP/3 on a connection of the library `D`.
 pub struct ByH3<D: Http3>(Channel<D::Opener>);
 
-impl<D: Http3> Speech<D> for ByH3<D> {
+impl<D: Http3> RequestProtocol<D> for ByH3<D> {
     type Order = Order;
 
     fn order(spec: &ClientSpec) -> Result<Order, Refusal> {
