@@ -3,23 +3,18 @@
 import asyncio
 import base64
 import itertools
-import os
 import random
 import struct
-import sys
 import unittest
 
-sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "_template"))
-
-import hdr  # noqa: E402
-import results  # noqa: E402
-from accounts import Accounts  # noqa: E402
-from contract import Failure, Fields, Unsupported  # noqa: E402
-from engine import Client  # noqa: E402
-from job import Job  # noqa: E402
-from precise_loop import run  # noqa: E402
-from record import now  # noqa: E402
-from schedule import Limit, arrivals  # noqa: E402
+from wirelab_endpoint import hdr, results
+from wirelab_endpoint.accounts import Accounts
+from wirelab_endpoint.contract import Failure, Fields, Unsupported
+from wirelab_endpoint.engine import Client
+from wirelab_endpoint.job import Job
+from wirelab_endpoint.precise_loop import run
+from wirelab_endpoint.record import now
+from wirelab_endpoint.schedule import Limit, arrivals
 
 
 def spec(**changes):

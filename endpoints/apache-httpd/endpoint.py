@@ -2,12 +2,9 @@
 
 import os
 
-import choices
-import life
-import program
-import sockets
-from contract import Failure
-from site_spec import ANYTHING, CONTENT_TYPES, HTTP2_WINDOWS, OF_TCP
+from wirelab_endpoint.contract import Failure
+from wirelab_servers import choices, life, program, sockets
+from wirelab_servers.site_spec import ANYTHING, CONTENT_TYPES, HTTP2_WINDOWS, OF_TCP
 
 MODULES = "/usr/lib/apache2/modules"  # of the Debian package
 

@@ -4,12 +4,8 @@ import json
 import os
 import re
 
-import choices
-import datagrams
-import life
-import program
-import sockets
-from site_spec import ANYTHING, FLAG, OF_TCP, OF_UDP
+from wirelab_servers import choices, datagrams, life, program, sockets
+from wirelab_servers.site_spec import ANYTHING, FLAG, OF_TCP, OF_UDP
 
 MOST_THREADS = 1024
 

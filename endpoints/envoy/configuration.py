@@ -3,7 +3,7 @@
 import os
 import urllib.parse
 
-import choices
+from wirelab_servers import choices
 
 # In QUIC, too, Envoy is to issue tickets that all workers can read, or none: it can, and by default does not.
 RUNTIME = {"name": "site", "static_layer": {"envoy.reloadable_features.quic_session_ticket_support": True}}

@@ -10,15 +10,13 @@ import tempfile
 import threading
 import time
 
+from wirelab_endpoint import contract
+from wirelab_endpoint.contract import Failure
+from wirelab_servers import choices, life, probe, sockets
+
 import admin
-import choices
-import contract
-import life
-import probe
 import sidecar_configuration
 import sidecar_spec
-import sockets
-from contract import Failure
 
 STARTING_S = 15  # how long it may take to start, and to learn of other upstreams
 BETWEEN_S = 0.002  # between two questions

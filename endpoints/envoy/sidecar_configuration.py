@@ -5,7 +5,8 @@ import json
 import os
 import socket
 
-import choices
+from wirelab_servers import choices
+
 from configuration import TYPE, typed
 from sidecar_spec import is_http2
 

@@ -2,8 +2,8 @@
 
 import json
 
-import site_spec
-from contract import Failure, Unsupported
+from wirelab_endpoint.contract import Failure, Unsupported
+from wirelab_servers import site_spec
 
 # In clear text: a mesh would add TLS between its sidecars, which nobody asked for.
 PROTOCOLS = ["h1c", "h2c", "grpcc"]

@@ -3,12 +3,8 @@
 import json
 import os
 
-import choices
-import life
-import openssl
-import program
-import sockets
-from site_spec import CONTENT_TYPES, OF_TCP
+from wirelab_servers import choices, life, openssl, program, sockets
+from wirelab_servers.site_spec import CONTENT_TYPES, OF_TCP
 
 MOST_THREADS = 1024
 

@@ -8,9 +8,8 @@ import socket
 import threading
 import urllib.parse
 
-import choices
-import documents
-from contract import Failure, Unsupported
+from wirelab_endpoint.contract import Failure, Unsupported
+from wirelab_servers import choices, documents
 
 LARGEST_MB = 4095  # HAProxy's limit
 OVERHEAD = 4096  # bytes: the header and the bookkeeping of a document, more than enough

@@ -3,14 +3,10 @@
 import os
 import socket
 
+from wirelab_servers import choices, datagrams, life, openssl, program, sockets
+from wirelab_servers.site_spec import FILES, FLAG, LARGEST_WINDOW, OF_TCP
+
 import cache
-import choices
-import datagrams
-import life
-import openssl
-import program
-import sockets
-from site_spec import FILES, FLAG, LARGEST_WINDOW, OF_TCP
 
 MOST_THREADS = 64  # in one group of threads
 

@@ -8,14 +8,15 @@ import ssl
 from aioquic.quic.connection import QuicConnection
 from aioquic.tls import Epoch
 
-import conversation
-from contract import Failure, Unsupported
-from failure import kind_of
+from wirelab_endpoint import conversation
+from wirelab_endpoint.contract import Failure, Unsupported
+from wirelab_endpoint.failure import kind_of
+from wirelab_endpoint.job import Job
+from wirelab_endpoint.record import now
+
 from http_connection import HttpConnection
-from job import Job
 from quic_settings import Qlog, QuicSettings
 from raw_connection import RawConnection
-from record import now
 
 
 def run(spec):

@@ -6,11 +6,12 @@ from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.quic import events
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from contract import Failure
+from wirelab_endpoint.contract import Failure
+from wirelab_endpoint.failure import kind_of
+from wirelab_endpoint.record import now
+
 from ending import why
-from failure import kind_of
 from quic_settings import reading
-from record import now
 
 
 class Exchange:

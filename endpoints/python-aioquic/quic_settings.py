@@ -8,8 +8,8 @@ from aioquic.quic.configuration import SMALLEST_MAX_DATAGRAM_SIZE, QuicConfigura
 from aioquic.quic.congestion.base import create_congestion_control
 from aioquic.quic.logger import QLOG_VERSION, QuicLogger
 
-from contract import Unsupported
-from udp import Buffers
+from wirelab_endpoint.contract import Unsupported
+from wirelab_endpoint.udp import Buffers
 
 LARGEST_PAYLOAD = 65527  # RFC 9000, section 18.2
 LARGEST_WINDOW = 2**62 - 1  # RFC 9000, section 16

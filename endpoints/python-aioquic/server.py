@@ -9,14 +9,15 @@ from aioquic.h3.connection import H3Connection
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic import events
 
-import contract
-from accounts import Accounts
-from answers import Answers
-from body import pattern
-from precise_loop import run as run_loop
+from wirelab_endpoint import contract
+from wirelab_endpoint.accounts import Accounts
+from wirelab_endpoint.answers import Answers
+from wirelab_endpoint.body import pattern
+from wirelab_endpoint.precise_loop import run as run_loop
+from wirelab_endpoint.server_spec import Site, bind_udp
+
 from quic_settings import Qlog, QuicSettings, reading
 from raw import HEADER
-from server_spec import Site, bind_udp
 from tickets import Tickets, without_early_data
 
 

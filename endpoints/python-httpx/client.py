@@ -7,16 +7,17 @@ import anyio.streams.tls  # noqa: F401
 import httpcore
 import httpx
 
-import conversation
+from wirelab_endpoint import conversation
+from wirelab_endpoint.contract import Failure
+from wirelab_endpoint.job import Job
+from wirelab_endpoint.record import now
+from wirelab_endpoint.tcp import TcpOptions
+from wirelab_endpoint.tcp_info import reading
+from wirelab_endpoint.tls_facts import negotiated
+
 import prepared
 import tls_context
-from contract import Failure
 from failures import classify
-from job import Job
-from record import now
-from tcp import TcpOptions
-from tcp_info import reading
-from tls_facts import negotiated
 
 # httpcore announces h2's initial window for a stream and adds this much to each, and to the connection.
 ADDED, INITIAL = 2**24, 65535

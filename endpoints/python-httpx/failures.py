@@ -6,8 +6,8 @@ import h2.events
 import httpcore
 import httpx
 
-from contract import Failure
-from failure import kind_of
+from wirelab_endpoint.contract import Failure
+from wirelab_endpoint.failure import kind_of
 
 TRUNCATED = ("disconnected", "closed connection", "incomplete")  # in messages, where no exception below says more
 

@@ -7,12 +7,13 @@ import sys
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
-import contract
-from answers import Answers
+from wirelab_endpoint import contract
+from wirelab_endpoint.answers import Answers
+from wirelab_endpoint.contract import Failure, Unsupported
+from wirelab_endpoint.precise_loop import run as run_loop
+from wirelab_endpoint.server_spec import Site
+
 from application import application
-from contract import Failure, Unsupported
-from precise_loop import run as run_loop
-from server_spec import Site
 from settings import QuicSettings, TcpSettings
 
 NEVER = 10**9  # seconds, or requests

@@ -1,10 +1,10 @@
 """What the spec's transport settings become. Hypercorn has none of its own: what the kernel keeps is set on the socket that
 it is handed, and of the rest only the values that it has anyway are supported."""
 
-import sockets
-from contract import Unsupported
-from server_spec import bind_udp
-from udp import Buffers
+from wirelab_endpoint.contract import Unsupported
+from wirelab_endpoint.server_spec import bind_udp
+from wirelab_endpoint.udp import Buffers
+from wirelab_servers import sockets
 
 
 class TcpSettings:

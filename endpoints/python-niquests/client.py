@@ -8,13 +8,14 @@ import niquests
 import wassima
 from niquests.packages.urllib3.util import SKIP_HEADER
 
-import conversation
-from contract import Failure, Unsupported
+from wirelab_endpoint import conversation
+from wirelab_endpoint.contract import Failure, Unsupported
+from wirelab_endpoint.job import Job
+from wirelab_endpoint.record import now
+from wirelab_endpoint.tcp_info import reading
+
 from failures import classify
-from job import Job
-from record import now
 from settings import QuicSettings, TcpSettings
-from tcp_info import reading
 from watched import watched
 
 VERSIONS = {"h1c": 11, "h1": 11, "h2c": 20, "h2": 20, "h3": 30}

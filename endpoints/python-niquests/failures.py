@@ -6,8 +6,8 @@ import ssl
 from niquests.exceptions import RequestException
 from niquests.packages.urllib3.exceptions import HTTPError
 
-from contract import Failure
-from failure import kind_of
+from wirelab_endpoint.contract import Failure
+from wirelab_endpoint.failure import kind_of
 
 WORDS = [  # in messages, where no exception below says more
     ("certificate", r"certificate|hostname|unknown ca|UnknownIssuer|self.signed"),

@@ -2,9 +2,9 @@
 
 import socket
 
-from tcp import TcpOptions
-from tls_facts import negotiated
-from udp import Buffers
+from wirelab_endpoint.tcp import TcpOptions
+from wirelab_endpoint.tls_facts import negotiated
+from wirelab_endpoint.udp import Buffers
 
 UDP_GRO = 104  # linux/udp.h
 

@@ -3,7 +3,7 @@
 import functools
 import socket
 
-from record import now
+from wirelab_endpoint.record import now
 
 
 @functools.cache
