@@ -1,4 +1,4 @@
-// What a server is asked to do.
+// The spec of a server.
 #ifndef SERVER_SPEC_H
 #define SERVER_SPEC_H
 
@@ -15,7 +15,7 @@ struct server_spec {
     struct quic_settings quic;
 };
 
-// Takes every field of a spec for a server on this library, or refuses it. What is read is what servers with QUIC have.
+// Takes every field of a spec for a server on this library, or refuses it. It reads the fields of servers with QUIC.
 struct server_spec server_spec_read(const char *path, const struct library *library);
 
 #endif

@@ -7,19 +7,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// What is kept of a message that came.
+// The kept parts of a received message.
 struct head {
     struct lsxpack_header field;  // that is being decoded
     char *room;
     size_t size;
     int status;             // 0: it is a request, or trailers
-    char method[16];        // cut where it is longer, and then no method that is known
+    char method[16];        // truncated, and then unknown, if longer
     char path[1024];
     bool announces;
     uint64_t announced;     // the length of the body
 };
 
-// lsquic makes them; whoever takes one from its stream frees it.
+// lsquic makes them; the caller that takes one from its stream frees it.
 extern const struct lsquic_hset_if HEADS;
 void head_free(struct head *head);
 

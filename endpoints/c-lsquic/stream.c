@@ -145,7 +145,7 @@ static void answer(struct stream *stream) {
     }
 }
 
-// Takes the head, once; what comes as trailers is of no interest.
+// Takes the head, once; trailers are ignored.
 static void read_head(struct stream *stream) {
     struct head *head = lsquic_stream_get_hset(stream->is);
     if (stream->head && head) {

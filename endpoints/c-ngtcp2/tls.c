@@ -112,7 +112,7 @@ void tls_report(const SSL *ssl, json_object *configured) {
     }
     const char *group = SSL_get0_group_name((SSL *)ssl);
     if (group) {
-        // By its name at IANA, as the other endpoints say it.
+        // Its IANA name, as in the other endpoints.
         json_object_object_add(configured, "group", json_object_new_string(strcasecmp(group, GROUP) == 0 ? GROUP : group));
     }
     int64_t bytes = 0;

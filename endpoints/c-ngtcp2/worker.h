@@ -22,7 +22,7 @@ struct worker {
     pthread_t thread;
 };
 
-// What a server's party is told.
+// The callbacks of a server's party.
 void worker_add_id(struct quic *quic, const ngtcp2_cid *id);
 void worker_remove_id(struct quic *quic, const ngtcp2_cid *id);
 void worker_over(struct quic *quic);

@@ -31,7 +31,7 @@ enum {
 
 // The rest of a connection: control streams and settings.
 h3zero_callback_ctx_t *http3_new(void);
-// What came for streams in one direction.
+// Bytes for streams in one direction.
 int http3_control(picoquic_cnx_t *connection, h3zero_callback_ctx_t *http3, uint64_t stream, uint8_t *bytes, size_t length,
                   picoquic_call_back_event_t event, void *of);
 

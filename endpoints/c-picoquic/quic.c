@@ -1,4 +1,4 @@
-// The context and what is in force.
+// The context and the active settings.
 #include "quic.h"
 
 #include <autoqlog.h>
@@ -41,7 +41,7 @@ static void offer_x25519_alone(void) {
 static const struct { const char *word, *name; } CONTROLS[] = {{"cubic", "cubic"}, {"bbr", "bbr"}, {"reno", "newreno"}};
 
 static void set_congestion(const char *word) {
-    // Where nothing is asked for, it is the default of picoquic, set by its name because it tells nobody which one it uses.
+    // Without a setting, picoquic's default, set by its name because picoquic does not report its choice.
     const picoquic_congestion_algorithm_t *algorithm = PICOQUIC_DEFAULT_CONGESTION_ALGORITHM;
     picoquic_register_all_congestion_control_algorithms();
     for (size_t i = 0; i < sizeof CONTROLS / sizeof *CONTROLS; i++) {

@@ -18,7 +18,7 @@ struct stream {
     struct stream *next, **link;  // among the connection's
 };
 
-// A part of a request, of a stream that is new where it is NULL, and then among `streams`; an answer to what is complete.
+// A part of a request; with a NULL stream it begins a new one, added to `streams`. Answers a complete request.
 void stream_receive(struct stream *stream, struct stream **streams, picoquic_cnx_t *cnx, uint64_t id, uint8_t *bytes, size_t length,
                     bool fin);
 // Puts as much of the answer's body into a packet as there is room for.
