@@ -38,7 +38,7 @@ def run(site, path, folder):
 
     def configured(_):
         facts = {**(datagrams if site.is_quic else sockets).settle([sock], site), "threads": threads(server.words)}
-        sock.close()  # Caddy alone has it from now on
+        sock.close()  # from now on only Caddy has it
         return {**facts, "congestion": CONGESTION, "streams": choices.STREAMS["h3"]} if site.is_quic else facts
 
     port = sock.getsockname()[1]

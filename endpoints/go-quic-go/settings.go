@@ -90,7 +90,7 @@ func prepare(t *quic.Transport) {
 	_, _, _ = t.ReadNonQUICPacket(now, nil)
 }
 
-// configured is what is in force on a socket that quic-go has prepared.
+// configured has the active settings of a socket that quic-go has prepared.
 func (s *settings) configured(udp *socket.UDP) contract.Configured {
 	c := udp.Buffers()
 	c["congestion"] = "reno"
