@@ -10,7 +10,7 @@ import java.nio.channels.spi.AbstractSelector;
 import java.nio.channels.spi.SelectorProvider;
 
 /**
- * Hears of every socket that HttpClient opens, which does not show them itself: settings are applied to it and read back.
+ * Sees every socket that HttpClient opens, to apply settings and read them back. HttpClient itself does not show them.
  * Everything else is the platform's own provider.
  */
 public final class Channels extends SelectorProvider {

@@ -36,7 +36,7 @@ final class JettyServer implements Running {
             : TcpListener.connector(server, http, spec, configured);
         connector.setHost(spec.address.getHostAddress());
         connector.setPort(spec.port);
-        connector.setIdleTimeout(0); // connections that rest are kept
+        connector.setIdleTimeout(0); // idle connections are kept
         server.addConnector(connector);
         server.setHandler(new SiteHandler(site));
         server.setErrorHandler(new NotFound());

@@ -19,7 +19,7 @@ final class Http2Windows extends ChannelInboundHandlerAdapter {
     private final int stream;
     private final int connection;
 
-    /** Takes what it honours. */
+    /** Takes the settings that it honours. */
     Http2Windows(Fields transport) {
         stream = window(transport, "stream_window", 1);
         connection = window(transport, "connection_window", BEGINNING); // what was given cannot be taken back
