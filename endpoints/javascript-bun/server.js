@@ -23,7 +23,7 @@ export function abilities(protocol) {
   };
 }
 
-/** Bun has no setting for any of it: what is asked for must be what it does anyway. */
+/** Bun has no setting for any of it: the spec's value must be Bun's default. */
 function readSettings(fields, protocol) {
   if (protocol.isQuic) return null;
   fields.choose('no_delay', [true], true);

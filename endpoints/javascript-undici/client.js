@@ -10,7 +10,7 @@ import { negotiated, open } from '../_javascript/node/sockets.js';
 
 const HOUR_MS = 3_600_000;
 
-/** What undici announces where it is not told otherwise, in bytes. It does not show what is in force, but sets this. */
+/** undici's default windows, in bytes. It does not show its active values, but announces these. */
 const STREAM_WINDOW = 262_144;
 const CONNECTION_WINDOW = 524_288;
 
@@ -65,7 +65,7 @@ function options(job) {
   };
 }
 
-/** What is the same for every request, made once. */
+/** The common part of all requests, made once. */
 function message(job) {
   const headers = { host: job.serverName, ...job.furtherHeaders };
   // Each is sent once and alone: without this, undici would hold a POST back until all others have ended.
@@ -84,7 +84,7 @@ class Connection {
     const once = (_, done) => {
       const one = socket;
       socket = null;
-      if (one) return queueMicrotask(() => done(null, one)); // undici does not go on if it is told at once
+      if (one) return queueMicrotask(() => done(null, one)); // undici hangs if this happens at once
       done(Object.assign(new Error('the connection was lost before the request was sent'), { code: 'ECONNRESET' }));
     };
     const origin = `${job.tls ? 'https' : 'http'}://${job.address.includes(':') ? `[${job.address}]` : job.address}`;

@@ -1,5 +1,5 @@
 // Warming the compiler of a server before `ready`: requests from within the process, over a socket of the Unix domain in the
-// abstract namespace of Linux. Where there is none, nothing is warmed.
+// abstract namespace of Linux. Without that namespace nothing is warmed.
 
 import http from 'node:http';
 import http2 from 'node:http2';
