@@ -1,4 +1,4 @@
-"""Tests of what the endpoints in Python share: `python3 -m unittest tests`. The contract suite tests the rest."""
+"""Tests of the package that endpoints in Python share: `python3 -m unittest tests`. The contract suite tests the rest."""
 
 import asyncio
 import base64
@@ -69,7 +69,7 @@ class FakeConnection:
 
 
 def perform(job, driver):
-    """The client after its window, and when that began."""
+    """The client after its window, and the begin of the window."""
     async def window():
         client = Client(job, driver)
         await client.open_persistent()

@@ -49,7 +49,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def start(spec):
-    """Starts the server. Returns its port, and the settings in force as the kernel reports them."""
+    """Starts the server. Returns its port, and the active settings as the kernel reports them."""
     family = socket.AF_INET6 if ":" in spec["address"] else socket.AF_INET
     listener = socket.create_server((spec["address"], spec["port"]), family=family, backlog=1024)
     no_delay = spec.get("transport", {}).get("no_delay", True)

@@ -64,7 +64,7 @@ class Driver:
         return len(self.store)
 
     def ticket(self):
-        """A ticket that was not used yet, without leave for 0-RTT where that is not asked for."""
+        """An unused ticket, without the permission for 0-RTT unless the spec asks for it."""
         if not self.store:
             return None
         ticket = self.store.pop()
@@ -74,7 +74,7 @@ class Driver:
         job, loop = self.job, asyncio.get_running_loop()
         sock = self.socket()
         try:
-            sock.connect((job.address, job.port))  # so that the kernel passes on what ICMP says
+            sock.connect((job.address, job.port))  # so that the kernel passes ICMP errors on
         except OSError as error:
             sock.close()
             raise Failure(kind_of(error) or "other", f"connecting to {job.address} port {job.port}: {error}") from error
@@ -104,7 +104,7 @@ class Driver:
         return connection
 
     def note(self, negotiated):
-        """What was negotiated, from the first connection on, whose handshake was a full one."""
+        """The negotiated values, from the first connection on, whose handshake was full."""
         self.negotiated = {**negotiated, **self.negotiated}
 
     def configured(self):

@@ -24,7 +24,7 @@ from tickets import Tickets, without_early_data
 def run(spec):
     site = Site(spec, ["quic", "h3"], ["files", "echo", "bytes", "delay"])
     settings = QuicSettings(site.transport)
-    site.transport.end()  # every setting that is left would be ignored: unsupported
+    site.transport.end()  # a remaining setting would be ignored, so it is unsupported
     run_loop(serve(site, settings))
 
 
@@ -61,7 +61,7 @@ class Connection(QuicConnectionProtocol):
     def __init__(self, answers, accounts, early_data, quic, stream_handler=None):
         super().__init__(quic, stream_handler)
         self.answers, self.accounts = answers, accounts
-        self.requests, self.delayed = {}, {}  # by stream: what came so far; what is to be answered later
+        self.requests, self.delayed = {}, {}  # by stream: received bytes; responses due later
         if not early_data:
             without_early_data(quic)
 
@@ -142,7 +142,7 @@ class RawConnection(Connection):
     def data_received(self, event):
         received = self.requests.setdefault(event.stream_id, bytearray())
         if len(received) < HEADER.size:
-            received += event.data[:HEADER.size - len(received)]  # nobody needs the body
+            received += event.data[:HEADER.size - len(received)]  # the body is not needed
         if event.end_stream:
             del self.requests[event.stream_id]
             if len(received) == HEADER.size:

@@ -24,7 +24,7 @@ def classify(error, attempt):
 
 
 def arguments(error):
-    """Those of the exception and of what it was raised from."""
+    """The messages of the exception and of its causes."""
     while error is not None:
         yield from error.args
         error = error.__cause__ or error.__context__

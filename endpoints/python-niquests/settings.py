@@ -1,4 +1,4 @@
-"""What of a connection can be set and read back, by protocol."""
+"""The settings of a connection that can be set and read back, by protocol."""
 
 import socket
 

@@ -1,10 +1,10 @@
-"""What the transport of the connections of a period says, each read when it ends or at the end of the period."""
+"""The transport's counts for the connections of a period, each read at its end or at the end of the period."""
 
 COUNTERS = ("packets_sent", "packets_lost", "bytes_lost", "congestion_events")
 
 
 class Accounts:
-    """`reading` of a connection gives fields of the contract's `transport`, or None where nothing is known."""
+    """`reading` of a connection returns fields of the contract's `transport`, or None if nothing is known."""
 
     def __init__(self):
         self.open, self.ended = {}, []
@@ -19,12 +19,12 @@ class Accounts:
             self.ended.append(since(connection.reading(), before))
 
     def begin(self):
-        """Begins the period: what was counted so far does not count."""
+        """Begins the period: earlier counts are left out."""
         self.ended.clear()
         self.open = {connection: connection.reading() or {} for connection in self.open}
 
     def report(self):
-        """The contract's `transport`, or None if a connection knows nothing of it."""
+        """The contract's `transport`, or None if a connection has no counts."""
         readings = self.ended + [since(connection.reading(), before) for connection, before in self.open.items()]
         return total(readings) if None not in readings else None
 
@@ -36,7 +36,7 @@ def since(reading, before):
 
 
 def total(readings):
-    """One report of all connections. What one of them does not know is not known of all."""
+    """One report of all connections. It leaves out a value that one of them does not know."""
     report = {"connections": len(readings)}
     if readings:
         for name in set.intersection(*(set(reading) for reading in readings)):

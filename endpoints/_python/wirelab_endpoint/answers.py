@@ -1,4 +1,4 @@
-"""What a server answers: the features of the contract, without the protocol."""
+"""The responses of a server: the features of the contract, without the protocol."""
 
 from wirelab_endpoint.body import pattern
 from wirelab_endpoint.documents import load

@@ -1,4 +1,4 @@
-"""The bodies that everybody knows: the byte at offset i is i mod 251."""
+"""Generated bodies: the byte at offset i is i mod 251."""
 
 PERIOD = bytes(range(251))
 

@@ -14,7 +14,7 @@ class Unsupported(Exception):
 
 
 class Failure(Exception):
-    """Something failed. `kind` is one of the error kinds of the contract."""
+    """A failure. `kind` is one of the error kinds of the contract."""
 
     def __init__(self, kind, message):
         super().__init__(message)
@@ -28,7 +28,7 @@ def emit(event, **fields):
 
 
 def conduct(role):
-    """Runs a role and turns how it ends into the last event and the exit status."""
+    """Runs a role, and maps its end to the last event and the exit status."""
     try:
         role()
     except Unsupported as reason:
@@ -37,16 +37,16 @@ def conduct(role):
     except Failure as failure:
         emit("error", kind=failure.kind, message=str(failure))
         status = 1
-    except Exception as error:  # a bug or a machine's limit: still an event, never only a traceback
+    except Exception as error:  # a bug or a machine's limit: it must be an event, not only a traceback
         emit("error", kind="other", message=f"{type(error).__name__}: {error}")
         status = 1
     else:
         status = 0
-    os._exit(status)  # not sys.exit(): no thread that still waits for a peer may hold the process back
+    os._exit(status)  # not sys.exit(): a thread that waits for a peer must not delay the exit
 
 
 class Commands:
-    """The words on standard input; `stop` and the end of input call `on_stop`, whatever else is going on."""
+    """The words on standard input; `stop` and the end of input call `on_stop` at any time."""
 
     def __init__(self, on_stop):
         self.words, self.on_stop = queue.Queue(), on_stop
@@ -57,7 +57,7 @@ class Commands:
             if line.strip() == "stop":
                 break
             self.words.put(line.strip())
-            if line.strip() == "finish":  # the last word; the end of input says nothing more
+            if line.strip() == "finish":  # the last word; the end of input has no meaning any more
                 return
         self.on_stop()
 
@@ -68,13 +68,13 @@ class Commands:
 
 
 def give_up():
-    """What a client does when it is told to stop."""
+    """Ends a client at the word `stop`."""
     emit("error", kind="other", message="told to stop before the end")
     os._exit(1)
 
 
 class Fields:
-    """A JSON object of which every field must be taken: what is left at the end is unsupported, never ignored."""
+    """A JSON object. Every field must be taken: one that is left at the end is unsupported, never ignored."""
 
     def __init__(self, value, where):
         if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The conversation of a client with wirelab, step by step; what the steps do is in `engine`."""
+"""The conversation of a client with wirelab, step by step; `engine` carries the steps out."""
 
 import asyncio
 import gc
@@ -17,11 +17,11 @@ def play(job, make_driver):
 
 async def converse(job, make_driver):
     driver = make_driver(job)
-    job.transport.end()  # every setting that is left would be ignored: unsupported
+    job.transport.end()  # a remaining setting would be ignored, so it is unsupported
     if job.tls:
         job.tls.end()
     client = Client(job, driver)
-    # Not before, for the input of a client that is refused may end before its status is told.
+    # Only now: the input of a refused client may end before its exit status is known.
     commands = contract.Commands(on_stop=contract.give_up)
 
     async def word(expected):
@@ -37,7 +37,7 @@ async def converse(job, make_driver):
         await client.send("warm-up", job.warm_up, now())
     client.begin()
     gc.collect()
-    gc.freeze()  # what was allocated so far is not looked at again in the window
+    gc.freeze()  # the collector skips these objects in the window
     contract.emit("warm")
 
     await word("go")

@@ -1,6 +1,6 @@
 """The documents below the document root, read into memory before the server says that it is ready.
 
-A request then never touches the file system, and no path leads out of the root: only those seen in it are known.
+So a request never touches the file system, and no path leads out of the root: only paths seen in it are known.
 """
 
 import pathlib

@@ -2,19 +2,19 @@
 
 The library's part is a driver:
 
-    configured()     what is in force; after the check request with what was negotiated
-    tickets          how many session tickets are in store
+    configured()     the active settings; after the check request with the negotiated values
+    tickets          the number of session tickets in store
     await open(record)   a connection that can send; notes `connected`, `handshaken`, `handshake` in the record
-    finish()         writes what is left to write, after the window
+    finish()         writes the remaining data, after the window
 
 and its connections:
 
     is_open          whether another request may be sent on it
     await request(record, chunks)   notes the rest, up to `last_byte`; `chunks`, where not None, gets the body
-    await close()    never fails; waits for a session ticket where one is wanted
-    reading()        what its transport says, or None
+    await close()    never fails; waits for a session ticket if one is wanted
+    reading()        its transport's counts, or None
 
-Both raise `Failure`; what they await may be cancelled when a deadline passes.
+Both raise `Failure`; a passed deadline may cancel them.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from wirelab_endpoint.pool import Link, Pool
 from wirelab_endpoint.record import Record, judge, now
 from wirelab_endpoint.schedule import Limit, arrivals, randomness
 
-TICKETS_FOR_OPEN_LOOP = 64  # to have in store where it is not known how many connections there will be at a time
+TICKETS_FOR_OPEN_LOOP = 64  # tickets to store if the number of open connections is unknown
 
 
 class Client:
@@ -57,7 +57,7 @@ class Client:
             await self.close(link)
 
     async def fill_ticket_store(self):
-        """Until there is a ticket for each connection that will be open at the same time."""
+        """Opens and closes connections until the store has a ticket for each simultaneous connection."""
         job = self.job
         if job.resumption == "none":
             return
@@ -65,7 +65,7 @@ class Client:
         while (before := self.driver.tickets) < wanted:
             await self.once()
             if self.driver.tickets <= before:
-                break  # the server gives none, or one for each that is used
+                break  # the server gives none, or one for each used one
 
     async def open_persistent(self):
         self.numbers = itertools.count()
@@ -74,7 +74,7 @@ class Client:
             await self.connect(link, record, record.start + self.job.connect_ns)
 
     def begin(self):
-        """What comes from now on is recorded."""
+        """Records requests from now on."""
         self.records, self.first_failure = [], None
         if not self.job.persistent:
             self.numbers = itertools.count()
@@ -104,20 +104,20 @@ class Client:
                 return
             end = await self.perform(lane, intended)
             self.pool.put(lane)
-            # Without a pause the next request is meant to start when its worker is free for it, which is now.
+            # Without a pause, the intended start is the moment when the worker is free, which is now.
             intended = end + pauses.randint(*self.job.pause) if pauses else now()
 
     async def dispatch(self, phase, limit, start, group):
-        """Starts a request at each arrival, whatever became of the earlier ones.
+        """Starts a request at each arrival, independent of the earlier ones.
 
-        Where the connection policy leaves none for it, it waits in line, but not longer than the request time-out
-        after the last arrival: then it has failed.
+        If no connection is free, it waits in line, but not longer than the request time-out
+        after the last arrival; then it fails.
         """
         for arrival in arrivals(self.job, phase):
             if not limit.take(start + arrival):
                 break
             if not await until(start + arrival):
-                await asyncio.sleep(0)  # even when it is late: responses are to be read
+                await asyncio.sleep(0)  # even if late, because responses must be read
             group.create_task(self.carry(start + arrival))
         patience = max(now(), start) + self.job.request_ns
         return asyncio.get_running_loop().call_at(patience / 1e9, self.pool.end_waiting)
@@ -133,7 +133,7 @@ class Client:
         self.pool.put(lane)
 
     async def perform(self, link, intended):
-        """Sends one request and records it. Returns when it ended."""
+        """Sends one request and records it. Returns the end."""
         start = now()
         record = Record(min(intended, start), start)
         try:
@@ -188,7 +188,7 @@ class Client:
 
 
 async def until(moment):
-    """Returns at that moment; false: it had passed."""
+    """Returns at that moment; false: it has passed already."""
     left = moment - now()
     if left <= 0:
         return False

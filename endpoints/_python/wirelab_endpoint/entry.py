@@ -11,7 +11,7 @@ from wirelab_endpoint import contract
 
 
 def main(library, packages, **roles):
-    """`packages`: those of the library, whose versions are asked of the installation. `roles`: name to (module with
+    """`packages`: the library's packages; the installation reports their versions. `roles`: name to (module with
     `run(spec)`, protocols, features); a module is imported only where its role is played."""
     parser = argparse.ArgumentParser()
     parser.add_argument("role", choices=["describe", *roles])

@@ -9,7 +9,7 @@ UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ETIMEDOUT)
 
 
 def kind_of(error):
-    """The kind of an exception, or None where its class says nothing. Also looks at what it was raised from."""
+    """The kind of an exception or of its causes, or None if their classes do not decide."""
     while error is not None:
         if isinstance(error, Failure):
             return error.kind

@@ -5,7 +5,7 @@ import struct
 
 COOKIE = 0x1C849303 | 0x10
 DIGITS = 3
-SUB_BUCKETS = 2048  # the least power of two that tells 2 * 10**DIGITS values apart
+SUB_BUCKETS = 2048  # the least power of two that distinguishes 2 * 10**DIGITS values
 HALF_BITS = 10  # of half of them
 HIGHEST = 3_600_000_000_000  # nanoseconds in an hour; more where a value is larger
 
@@ -43,7 +43,7 @@ def counters(values):
 
 
 def histogram(values):
-    """One histogram of the contract, with what quantisation loses."""
+    """One histogram of the contract, with the exact values that quantisation loses."""
     if not values:
         return {"v2": "", "count": 0, "min_ns": 0, "max_ns": 0, "sum_ns": 0}
     payload = counters(values)

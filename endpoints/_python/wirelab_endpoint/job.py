@@ -1,4 +1,4 @@
-"""A client's spec: every field is understood here or by the library's part, or refused."""
+"""A client's spec: every field is understood here or by the library's driver, or refused."""
 
 from wirelab_endpoint.body import pattern
 from wirelab_endpoint.contract import Failure, Fields, Unsupported
@@ -6,7 +6,7 @@ from wirelab_endpoint.protocols import ALPN, HTTP, MULTIPLEXING
 
 
 class Job:
-    """What to do. `transport` and `tls` are left for the library's part to take from."""
+    """A client's job. The library's driver takes `transport` and `tls`."""
 
     def __init__(self, spec, protocols, resumptions, logs_quic=False):
         drop_nulls(spec)
@@ -33,7 +33,7 @@ class Job:
         spec.choose("threads", [1], 1)  # one event loop
         self.transport = Fields(spec.take("transport", {}), "transport")
         drop_nulls(self.transport)
-        spec.end()  # every field that is left would be ignored: unsupported
+        spec.end()  # a remaining field would be ignored, so it is unsupported
 
     def read_tls(self, spec):
         if (self.alpn is not None) != ("tls" in spec.left):
@@ -77,7 +77,7 @@ class Job:
 
 
 def drop_nulls(fields):
-    """A field that is null is as good as absent."""
+    """A null field counts as absent."""
     fields.left = {name: value for name, value in fields.left.items() if value is not None}
 
 

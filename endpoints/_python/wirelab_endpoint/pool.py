@@ -5,7 +5,7 @@ from collections import deque
 
 
 class Link:
-    """A connection, which is replaced when it broke, and its number. Several lanes share one that multiplexes."""
+    """A connection and its number. It is replaced if it breaks, and several lanes share one that multiplexes."""
 
     __slots__ = ("connection", "number", "lock")
 
@@ -15,11 +15,11 @@ class Link:
 
 
 class Pool:
-    """Whoever has a request to send takes a lane, and waits in line where all are taken."""
+    """The lanes. A request takes one, and waits in line if all are taken."""
 
     def __init__(self, job):
         self.links = [Link() for _ in range(job.connections)]
-        # Successive lanes belong to different connections, so that requests are spread over all of them.
+        # Successive lanes belong to different connections, to spread the requests over all of them.
         self.free = deque(self.links * job.streams) if job.persistent else None
         self.waiting = deque()
 
@@ -39,6 +39,6 @@ class Pool:
             self.free.append(lane)
 
     def end_waiting(self):
-        """Those that still wait get no lane."""
+        """Waiting requests get no lane."""
         while self.waiting:
             self.waiting.popleft().set_result(None)

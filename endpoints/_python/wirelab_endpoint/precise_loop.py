@@ -7,8 +7,8 @@ import asyncio
 import select
 import selectors
 
-LONG_S = 0.02  # waits from here on are done by epoll up to
-REST_S = 0.005  # the last part, which is waited for exactly
+LONG_S = 0.02  # longer waits use epoll, up to
+REST_S = 0.005  # the last part, which is exact
 
 
 class PreciseSelector(selectors.EpollSelector):
@@ -18,13 +18,13 @@ class PreciseSelector(selectors.EpollSelector):
         if timeout is None or timeout <= 0:
             return super().select(timeout)
         if timeout > LONG_S:
-            return super().select(timeout - REST_S)  # too early at most: the loop computes the rest and asks again
+            return super().select(timeout - REST_S)  # it may be too early: the loop computes the rest and asks again
         if not select.select((self.fileno(),), (), (), timeout)[0]:
             return []
         return super().select(0)
 
 
 def run(main):
-    """Runs a coroutine in a loop of this kind; it is the only thread that does anything."""
+    """Runs a coroutine in a loop of this kind, in the only working thread."""
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(PreciseSelector())) as runner:
         return runner.run(main)

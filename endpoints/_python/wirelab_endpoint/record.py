@@ -1,4 +1,4 @@
-"""What is kept of one request."""
+"""The record of one request."""
 
 import time
 
@@ -24,7 +24,7 @@ class Record:
         self.last_byte = now()
 
     def kept(self):
-        """What is kept: a tuple of plain values, which the garbage collector need not look at again and again."""
+        """The stored form: a tuple of plain values, which the garbage collector does not scan again and again."""
         return (self.intended, self.start, self.connected, self.handshaken, self.first_byte, self.last_byte,
                 self.bytes_out, self.bytes_in, self.status, self.connection, self.handshake, self.error)
 
@@ -34,13 +34,13 @@ FIELDS = ("intended_ns", "start_ns", "connected_ns", "handshake_ns", "first_byte
 
 
 def sample(kept, zero):
-    """The record as the contract has it: times from `zero` on, nothing that did not happen."""
+    """The record in the contract's form: times from `zero` on, without times that did not happen."""
     return {name: value - zero if name.endswith("_ns") else value
             for name, value in zip(FIELDS, kept) if value is not None}
 
 
 def judge(record, expect):
-    """Raises where the response is not the expected one."""
+    """Raises if the response is not the expected one."""
     if expect is None:
         return
     if record.status is not None and record.status != expect["status"]:

@@ -1,17 +1,17 @@
-"""When requests are to start: nothing here knows of responses."""
+"""The start times of requests: nothing here depends on responses."""
 
 import random
 
 
 class Limit:
-    """How many requests may still start, or until when."""
+    """The number of requests that may still start, or the latest start."""
 
     def __init__(self, extent, start):
         self.left, duration = extent
         self.end = None if duration is None else start + duration
 
     def take(self, at):
-        """Takes one request that is to start at `at`; false: there is none left."""
+        """Takes one request that starts at `at`; false: none is left."""
         if self.left is None:
             return at < self.end
         self.left -= 1

@@ -1,4 +1,4 @@
-"""A server's spec: every field is understood here or by the library's part, or refused."""
+"""A server's spec: every field is understood here or by the library's server, or refused."""
 
 import ipaddress
 import socket
@@ -9,7 +9,7 @@ from wirelab_endpoint.protocols import ALPN, HTTP, QUIC
 
 
 class Site:
-    """What to serve. `transport` is left for the library's part to take from."""
+    """A server's site. The library's server takes `transport`."""
 
     def __init__(self, spec, protocols, features):
         drop_nulls(spec)
@@ -18,7 +18,7 @@ class Site:
         self.alpn = ALPN.get(self.protocol)
         self.address = parse_address(spec.take("address"))
         self.port = spec.count("port", least=0)
-        spec.take("server_name")  # one site answers to every name
+        spec.take("server_name")  # a client may send any name
         for feature in spec.take("features"):
             if feature not in features:
                 raise Unsupported(f"features: `{feature}`; supported: {', '.join(features)}")
@@ -28,7 +28,7 @@ class Site:
         self.read_tls(spec)
         self.transport = Fields(spec.take("transport", {}), "transport")
         drop_nulls(self.transport)
-        spec.end()  # every field that is left would be ignored: unsupported
+        spec.end()  # a remaining field would be ignored, so it is unsupported
 
     def read_tls(self, spec):
         self.certificate = self.key = self.key_log = None

@@ -30,7 +30,7 @@ class TcpOptions:
         }
 
     def probe(self):
-        """What is in force on a socket of no use: refuses what the kernel does not have, before `ready`."""
+        """The active settings of a temporary socket. Refuses a setting that the kernel lacks, before `ready`."""
         with socket.socket() as sock:
             self.apply(sock)
             return self.in_force(sock)

@@ -1,4 +1,4 @@
-"""What the kernel knows of a TCP connection: `struct tcp_info`, linux/tcp.h."""
+"""The kernel's counters of a TCP connection: `struct tcp_info`, linux/tcp.h."""
 
 import socket
 import struct
@@ -7,7 +7,7 @@ LENGTH = 216  # up to and with tcpi_bytes_retrans (Linux 4.19)
 
 
 def reading(sock):
-    """Fields of the contract's `transport`; none where the socket is closed or the kernel writes less."""
+    """Fields of the contract's `transport`; none if the socket is closed or the kernel writes less."""
     try:
         info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LENGTH)
     except OSError:
