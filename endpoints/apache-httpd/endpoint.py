@@ -17,7 +17,7 @@ HONOURS = {"h1c": HTTP1, "h1": {**HTTP1, "key_log": ANYTHING}, "h2c": HTTP2, "h2
 HTTPD = program.Program("Apache httpd", "apache2", HONOURS, r"Apache/([\d.]+)")
 
 PROTOCOLS = {"h1c": "http/1.1", "h1": "http/1.1", "h2c": "h2c", "h2": "h2"}  # httpd's names
-OTHER_THREADS = 2  # in a child, beside those that serve requests: the main one, and the one that listens
+OTHER_THREADS = 2  # in a child, beside the serving threads: the main thread and the listening one
 
 CONFIGURATION = """\
 {modules}

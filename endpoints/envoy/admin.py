@@ -1,4 +1,4 @@
-"""What Envoy says of itself, asked at its administration socket."""
+"""Envoy's own reports, from its administration socket."""
 
 import http.client
 import json
@@ -32,7 +32,7 @@ class Admin(http.client.HTTPConnection):
             raise OSError(f"asking Envoy for {path}: {error or type(error).__name__}") from error
 
     def members(self):
-        """Who is behind it, as pairs of address and port."""
+        """Its upstreams, as pairs of address and port."""
         for one in json.loads(self.ask("/clusters?format=json")).get("cluster_statuses", []):
             if one["name"] == CLUSTER:
                 places = [status["address"]["socket_address"] for status in one.get("host_statuses", [])]

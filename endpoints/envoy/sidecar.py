@@ -18,13 +18,13 @@ import admin
 import sidecar_configuration
 import sidecar_spec
 
-STARTING_S = 15  # how long it may take to start, and to learn of other upstreams
-BETWEEN_S = 0.002  # between two questions
-ENDED = object()  # heard in place of a word
+STARTING_S = 15  # the limit for its start, and for a change of upstreams
+BETWEEN_S = 0.002  # between two probes
+ENDED = object()  # returned in place of a word
 
 
 class Stopped(Exception):
-    """It was told to stop while it waited for something else."""
+    """The word `stop` came during another wait."""
 
 
 def main(envoy, honours):
@@ -39,7 +39,7 @@ def main(envoy, honours):
 
 def run(envoy, honours, path):
     spec = sidecar_spec.Sidecar(contract.read_spec(path), honours)
-    # Beside the spec: what is left behind when this process is killed goes with the rest of the run.
+    # Beside the spec: if this process is killed, the folder is removed with the rest of the run.
     with tempfile.TemporaryDirectory(prefix="sidecar-", dir=os.path.dirname(os.path.abspath(path))) as folder:
         proxy = Proxy(spec, envoy.path(), folder)
         try:
@@ -119,7 +119,7 @@ class Proxy:
                 "upstream_protocol": self.spec.upstream_protocol}
 
     def wait_until(self, what, holds):
-        """Asks until `holds` says something, and gives it."""
+        """Asks until `holds` returns a value, and returns it."""
         deadline, trouble = time.monotonic() + STARTING_S, "it did not answer"
         while time.monotonic() < deadline:
             if self.stopped.is_set():

@@ -76,7 +76,7 @@ def run(site, path, folder):
             listener.close()
         else:
             facts = sockets.settle([held], site)
-            held.close()  # HAProxy alone has it from now on
+            held.close()  # from now on only HAProxy has it
         return {**facts, "threads": life.threads(server.child.pid)}
 
     life.serve(server, site, find_port, configured)

@@ -1,6 +1,6 @@
-"""What every server is told alike, in one place, each with its reason. Configurations take their values from here.
+"""Settings that are equal for every server, each with its reason. Configurations take their values from here.
 
-Production-like where servers agree; where their defaults differ, a value that all of them can have. Beside these: TLS 1.3
+Values as in production where servers agree; otherwise a value that all of them support. Also: TLS 1.3
 only (the contract), no compression (the contract), no access log (it would write in the measured window).
 """
 
@@ -25,10 +25,10 @@ STREAMS = {"h2c": 250, "h2": 250, "h3": 100}
 GROUP = "X25519"
 
 # In the server's order of preference, which is that of the built-in endpoint, of Go and of BoringSSL where the processor has
-# AES; these two cannot be told another one.
+# AES; these two have no setting for it.
 CIPHERS = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"]
 
 
 def workers(site):
-    """Workers or threads: as many as the spec says; absent: the cores that this process may use, as by servers' defaults."""
+    """Workers or threads: the spec's number; absent: the cores that this process may use, as in servers' defaults."""
     return site.threads or len(os.sched_getaffinity(0))

@@ -7,7 +7,7 @@ from wirelab_servers import sockets
 
 UDP_SEGMENT, UDP_GRO = 103, 104  # options of level IPPROTO_UDP: udp(7), Linux 4.18 and 5.0
 
-# For each setting: the option, the one that is not held to the kernel's limit (it needs CAP_NET_ADMIN), and that limit.
+# For each setting: the option, the option without the kernel's limit (it needs CAP_NET_ADMIN), and that limit.
 BUFFERS = {
     "udp_send_buffer": (socket.SO_SNDBUF, 32, "net.core.wmem_max"),  # 32: SO_SNDBUFFORCE
     "udp_receive_buffer": (socket.SO_RCVBUF, 33, "net.core.rmem_max"),  # 33: SO_RCVBUFFORCE
@@ -17,7 +17,7 @@ BUFFERS = {
 def bind(site, count=1):
     """As many sockets at the same port as the server has workers: the kernel sends all packets of a connection to one.
 
-    They share the port by SO_REUSEPORT; the first one says whether anybody else has it, which that option would hide.
+    They share the port by SO_REUSEPORT. The first one checks whether the port is free, which that option would hide.
     """
     first = hold(site)
     site.port = first.getsockname()[1]
@@ -32,7 +32,7 @@ def hold(site):
 
 
 def settle(socks, site, segments=True):
-    """Sets what the spec asks for, and says what is in force, read back from the kernel; `segments`: the server uses GSO.
+    """Sets the spec's options and returns the active ones, read back from the kernel; `segments`: the server uses GSO.
 
     After the server has started, because some servers set buffers too.
     """
@@ -62,12 +62,12 @@ def set_buffer(sock, name, wanted):
 
 
 def buffer(sock, name):
-    """The size in force; Linux keeps and reports twice of what is set, for its own bookkeeping (socket(7))."""
+    """The active size; Linux keeps and reports twice the set size, for its own bookkeeping (socket(7))."""
     return sock.getsockopt(socket.SOL_SOCKET, BUFFERS[name][0]) // 2
 
 
 def can_segment(sock):
-    """Whether the kernel can cut what is sent into datagrams: the question that libraries ask before they use GSO."""
+    """Whether the kernel can cut a buffer into datagrams: the test that libraries make before they use GSO."""
     try:
         sock.getsockopt(socket.IPPROTO_UDP, UDP_SEGMENT)
     except OSError:

@@ -1,4 +1,4 @@
-"""What is below a document root, for servers that have no file server and must be told of every document."""
+"""The files below a document root, for servers without a file server, whose configuration names every document."""
 
 import os
 

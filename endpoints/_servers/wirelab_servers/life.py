@@ -1,4 +1,4 @@
-"""The life of a web server as a child of this process: started, asked until it answers, watched, stopped."""
+"""The life of a web server as a child of this process: start, probes until it answers, watch, stop."""
 
 import os
 import resource
@@ -12,11 +12,11 @@ from wirelab_endpoint import contract
 from wirelab_endpoint.contract import Failure
 from wirelab_servers import probe
 
-STARTING_S = 15  # how long it may take to answer; wirelab itself gives up later
-ANSWERING_S = 1  # how long one question waits before it is looked whether the server still lives
-BETWEEN_S = 0.005  # between two questions
-KEPT = 50  # lines of what it says
-STOPPING_S = 1  # after that it is killed; the contract gives it two seconds
+STARTING_S = 15  # the limit for its first answer; wirelab itself gives up later
+ANSWERING_S = 1  # the time-out of a probe, after which this checks whether the server still lives
+BETWEEN_S = 0.005  # between two probes
+KEPT = 50  # lines of its output
+STOPPING_S = 1  # then it is killed; the contract's limit is two seconds
 
 
 class Server:
@@ -25,7 +25,7 @@ class Server:
     def __init__(self, name, command, folder, privileges=(), environment=None, descriptors=()):
         self.name, self.words = name, []
         allow_many_files()
-        # setpriv replaces itself by the server. Should this process die alone, the kernel tells the server to stop.
+        # setpriv replaces itself by the server. If this process dies alone, the kernel stops the server.
         self.child = subprocess.Popen(
             ["setpriv", "--pdeathsig", "TERM", *privileges, *command], cwd=folder, pass_fds=descriptors,
             env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -45,9 +45,9 @@ class Server:
         return next((line for line in reversed(self.words) if line), "none")
 
     def await_answer(self, site, find_port, over):
-        """The server's port, and what its first answer says; None if `over` was set before.
+        """The server's port, and the facts of its first answer; None if `over` was set before.
 
-        It is not asked before `find_port` says of its process that all of its workers are there, by naming the port.
+        It is not probed before `find_port` has found all of its workers, and returned the port.
         """
         deadline, trouble = time.monotonic() + STARTING_S, "not all of its workers started"
         while time.monotonic() < deadline and not over.is_set():
@@ -78,7 +78,7 @@ class Server:
         threading.Thread(target=wait, daemon=True).start()
 
     def stop(self):
-        """Ends it, with whatever is still open. What it leaves behind is killed."""
+        """Ends it, with all open connections. Kills the processes that it leaves behind."""
         workers = children(self.child.pid)
         try:
             self.child.terminate()
@@ -94,10 +94,10 @@ class Server:
 
 
 def serve(server, site, find_port, configured):
-    """Says `ready` when the server answers, and `done` when it was told to stop and has stopped.
+    """Prints `ready` when the server answers, and `done` when it has stopped after the word `stop`.
 
-    `find_port` gets a process and says its port once all of its workers are there. `configured` gets the port and says what
-    is in force; what the answer said of it is added.
+    `find_port` gets a process and returns its port once all of its workers run. `configured` gets the port and returns the
+    active settings; the facts of the answer are added.
     """
     over = threading.Event()
     told = []
@@ -130,7 +130,7 @@ def children(pid):
 
 
 def threads(pid, name=""):
-    """How many threads a process has whose names begin so."""
+    """The number of a process's threads whose names begin with the prefix."""
     found = 0
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/comm", encoding="utf-8", errors="replace") as file:

@@ -68,34 +68,34 @@ NO_TICKETS = "ssl_session_tickets off; ssl_session_cache off; ssl_conf_command N
 
 
 def serve(site, path, folder, protocol_lines, listen_words, facts=None):
-    """Runs it until it is told to stop.
+    """Runs nginx until the word `stop`.
 
-    `protocol_lines` and `listen_words` are what differs between versions; `facts` are what is in force beside the settings.
+    `protocol_lines` and `listen_words` differ between versions; `facts` are active values beside the settings.
     """
     workers = choices.workers(site)
     # The port is bound here and handed over, so that port 0 has no race and options can be set and read back. A worker has a
-    # UDP socket of its own, because with a common one the packets of a connection would come to any of them.
+    # UDP socket of its own, because with a common one any of them would get the packets of a connection.
     held = datagrams.bind(site, workers) if site.is_quic else [sockets.listen(site)]
     port, numbers = held[0].getsockname()[1], [sock.fileno() for sock in held]
     listen = " ".join(["listen", f"{sockets.host(site)}:{port}", *listen_words])
     with open(os.path.join(folder, "nginx.conf"), "w", encoding="ascii") as file:
         file.write(configuration(site, workers, protocol_lines, listen))
     # The prefix is relative, because nginx takes a `$` in the path of a document root for a variable of its own. The one in the
-    # environment is that by which an nginx hands its sockets to its successor.
+    # environment is the variable by which an nginx hands its sockets to its successor.
     server = life.Server("nginx", [path, "-e", "stderr", "-p", "./", "-c", "nginx.conf"], folder,
                          environment={"NGINX": "".join(f"{number};" for number in numbers)}, descriptors=numbers)
 
     def configured(_):
         in_force = (datagrams if site.is_quic else sockets).settle(held, site)
         for sock in held:
-            sock.close()  # nginx alone has them from now on
+            sock.close()  # from now on only nginx has them
         return {**in_force, **(facts or {}), "threads": len(life.children(server.child.pid))}
 
     life.serve(server, site, lambda pid: port if len(life.children(pid)) == workers else None, configured)
 
 
 def serve_newer(site, path, folder, congestion):
-    """Runs a version since 1.25.1, where protocols are not words of `listen`; `congestion` is what it has in QUIC."""
+    """Runs a version since 1.25.1, where protocols are not words of `listen`; `congestion` is QUIC's in this version."""
     if site.is_quic:
         streams = choices.STREAMS["h3"]
         lines = ["http3 on", f"quic_gso {on(site.gso is not False)}", f"http3_max_concurrent_streams {streams}"]
@@ -109,7 +109,7 @@ def configuration(site, workers, protocol_lines, listen):
     tls = TLS.format(group=choices.GROUP, ciphers=":".join(choices.CIPHERS), early_data=on(site.early_data),
                      tickets="" if site.resumption else NO_TICKETS)
     return CONFIGURATION.format(
-        # Workers of another user could not read what belongs to root.
+        # Workers of another user could not read root's files.
         user="user root;" if os.geteuid() == 0 else "",
         # With it, nginx turns TCP_NODELAY off on HTTP/2 in clear text, and answers wait for acknowledgements.
         sendfile=on(site.protocol != "h2c"),
@@ -124,7 +124,7 @@ def types():
 
 
 def http2_lines(site):
-    """The size of the buffer that holds what may come before the body is read is the window that SETTINGS announces."""
+    """SETTINGS announces as window the size of the buffer for bytes that come before the body is read."""
     lines = [f"http2_max_concurrent_streams {choices.STREAMS[site.protocol]}"]
     return lines + [f"http2_body_preread_size {site.stream_window}"] * bool(site.stream_window)
 

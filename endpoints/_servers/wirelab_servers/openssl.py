@@ -1,4 +1,4 @@
-"""A configuration of OpenSSL, for servers that have no settings of their own for all that is to be set."""
+"""A configuration of OpenSSL, for servers that lack settings of their own."""
 
 import os
 
@@ -20,7 +20,7 @@ Options = ServerPreference
 
 
 def configure(site, folder):
-    """Writes it; returns the variables by which a server that is started in the folder finds it."""
+    """Writes it; returns the environment variables that lead a server in the folder to it."""
     text = CONFIGURATION.format(group=choices.GROUP, ciphers=":".join(choices.CIPHERS),
                                 tickets="" if site.resumption else "NumTickets = 0")
     with open(os.path.join(folder, "openssl.cnf"), "w", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""Asks a server for one thing by the protocol that it is to speak: its answer is the sign that it is ready."""
+"""Sends one request to a server, by the protocol of the spec: the answer shows that the server is ready."""
 
 import socket
 
@@ -12,7 +12,7 @@ DEFAULT_WINDOW = 65535
 
 
 def ask(site, port, patience):
-    """Returns what the server's answer says of its configuration. OSError: it does not answer (yet)."""
+    """Returns the settings that the server's answer reports. OSError: it does not answer (yet)."""
     if site.is_quic:
         return probe_quic.ask(site, port, patience)
     sock = socket.create_connection((str(site.address), port), timeout=patience)
@@ -25,7 +25,7 @@ def ask(site, port, patience):
 
 
 def handshake(sock, alpn):
-    import ssl  # only where it is needed: its memory would count as the server's
+    import ssl  # imported only if needed: its memory would count as the server's
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the clients of the trial verify
@@ -47,7 +47,7 @@ def status(sock):
 
 
 def settings(sock):
-    """The windows and streams that the server grants: what it announces before it answers two PINGs.
+    """The windows and streams that the server grants: its announcements before it answers two PINGs.
 
     Two, because Envoy answers the first one before it has announced all.
     """

@@ -1,4 +1,4 @@
-"""Asks a QUIC server for its versions, which needs no cryptography: its answer is the sign that it is ready."""
+"""Asks a QUIC server for its versions, which needs no cryptography: the answer shows that the server is ready."""
 
 import os
 import socket
@@ -17,7 +17,7 @@ def ask(site, port, patience):
     question = b"\xc0" + UNKNOWN_VERSION + b"\x08" + theirs + b"\x08" + ours
     with socket.socket(socket.AF_INET6 if site.address.version == 6 else socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.settimeout(patience)
-        sock.connect((str(site.address), port))  # so that the kernel tells if nobody is there
+        sock.connect((str(site.address), port))  # so that the kernel reports a closed port
         sock.send(question.ljust(SMALLEST_INITIAL, b"\0"))
         answer = sock.recv(SMALLEST_INITIAL)
     # Version Negotiation: version 0, our ids exchanged, then the versions, RFC 9000, section 17.2.1.

@@ -13,7 +13,7 @@ from wirelab_endpoint import contract
 from wirelab_endpoint.contract import Failure
 from wirelab_servers import site_spec
 
-# Where Debian puts servers, which is not on every user's path.
+# Debian's folders of servers, which are not on every user's path.
 PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 
 # An endpoint's name is that of its folder.
@@ -21,7 +21,7 @@ NAME = os.path.basename(os.path.dirname(os.path.abspath(sys.argv[0])))
 
 
 class Program:
-    """A web server: how its program is called and asked for its version, and what it can honour of a spec."""
+    """A web server: its program, the command for its version, and the fields of a spec that it honours."""
 
     def __init__(self, library, program, honours, version, ask=("-v",), language="C", features=site_spec.FEATURES):
         """`version`: the pattern of the version in the answer. `honours`, `features`: see site_spec."""
@@ -70,7 +70,7 @@ def main(program, run):
 
 def serve(program, run, spec):
     site = site_spec.Site(contract.read_spec(spec), program.honours, program.features)
-    # Beside the spec: what is left behind when this process is killed goes with the rest of the run.
+    # Beside the spec: if this process is killed, the folder is removed with the rest of the run.
     beside = os.path.dirname(os.path.abspath(spec))
     with tempfile.TemporaryDirectory(prefix=f"{NAME}-", dir=beside) as folder:
         link(site, folder)
@@ -78,7 +78,7 @@ def serve(program, run, spec):
 
 
 def link(site, folder):
-    """Links with fixed names: configurations name what is in the folder, relative to it, and so have no path to quote."""
+    """Links with fixed names: configurations name the files relative to the folder, and so have no path to quote."""
     documents = os.path.join(folder, "documents")
     if site.document_root is None:
         os.mkdir(documents)

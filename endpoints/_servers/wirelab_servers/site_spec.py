@@ -1,16 +1,16 @@
-"""What a spec asks of a web server: every field is either understood here or refused."""
+"""The spec of a web server: every field is either understood here or refused."""
 
 import ipaddress
 
 from wirelab_endpoint.contract import Failure, Fields, Unsupported
 
-# What each protocol needs: its ALPN, or nothing where it has no TLS.
+# The ALPN identifier of each protocol; none without TLS.
 ALPN = {"h1c": None, "h1": "http/1.1", "h2c": None, "h2": "h2", "h3": "h3"}
-# What a web server does by itself; the others would measure a module or a script.
+# Features of a web server itself; the others would measure a module or a script.
 FILES, PAGES = "files", "pages"
 FEATURES = [FILES, PAGES]
 
-# Of a page's files, by their endings: the contract's table.
+# Content types of a page's files, by their endings: the contract's table.
 CONTENT_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "jpg": "image/jpeg", "woff2": "font/woff2"}
 
 LARGEST_WINDOW = 2**31 - 1  # bytes in HTTP/2, RFC 9113, section 6.9.1
@@ -26,8 +26,8 @@ class Anything:
 
 ANYTHING, FLAG = Anything(), [True, False]
 
-# An endpoint says by a table what its server can honour: for each protocol the fields that a spec may set, each with its
-# possible values. These are the options that the kernel keeps for whatever server.
+# An endpoint has a table of the fields that its server can honour: for each protocol the fields of a spec, each with its
+# possible values. These are the options that the kernel keeps for every server.
 OF_TCP = {"congestion": ["cubic", "bbr", "reno"], "no_delay": FLAG, "fast_open": FLAG}
 OF_UDP = {"udp_send_buffer": range(1, LARGEST_BUFFER + 1), "udp_receive_buffer": range(1, LARGEST_BUFFER + 1)}
 
@@ -37,7 +37,7 @@ HTTP2_WINDOWS = {"stream_window": range(1, LARGEST_WINDOW + 1), "connection_wind
 
 class Site:
     def __init__(self, spec, honours, features=FEATURES):
-        """`honours`: the table. `features`: those that the server has."""
+        """`honours`: the table. `features`: the server's features."""
         drop_nulls(spec)
         self.protocol = spec.choose("protocol", list(honours))
         self.honours = honours[self.protocol]
@@ -54,7 +54,7 @@ class Site:
         self.qlog_dir = self.honour(spec, "qlog_dir")
         self.read_tls(spec)
         self.read_transport(spec)
-        spec.end()  # every field that is left would be ignored: unsupported
+        spec.end()  # a remaining field would be ignored, so it is unsupported
 
     @property
     def is_http2(self):
@@ -109,7 +109,7 @@ class Site:
 
 
 def drop_nulls(fields):
-    """A field that is null is as good as absent."""
+    """A null field counts as absent."""
     fields.left = {name: value for name, value in fields.left.items() if value is not None}
 
 

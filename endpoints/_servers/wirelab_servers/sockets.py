@@ -16,18 +16,18 @@ PIDFD_GETFD = 438  # the number of the system call, the same on every architectu
 def hold(site, *options):
     """A socket that has the site's address and port, and does not listen.
 
-    While it is open the kernel gives its port to nobody who asks for any, yet a server that asks for this very one gets
-    it, because both set SO_REUSEADDR (socket(7)), or else one of `options`.
+    While it is open, the kernel gives its port to no process that asks for any port. A server that asks for this very port
+    gets it, because both set SO_REUSEADDR (socket(7)), or else one of `options`.
     """
     return bind(site, socket.SOCK_STREAM, socket.SO_REUSEADDR, *options)
 
 
 def listen(site):
-    """The socket with all options in force, for servers that take one that listens."""
+    """The socket with all options set, for servers that take a listening one."""
     sock = hold(site)
     settle([sock], site)
     sock.listen(choices.BACKLOG)
-    # Servers take it as it is: a worker would stand still in accept() where another one was faster.
+    # Servers keep the mode of the socket: in blocking mode a worker would hang in accept() if another one was faster.
     sock.setblocking(False)
     return sock
 
@@ -51,7 +51,7 @@ def host(site):
 
 
 def settle(socks, site):
-    """Sets the options that the kernel has for every connection alike, and says what is in force, read back from it."""
+    """Sets the options that the kernel has for every connection, and returns the active ones, read back from it."""
     for sock in socks:
         apply(sock, site)
     return in_force(socks[0])
@@ -115,7 +115,7 @@ def serves(sock):
 
 
 def wait_for(pid, count, kind, port=None):
-    """The port at which a child has opened as many sockets; None until then."""
+    """The port at which a child has opened that many sockets; None until then."""
     found = borrow(pid, port, kind)
     ports = {sock.getsockname()[1] for sock in found}
     for sock in found:
@@ -130,5 +130,5 @@ def kernel_setting(name):
 
 
 def check_free(site, kind):
-    """Fails where the port is in use, which a server that shares its port between its workers would not see."""
+    """Fails if the port is in use, which a server that shares its port between workers would not notice."""
     bind(site, kind, *[socket.SO_REUSEADDR] * (kind == socket.SOCK_STREAM)).close()
