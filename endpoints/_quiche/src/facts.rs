@@ -1,4 +1,4 @@
-//! What quiche and BoringSSL say of a connection.
+//! quiche's and BoringSSL's facts about a connection.
 
 use std::time::Duration;
 

@@ -84,7 +84,7 @@ impl Dial for Dialer {
         let line = Connection::open(self.settings.configuration(), &target, self.wishes.clone())
             .map_err(|status| Failure::new(ErrorKind::Other, format!("{attempt}: {status}")))?;
         let connection = Arc::clone(&line.connection);
-        // From here on it is closed when nobody waits for it any more.
+        // From here on, dropping the future closes the connection.
         let mut link = Link { connection, done: self.done, account: None };
         link.connection.connected().await.map_err(|closed| closed.failure(&attempt))?;
         let ready = Instant::now();

@@ -1,8 +1,8 @@
-//! A connection of MsQuic: its handle, what MsQuic's thread says of it, and who waits for that.
+//! A connection of MsQuic: its handle, the events from MsQuic's thread, and the tasks that wait for them.
 //!
 //! MsQuic calls back from a thread of its own, one event of a connection after the other, and never again once the handle
-//! is closed. A connection keeps itself until MsQuic has said that it is over, so that its goodbye is sent even if nobody
-//! uses it any more; then the last one who knows it closes the handle.
+//! is closed. A connection keeps itself alive until MsQuic reports its end, so that its goodbye is sent even if no task
+//! uses it any more. Then the last owner closes the handle.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_void};
@@ -27,7 +27,7 @@ use crate::library::{Open, call, registration};
 use crate::stream::{Inward, Outward, Stream};
 use crate::{certificate, statistics};
 
-/// What is to be done for a connection.
+/// The settings of a connection.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
     /// Where its secrets are logged.
@@ -216,7 +216,7 @@ impl Connection {
         self.state.inner().last
     }
 
-    /// The port that it is sent from, as far as MsQuic knows it.
+    /// The local port, if MsQuic knows it.
     pub fn local_port(&self) -> Option<u16> {
         // SAFETY: the handle is open, and the parameter is of this type.
         let local = unsafe { Api::get_param_auto::<Addr>(self.raw, QUIC_PARAM_CONN_LOCAL_ADDRESS) };
@@ -249,7 +249,7 @@ impl Connection {
 
     /// Opens a stream in both directions. Where the peer allows no further one, what is sent on it waits.
     pub fn open_both(self: &Arc<Self>) -> Result<Stream, Broken> {
-        // Numbers are given in the order in which MsQuic is told, which is why nobody else may come between.
+        // Numbers follow the order of the calls to MsQuic, so the lock covers both.
         let mut opened = self.state.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let stream = Stream::open(self, opened[0] * 4 + self.state.side)?;
         opened[0] += 1;
@@ -281,7 +281,7 @@ struct State {
     kept: Mutex<Option<Arc<Connection>>>,
     /// How many streams this side has opened: in both directions, in one.
     opened: Mutex<[u64; 2]>,
-    /// The bit of stream numbers that says who opened it (RFC 9000, section 2.1).
+    /// The bit of stream numbers that names the opener (RFC 9000, section 2.1).
     side: u64,
     wishes: Wishes,
     secrets: Secrets,
@@ -480,7 +480,7 @@ impl State {
             (inner.over, inner.last) = (true, Some(last));
             inner.arrival.take()
         };
-        // Outside the lock, which streams that nobody took would want.
+        // Outside the lock, because dropping untaken streams takes it.
         drop(arrival);
         self.changed.notify_waiters();
         self.let_go();

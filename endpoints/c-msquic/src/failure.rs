@@ -1,4 +1,4 @@
-//! What went wrong, in the classes of the contract.
+//! Failures, in the classes of the contract.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! MsQuic as a whole: its functions, its one registration, and its orderly end.
+//! The library MsQuic: its functions, its one registration, and its orderly end.
 
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use msquic::ffi::{HQUIC, QUIC_API_TABLE, QUIC_CONNECTION_SHUTDOWN_FLAGS_QUIC_CON
 use msquic::{Api, Registration, RegistrationConfig, Status};
 use wirelab_endpoint::program::Refusal;
 
-/// How long the end of the process waits for MsQuic's threads to let go of what was closed.
+/// The time that the end of the process waits for MsQuic's threads to release closed objects.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// MsQuic's functions, by their names in C.
@@ -70,8 +70,8 @@ impl Drop for Open {
 }
 
 /// Closes the registration at the end of the process, because the crate unloads MsQuic then. Connections that are still
-/// open are dropped without a word. What is not closed in time stays open, and so does the registration: to close it would
-/// wait for ever.
+/// open are dropped without a goodbye. Objects that are not closed in time stay open, and so does the registration: its
+/// close would wait for ever.
 pub fn close() {
     let Some(Raw(registration)) = raw().take() else { return };
     // SAFETY: the registration is open; this says goodbye for all of its connections.

@@ -34,7 +34,7 @@ const BBR: u16 = 1;
 const HEADERS_V4: u16 = 28;
 const HEADERS_V6: u16 = 48;
 
-/// What connections are made with.
+/// The configuration of connections.
 pub struct Settings {
     configuration: Configuration,
     headers: u16,
@@ -101,7 +101,7 @@ impl Settings {
         &self.configuration
     }
 
-    /// What is in force, as MsQuic says it.
+    /// The active settings, as MsQuic reports them.
     pub fn report(&self) -> Result<Configured, Refusal> {
         let values = self.read()?;
         let mut configured = Configured::new();

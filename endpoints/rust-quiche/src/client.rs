@@ -53,7 +53,7 @@ impl<S: Speaker> Dial for Dialer<S> {
             configured: RefCell::default(),
             speaker: PhantomData,
         };
-        // Opened once now, so that a setting that cannot be honoured is known before anything is measured.
+        // Opened once now, to refuse a setting that cannot be honoured before the measurement.
         let socket = dialer.socket(dialer.servers.first())?;
         dialer.configured.replace(dialer.settings.borrow().report(&socket));
         Ok(dialer)

@@ -1,4 +1,4 @@
-//! One connection of a server: what arrives on it, and the work that comes of it.
+//! One connection of a server: its events, and the work for them.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -30,7 +30,7 @@ pub struct Peer {
     _account: Account,
 }
 
-/// Answers that are to be sent later: when, and on which stream.
+/// Responses due later: their moments and streams.
 pub type Later = Vec<(Instant, u64)>;
 
 impl Peer {
@@ -104,7 +104,7 @@ impl Peer {
         }
     }
 
-    /// Sends what there is to send; an error of the socket costs the packets, which QUIC sends again.
+    /// Sends pending packets; an error of the socket loses them, and QUIC sends again.
     pub fn flush(&mut self, socket: &Socket) -> Sent {
         self.outbox.flush(&mut self.connection.lock(), socket).unwrap_or(Sent::All)
     }
@@ -134,7 +134,7 @@ fn receive_http(
         came = true;
         match event {
             Event::Headers { list, .. } => {
-                // A second head is that of trailers, which nobody wants to see.
+                // A second head has trailers, which are ignored.
                 if let Entry::Vacant(place) = works.entry(stream) {
                     let (work, due) = Work::of_http(site, &list);
                     later.extend(due.map(|at| (at, stream)));

@@ -193,14 +193,14 @@ impl Reception<'_> {
         Some(Taken::By(key))
     }
 
-    /// `chosen` is the ID by which the client calls the server until it is told a better one.
+    /// `chosen` is the client's ID for the server, until the server sends its own.
     fn accept(&mut self, chosen: &ConnectionId<'_>, from: SocketAddr) -> Option<u64> {
         let mut id = vec![0; ID];
         rand_bytes(&mut id).ok()?;
         let id = ConnectionId::from_vec(id);
         let mut connection = quiche::accept(&id, None, self.local, from, &mut self.settings.config).ok()?;
         if let Err(failure) = self.settings.attach_logs(&mut connection) {
-            // Without the log that was asked for it would be another connection than the one wanted.
+            // A connection without its requested log would differ from the requested one.
             eprintln!("refusing a connection: {}", failure.message);
             return None;
         }

@@ -83,7 +83,7 @@ impl Settings {
                 ));
             }
         });
-        // The loop does not wait for the times that pacing gives, so none are to be reckoned.
+        // The loop does not wait for pacing's times, so pacing is off.
         config.enable_pacing(false);
         config.set_max_idle_timeout(idle.as_millis() as u64);
         config.set_initial_max_streams_bidi(STREAMS);
@@ -132,7 +132,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What is in force on `socket` and its connections.
+    /// The active settings of `socket` and its connections.
     pub fn report(&self, socket: &Socket) -> Configured {
         let mut configured = Configured::new();
         let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);

@@ -115,7 +115,7 @@ impl Socket {
         }
     }
 
-    /// What is in force on it.
+    /// Its active settings.
     pub fn report(&self, configured: &mut Configured) {
         configured.insert("gso".to_owned(), (self.segments() > 1).into());
         configured.insert("gro".to_owned(), udp_socket::joins_on_receive(&self.io).into());

@@ -1,4 +1,4 @@
-//! What a client makes of the streams of a connection: HTTP/3 by quiche's own module, or raw requests.
+//! A client's protocol on the streams of a connection: HTTP/3 by quiche's own module, or raw requests.
 
 use quiche::{Connection, Shutdown};
 use wirelab_endpoint::program::{Answer, ClientSpec, Failure, Refusal};
@@ -50,7 +50,7 @@ pub trait Speaker: Sized + 'static {
 /// Gives up both directions of a stream.
 pub fn give_up(connection: &mut Connection, stream: u64, code: u64) {
     for direction in [Shutdown::Read, Shutdown::Write] {
-        // What is over already cannot be given up.
+        // A stream that has ended cannot be given up.
         let _ = connection.stream_shutdown(stream, direction, code);
     }
 }

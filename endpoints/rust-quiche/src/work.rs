@@ -1,4 +1,4 @@
-//! What a server has to do on one stream: read a request, wait, answer.
+//! A server's work on one stream: read a request, wait, answer.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ pub enum Work {
     Answering(Answer),
 }
 
-/// What is to come of a step.
+/// The result of a step.
 pub enum Step {
     /// It goes on when more can be received or sent.
     Waits,
@@ -38,7 +38,7 @@ pub enum Step {
 }
 
 impl Work {
-    /// What an HTTP request is answered with; and when, if not at once.
+    /// The response to an HTTP request; and its moment, if not at once.
     pub fn of_http(site: &Site, fields: &[Header]) -> (Self, Option<Instant>) {
         let arrival = Instant::now();
         let path = text(fields, b":path").unwrap_or("/");

@@ -39,7 +39,7 @@ pub struct Dialer {
     /// The code that closes a connection without an error.
     done: application::Error,
     endpoint: Client,
-    /// Kept open so that what is in force can be read from it.
+    /// Kept open to read its active settings.
     _socket: UdpSocket,
     accounts: Accounts,
     configured: RefCell<Configured>,

@@ -36,7 +36,7 @@ pub async fn bind_quic(spec: ServerSpec, site: Arc<Site>, stop: Stop) -> Result<
 }
 
 async fn answer_streams(mut connection: Connection, site: Arc<Site>) {
-    // Ends with the connection, whoever closed it.
+    // Ends with the connection, closed by either side.
     while let Ok(Some(stream)) = connection.accept_bidirectional_stream().await {
         let site = Arc::clone(&site);
         tokio::spawn(async move { answer(Stream(stream), &site).await });
