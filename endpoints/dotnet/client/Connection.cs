@@ -56,7 +56,7 @@ namespace Wirelab.Client
             }
         }
 
-        /// <summary>Lets nobody in any more.</summary>
+        /// <summary>Accepts no further request.</summary>
         public void Abandon()
         {
             lock (door)

@@ -9,7 +9,7 @@ using Wirelab.Contract;
 
 namespace Wirelab.Client
 {
-    /// <summary>A complete response, or what came of it before a failure. A moment that did not happen is 0.</summary>
+    /// <summary>A complete response, or its part before a failure. A moment that did not happen is 0.</summary>
     struct Answer
     {
         public long FirstByte, LastByte, BytesIn;
@@ -38,7 +38,7 @@ namespace Wirelab.Client
             dialling.DescribeWindows(configured);
         }
 
-        /// <summary>What is in force, as far as it is known yet.</summary>
+        /// <summary>The active settings known so far.</summary>
         public Dictionary<string, object> Configured
         {
             get

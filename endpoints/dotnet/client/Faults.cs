@@ -38,7 +38,7 @@ namespace Wirelab.Client
         {
             switch (error)
             {
-                // Nobody cancels but a deadline.
+                // Only a deadline cancels.
                 case OperationCanceledException _:
                 case TimeoutException _:
                     return Kind.Timeout;

@@ -7,12 +7,12 @@ using Wirelab.Contract;
 
 namespace Wirelab.Client
 {
-    /// <summary>TLS of a client: whom it trusts, and what was negotiated.</summary>
+    /// <summary>TLS of a client: its trust, and the negotiated values.</summary>
     sealed class Trust
     {
         readonly ClientSpec spec;
         readonly Driver driver;
-        // null: those of the system.
+        // null: the system's.
         readonly X509Certificate2Collection anchors;
 
         public Trust(ClientSpec spec, Driver driver)

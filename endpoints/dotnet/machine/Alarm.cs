@@ -8,7 +8,7 @@ namespace Wirelab
 {
     /// <summary>
     /// Waits for moments. .NET's timers count milliseconds; here one thread sleeps in the kernel, with a time-out in nanoseconds,
-    /// until the next moment that somebody waits for. It starts with the first wait, and nobody spins.
+    /// until the next awaited moment. It starts with the first wait, and never spins.
     /// </summary>
     static class Alarm
     {

@@ -10,7 +10,7 @@ using Wirelab.Contract;
 namespace Wirelab
 {
     /// <summary>
-    /// Options of TCP sockets that .NET has no name for, and those that are in force, read back from the kernel. A socket that a
+    /// Options of TCP sockets that .NET cannot set, and the active options, read back from the kernel. A socket that a
     /// library keeps to itself is found among the descriptors of this process.
     /// </summary>
     static class TcpOptions
@@ -39,7 +39,7 @@ namespace Wirelab
             }
         }
 
-        /// <summary>The congestion control of sockets for which nobody chose one.</summary>
+        /// <summary>The default congestion control of sockets.</summary>
         public static string DefaultCongestion()
         {
             using var probe = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
