@@ -9,7 +9,7 @@
 
 // Three digits need 2000 steps in the upper half of each power of two: 2048 steps in all, half of them new in each power.
 enum { HALF_BITS = 10, HALF = 1 << HALF_BITS, STEPS = 2 * HALF };
-static const uint64_t LONGEST = 24ull * 3600 * 1000000000;  // what is longer is counted as this long
+static const uint64_t LONGEST = 24ull * 3600 * 1000000000;  // a longer time counts as this long
 enum { POWERS = 47 - HALF_BITS };                            // 2^47 ns are above that
 enum { COUNTS = (POWERS + 1) * HALF };
 

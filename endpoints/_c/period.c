@@ -27,7 +27,7 @@ static struct period {
     const struct spec *spec;
     enum phase phase;
     moment start, until, last;
-    uint64_t left;       // requests that may still start, where there is no `until`
+    uint64_t left;       // requests that may still start, without `until`
     uint64_t users;      // workers that go on, or requests in flight
     bool arrive;         // an open loop: more will arrive
     double offset;       // of the last arrival of a Poisson process, in nanoseconds

@@ -194,7 +194,7 @@ static void open_joined(const struct msghdr *message, size_t length, void (*take
 }
 
 void port_receive(struct port *port, void (*take)(void *of, const struct datagram *datagram), void *of) {
-    // Of the thread: what is received is used up before the next call.
+    // One buffer per thread: received bytes are used up before the next call.
     static _Thread_local uint8_t *buffers;
     static _Thread_local struct sockaddr_storage names[AT_ONCE];
     static _Thread_local _Alignas(struct cmsghdr) uint8_t controls[AT_ONCE][128];

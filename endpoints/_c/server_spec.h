@@ -8,7 +8,7 @@ struct server_spec {
     struct address address;
     const char *certificate, *key, *key_log;
     bool resumes, early;
-    const char *document_root;  // NULL: there are no files
+    const char *document_root;  // NULL: no files
     bool echo, bytes, delay, redirect, heron;
     const char *qlog_dir;
     uint64_t threads;

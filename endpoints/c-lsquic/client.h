@@ -1,4 +1,4 @@
-// What the parts of the client share: client.c is the driver, connection.c has the connections, exchange.c the streams.
+// Declarations of the client's parts: client.c is the driver, connection.c has the connections, exchange.c the streams.
 #ifndef CLIENT_H
 #define CLIENT_H
 
@@ -32,7 +32,7 @@ struct link {
     struct connection *connection;
 };
 
-// What is kept of a request.
+// The state of a request.
 struct own {
     struct exchange *exchange;
     struct connection *connection;

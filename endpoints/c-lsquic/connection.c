@@ -204,7 +204,7 @@ static void closed(lsquic_conn_t *cnx) {
     enum kind kind = failure_of(connection, &why);
     connection->cnx = NULL;
     lose(connection, kind, why);
-    // Its socket may be what is being read.
+    // The loop may be reading its socket now.
     alarm_set(&connection->burial, now());
 }
 
@@ -249,7 +249,7 @@ void connection_prepare(const struct spec *of) {
     quic_prepare(false, &spec->quic, tls_client(spec, hear_tls, keep_ticket), &CALLS);
     facts = json_object_new_object();
     quic_report(facts);
-    // What the kernel grants to every connection's socket.
+    // The settings that the kernel grants to every connection's socket.
     struct port trial;
     port_open(&trial, &ANY[spec->addresses[0].socket.ss_family == AF_INET6], &spec->quic, false);
     port_report(&trial, facts);

@@ -33,7 +33,7 @@ struct fields_out {
     size_t length;
 };
 
-// Adds a field; false: there is no room for it.
+// Adds a field; false: no room.
 bool fields_out_add(struct fields_out *list, const char *name, const char *value);
 // Sends them at the beginning of a stream; false: lsquic does not take them.
 bool fields_out_send(struct fields_out *list, lsquic_stream_t *stream);

@@ -10,7 +10,7 @@ lsquic_stream_ctx_t *stream_opened(void *of, lsquic_stream_t *stream);
 void stream_read(lsquic_stream_t *stream, lsquic_stream_ctx_t *of);
 void stream_write(lsquic_stream_t *stream, lsquic_stream_ctx_t *of);
 void stream_closed(lsquic_stream_t *stream, lsquic_stream_ctx_t *of);
-// How many requests were answered.
+// The number of answered requests.
 uint64_t stream_answered(void);
 
 #endif

@@ -74,7 +74,7 @@ SSL_CTX *tls_server(const struct server_spec *spec) {
         fail(OTHER, "reading the key %s: %s", spec->key, why());
     }
     SSL_CTX_set_alpn_select_cb(made, choose, NULL);
-    SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);  // tickets hold all that there is to keep
+    SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);  // tickets hold the whole state
     if (!spec->resumes && !spec->early) {
         SSL_CTX_set_options(made, SSL_OP_NO_TICKET);
     }

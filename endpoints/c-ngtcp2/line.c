@@ -10,7 +10,7 @@
 #include "request.h"
 #include "tls.h"
 
-// How long a connection may hear nothing from its server: the default that RFC 9308, section 3.2, recommends.
+// The idle time-out towards a server: the default that RFC 9308, section 3.2, recommends.
 static const int64_t SHORTEST_IDLE = 30 * 1000000000LL;
 // The longest wait for a ticket, beside the round trips that it may take.
 static const moment PATIENCE = 100 * 1000000;

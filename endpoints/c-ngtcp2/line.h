@@ -20,7 +20,7 @@ struct line {
     uint32_t number;
     enum handshake handshake;
     bool early, ticketed, ends;
-    ngtcp2_conn_info before;  // what it had counted before the window
+    ngtcp2_conn_info before;  // its counts before the window
     bool was_before;
     struct alarm end;
     struct line *next, *previous;

@@ -177,7 +177,7 @@ void driver_cancel(struct exchange *exchange) {
     }
 }
 
-// From nghttp3; `user` is the exchange, or NULL where it was given up.
+// From nghttp3; `user` is the exchange, or NULL if it was given up.
 
 static int begin(nghttp3_conn *http, int64_t stream, void *of, void *user) {
     (void)http, (void)stream, (void)of;

@@ -18,7 +18,7 @@ struct worker {
     struct quic **touched;
     size_t touched_count, touched_room;
     struct accounts accounts;
-    int wake;  // told to stop
+    int wake;  // the word to stop came
     pthread_t thread;
 };
 

@@ -38,7 +38,7 @@ int http3_control(picoquic_cnx_t *connection, h3zero_callback_ctx_t *http3, uint
 // Reads a part of a stream of requests. `body` is called with the bytes of the body. False: the peer broke the protocol.
 bool http3_read(h3zero_data_stream_state_t *state, uint8_t *bytes, size_t length, void (*body)(void *of, const uint8_t *, size_t),
                 void *of);
-// Begins with a new stream; forgets what was read of the one before.
+// Begins a new stream; forgets the state of the one before.
 void http3_reset(h3zero_data_stream_state_t *state);
 
 #endif

@@ -76,7 +76,7 @@ static void set_logs(const struct stack_settings *settings) {
 }
 
 void quic_prepare(const struct stack_settings *settings, picoquic_stream_data_cb_fn callback, void *of) {
-    // Tickets are kept where there is a name for the file that they could be saved to. It is neither read nor written.
+    // picoquic keeps tickets only if their file has a name. The file is neither read nor written.
     const char *tickets = settings->keeps_tickets ? "/dev/null" : NULL;
     quic = picoquic_create(MOST_CONNECTIONS, settings->certificate, settings->key, settings->trust_anchor, "h3", callback, of,
                            NULL, NULL, NULL, picoquic_current_time(), NULL, tickets, NULL, 0);

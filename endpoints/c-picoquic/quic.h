@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// What either side asks of picoquic; NULL and what is negative is left to it.
+// The settings of either side; NULL and negative values leave the choice to picoquic.
 struct stack_settings {
     const char *certificate, *key, *trust_anchor, *key_log, *qlog_dir, *congestion;
     bool verify, keeps_tickets;

@@ -101,7 +101,7 @@ static void make_tickets_worthless(void) {
     if (getrandom(key, sizeof key, 0) != sizeof key) {
         fail(OTHER, "the kernel has no random bytes");
     }
-    key[0] = 0;  // its first byte says which of two keys it takes the place of
+    key[0] = 0;  // its first byte names the one of two keys that it replaces
     picoquic_set_ticket_key(quic, key, sizeof key);
 }
 

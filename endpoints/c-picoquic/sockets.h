@@ -16,7 +16,7 @@ void sockets_prepare(const struct stack_settings *settings);
 struct udp_socket *socket_bind(const struct sockaddr *local, socklen_t length);
 // The socket that reaches this address.
 int socket_to(const struct sockaddr_storage *to);
-// Whether the kernel cuts what is sent in one call into packets.
+// Whether the kernel cuts the bytes of one call into packets.
 bool sockets_segment(void);
 // The active settings, read back from the kernel.
 json_object *sockets_configured(void);
