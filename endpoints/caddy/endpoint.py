@@ -47,7 +47,7 @@ def run(site, path, folder):
 
 
 def environment(site, folder):
-    """What Go and quic-go have no other setting for, and folders for what Caddy keeps."""
+    """Environment variables for settings of Go and quic-go, and for Caddy's folders."""
     variables = {"XDG_DATA_HOME": folder, "XDG_CONFIG_HOME": folder, "GOMAXPROCS": str(choices.workers(site)),
                  "QUIC_GO_DISABLE_GSO": str(site.gso is False).lower()}
     if site.qlog_dir is not None:
@@ -83,7 +83,7 @@ def configuration(site, descriptor):
 
 
 def threads(words):
-    """How many threads run Go code at once, as Caddy says when it has started; None before."""
+    """The number of threads that run Go code at once, as Caddy reports it after its start; None before."""
     for line in words:
         if found := re.search(r'GOMAXPROCS=\D*(\d+)', line):
             return int(found[1])

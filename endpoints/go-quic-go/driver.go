@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// shortestIdle is how long a connection may hear nothing: the default that RFC 9308, section 3.2, recommends.
+	// shortestIdle is the shortest idle time-out: the default that RFC 9308, section 3.2, recommends.
 	shortestIdle = 30 * time.Second
 	// tokens for the validation of addresses (RFC 9000, section 8.1.3) that are kept where anything may be reused.
 	tokens = 4096
@@ -103,7 +103,7 @@ func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
 	var resumes func(early bool)
 	if d.spec.Resumption == "zero_rtt" {
 		dial = transport.DialEarly
-		if d.spec.PerRequest { // with persistent connections there is no request yet
+		if d.spec.PerRequest { // persistent connections have no request yet
 			resumes = hold(udp)
 			release := context.AfterFunc(ctx, udp.Release)
 			defer release()

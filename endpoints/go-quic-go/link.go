@@ -24,7 +24,7 @@ type link struct {
 	ticket    *tlsside.Arrival
 	account   *transport.Account
 	ready     clock.Moment
-	// noted says that what was negotiated was looked at.
+	// noted says that the negotiated values were checked.
 	noted atomic.Bool
 	// early says that a request was handed over before the handshake was complete.
 	early atomic.Bool
@@ -45,7 +45,7 @@ func (l *link) isUndecided() bool {
 	}
 }
 
-// negotiated notes what was negotiated, once the handshake is complete, and checks the application protocol.
+// negotiated notes the negotiated values, once the handshake is complete, and checks the application protocol.
 func (l *link) negotiated() *contract.Failure {
 	if l.noted.Load() || l.isUndecided() {
 		return nil

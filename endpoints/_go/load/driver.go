@@ -50,7 +50,7 @@ type Answer struct {
 	FirstByte clock.Moment
 	LastByte  clock.Moment
 	BytesIn   uint64
-	// Status is 0 where there is none.
+	// Status is 0 without a response.
 	Status int
 }
 

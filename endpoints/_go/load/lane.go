@@ -70,7 +70,7 @@ func (l *lane) open(b *bench, r *record, by clock.Moment) *contract.Failure {
 	return nil
 }
 
-// release lets go of the connection after a request. Closing is not part of the request's time.
+// release releases the connection after a request. Closing is not part of the request's time.
 func (l *lane) release(b *bench, failure *contract.Failure) {
 	h := l.held
 	l.held = nil

@@ -19,7 +19,7 @@ type Tickets struct {
 	count int
 }
 
-// Len is how many there are.
+// Len is the number of tickets.
 func (t *Tickets) Len() int {
 	t.lock.Lock()
 	defer t.lock.Unlock()
