@@ -90,7 +90,7 @@ namespace Wirelab.Client
         }
 
         /// <summary>
-        /// Sends the check request, the only one whose body is hashed. Where the spec expects nothing there is nothing to check.
+        /// Sends the check request, the only one whose body is hashed. Without an expectation in the spec, no check is possible.
         /// </summary>
         public async Task Check()
         {

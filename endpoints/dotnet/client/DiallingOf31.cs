@@ -102,7 +102,7 @@ namespace Wirelab.Client
             protocols.SetValue(options, new List<SslApplicationProtocol> { protocol });
         }
 
-        /// <summary>Demands what was negotiated, which is known when the first response is there.</summary>
+        /// <summary>Checks the negotiated values, which are known with the first response.</summary>
         public void Check(Connection connection)
         {
             if (trust != null && handshakes.TryGetValue(connection, out var tls))

@@ -50,7 +50,7 @@ namespace Wirelab.Client
             }
         }
 
-        /// <summary>Adds to what is known; what was known before stays, and is that of the first connection.</summary>
+        /// <summary>Adds facts. Known facts stay: they are those of the first connection.</summary>
         public void Add(IEnumerable<KeyValuePair<string, object>> facts)
         {
             lock (configured)
@@ -110,7 +110,7 @@ namespace Wirelab.Client
             }
         }
 
-        /// <summary>Reads back once, of the first connection and while it is open, what its socket has.</summary>
+        /// <summary>Reads the socket's options back once, from the first connection while it is open.</summary>
         void Look()
         {
             if (Volatile.Read(ref looked) == 0 && Interlocked.Exchange(ref looked, 1) == 0 && !spec.IsHttp3)

@@ -8,7 +8,7 @@ namespace Wirelab.Client
     /// <summary>
     /// An open loop: a request starts at each arrival, whatever became of the earlier ones. It has a connection or a stream of its
     /// own where the policy allows for it; otherwise it waits in line, with its response time running since its arrival. What
-    /// arrived within the period is sent even where it waited beyond its end: to drop it would leave out just the slowest requests.
+    /// arrived within the period is sent even if it waited beyond its end: to drop it would leave out the slowest requests.
     /// The wait has a limit, the request time-out after the end; what waits longer fails by time-out.
     /// </summary>
     sealed class Line

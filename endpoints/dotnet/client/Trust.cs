@@ -115,7 +115,7 @@ namespace Wirelab.Client
                 : new Failure(Kind.Protocol, $"the server chose the protocol `{alpn}`, not `{spec.Alpn}`");
         }
 
-        /// <summary>Demands the protocol of the spec of a handshake that is complete, and notes what was negotiated.</summary>
+        /// <summary>Checks the protocol after a complete handshake, and notes the negotiated values.</summary>
         public void Check(SslStream tls)
         {
             if (OtherAlpn(tls) is Failure other)

@@ -28,7 +28,7 @@ namespace Wirelab
             {
                 return Task.CompletedTask;
             }
-            // What follows runs on the pool: the alarm's own thread does nothing but wake.
+            // Continuations run on the pool: the alarm's own thread only wakes them.
             var wait = new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
             lock (Waiting)
             {

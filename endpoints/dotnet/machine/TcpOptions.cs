@@ -46,7 +46,7 @@ namespace Wirelab
             return InForce((int)probe.Handle).TryGetValue("congestion", out var name) ? (string)name : null;
         }
 
-        /// <summary>What a socket has.</summary>
+        /// <summary>The options of a socket.</summary>
         public static Dictionary<string, object> InForce(int socket)
         {
             var configured = new Dictionary<string, object> { ["fast_open"] = false };
@@ -61,12 +61,12 @@ namespace Wirelab
             return configured;
         }
 
-        /// <summary>The socket that listens at a port; -1: there is none.</summary>
+        /// <summary>The socket that listens at a port; -1: none.</summary>
         public static int Listening(int port) => Find(socket =>
             Read(socket, SocketLevel, AcceptsConnections, sizeof(int)) is byte[] accepts && BitConverter.ToInt32(accepts, 0) == 1
             && Port(getsockname, socket) == port);
 
-        /// <summary>A socket that is connected to a port; -1: there is none.</summary>
+        /// <summary>A socket that is connected to a port; -1: none.</summary>
         public static int ConnectedTo(int port) => Find(socket => Port(getpeername, socket) == port);
 
         static int Find(Func<int, bool> isIt)

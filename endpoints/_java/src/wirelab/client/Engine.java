@@ -20,7 +20,7 @@ final class Engine {
     /** Tickets to store if an open loop does not limit the number of open connections. */
     private static final int TICKETS_FOR_OPEN_LOOP = 64;
 
-    /** How long closing may take at the end. */
+    /** The limit for closing at the end. */
     private static final long CLOSING_S = 5;
 
     final ClientSpec spec;

@@ -34,7 +34,7 @@ final class Recorder {
     interface Part {
         void add(Exchange exchange);
 
-        /** The end of the last request; `NEVER`: there was none. */
+        /** The end of the last request; `NEVER`: none. */
         long lastEnd();
     }
 

@@ -14,7 +14,7 @@ public final class ServerSpec {
     public final Set<String> features = new HashSet<>();
     /** Whether wirelab will ask for the number of answered requests. */
     public final boolean counts;
-    /** Null where there are no documents. */
+    /** Null without documents. */
     public final Path documentRoot;
     /** Certificate chain and key, PEM; null in clear text. */
     public final Path certificate;

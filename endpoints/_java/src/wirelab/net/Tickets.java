@@ -46,7 +46,7 @@ public final class Tickets {
         }
     }
 
-    /** A context for a new connection: one with a ticket, if there is one and tickets may be used. */
+    /** A context for a new connection: one with a ticket, if available and allowed. */
     public Slot borrow() throws Failure {
         Slot slot = reuse ? free.pollFirst() : null;
         if (slot != null) {

@@ -40,7 +40,7 @@ final class Documents {
         }
     }
 
-    /** The document at a path that begins with a slash; null: there is none. */
+    /** The document at a path that begins with a slash; null: none. */
     byte[] get(String path) {
         return files.get(path);
     }

@@ -95,7 +95,7 @@ final class JdkConnection implements Connection, Executor {
         exchange.fail(Causes.failure(transport.spec.method + " " + transport.spec.path, error));
     }
 
-    /** A task of the client. What it does at first, when there is no socket yet, is watched. */
+    /** A task of the client. Its first actions, before a socket exists, are watched. */
     @Override
     public void execute(Runnable task) {
         if (connected != Exchange.NEVER) {
@@ -191,7 +191,7 @@ final class JdkConnection implements Connection, Executor {
         end(then);
     }
 
-    /** HttpClient of JDK 17 has no `close`; it ends, and closes what it has open, when its thread is interrupted. */
+    /** HttpClient of JDK 17 has no `close`; an interrupt of its thread ends it and closes its sockets. */
     private void end(Runnable then) {
         closed = true;
         client = null;

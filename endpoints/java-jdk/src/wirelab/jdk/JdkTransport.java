@@ -25,7 +25,7 @@ import wirelab.net.TcpSettings;
 import wirelab.net.Tickets;
 import wirelab.net.Trust;
 
-/** What all connections share. */
+/** Settings of all connections. */
 final class JdkTransport implements Transport {
     final ClientSpec spec;
     final HttpRequest request;

@@ -16,7 +16,7 @@ import wirelab.net.Causes;
 
 /** A connection of Jetty's client, outside of its pool. */
 abstract class JettyConnection implements Connection {
-    /** What connects in this thread, or begins TLS. */
+    /** The connection that connects in this thread, or begins TLS. */
     static final ThreadLocal<JettyConnection> OPENING = new ThreadLocal<>();
 
     volatile org.eclipse.jetty.client.Connection connection;

@@ -28,7 +28,7 @@ final class JettyServer implements Running {
             throw new Unsupported("tls: `early_data` = true: Jetty has no 0-RTT, over TCP or QUIC");
         }
         HttpConfiguration http = new HttpConfiguration();
-        // What leads outside is answered with 404 by the handler, as every path that is not there.
+        // The handler answers a path that leads outside with 404, as every missing path.
         http.setUriCompliance(UriCompliance.UNSAFE);
         http.setIdleTimeout(-1);
         server = new Server(new QueuedThreadPool());

@@ -19,7 +19,7 @@ import wirelab.contract.ErrorKind;
 import wirelab.contract.Failure;
 import wirelab.contract.Unsupported;
 
-/** What Jetty's clients over TCP and over QUIC have in common. Its pool is left aside: the engine asks for each connection. */
+/** The common part of Jetty's clients over TCP and over QUIC. Its pool is unused: the engine asks for each connection. */
 abstract class JettyTransport implements Transport {
     final ClientSpec spec;
     final Map<String, Object> configured = new ConcurrentHashMap<>();

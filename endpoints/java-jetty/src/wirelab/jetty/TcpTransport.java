@@ -61,7 +61,7 @@ final class TcpTransport extends JettyTransport {
         try {
             configured.putAll(settings.configured(socket));
         } catch (IOException gone) {
-            // What the probe said stays.
+            // The probe's values stay.
         }
     }
 

@@ -140,7 +140,7 @@ final class KwikConnection implements Connection {
         };
     }
 
-    /** What was negotiated: kwik and agent15 take no other application protocol, and no other group, than was offered. */
+    /** The negotiated values: kwik and agent15 accept only the offered application protocol and group. */
     private void tell(QuicClientConnection made, TlsClientEngine tls) {
         if (transport.configured.containsKey("alpn") || handshake != Handshake.FULL) {
             return;

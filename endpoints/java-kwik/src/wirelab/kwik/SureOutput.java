@@ -57,7 +57,7 @@ final class SureOutput extends FilterOutputStream {
         request();
     }
 
-    /** Asks kwik to send what is left, where nothing else will. */
+    /** Asks kwik to send the remaining bytes, if nothing else will. */
     private void request() throws IOException {
         try {
             AtomicInteger queued = (AtomicInteger) QUEUED.get(out);

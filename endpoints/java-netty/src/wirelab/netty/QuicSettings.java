@@ -19,7 +19,7 @@ final class QuicSettings {
     /** Credit for bodies, of the order that other libraries grant by default; Netty has none. */
     private static final long STREAM_WINDOW = 1_000_000;
     private static final long CONNECTION_WINDOW = 10_000_000;
-    /** What QUIC demands of every path (RFC 9000, section 14), quiche's default, and what fits into a datagram. */
+    /** QUIC's minimum for every path (RFC 9000, section 14), quiche's default, and the largest datagram. */
     private static final int LEAST_PAYLOAD = 1200;
     private static final int MOST_PAYLOAD = 65_527;
 

@@ -40,7 +40,7 @@ final class ResponseHandler extends SimpleChannelInboundHandler<Object> {
         }
         if (part instanceof HttpObject object && object.decoderResult().isFailure()) {
             Failure failure = Faults.of(attempt, object.decoderResult().cause());
-            // What the codec of HTTP/1.1 throws is of many classes, and all of it means this.
+            // The codec of HTTP/1.1 throws exceptions of many classes, which all mean this.
             fail(failure.kind == ErrorKind.OTHER ? new Failure(ErrorKind.PROTOCOL, failure.getMessage()) : failure);
             context.close();
             return;

@@ -63,7 +63,7 @@ final class TcpTransport extends NettyTransport {
         }
     }
 
-    /** Netty demands a handler before there is a connection. */
+    /** Netty demands a handler before the connection exists. */
     @ChannelHandler.Sharable
     private static final class Nothing extends ChannelInboundHandlerAdapter {
     }
@@ -90,7 +90,7 @@ final class TcpTransport extends NettyTransport {
         try {
             configured.putAll(settings.configured(socket));
         } catch (IOException | RuntimeException gone) {
-            // What the probe said stays.
+            // The probe's values stay.
         }
     }
 
