@@ -114,7 +114,7 @@ def run(site, path, folder):
 
 
 def workers(pid):
-    """How many threads of the children serve requests."""
+    """The number of the children's threads that serve requests."""
     return sum(life.threads(child) - OTHER_THREADS for child in life.children(pid))
 
 

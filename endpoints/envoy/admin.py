@@ -23,7 +23,7 @@ class Admin(http.client.HTTPConnection):
         self.sock.connect(f"/proc/self/fd/{self.folder}/{ADMIN}")
 
     def ask(self, path):
-        """The answer, whatever its status. OSError: there is none."""
+        """The answer, of any status. OSError: none."""
         try:
             self.request("GET", path)
             return self.getresponse().read()
@@ -40,7 +40,7 @@ class Admin(http.client.HTTPConnection):
         return []
 
     def answered(self):
-        """How many requests it has answered."""
+        """The number of requests that it has answered."""
         name = f"http.{STAT}.downstream_rq_completed"
         for line in self.ask(f"/stats?filter=^{name}$").decode().splitlines():
             key, _, value = line.partition(": ")

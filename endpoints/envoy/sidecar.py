@@ -1,4 +1,4 @@
-"""Envoy as a sidecar: each request that it takes goes on to the next of its upstreams. See README.md."""
+"""Envoy as a sidecar: it sends each request to the next of its upstreams. See README.md."""
 
 import argparse
 import json
@@ -101,7 +101,7 @@ class Proxy:
         return sorted(upstreams)
 
     def port(self):
-        """Its port, once each worker has a socket of its own at it."""
+        """Its port, once each worker has its own socket there."""
         return sockets.wait_for(self.server.child.pid, self.workers, socket.SOCK_STREAM)
 
     def knows(self):

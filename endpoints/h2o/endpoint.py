@@ -8,7 +8,7 @@ from wirelab_servers.site_spec import CONTENT_TYPES, OF_TCP
 
 MOST_THREADS = 1024
 
-# What h2o announces, and it has no setting for either.
+# h2o's announcements, for which it has no setting.
 WINDOWS = {"stream_window": [2**24], "connection_window": [65_535]}
 
 HTTP1 = {**OF_TCP, "no_delay": [True], "threads": range(1, MOST_THREADS + 1)}

@@ -65,7 +65,7 @@ class Documents:
             source.shutdown(socket.SHUT_RDWR)  # which ends the waiting for connections, as closing does not
 
     def answer(self, source):
-        """What HAProxy asks for: a document for each connection."""
+        """The source of HAProxy's requests: a document for each connection."""
         while True:
             try:
                 connection, _ = source.accept()

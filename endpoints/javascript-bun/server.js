@@ -16,7 +16,7 @@ const LONGEST_NS = 400_000_000; // on a machine that is busy with other things
 export function abilities(protocol) {
   return {
     tickets: [true, false],
-    earlyData: [false], // there is no setting for it
+    earlyData: [false], // Bun has no setting for it
     keyLog: false,
     qlog: false,
     readTransport: (fields) => readSettings(fields, protocol),

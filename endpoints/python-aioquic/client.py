@@ -93,7 +93,7 @@ class Driver:
             connection.connect(sock.getpeername(), transmit=False)
             connection.early = quic._cryptos[Epoch.ZERO_RTT].send.is_valid()
             if connection.early:
-                connection.begin()  # what it sends goes with the first flight
+                connection.begin()  # its bytes go with the first flight
             else:
                 connection.transmit()
                 await connection.established

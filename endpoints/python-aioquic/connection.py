@@ -38,7 +38,7 @@ class Exchange:
 
 
 class Connection(QuicConnectionProtocol):
-    """What both kinds share. `opener`: the record of the request that opens it."""
+    """The common part of both kinds. `opener`: the record of the request that opens it."""
 
     no_error = cancelled = 0
 

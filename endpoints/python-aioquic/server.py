@@ -88,7 +88,7 @@ class Connection(QuicConnectionProtocol):
             timer.cancel()
 
     def later(self, delay, stream, *answer):
-        """Answers after a delay; without one, with what is sent when all that was received is handled."""
+        """Answers after a delay; without one, together with the packets sent after all received ones are handled."""
         if delay:
             self.delayed[stream] = self._loop.call_later(delay, self.answer_late, stream, answer)
         else:

@@ -1,4 +1,4 @@
-"""What httpx and httpcore raise, as the contract's kinds of errors."""
+"""Exceptions of httpx and httpcore, as the contract's kinds of errors."""
 
 import ssl
 

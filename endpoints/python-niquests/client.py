@@ -19,7 +19,7 @@ from settings import QuicSettings, TcpSettings
 from watched import watched
 
 VERSIONS = {"h1c": 11, "h1": 11, "h2c": 20, "h2": 20, "h3": 30}
-LATE = {  # what would be loaded with the first connection; ready means loaded
+LATE = {  # modules that the first connection would load; ready means loaded
     11: ["urllib3.contrib.hface.protocols.http1._h11"],
     20: ["urllib3.contrib.hface.protocols.http2._h2"],
     30: ["urllib3.contrib.hface.protocols.http3._qh3"],

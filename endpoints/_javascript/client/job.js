@@ -109,7 +109,7 @@ export class Job {
   }
 }
 
-/** The shortest and the longest pause; null: there is none. */
+/** The shortest and the longest pause; null: none. */
 function readPause(pause) {
   const kind = pause.choose('kind', ['none', 'fixed', 'uniform']);
   let limits = null;

@@ -133,7 +133,7 @@ export class Pool {
     }
   }
 
-  /** Numbers the connections that are kept from 0, and returns how many there are. */
+  /** Numbers the kept connections from 0, and returns their number. */
   renumber() {
     this.#links.forEach((link, number) => (link.number = number));
     return this.#links.length;

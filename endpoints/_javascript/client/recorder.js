@@ -70,7 +70,7 @@ export class Samples {
     }
   }
 
-  /** How many succeeded, and how many failed, by kind. */
+  /** The number of succeeded requests, and of failed ones by kind. */
   counts() {
     const errors = {};
     let requests = 0;

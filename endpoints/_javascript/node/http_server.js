@@ -18,7 +18,7 @@ export function abilities(protocol) {
     // A resumed connection gets no new ticket (Node never asks OpenSSL to renew one), so with tickets that are used once, two
     // connections of three would resume; that is neither resumption nor none.
     tickets: [false],
-    earlyData: [false], // there is no interface for it
+    earlyData: [false], // Node has no interface for it
     keyLog: true,
     qlog: false,
     readTransport: (fields) => readTransport(fields, protocol),
