@@ -149,7 +149,7 @@ impl RawQuic for Dialer {
 }
 
 impl Dialer {
-    /// Notes what was negotiated, once: all connections are of the same settings.
+    /// Notes the negotiated values, once: all connections have the same settings.
     fn record(&self, link: &Link) {
         let mut configured = self.configured.borrow_mut();
         if configured.contains_key("alpn") {
@@ -180,7 +180,7 @@ pub struct Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // What it counted is read before it is closed.
+        // Its counters are read before it is closed.
         drop(self.account.take());
         self.connection.shut_down(self.done);
     }

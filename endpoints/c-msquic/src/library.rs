@@ -35,7 +35,7 @@ pub fn registration() -> Result<&'static Registration, Refusal> {
     made.as_ref().map_err(|status| Refusal::failed(format!("starting MsQuic: {status}")))
 }
 
-/// The handle of the registration, once there is one.
+/// The handle of the registration, once it exists.
 struct Raw(HQUIC);
 
 // SAFETY: MsQuic's handles may be used from any thread.
@@ -46,7 +46,7 @@ fn raw() -> MutexGuard<'static, Option<Raw>> {
     RAW.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many objects of MsQuic are open.
+/// The number of MsQuic's open objects.
 static OPEN: Mutex<usize> = Mutex::new(0);
 static CLOSED_ONE: Condvar = Condvar::new();
 

@@ -49,7 +49,7 @@ impl Settings {
         let mut credential = CredentialConfig::new_client();
         credential = if tls.verify {
             let anchor = tls.trust_anchor.as_deref().unwrap_or(Path::new(AUTHORITIES));
-            // MsQuic verifies the chain; the name is verified where it shows the certificate.
+            // MsQuic verifies the chain; the client verifies the name when MsQuic shows the certificate.
             credential.set_ca_certificate_file(text(anchor)).set_credential_flags(
                 CredentialFlags::INDICATE_CERTIFICATE_RECEIVED | CredentialFlags::USE_PORTABLE_CERTIFICATES,
             )

@@ -1,4 +1,4 @@
-//! What MsQuic counts for each connection.
+//! MsQuic's counters of each connection.
 
 use std::fmt;
 use std::sync::Arc;

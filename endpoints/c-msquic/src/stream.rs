@@ -26,9 +26,9 @@ const AHEAD: usize = 128 * 1024;
 
 /// A stream in both directions.
 pub struct Stream {
-    /// What this side sends.
+    /// The direction to the peer.
     pub outward: Outward,
-    /// What the peer sends.
+    /// The direction from the peer.
     pub inward: Inward,
 }
 
@@ -162,7 +162,7 @@ impl Inward {
         Poll::Pending
     }
 
-    /// Tells the peer that what it sends is not wanted any more.
+    /// Tells the peer that its bytes are not wanted any more.
     pub fn stop(&mut self, code: u64) {
         self.stopped = true;
         // A stream that has ended cannot be stopped.
@@ -213,7 +213,7 @@ impl Handle {
         // SAFETY: the handle is open.
         let status = unsafe { call!(StreamStart(raw, flags)) };
         Status::ok_from_raw(status).map_err(|status| {
-            // It never began, so MsQuic will not say that it is over.
+            // It never began, so MsQuic will not report its end.
             handle.state.let_go();
             refused(status)
         })?;
@@ -284,11 +284,11 @@ struct Parcel {
     data: Bytes,
 }
 
-/// What MsQuic's thread says.
+/// Events from MsQuic's thread.
 #[derive(Default)]
 struct State {
     inner: Mutex<Inner>,
-    /// The stream itself, from its beginning until MsQuic is done with it: what was sent still has to arrive.
+    /// The stream itself, from its beginning until MsQuic releases it: sent bytes still have to arrive.
     kept: Mutex<Option<Arc<Handle>>>,
 }
 

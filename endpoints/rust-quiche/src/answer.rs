@@ -21,7 +21,7 @@ pub struct Answer {
 enum Body {
     Document(Bytes),
     Pattern(u64),
-    /// What was read and not sent, and whether that was all.
+    /// Bytes read but not sent, and whether they are the last.
     Echo(BytesMut, bool),
 }
 

@@ -122,7 +122,7 @@ impl<S: Speaker> Dialer<S> {
         Socket::open(udp_socket::any_port(server.ip()), Some(server), false, &self.spec.transport)
     }
 
-    /// Notes what was negotiated, and checks the application protocol.
+    /// Notes the negotiated values, and checks the application protocol.
     fn record(&self, link: &Link<S>) -> Result<(), Failure> {
         let mut connection = link.connection().lock();
         record(&mut connection, &self.name, self.alpn, &mut self.configured.borrow_mut())

@@ -78,7 +78,7 @@ impl Exchange {
 #[derive(Debug, Default)]
 pub struct Exchanges(HashMap<u64, Exchange>);
 
-/// The answer, and the body where it was kept.
+/// The response, and its body if kept.
 type Taken = (Answer, Option<Vec<u8>>);
 
 impl Exchanges {

@@ -22,7 +22,7 @@ thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; MOST]);
 }
 
-/// What the kernel has not taken yet, of one connection; most often nothing.
+/// Packets of one connection that the kernel has not accepted yet; mostly none.
 #[derive(Default)]
 pub struct Outbox(Option<Left>);
 
@@ -74,7 +74,7 @@ impl Outbox {
     }
 }
 
-/// Makes packets of one size, but for the last, which may be shorter; none: there is nothing to send. Where the bytes end,
+/// Makes packets of one size; the last one may be shorter; `None`: nothing to send. Returns the end of the bytes,
 /// the size, and the receiver.
 fn fill(scratch: &mut [u8], connection: &mut Connection, segments: usize) -> Option<(usize, usize, SocketAddr)> {
     let (segment, info) = match connection.send(&mut scratch[..LARGEST]) {

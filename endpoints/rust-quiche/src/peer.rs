@@ -20,7 +20,7 @@ pub struct Peer {
     connection: Shared,
     is_http: bool,
     http: Option<h3::Connection>,
-    /// By stream, so that of two answers that cannot both be sent the older one goes on.
+    /// By stream, so that the older one of two blocked responses goes on first.
     works: BTreeMap<u64, Work>,
     outbox: Outbox,
     /// When its timer was last asked for; absent: not yet.
@@ -42,11 +42,11 @@ impl Peer {
 
     /// Takes a datagram.
     pub fn take(&self, datagram: &mut [u8], from: SocketAddr, to: SocketAddr) {
-        // What is no packet of this connection is dropped, as QUIC wants it.
+        // Bytes that are no packet of this connection are dropped, as QUIC demands.
         let _ = self.connection.lock().recv(datagram, RecvInfo { from, to });
     }
 
-    /// Looks at everything that arrived, and goes on with all work.
+    /// Handles all arrived events, and continues all work.
     pub fn attend(&mut self, site: &Site, scratch: &mut [u8]) -> Later {
         let mut later = Later::new();
         let connection = &mut *self.connection.lock();
@@ -77,7 +77,7 @@ impl Peer {
                     false
                 }
             });
-            // Reading the bytes of an echo can bring the news that it is over.
+            // Reading the bytes of an echo can show its end.
             if !came || !self.is_http {
                 return later;
             }
@@ -96,7 +96,7 @@ impl Peer {
         self.connection.lock().timeout_instant()
     }
 
-    /// Its timer has run out, perhaps.
+    /// Its timer may have run out.
     pub fn on_timer(&self, now: Instant) {
         let mut connection = self.connection.lock();
         if connection.timeout_instant().is_some_and(|due| due <= now) {

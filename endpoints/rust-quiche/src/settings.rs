@@ -28,7 +28,7 @@ const CONNECTION_WINDOW: u64 = 10_000_000;
 /// size, and a connection on a path that carries less would wait for each of its losses.
 const UDP_PAYLOAD: u16 = 1350;
 
-/// What a connection is made with.
+/// The configuration of a connection.
 pub struct Settings {
     /// quiche's configuration.
     pub config: Config,

@@ -10,10 +10,10 @@ pub const PIECE: usize = 65_536;
 
 /// One protocol on one connection.
 pub trait Speaker: Sized + 'static {
-    /// What a request is made of.
+    /// The parts of a request.
     type Request: 'static;
 
-    /// What fails, in the words of a failure.
+    /// The action that a failure names.
     const ATTEMPT: &'static str;
 
     /// The code that closes a connection without an error.
@@ -28,7 +28,7 @@ pub trait Speaker: Sized + 'static {
     /// Opens a stream, and sends what of a request is not in its bytes. `None`: the peer allows no further stream now.
     fn open(&mut self, connection: &mut Connection, request: &Self::Request) -> Result<Option<u64>, Failure>;
 
-    /// How many bytes [`Self::send`] has to send of a request.
+    /// The number of bytes of a request for [`Self::send`].
     fn length(request: &Self::Request) -> u64;
 
     /// Those bytes from an offset on, or the first of them.

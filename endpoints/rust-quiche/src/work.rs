@@ -19,7 +19,7 @@ const RAW_HEADER: usize = 24;
 
 /// A stream with a request on it.
 pub enum Work {
-    /// A raw request that is still coming: its first bytes, and how many there were in all.
+    /// An incomplete raw request: its first bytes, and the number of all received bytes.
     Arriving(BytesMut, u64),
     /// An answer that waits for its time.
     Delayed(Answer),
@@ -116,7 +116,7 @@ enum Arrival {
     Request(RawHeader),
 }
 
-/// Reads what is there of a raw request: the header, as many bytes of body as it announces, the end of the stream.
+/// Reads the available part of a raw request: the header, the announced number of body bytes, the end of the stream.
 fn read_raw(wire: &mut Wire<'_>, stream: u64, start: &mut BytesMut, received: &mut u64) -> Arrival {
     loop {
         match wire.connection.stream_recv(stream, wire.scratch) {

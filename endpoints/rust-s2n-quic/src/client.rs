@@ -165,7 +165,7 @@ impl RawQuic for Dialer {
 }
 
 impl Dialer {
-    /// Notes what is known of a connection by now.
+    /// Notes the current facts about a connection.
     fn record(&self, link: &Link) {
         let facts = link.shared.facts();
         let mut configured = self.configured.borrow_mut();

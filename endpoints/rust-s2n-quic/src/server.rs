@@ -19,7 +19,7 @@ use crate::settings::Settings;
 use crate::stream::{DONE, Stream};
 use crate::tls::provider;
 
-/// How long a server that stops waits until the goodbyes to its clients are sent.
+/// The longest wait of a stopping server until the goodbyes to its clients are sent.
 const GOODBYE: Duration = Duration::from_millis(50);
 
 /// Binds an HTTP/3 server.

@@ -36,7 +36,7 @@ type Connected = Socket<Arc<UdpSocket>, Arc<UdpSocket>>;
 
 /// The driver of a connection, and its channels.
 pub trait Application: 'static {
-    /// What tokio-quiche runs.
+    /// The application that tokio-quiche runs.
     type Driver: ApplicationOverQuic;
 
     /// The half for the user of the connection.
@@ -203,7 +203,7 @@ impl RawQuic for Dialer<OfStreams> {
 
 /// An open connection.
 pub struct Link<A: Application> {
-    /// What is known of it.
+    /// Facts about it.
     pub line: Arc<Line>,
     stay: A::Stay,
     _account: Account,

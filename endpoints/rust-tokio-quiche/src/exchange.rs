@@ -20,7 +20,7 @@ use wirelab_quiche::{number, request};
 use crate::client::{Dialer, Http, Link};
 use crate::frames::put;
 
-/// What fails, in the words of a failure.
+/// The action that a failure names.
 const ATTEMPT: &str = "sending a request by HTTP/3";
 
 /// The code that gives up a request.
@@ -69,7 +69,7 @@ impl Speech<Dialer<Http>> for Requests {
         tokio::select! {
             biased;
             result = self.exchange(order, body) => result.map_err(|failure| link.line.failure_or(failure)),
-            // Its driver goes on for a while, and would say nothing more.
+            // Its driver runs on for a while, and would report nothing more.
             failure = link.line.over() => Err(failure),
         }
     }

@@ -47,7 +47,7 @@ struct State {
 pub struct Begun {
     /// How, proven.
     pub handshake: Handshake,
-    /// What was negotiated; empty at a server.
+    /// The negotiated values; empty at a server.
     pub configured: Configured,
 }
 
@@ -84,7 +84,7 @@ impl Line {
         self.state.borrow().over.clone().unwrap_or(otherwise)
     }
 
-    /// Returns why it is over when it is.
+    /// Waits for its end, and returns the reason.
     pub async fn over(&self) -> Failure {
         let mut state = self.state.subscribe();
         let state = state.wait_for(|state| state.over.is_some()).await;
@@ -98,7 +98,7 @@ impl Line {
         state.ok().and_then(|state| state.ticket.clone())
     }
 
-    /// How long a packet takes to the peer and back.
+    /// The round trip of a packet.
     pub fn round_trip(&self) -> Duration {
         Duration::from_nanos(self.reading().round_trip.unwrap_or_default())
     }

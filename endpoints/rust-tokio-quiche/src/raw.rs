@@ -17,7 +17,7 @@ pub struct Stream {
     commands: UnboundedSender<Command>,
     /// Received bytes; none: the end.
     inward: UnboundedReceiver<Option<Bytes>>,
-    /// How many pieces may go ahead of what quiche takes.
+    /// The number of pieces that may wait for quiche.
     room: Arc<Semaphore>,
     held: Bytes,
 }

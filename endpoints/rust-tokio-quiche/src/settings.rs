@@ -35,7 +35,7 @@ pub struct Settings {
     offloads: bool,
 }
 
-/// What was switched on on a socket.
+/// The options that were switched on on a socket.
 #[derive(Debug, Clone, Copy)]
 pub struct Switched {
     gso: bool,
@@ -119,14 +119,14 @@ impl Settings {
         Ok(())
     }
 
-    /// What a client's connection is made with.
+    /// The configuration of a client's connection.
     pub fn of_client(&self, hook: Arc<ClientHook>, ticket: Option<Vec<u8>>) -> ConnectionParams<'static> {
         let mut parameters = ConnectionParams::new_client(self.quic.clone(), Some(BY_HOOK), hooks(hook));
         parameters.session = ticket;
         parameters
     }
 
-    /// What a server's connections are made with.
+    /// The configuration of a server's connections.
     pub fn of_server(&self, hook: ServerHook) -> ConnectionParams<'static> {
         ConnectionParams::new_server(self.quic.clone(), BY_HOOK, hooks(Arc::new(hook)))
     }

@@ -33,7 +33,7 @@ pub enum Command {
         stream: u64,
         /// Events of the other side.
         inward: UnboundedSender<Option<Bytes>>,
-        /// How many pieces may be sent ahead.
+        /// The number of pieces that may be sent ahead.
         room: Arc<Semaphore>,
     },
     /// Send a piece.
@@ -60,7 +60,7 @@ pub struct Opener {
 }
 
 impl Opener {
-    /// Opens a stream; none: the connection is over. Where the server allows no further one now, what is sent on it waits.
+    /// Opens a stream; `None`: the connection is over. If the server allows no further one now, bytes sent on it wait.
     pub fn open(&self) -> Option<Stream> {
         // Bidirectional streams of clients (RFC 9000, section 2.1).
         let id = self.next.replace(self.next.get() + 4);
@@ -77,7 +77,7 @@ pub struct Streams {
     /// At a server, the receiver of the streams that clients open, and the channel from these streams to their driver.
     accepting: Option<(UnboundedSender<Stream>, UnboundedSender<Command>)>,
     flows: BTreeMap<u64, Flow>,
-    /// Those with something to send, the oldest first: of two that cannot both be sent it goes on.
+    /// Streams with bytes to send, the oldest first: it goes on if two of them block each other.
     outgoing: BTreeSet<u64>,
     is_established: bool,
 }
@@ -158,7 +158,7 @@ impl Streams {
                 }
                 flow.give_up_sending();
             } else {
-                // Its number counts against what the peer allows, and is free again only when the stream has come and gone.
+                // Its number counts against the peer's limit, and is free again only after the stream's end.
                 flow.outward = [(Bytes::new(), true)].into();
                 self.outgoing.insert(stream);
             }
@@ -229,7 +229,7 @@ impl Flow {
         self.has_last = true;
     }
 
-    /// Hands to quiche what it takes. True: something is left.
+    /// Hands bytes to quiche. True: some are left.
     fn send(&mut self, connection: &mut QuicheConnection, stream: u64) -> bool {
         while let Some((piece, is_last)) = self.outward.pop_front() {
             match connection.stream_send_zc(stream, piece.clone(), is_last) {
@@ -247,7 +247,7 @@ impl Flow {
                     self.outward.push_front((piece, is_last));
                     return true;
                 }
-                // The peer does not want it, or has reset it; what it sent says the rest.
+                // The peer does not want it, or has reset it; its own direction shows which.
                 Err(_) => self.give_up_sending(),
             }
         }
@@ -255,7 +255,7 @@ impl Flow {
     }
 }
 
-/// Gives up a direction of a stream; what is over already cannot be given up.
+/// Gives up a direction of a stream; an ended one cannot be given up.
 fn shut(connection: &mut QuicheConnection, stream: u64, direction: Shutdown, code: u64) {
     let _ = connection.stream_shutdown(stream, direction, code);
 }

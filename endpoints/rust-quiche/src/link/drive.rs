@@ -44,7 +44,7 @@ impl<S: Speaker> Link<S> {
         let to = self.socket.local();
         loop {
             let received = self.socket.receive(|datagram, from| {
-                // What is no packet of this connection is dropped, as QUIC wants it.
+                // Bytes that are no packet of this connection are dropped, as QUIC demands.
                 let _ = connection.recv(datagram, RecvInfo { from, to });
             });
             match received {

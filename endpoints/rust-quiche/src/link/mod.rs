@@ -20,7 +20,7 @@ use crate::shared::Shared;
 use crate::socket::Socket;
 use crate::speaker::Speaker;
 
-/// What BoringSSL gives as the reason where early data was accepted (`ssl_early_data_accepted`).
+/// BoringSSL's reason code for accepted early data (`ssl_early_data_accepted`).
 const EARLY_DATA_ACCEPTED: u32 = 2;
 
 /// An open connection.
