@@ -8,8 +8,8 @@ from wirelab_servers.site_spec import ANYTHING, CONTENT_TYPES, HTTP2_WINDOWS, OF
 
 MODULES = "/usr/lib/apache2/modules"  # of the Debian package
 
-# httpd sets TCP_NODELAY on every connection. How many threads it has is left to it: as soon as all are busy for a moment, the MPM event ends
-# connections that are kept for further requests, and so fails these; and two pools of threads serve HTTP/2.
+# httpd sets TCP_NODELAY on every connection. It chooses its number of threads: as soon as all are busy for a moment, the
+# event MPM ends connections that are kept for further requests, which then fail; and two pools of threads serve HTTP/2.
 HTTP1 = {**OF_TCP, "no_delay": [True]}
 HTTP2 = {**OF_TCP, "no_delay": [True], **HTTP2_WINDOWS}
 HONOURS = {"h1c": HTTP1, "h1": {**HTTP1, "key_log": ANYTHING}, "h2c": HTTP2, "h2": {**HTTP2, "key_log": ANYTHING}}

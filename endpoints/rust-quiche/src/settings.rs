@@ -24,8 +24,8 @@ use crate::socket::Socket;
 const STREAM_WINDOW: u64 = 1_000_000;
 const CONNECTION_WINDOW: u64 = 10_000_000;
 
-/// The size of datagrams, as of the programs that come with quiche. Its search for what the path carries would begin with the largest
-/// size, and a connection on a path that carries less would wait for each of its losses.
+/// The size of datagrams in quiche's own programs. Its path MTU discovery would begin with the largest size, and a
+/// connection on a path with a smaller one would wait for each of its losses.
 const UDP_PAYLOAD: u16 = 1350;
 
 /// The configuration of a connection.

@@ -20,8 +20,8 @@ import wirelab.net.Tickets;
 import wirelab.net.TlsFacts;
 
 /**
- * A connection is an HttpClient of its own: this is the only way to choose the connection of a request, and the moment when
- * a connection closes. It connects with the first request.
+ * A connection is an HttpClient of its own: this is the only way to choose the connection of a request, and the moment
+ * when a connection closes. It connects with the first request.
  */
 final class JdkConnection implements Connection, Executor {
     /** The interval and the number of checks for the ticket. */

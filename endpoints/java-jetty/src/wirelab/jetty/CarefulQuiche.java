@@ -12,12 +12,13 @@ import org.eclipse.jetty.quic.quiche.QuicheSession;
 /**
  * A connection of quiche, with two things that Jetty 12.1.5 leaves out.
  *
- * <p>It reports the end of a stream at each question. quiche reports it once, and then forgets the stream. Jetty forgets the
- * end if the last frame is unknown to HTTP/3 (RFC 9114, section 9), and if it reads no bytes, to notice a reset;
- * it asks again, and would wait for ever or treat the answer as a failure.
+ * <p>It reports the end of a stream at each question. quiche reports it once, and then forgets the stream. Jetty forgets
+ * the end in two cases: if the last frame is unknown to HTTP/3 (RFC 9114, section 9), and if it reads no bytes, to notice
+ * a reset. It asks again, and would wait for ever or treat the answer as a failure.
  *
- * <p>It has quiche acknowledge received packets. Jetty lets quiche send if a stream is read or written, or at the next time-out. After a lost
- * packet no stream has bytes to read, so the packets behind it would not be acknowledged, and the peer would not notice the loss.
+ * <p>It has quiche acknowledge received packets. Jetty lets quiche send if a stream is read or written, or at the next
+ * time-out. After a lost packet no stream has bytes to read. So the packets behind it would not be acknowledged, and the
+ * peer would not notice the loss.
  */
 final class CarefulQuiche extends Quiche {
     private final Quiche own;

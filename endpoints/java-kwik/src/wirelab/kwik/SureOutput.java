@@ -9,9 +9,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import tech.kwik.core.stream.SendBuffer;
 
 /**
- * A stream of kwik that sends all bytes written to it. kwik 0.10.8 hands a request to send to its sender and counts it only then. A
- * faster sender finds one too few, expects another request, and leaves the rest of the buffer where
- * it is. The next write repairs that; after the last write the peer would wait for ever. This class repairs it then.
+ * A stream of kwik that sends all bytes written to it. kwik 0.10.8 hands a request to send to its sender and counts it
+ * only then. A faster sender finds one too few, expects another request, and leaves the rest of the buffer unsent. The
+ * next write repairs that; after the last write the peer would wait for ever. This class repairs it then.
  */
 final class SureOutput extends FilterOutputStream {
     /** Repeated requests can be lost in the same way; a superfluous one finds nothing to send. */
