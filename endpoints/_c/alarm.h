@@ -1,4 +1,4 @@
-// What is to happen at a moment: a heap of alarms, the next one on top.
+// Alarms: calls at a moment, in a heap with the next one on top.
 #ifndef ALARM_H
 #define ALARM_H
 
@@ -10,15 +10,15 @@ struct alarm {
     void (*act)(void *of);
     void *of;
     moment at;
-    uint64_t place;  // in the heap, from 1; 0: it is not set
+    uint64_t place;  // its place in the heap, from 1; 0: not set
 };
 
-// Sets it, or sets it anew.
+// Sets or resets an alarm.
 void alarm_set(struct alarm *alarm, moment at);
 void alarm_cancel(struct alarm *alarm);
-// When the next one is due; INT64_MAX: none is set.
+// The moment of the next alarm; INT64_MAX: none is set.
 moment alarm_next(void);
-// Rings those that are due.
+// Rings the due alarms.
 void alarm_ring(void);
 
 #endif

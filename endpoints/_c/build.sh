@@ -15,7 +15,7 @@ for short in lib lib64; do
 done
 [ -e "$tree/usr/lib64" ] || ln -s lib "$tree/usr/lib64"
 
-# The compiler would look in its own folders first, which are outside of the root that it is told: hence -B.
+# Without -B the compiler would look in its own folders first, which are outside of the given root.
 links=
 for library in "$@"; do
     links="$links -l$library"

@@ -24,7 +24,7 @@ void emit(json_object *event) {
     char *line;
     int length = asprintf(&line, "%s\n",
                           json_object_to_json_string_ext(event, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
-    // Where nobody listens any more, there is nobody to tell.
+    // wirelab has closed the pipe: the event has no reader.
     if (length < 0 || write(STDOUT_FILENO, line, (size_t)length) != length) {
         exit(1);
     }

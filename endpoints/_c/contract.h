@@ -16,7 +16,7 @@ extern const char *const KIND_WORDS[KINDS];
 enum handshake { UNKNOWN, FULL, RESUMED, EARLY_ACCEPTED, EARLY_REJECTED, HANDSHAKES };
 extern const char *const HANDSHAKE_WORDS[HANDSHAKES];
 
-// Prints an event as one line, in one write, and lets go of it.
+// Prints an event as one line, in one write, and releases it.
 void emit(json_object *event);
 // A new event of that name.
 json_object *event(const char *name);
@@ -25,7 +25,7 @@ json_object *event(const char *name);
 _Noreturn void refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Ends the program: exit status 1.
 _Noreturn void fail(enum kind kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// Allocates zeroed memory, or fails.
+// Allocates zeroed memory; ends the program if it cannot.
 void *allocate(uint64_t count, uint64_t size);
 
 #endif

@@ -26,7 +26,7 @@ static void read_whole(const char *path, struct document *document) {
 
 static int visit(const char *path, const struct stat *about, int kind, struct FTW *place) {
     (void)place;
-    // A link counts where it stays below the root.
+    // A link counts only if it stays below the root.
     char real[PATH_MAX];
     struct stat target;
     if (kind == FTW_SL && realpath(path, real) && strncmp(real, root, strlen(root)) == 0 && real[strlen(root)] == '/' &&

@@ -1,4 +1,4 @@
-// The documents below the document root, read into memory before the server says that it is ready: what is measured is the
+// The documents below the document root, read into memory before the server is ready: the measurement is of the
 // protocol, and since only paths that were seen are known, no path leads out of the root.
 #ifndef DOCUMENTS_H
 #define DOCUMENTS_H
@@ -12,7 +12,7 @@ struct document {
 };
 
 void documents_load(const char *root);
-// NULL: there is none.
+// NULL: none.
 const struct document *documents_find(const char *path);
 
 #endif

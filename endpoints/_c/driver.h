@@ -1,4 +1,4 @@
-// What an endpoint adds to the engine: one library. The engine knows no protocol and no library.
+// The part that an endpoint adds to the engine: one library. The engine knows no protocol and no library.
 #ifndef DRIVER_H
 #define DRIVER_H
 
@@ -17,46 +17,46 @@ struct exchange {
     void *own;           // the driver's
 };
 
-// What there is, for `describe`.
+// The abilities, for `describe`.
 struct library {
     const char *endpoint, *name, *version;
     const char *const *protocols, *const *features;
     bool sets_quic;  // its QUIC has all settings of `struct quic_settings`, and 0-RTT
-    // What it can do as a server; NULL: it is a client only.
+    // Its abilities as a server; NULL: it is a client only.
     const char *const *served, *const *offered;
     void (*serve)(const char *spec_path);
-    // Where its connections can be asked of their transport (`transport` of `done`), else NULL: begins to count, before the
-    // window; says what was counted, a new reference.
+    // Both are NULL if its connections do not report on their transport (`transport` of `done`). Begins to count, before the
+    // window; returns the counts, a new reference.
     void (*warm)(void);
     json_object *(*transport)(void);
 };
 const struct library *driver_library(void);
 
-// Loads what is needed and refuses what cannot be honoured; nothing is connected.
+// Loads the library and refuses a spec that it cannot honour; connects nothing.
 void driver_prepare(const struct spec *spec);
-// What is in force, as far as it is known yet; a new reference.
+// The active settings known so far; a new reference.
 json_object *driver_configured(void);
 
-// A connection to be: it opens with the first request that needs it. `kept`: for many requests, else for one each.
+// A planned connection: the first request that needs it opens it. `kept`: for many requests, else for one each.
 struct link *link_new(bool kept);
-// Closes it, if it is kept.
+// Closes a kept connection.
 void link_free(struct link *link);
-// Closes what is left, at the end.
+// Closes all remaining connections, at the end.
 void driver_finish(void);
-// A lane of that link is made; what all of its requests share is prepared.
+// Makes a lane of that link, and prepares the part that all of its requests share.
 void driver_lane(struct exchange *exchange);
 void driver_lane_free(struct exchange *exchange);
-// Sends the request of the spec. What happens is told below, perhaps before this returns.
+// Sends the request of the spec. The calls below report its progress, perhaps before this returns.
 void driver_send(struct exchange *exchange);
-// Gives up a request that was sent; nothing is told of it any more.
+// Gives up a request that was sent; no call about it follows.
 void driver_cancel(struct exchange *exchange);
 
-// The number of a connection that is about to be opened, and the address in turn that it goes to.
+// The number of a connection that is about to be opened, and its address, in turn.
 uint32_t engine_number(void);
 const struct address *engine_address(void);
 // The connection can send: from now on the time-out of the request holds. The driver has noted the times.
 void engine_ready(struct exchange *exchange);
-// The request ended, the record's end is noted; NONE: with a response that is yet to be judged.
+// The request ended, and the record has its end; NONE: the response is not checked yet.
 void engine_ended(struct exchange *exchange, enum kind failure, const char *message);
 
 #endif

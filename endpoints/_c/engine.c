@@ -38,7 +38,7 @@ void engine_run(const struct spec *spec) {
         period_run(spec, WARM_UP, spec->warm_up, now());
     }
     if (spec->per_request) {
-        pool_renumber();  // those of the warm-up are no part of the results
+        pool_renumber();  // the connections of the warm-up are not in the results
     }
     const struct library *library = driver_library();
     if (library->warm) {

@@ -4,7 +4,7 @@
 
 #include "spec.h"
 
-// Takes as many descriptors as the kernel allows: each connection takes a few.
+// Raises the limit of descriptors as far as the kernel allows: each connection takes a few.
 void allow_descriptors(void);
 void engine_run(const struct spec *spec);
 

@@ -58,7 +58,7 @@ double take_number(struct fields *fields, const char *name) {
 
 uint64_t take_count(struct fields *fields, const char *name, uint64_t least, uint64_t most) {
     json_object *value = take(fields, name, json_type_int, "whole numbers");
-    uint64_t count = json_object_get_uint64(value);  // 0 where it is negative
+    uint64_t count = json_object_get_uint64(value);  // 0 if negative
     if (json_object_get_int64(value) < 0 || count < least || count > most) {
         refuse("%s: `%s` = %s; supported: whole numbers from %llu to %llu", fields->where, name,
                json_object_to_json_string(value), (unsigned long long)least, (unsigned long long)most);

@@ -7,9 +7,9 @@
 
 #include "contract.h"
 
-// Three digits need 2000 steps in the upper half of each power of two: 2048 for all of it, the half of which is new in each.
+// Three digits need 2000 steps in the upper half of each power of two: 2048 steps in all, half of them new in each power.
 enum { HALF_BITS = 10, HALF = 1 << HALF_BITS, STEPS = 2 * HALF };
-static const uint64_t LONGEST = 24ull * 3600 * 1000000000;  // what is longer is counted as this long
+static const uint64_t LONGEST = 24ull * 3600 * 1000000000;  // a longer time counts as this long
 enum { POWERS = 47 - HALF_BITS };                            // 2^47 ns are above that
 enum { COUNTS = (POWERS + 1) * HALF };
 
@@ -37,7 +37,7 @@ void histogram_add(struct histogram *h, int64_t nanoseconds) {
     h->max = value > h->max ? value : h->max;
 }
 
-// ZigZag LEB128 of up to nine bytes, the ninth of which has eight bits.
+// ZigZag LEB128 of up to nine bytes; the ninth byte has eight bits.
 static uint8_t *put_number(uint8_t *to, int64_t number) {
     uint64_t left = ((uint64_t)number << 1) ^ (uint64_t)(number >> 63);
     for (int i = 0; i < 8 && left >= 0x80; i++) {

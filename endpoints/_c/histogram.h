@@ -11,7 +11,7 @@ struct histogram {
 
 void histogram_prepare(struct histogram *histogram);
 void histogram_add(struct histogram *histogram, int64_t nanoseconds);
-// As the contract has it: HdrHistogram's V2 encoding in base64, count, extremes, sum.
+// In the contract's form: HdrHistogram's V2 encoding in base64, count, extremes, sum.
 json_object *histogram_encode(const struct histogram *histogram);
 
 #endif

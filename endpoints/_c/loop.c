@@ -19,7 +19,7 @@ static _Thread_local struct watch {
 } *watches;
 static _Thread_local int room, loop = -1;
 
-// The words that came and were not awaited yet, each followed by a line feed.
+// Received words that no call has awaited yet, each followed by a line feed.
 static char words[256];
 static size_t held;
 static moment heard_at;
@@ -38,7 +38,7 @@ void loop_watch(int descriptor, uint32_t events, void (*act)(void *, int, uint32
     struct epoll_event event = {.events = events, .data.fd = descriptor};
     int operation = !events ? EPOLL_CTL_DEL : watch->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
     if ((events || watch->events) && epoll_ctl(loop, operation, descriptor, &event) != 0) {
-        // A descriptor that was closed in between is forgotten by the kernel, and may be back as another one.
+        // The kernel forgets a descriptor that was closed meanwhile, and may reuse its number.
         if (events && (errno != ENOENT || epoll_ctl(loop, EPOLL_CTL_ADD, descriptor, &event) != 0)) {
             fail(OTHER, "watching descriptor %d: %s", descriptor, strerror(errno));
         }

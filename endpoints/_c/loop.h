@@ -7,15 +7,15 @@
 
 #include "clock.h"
 
-// Calls `act` when one of these events (EPOLLIN, EPOLLOUT) is there; 0 forgets the descriptor.
+// Calls `act` at one of these events (EPOLLIN, EPOLLOUT); 0 forgets the descriptor.
 void loop_watch(int descriptor, uint32_t events, void (*act)(void *of, int descriptor, uint32_t events), void *of);
-// Goes on until `over` says so; `after` is called after everything that happened.
+// Runs until `over` returns true; calls `after` after every event.
 void loop_until(bool (*over)(void), void (*after)(void));
-// Goes on until this word comes, and says when; `stop` and the end of the input end the program.
+// Runs until this word comes, and returns the moment; `stop` and the end of the input end the program.
 moment loop_await(const char *word);
 // Makes the loop of this thread.
 void loop_open(void);
-// The same, and begins to listen to standard input.
+// The same, and starts to read standard input.
 void loop_listen(void);
 
 #endif

@@ -1,4 +1,4 @@
-// The command line of every endpoint on this engine: describe, client, and server where the library is one.
+// The command line of every endpoint on this engine: describe, client, and server if the library has one.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -27,7 +27,7 @@ static struct period {
     const struct spec *spec;
     enum phase phase;
     moment start, until, last;
-    uint64_t left;       // requests that may still start, where there is no `until`
+    uint64_t left;       // requests that may still start, without `until`
     uint64_t users;      // workers that go on, or requests in flight
     bool arrive;         // an open loop: more will arrive
     double offset;       // of the last arrival of a Poisson process, in nanoseconds
@@ -51,7 +51,7 @@ static void pump(void) {
         }
         struct arrival next = arrivals_take(&waiting);
         moment at = now();
-        // Judged by the moment of starting, which is what "none starts after the end" is about.
+        // The start decides: "none starts after the end".
         if (!period.spec->open_loop && !take(at > next.intended ? at : next.intended)) {
             period.users--;
             continue;
@@ -84,7 +84,7 @@ void period_ended(struct exchange *lane) {
         uint64_t length = period.spec->shortest_pause + (span ? random_up_to(&worker->random, span) : 0);
         alarm_set(&worker->pause, record->end + (moment)length);
     } else {
-        // Without a pause the next request is meant to start when its worker is free for it, which is now.
+        // Without a pause, the intended start is the moment when the worker is free, which is now.
         arrivals_put(&waiting, (struct arrival){now(), worker->user});
     }
 }
@@ -100,12 +100,12 @@ static moment next_arrival(void) {
         period.offset -= log1p(-random_unit(&period.random)) * interval;
         return period.start + (moment)period.offset;
     }
-    // From the number of the arrival, not by adding up: rounding errors do not accumulate.
+    // Computed from the number of the arrival, not as a sum, so rounding errors do not accumulate.
     return period.start + (moment)((double)period.number++ * interval);
 }
 
-// Every request has a connection or stream of its own where the policy allows for it. Otherwise it waits in line, with its
-// response time running since its arrival. To drop what waits at the end would leave out just the slowest requests; but the
+// A request has its own connection or stream if the policy allows it. Otherwise it waits in line, with its
+// response time running since its arrival. To drop waiting requests at the end would leave out the slowest ones; but the
 // wait has a limit, the request time-out after the end.
 static void arrive(void *of) {
     (void)of;

@@ -15,7 +15,7 @@ static uint64_t lane_count, link_count, lane_room, link_room, turn;
 static uint32_t numbers;
 static char complaint[400];
 
-// A request outside of the schedule, and what became of it.
+// A request outside of the schedule, and its result.
 static struct exchange *single;
 static bool single_over;
 static enum kind single_failure;
@@ -56,7 +56,7 @@ void pool_send(struct exchange *lane, moment intended) {
     lane->record = (struct record){
         .intended = intended < start ? intended : start, .start = start, .bytes_out = spec->body_size,
     };
-    // Until it can send, as if it had to connect.
+    // The connect time-out holds until it can send.
     alarm_set(&lane->deadline, start + (spec->connect_ns < spec->request_ns ? spec->connect_ns : spec->request_ns));
     driver_send(lane);
 }
@@ -65,13 +65,13 @@ void engine_ready(struct exchange *lane) {
     alarm_set(&lane->deadline, lane->record.start + spec->request_ns);
 }
 
-// Whether a complete response is the right one.
+// Whether a complete response is right.
 static enum kind judge(const struct record *r, const char **why) {
     if (spec->expects && r->status != spec->expected_status) {
         *why = "the server answered with another status than expected";
         return STATUS;
     }
-    // Measuring a redirect instead of what it leads to would be a wrong number that looks right. 304 is no redirect.
+    // To measure a redirect instead of its target would give a wrong number that looks right. 304 is no redirect.
     if (!spec->expects && r->status >= 300 && r->status != 304) {
         *why = "the server answered with a status that is no success; redirects are not followed";
         return STATUS;
@@ -131,7 +131,7 @@ static void send_single(struct exchange *lane, const char *what) {
 }
 
 void pool_check(void) {
-    // Where the spec expects nothing there is nothing to check, and the server, perhaps a stranger's, is not asked in vain.
+    // Without an expectation in the spec, no check is possible, and wirelab may not have started the server.
     if (!spec->expects) {
         return;
     }

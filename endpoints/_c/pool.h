@@ -4,13 +4,13 @@
 
 #include "driver.h"
 
-// Begins with nothing open.
+// Starts with no open connection.
 void pool_begin(const struct spec *spec);
 // Sends the check request, on a connection of its own: the only one whose body is hashed. Fails if it fails.
 void pool_check(void);
-// Makes the lanes. Connections that are kept are opened, each by the request of the spec.
+// Makes the lanes, and opens kept connections, each by the request of the spec.
 void pool_open(void);
-// Another lane, where every request opens its connection; false: there are none to be had.
+// Another lane, if every request opens its connection; false: no lane is available.
 bool pool_grow(void);
 // Sends the request over a lane.
 void pool_send(struct exchange *lane, moment intended);
@@ -18,7 +18,7 @@ void pool_send(struct exchange *lane, moment intended);
 void pool_complain(enum kind kind, const char *message);
 // Numbers connections from 0 again.
 void pool_renumber(void);
-// Closes all, and says the first failure.
+// Closes all connections, and logs the first failure.
 void pool_close(void);
 
 #endif

@@ -10,7 +10,7 @@
 
 enum { MARKS = 3, AT_ONCE = 8, JOINED = 65536 };
 
-// A parcel that waits, with its bytes.
+// A waiting parcel, with its bytes.
 struct letter {
     struct parcel parcel;
     struct sockaddr_storage to;
@@ -172,7 +172,7 @@ bool port_release(struct port *port) {
     return !port->held;
 }
 
-// One that was received, perhaps of several datagrams that the kernel joined.
+// A received buffer, perhaps of several datagrams that the kernel joined.
 static void open_joined(const struct msghdr *message, size_t length, void (*take)(void *, const struct datagram *), void *of) {
     int segment = (int)length;
     uint8_t mark = 0;
@@ -194,7 +194,7 @@ static void open_joined(const struct msghdr *message, size_t length, void (*take
 }
 
 void port_receive(struct port *port, void (*take)(void *of, const struct datagram *datagram), void *of) {
-    // Of the thread: what is received is used up before the next call.
+    // One buffer per thread: received bytes are used up before the next call.
     static _Thread_local uint8_t *buffers;
     static _Thread_local struct sockaddr_storage names[AT_ONCE];
     static _Thread_local _Alignas(struct cmsghdr) uint8_t controls[AT_ONCE][128];

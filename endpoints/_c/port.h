@@ -15,13 +15,13 @@ struct port {
     int descriptor;
     struct address local;
     bool gso;  // the kernel segments; false after it refused to
-    // What the kernel would not take yet; NULL: nothing.
+    // Parcels that the kernel has not accepted yet; NULL: none.
     struct letter *held;
-    // What an ICMP message said of the peer of a connected socket: nobody listens there, or no way leads there. 0: nothing.
+    // The ICMP error for a connected socket: the port is closed, or no route exists. 0: none.
     int noted;
 };
 
-// What goes to a peer: datagrams of `segment` bytes each, the last one perhaps shorter.
+// Bytes for a peer: datagrams of `segment` bytes each, the last one perhaps shorter.
 struct parcel {
     const struct sockaddr *to;  // NULL: the socket is connected
     socklen_t to_length;
@@ -30,7 +30,7 @@ struct parcel {
     uint8_t mark;  // ECN
 };
 
-// What came from a peer in one datagram.
+// Bytes from a peer in one datagram.
 struct datagram {
     struct sockaddr *from;
     socklen_t from_length;
@@ -41,16 +41,16 @@ struct datagram {
 
 // Opens it at a local address; `shared`: one of several sockets there. Refuses settings that the kernel does not grant.
 void port_open(struct port *port, const struct address *local, const struct quic_settings *wanted, bool shared);
-// Connects it to the only peer; whether a way leads there, else that is noted.
+// Connects to the only peer. Returns whether a route exists; otherwise notes the error.
 bool port_connect(struct port *port, const struct address *peer);
-// What is in force.
+// The active settings.
 void port_report(const struct port *port, json_object *configured);
-// Sends, or keeps it where the socket is full: then nothing more is to be sent until `port_release` says so. An error is
+// Sends, or keeps the parcel if the socket is full. Then send nothing more until `port_release` allows it. An error is
 // a lost packet, and QUIC sends again.
 void port_send(struct port *port, const struct parcel *parcel);
-// Sends what was kept; whether the socket is free again.
+// Sends the kept parcels. Returns whether the socket is free again.
 bool port_release(struct port *port);
-// Hands over what came.
+// Hands over the received datagrams.
 void port_receive(struct port *port, void (*take)(void *of, const struct datagram *datagram), void *of);
 void port_close(struct port *port);
 

@@ -16,7 +16,7 @@ static struct record **chunks;
 static uint64_t chunk_count, kept;
 static uint64_t succeeded, failed[KINDS], handshakes[HANDSHAKES], connections, bytes_in, bytes_out;
 
-// What is recorded of times, in the order of the results file.
+// The recorded times, in the order of the results file.
 enum { RESPONSE, SERVICE, LAG, HANDSHAKE, FIRST_BYTE, FAILURE, DISTRIBUTIONS };
 static const char *const DISTRIBUTION_WORDS[DISTRIBUTIONS] = {"response", "service", "lag", "handshake", "first_byte", "failure"};
 static struct histogram distributions[DISTRIBUTIONS];
@@ -39,7 +39,7 @@ void records_prepare(const struct spec *spec) {
         }
         return;
     }
-    double rate = spec->open_loop ? 1.1 * spec->rate : 100000;  // a guess: what a fast protocol may do
+    double rate = spec->open_loop ? 1.1 * spec->rate : 100000;  // an estimate: the number for a fast protocol
     double expected = spec->extent.requests ? (double)spec->extent.requests : rate * 1e-9 * (double)spec->extent.duration;
     expected = expected < MOST_EXPECTED ? expected : MOST_EXPECTED;
     while ((double)(chunk_count * CHUNK) <= expected) {

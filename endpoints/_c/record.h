@@ -1,4 +1,4 @@
-// One request as the client saw it, and what keeps them all while the window lasts.
+// One request as the client saw it, and the store of all requests during the window.
 #ifndef RECORD_H
 #define RECORD_H
 
@@ -17,11 +17,11 @@ struct record {
     uint8_t handshake, failure;
 };
 
-// Allocates, and touches, what the records will need.
+// Allocates and touches the memory for the records.
 void records_prepare(const struct spec *spec);
 void records_keep(const struct record *record);
 uint64_t records_succeeded(void);
-// Failures by kind, as the contract has them.
+// Failures by kind, in the contract's form.
 json_object *records_errors(void);
 // Writes the results file, with times from `zero` on.
 void records_write(const struct spec *spec, moment zero);

@@ -19,7 +19,7 @@ static void read_tls(struct server_spec *s, struct fields f) {
 static void read_features(struct server_spec *s, struct fields *f, const char *const *offered) {
     json_object *list = take_list(f, "features");
     for (size_t i = 0; i < json_object_array_length(list); i++) {
-        // As a field, so that it is refused as one.
+        // Taken as a field, so that the refusal names it.
         json_object *one = json_object_new_object();
         json_object_object_add(one, "features", json_object_get(json_object_array_get_idx(list, i)));
         const char *feature = offered[take_word(&(struct fields){"spec", one}, "features", offered)];
@@ -41,7 +41,7 @@ struct server_spec server_spec_read(const char *path, const struct library *libr
     take_word(&f, "protocol", library->served);
     const char *address = take_text(&f, "address");
     s.address = address_read(address, (uint16_t)take_count(&f, "port", 0, UINT16_MAX));
-    take_text(&f, "server_name");  // whatever name a client sends is answered
+    take_text(&f, "server_name");  // a client may send any name
     read_tls(&s, take_fields(&f, "tls"));
     s.document_root = has(&f, "document_root") ? take_text(&f, "document_root") : NULL;
     read_features(&s, &f, library->offered);

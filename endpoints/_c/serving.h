@@ -1,14 +1,14 @@
-// A server's conversation with wirelab, for the thread that the words come to.
+// A server's conversation with wirelab, in the thread that reads the words.
 #ifndef SERVING_H
 #define SERVING_H
 
 #include <json-c/json.h>
 #include <stdint.h>
 
-// Says `ready`, and goes on with the loop of this thread, which is open, until the server is to stop. `answered`: how many requests there
-// were so far.
+// Prints `ready`, and runs this thread's open loop until the word `stop`. `answered` returns the number of requests
+// so far.
 void serving_run(uint16_t port, json_object *configured, uint64_t (*answered)(void));
-// Says `done`. `transport` may be NULL.
+// Prints `done`. `transport` may be NULL.
 void serving_done(uint64_t answered, json_object *configured, json_object *transport);
 
 #endif

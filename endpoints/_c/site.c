@@ -19,7 +19,7 @@ void site_prepare(const struct server_spec *spec) {
     }
 }
 
-// What follows a prefix; NULL: the path begins otherwise.
+// The rest after a prefix; NULL: the path begins otherwise.
 static const char *after(const char *path, const char *prefix) {
     size_t length = strlen(prefix);
     return strncmp(path, prefix, length) == 0 ? path + length : NULL;
@@ -33,7 +33,7 @@ static bool number(const char *text, uint64_t most, uint64_t *value) {
     return isdigit((unsigned char)*text) && *end == 0 && errno == 0 && *value <= most;
 }
 
-// The square root by Heron's method, as the contract has it; NaN: there is none.
+// The square root by Heron's method, as the contract defines it; NaN: the number has none.
 static double root(double n) {
     if (!isfinite(n) || n < 0) {
         return NAN;

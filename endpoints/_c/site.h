@@ -1,4 +1,4 @@
-// What a server has to offer: decides what a request is answered with.
+// The site of a server: chooses the response to a request.
 #ifndef SITE_H
 #define SITE_H
 
@@ -17,7 +17,7 @@ struct reply {
     bool redirects;   // to itself
 };
 
-// Loads what there is to offer.
+// Loads the documents.
 void site_prepare(const struct server_spec *spec);
 // `path` is without the query.
 void site_reply(struct reply *reply, const char *method, const char *path);

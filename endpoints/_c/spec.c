@@ -64,7 +64,7 @@ static void read_tls(struct spec *s, struct fields *f, bool sets_quic) {
     }
 }
 
-// Headers that say what the library itself says of a request.
+// Header fields that the library writes itself.
 static const char *const OWN[] = {"host", "content-length", "transfer-encoding", "connection", "expect"};
 
 static void read_headers(struct spec *s, struct fields *f) {

@@ -1,4 +1,4 @@
-// What a client is asked to do.
+// The spec of a client.
 #ifndef SPEC_H
 #define SPEC_H
 
@@ -26,7 +26,7 @@ struct extent {
     int64_t duration;
 };
 
-// What QUIC can be told; negative, or NULL: it is left to the library.
+// Settings of QUIC; negative, or NULL: the library's default.
 struct quic_settings {
     const char *congestion;
     int64_t stream_window, connection_window, max_udp_payload, udp_send_buffer, udp_receive_buffer;
@@ -57,7 +57,7 @@ struct spec {
     uint64_t seed;
     bool histograms;
     const char *results;
-    // Transport settings; the negative ones are left to the library.
+    // Transport settings; a negative one is the library's default.
     const char *congestion;
     int fast_open, no_delay;
     int64_t udp_send_buffer, udp_receive_buffer;
@@ -68,9 +68,9 @@ struct spec {
 // (`sets_quic`) they are in `quic`, UDP's buffers among them; otherwise all but the buffers are refused.
 struct spec spec_read(const char *path, const char *const *protocols, bool sets_quic);
 
-// Takes QUIC's settings of `transport`, all that are there.
+// Takes all of QUIC's settings in `transport`.
 struct quic_settings quic_settings_take(struct fields *transport);
-// An address of a spec, as a socket wants it.
+// An address of a spec, for a socket.
 struct address address_read(const char *text, uint16_t port);
 
 #endif

@@ -1,4 +1,4 @@
-// Connections: sockets and TLS, their settings, and what is in force once there is one.
+// Connections: sockets and TLS, their settings, and the active settings of the first connection.
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
@@ -32,7 +32,7 @@ static bool set_buffer(int descriptor, int name, int64_t wanted) {
                           option(descriptor, SOL_SOCKET, name) == 2 * wanted);
 }
 
-// Sets what libcurl has no option for; NULL, or the name of what the kernel does not grant.
+// Sets the options that libcurl lacks. Returns NULL, or the name of the setting that the kernel does not grant.
 static const char *set_socket(int descriptor) {
     int on = 1;
     if (spec->congestion &&
@@ -72,7 +72,7 @@ static void read_tls(const SSL *ssl, const char *alpn) {
     }
     const char *group = SSL_get0_group_name((SSL *)ssl);
     if (group) {
-        // By its name at IANA, as the other endpoints say it.
+        // Its IANA name, as in the other endpoints.
         json_object_object_add(facts, "group", json_object_new_string(strcasecmp(group, "x25519") == 0 ? "X25519" : group));
     }
     int64_t bytes = 0;
@@ -121,7 +121,7 @@ static curl_socket_t open_socket(void *of, curlsocktype purpose, struct curl_soc
     struct exchange *exchange = of;
     struct link *link = exchange->link;
     if (own_of(exchange)->asked) {
-        // libcurl would send the request once more. Here a request that was lost has failed.
+        // libcurl would send the request once more. Here a lost request has failed.
         own_of(exchange)->again = true;
         return CURL_SOCKET_BAD;
     }
@@ -201,9 +201,9 @@ void connection_set(CURL *easy, struct exchange *exchange) {
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, ready);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, exchange);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, spec->no_delay != 0 ? 1L : 0L);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 86400L);  // the spec's deadlines are kept by the engine
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 86400L);  // the engine has the spec's deadlines
     if (exchange->link->kept) {
-        curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, 86400L);  // libcurl would not use one that rested for two minutes
+        curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, 86400L);  // libcurl would not reuse a connection that was idle for two minutes
         curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
     } else {
         curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);

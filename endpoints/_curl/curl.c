@@ -31,7 +31,7 @@ const struct library *driver_library(void) {
     return &library;
 }
 
-// Says how the requests went that have ended by now.
+// Reports the results of the requests that have ended.
 static void tell(struct hub *hub) {
     int left;
     for (CURLMsg *message; (message = curl_multi_info_read(hub->multi, &left));) {
@@ -124,7 +124,7 @@ void driver_prepare(const struct spec *of) {
     if (spec->resumes && spec->protocol == H3 && !ngtcp2) {
         refuse("spec: `resumption` = \"resume\": over OpenSSL's QUIC libcurl resumes no session");
     }
-    // libcurl takes both from the environment alone; what is not asked for must not be there.
+    // libcurl takes both from the environment alone, so a variable that the spec does not set must be absent.
     if (spec->key_log) {
         setenv("SSLKEYLOGFILE", spec->key_log, 1);
     } else {
@@ -165,7 +165,7 @@ void link_free(struct link *link) {
         hub_free(link->hub);
         free(link);
     }
-    // That of one request may still have a socket to close; it stays.
+    // The handle for single requests may still have a socket to close; it stays.
 }
 
 void driver_finish(void) {

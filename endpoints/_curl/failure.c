@@ -5,7 +5,7 @@
 
 #include "parts.h"
 
-// What the kernel said, where that decides.
+// The kernel's error, if it decides.
 static enum kind by_errno(long number) {
     switch (number) {
     case ECONNREFUSED:
@@ -43,7 +43,7 @@ static enum kind by_code(CURLcode code, const char *text, bool asked, bool quic)
     case CURLE_TOO_LARGE:
         return PROTOCOL;
     case CURLE_HTTP2:
-        // libcurl says what was wrong with a frame; it says nothing where a connection was lost.
+        // libcurl describes a wrong frame; it gives no reason for a lost connection.
         return *text ? PROTOCOL : RESET;
     case CURLE_HTTP3:
     case CURLE_QUIC_CONNECT_ERROR:
@@ -70,7 +70,7 @@ enum kind failure_of(const struct exchange *exchange, CURLcode code, bool quic, 
     long number = 0, verified = 0;
     curl_easy_getinfo(own->easy, CURLINFO_OS_ERRNO, &number);
     curl_easy_getinfo(own->easy, CURLINFO_SSL_VERIFYRESULT, &verified);
-    // Before there was anything to verify, it is "unspecified".
+    // Before a certificate came, it is "unspecified".
     if (code == CURLE_SSL_CONNECT_ERROR && verified && verified != X509_V_ERR_UNSPECIFIED) {
         return CERTIFICATE;
     }

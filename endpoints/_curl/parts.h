@@ -1,4 +1,4 @@
-// What the parts of the driver share.
+// Declarations that the parts of the driver share.
 #ifndef PARTS_H
 #define PARTS_H
 
@@ -23,7 +23,7 @@ struct link {
     bool other_alpn;
 };
 
-// What the driver keeps of a request.
+// The driver's state of a request.
 struct own {
     CURL *easy;
     bool asked;   // the request was given to a connection
@@ -40,7 +40,7 @@ static inline struct own *own_of(const struct exchange *exchange) {
 void request_prepare(const struct spec *spec);
 void request_set(CURL *easy, const struct spec *spec);
 
-// connection.c: sockets and TLS, their settings and what is in force.
+// connection.c: sockets and TLS, and their settings.
 void connection_prepare(const struct spec *spec);
 void connection_set(CURL *easy, struct exchange *exchange);
 json_object *connection_facts(void);

@@ -43,7 +43,7 @@ static void prepare_headers(const struct spec *spec) {
         json_object *pair = json_object_array_get_idx(spec->headers, i);
         const char *name = json_object_get_string(json_object_array_get_idx(pair, 0));
         const char *value = json_object_get_string(json_object_array_get_idx(pair, 1));
-        // libcurl takes "name:" for a field that is not to be sent.
+        // For libcurl, "name:" is a field that it must not send.
         add_header(*value ? "%s: %s" : "%s;%s", name, value);
     }
     add_header("%s: %s", "Host", host);
@@ -59,7 +59,7 @@ void request_prepare(const struct spec *spec) {
     snprintf(host, sizeof host, v6 ? "[%s]" : "%s", spec->server_name);
     snprintf(url, sizeof url, "%s://%s:%d/", ALPN[spec->protocol] ? "https" : "http", host, spec->port);
     prepare_headers(spec);
-    // The name is not looked up. Which of its addresses a connection goes to is decided where its socket is made.
+    // The name is not resolved. The callback that makes a socket chooses the address.
     char entry[900];
     const char *address = spec->addresses[0].text;
     snprintf(entry, sizeof entry, strchr(address, ':') ? "%s:%d:[%s]" : "%s:%d:%s", spec->server_name, spec->port, address);

@@ -1,10 +1,10 @@
 #!/bin/sh
 # fetch.sh SUITE PROGRAM PACKAGE...: PROGRAM from the packages of another Debian suite, for an endpoint's installation.
 #
-# It takes no rights and changes nothing of the machine's: apt downloads the packages with all they depend on into {work},
+# It needs no rights and changes nothing on the machine: apt downloads the packages and their dependencies into {work},
 # with folders of its own and as if nothing were installed, and checks the suite's signature; they are unpacked below
 # {installed}; {installed}/NAME starts the program with the libraries that came with it. A second run goes on where the
-# first one was stopped.
+# first one stopped.
 set -eu
 suite=$1 program=$2
 shift 2

@@ -12,7 +12,7 @@ const NS_PER_MS = 1e6;
 class Alarm {
   #thread = null;
   #waits = []; // sorted, the earliest last
-  #set = Infinity; // what the thread sleeps for
+  #set = Infinity; // the moment that the thread waits for
 
   start() {
     if (this.#thread) return;

@@ -1,4 +1,4 @@
-// The thread of `alarm.js`: sleeps as long as it was told, unless a new order comes first, then sends a message.
+// The thread of `alarm.js`: sleeps for the ordered time, unless a new order comes first, then sends a message.
 
 import { parentPort, workerData } from 'node:worker_threads';
 

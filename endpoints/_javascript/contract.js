@@ -1,4 +1,4 @@
-// The conversation with wirelab: events out, commands in, and how a role ends.
+// The conversation with wirelab: events out, commands in, and the end of a role.
 
 import fs from 'node:fs';
 
@@ -10,7 +10,7 @@ const UNSUPPORTED_STATUS = 127;
 /** The spec asks for something that this endpoint cannot do. */
 export class Unsupported extends Error {}
 
-/** Something failed; `kind` is one of the error kinds of the contract. */
+/** A failure; `kind` is one of the error kinds of the contract. */
 export class Failure extends Error {
   constructor(kind, message) {
     super(message);
@@ -23,9 +23,9 @@ export function emit(event, fields = {}) {
   fs.writeSync(1, `${JSON.stringify({ event, ...fields })}\n`);
 }
 
-/** Runs a role and turns how it ends into the last event and the exit status. */
+/** Runs a role, and maps its end to the last event and the exit status. */
 export async function conduct(role) {
-  // A bug or a machine's limit must end the trial with an event, wherever it shows.
+  // A bug or a machine's limit must end the trial with an event, anywhere in the program.
   process.on('uncaughtException', end);
   process.on('unhandledRejection', end);
   try {
@@ -47,7 +47,7 @@ function end(error) {
   process.exit(1);
 }
 
-/** The words on standard input; `stop` and the end of input call `onStop`, whatever else is going on. */
+/** The words on standard input; `stop` and the end of input call `onStop` at any time. */
 export class Commands {
   #words = [];
   #waiting = null;
@@ -66,7 +66,7 @@ export class Commands {
     for (const line of lines) {
       const word = line.trim();
       if (word === 'stop') return onStop();
-      this.#finished ||= word === 'finish'; // the last word; the end of input says nothing more
+      this.#finished ||= word === 'finish'; // the last word; the end of input has no meaning any more
       this.#words.push({ word, at });
     }
     if (this.#words.length > 0) this.#waiting?.();

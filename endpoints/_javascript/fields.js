@@ -4,7 +4,7 @@ import fs from 'node:fs';
 
 import { Unsupported, VERSION } from './contract.js';
 
-/** A JSON object of which every field must be taken: what is left at the end is unsupported. Null is as good as absent. */
+/** A JSON object. Every field must be taken: one that is left at the end is unsupported. A null field counts as absent. */
 export class Fields {
   #left;
 
@@ -71,7 +71,7 @@ export class Fields {
 export function readSpec(path) {
   const text = fs.readFileSync(path, 'utf8');
   const value = JSON.parse(text);
-  // A seed has 64 bits, of which a number would keep 53. Only a key can stand before a colon, and only one has this name.
+  // A seed has 64 bits; a number would keep 53. Only a key can stand before a colon, and only one has this name.
   const seed = /"seed"\s*:\s*(\d+)/.exec(text);
   if (seed && value.seed !== undefined) value.seed = seed[1];
   const spec = new Fields(value, 'spec');

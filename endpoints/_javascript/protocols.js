@@ -1,4 +1,4 @@
-// What the protocols need: their ALPN identifier, or nothing where there is no TLS.
+// The ALPN identifiers of the protocols; none without TLS.
 
 const ALPN = { h1c: null, h1: 'http/1.1', h2c: null, h2: 'h2', h3: 'h3' };
 

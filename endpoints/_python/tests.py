@@ -1,25 +1,20 @@
-"""Tests of what the endpoints in Python share: `python3 -m unittest tests`. The contract suite tests the rest."""
+"""Tests of the package that endpoints in Python share: `python3 -m unittest tests`. The contract suite tests the rest."""
 
 import asyncio
 import base64
 import itertools
-import os
 import random
 import struct
-import sys
 import unittest
 
-sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "_template"))
-
-import hdr  # noqa: E402
-import results  # noqa: E402
-from accounts import Accounts  # noqa: E402
-from contract import Failure, Fields, Unsupported  # noqa: E402
-from engine import Client  # noqa: E402
-from job import Job  # noqa: E402
-from precise_loop import run  # noqa: E402
-from record import now  # noqa: E402
-from schedule import Limit, arrivals  # noqa: E402
+from wirelab_endpoint import hdr, results
+from wirelab_endpoint.accounts import Accounts
+from wirelab_endpoint.contract import Failure, Fields, Unsupported
+from wirelab_endpoint.engine import Client
+from wirelab_endpoint.job import Job
+from wirelab_endpoint.precise_loop import run
+from wirelab_endpoint.record import now
+from wirelab_endpoint.schedule import Limit, arrivals
 
 
 def spec(**changes):
@@ -74,7 +69,7 @@ class FakeConnection:
 
 
 def perform(job, driver):
-    """The client after its window, and when that began."""
+    """The client after its window, and the begin of the window."""
     async def window():
         client = Client(job, driver)
         await client.open_persistent()

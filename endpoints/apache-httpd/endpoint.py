@@ -2,17 +2,14 @@
 
 import os
 
-import choices
-import life
-import program
-import sockets
-from contract import Failure
-from site_spec import ANYTHING, CONTENT_TYPES, HTTP2_WINDOWS, OF_TCP
+from wirelab_endpoint.contract import Failure
+from wirelab_servers import choices, life, program, sockets
+from wirelab_servers.site_spec import ANYTHING, CONTENT_TYPES, HTTP2_WINDOWS, OF_TCP
 
 MODULES = "/usr/lib/apache2/modules"  # of the Debian package
 
-# httpd sets TCP_NODELAY on every connection. How many threads it has is left to it: as soon as all are busy for a moment, the MPM event ends
-# connections that are kept for further requests, and so fails these; and two pools of threads serve HTTP/2.
+# httpd sets TCP_NODELAY on every connection. It chooses its number of threads: as soon as all are busy for a moment, the
+# event MPM ends connections that are kept for further requests, which then fail; and two pools of threads serve HTTP/2.
 HTTP1 = {**OF_TCP, "no_delay": [True]}
 HTTP2 = {**OF_TCP, "no_delay": [True], **HTTP2_WINDOWS}
 HONOURS = {"h1c": HTTP1, "h1": {**HTTP1, "key_log": ANYTHING}, "h2c": HTTP2, "h2": {**HTTP2, "key_log": ANYTHING}}
@@ -20,7 +17,7 @@ HONOURS = {"h1c": HTTP1, "h1": {**HTTP1, "key_log": ANYTHING}, "h2c": HTTP2, "h2
 HTTPD = program.Program("Apache httpd", "apache2", HONOURS, r"Apache/([\d.]+)")
 
 PROTOCOLS = {"h1c": "http/1.1", "h1": "http/1.1", "h2c": "h2c", "h2": "h2"}  # httpd's names
-OTHER_THREADS = 2  # in a child, beside those that serve requests: the main one, and the one that listens
+OTHER_THREADS = 2  # in a child, beside the serving threads: the main thread and the listening one
 
 CONFIGURATION = """\
 {modules}
@@ -117,7 +114,7 @@ def run(site, path, folder):
 
 
 def workers(pid):
-    """How many threads of the children serve requests."""
+    """The number of the children's threads that serve requests."""
     return sum(life.threads(child) - OTHER_THREADS for child in life.children(pid))
 
 

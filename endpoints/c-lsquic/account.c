@@ -12,7 +12,7 @@ void account_add(lsquic_conn_t *connection) {
         missed = true;
         return;
     }
-    // In microseconds; 0: there was no sample yet.
+    // In microseconds; 0: no sample yet.
     if (is.lci_rtt_min) {
         uint64_t shortest = is.lci_rtt_min * 1000ULL;
         transport.shortest = transport.heard && transport.shortest < shortest ? transport.shortest : shortest;

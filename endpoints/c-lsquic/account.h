@@ -1,4 +1,4 @@
-// What the transport knows of connections, added up.
+// The transport's counts of connections, added up.
 #ifndef ACCOUNT_H
 #define ACCOUNT_H
 
@@ -7,7 +7,7 @@
 
 // A connection that is about to end.
 void account_add(lsquic_conn_t *connection);
-// One ended of which nothing was to be learned any more: then there is no report.
+// A connection ended without counts: then the report is absent.
 void account_miss(void);
 // For `done`; a new reference, or NULL.
 json_object *account_report(void);

@@ -93,7 +93,7 @@ void driver_cancel(struct exchange *exchange) {
         exchange->record.bytes_out = 0;
     }
     exchange_detach(exchange);
-    // A handshake that nobody waits for any more is given up.
+    // Gives up a handshake without a waiting request.
     if (!exchange->link->kept || (!connection->ready && TAILQ_EMPTY(&connection->waiting) && TAILQ_EMPTY(&connection->asked))) {
         connection_let_go(connection);
     }

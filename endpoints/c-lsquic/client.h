@@ -1,4 +1,4 @@
-// What the parts of the client share: client.c is the driver, connection.c has the connections, exchange.c the streams.
+// Declarations of the client's parts: client.c is the driver, connection.c has the connections, exchange.c the streams.
 #ifndef CLIENT_H
 #define CLIENT_H
 
@@ -32,14 +32,14 @@ struct link {
     struct connection *connection;
 };
 
-// What is kept of a request.
+// The state of a request.
 struct own {
     struct exchange *exchange;
     struct connection *connection;
     lsquic_stream_t *stream;
     uint64_t sent, announced;
     bool headed, announces, cut;
-    TAILQ_ENTRY(own) next;  // among those that wait, or that asked
+    TAILQ_ENTRY(own) next;  // among the waiting requests, or those that asked for a stream
 };
 
 static inline struct own *own_of(const struct exchange *exchange) {
@@ -51,7 +51,7 @@ void connection_prepare(const struct spec *spec);
 struct connection *connection_new(struct exchange *exchange);
 // It takes no requests any more.
 void connection_let_go(struct connection *connection);
-// What is in force; a new reference.
+// The active settings; a new reference.
 json_object *connection_configured(void);
 // A connection is still there to wait for its ticket.
 bool connection_any_lingers(void);
@@ -61,11 +61,11 @@ void exchange_prepare(const struct spec *spec);
 void exchange_wait(struct exchange *exchange, struct connection *connection);
 // Asks lsquic for a stream for it.
 void exchange_ask(struct exchange *exchange);
-// Gives it up: nothing is told of it any more.
+// Gives the request up: no call about it follows.
 void exchange_detach(struct exchange *exchange);
 void exchange_end(struct exchange *exchange, enum kind failure, const char *why);
 
-// What lsquic tells of streams.
+// lsquic's callbacks of streams.
 lsquic_stream_ctx_t *exchange_streamed(void *of, lsquic_stream_t *stream);
 void exchange_read(lsquic_stream_t *stream, lsquic_stream_ctx_t *own);
 void exchange_write(lsquic_stream_t *stream, lsquic_stream_ctx_t *own);

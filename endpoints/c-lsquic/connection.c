@@ -6,7 +6,7 @@
 #include "tickets.h"
 #include "tls.h"
 
-// How long a ticket is waited for.
+// The longest wait for a ticket.
 static const moment PATIENCE = 200000000;
 
 // Where sockets begin, by the family of addresses.
@@ -56,7 +56,7 @@ static void lose_patience(void *of) {
 
 void connection_let_go(struct connection *connection) {
     if (!connection->link) {
-        // The server is going away: the last answer was the last thing to wait for.
+        // The server is going away, and the last response has come.
         if (TAILQ_EMPTY(&connection->asked) && TAILQ_EMPTY(&connection->waiting)) {
             close_now(connection);
         }
@@ -72,7 +72,7 @@ void connection_let_go(struct connection *connection) {
     }
 }
 
-// It is lost, and with it all requests that it has.
+// The connection is lost, with all its requests.
 static void lose(struct connection *connection, enum kind kind, const char *why) {
     struct own *own;
     while ((own = TAILQ_FIRST(&connection->asked)) || (own = TAILQ_FIRST(&connection->waiting))) {
@@ -98,7 +98,7 @@ static struct connection *connection_of(lsquic_conn_t *cnx) {
     return cnx ? (struct connection *)lsquic_conn_get_ctx(cnx) : NULL;
 }
 
-// What BoringSSL tells: an alert that is sent, and the end of a handshake, before lsquic lets go of what TLS knows.
+// BoringSSL's events: an alert that is sent, and the end of a handshake, before lsquic frees the TLS state.
 static void hear_tls(const SSL *ssl, int where, int value) {
     struct connection *connection = connection_of(lsquic_ssl_to_conn(ssl));
     if (!connection) {
@@ -124,7 +124,7 @@ static void hear_tls(const SSL *ssl, int where, int value) {
 
 static int keep_ticket(SSL *ssl, SSL_SESSION *session) {
     struct ticket ticket = {.early = spec->early && SSL_SESSION_early_data_capable(session)};
-    // Without early data where that is not asked for: lsquic would use it.
+    // Without early data unless the spec asks for it: lsquic would use it.
     SSL_SESSION *plain = spec->early ? NULL : SSL_SESSION_copy_without_early_data(session);
     if (lsquic_ssl_sess_to_resume_info(ssl, plain ? plain : session, &ticket.bytes, &ticket.length) == 0) {
         tickets_keep(ticket);
@@ -183,7 +183,7 @@ static void told_to_go(lsquic_conn_t *cnx, int of_http, uint64_t code, const cha
     }
 }
 
-// The server takes no more requests over it: the next one opens another.
+// The server takes no more requests over this connection: the next one opens another.
 static void going_away(lsquic_conn_t *cnx) {
     struct connection *connection = connection_of(cnx);
     if (connection) {
@@ -204,7 +204,7 @@ static void closed(lsquic_conn_t *cnx) {
     enum kind kind = failure_of(connection, &why);
     connection->cnx = NULL;
     lose(connection, kind, why);
-    // Its socket may be what is being read.
+    // The loop may be reading its socket now.
     alarm_set(&connection->burial, now());
 }
 
@@ -249,7 +249,7 @@ void connection_prepare(const struct spec *of) {
     quic_prepare(false, &spec->quic, tls_client(spec, hear_tls, keep_ticket), &CALLS);
     facts = json_object_new_object();
     quic_report(facts);
-    // What the kernel grants to every connection's socket.
+    // The settings that the kernel grants to every connection's socket.
     struct port trial;
     port_open(&trial, &ANY[spec->addresses[0].socket.ss_family == AF_INET6], &spec->quic, false);
     port_report(&trial, facts);

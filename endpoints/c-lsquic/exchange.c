@@ -119,7 +119,7 @@ static void read_head(struct own *own, lsquic_stream_t *stream) {
     }
     struct record *r = &own->exchange->record;
     r->first_byte = r->first_byte ? r->first_byte : now();
-    // What is not the answer itself is of no interest: a preliminary one, trailers.
+    // Ignores preliminary responses and trailers.
     if (head->status >= 200) {
         r->status = (uint16_t)head->status;
         own->announces = head->announces;
@@ -158,7 +158,7 @@ void exchange_closed(lsquic_stream_t *stream, lsquic_stream_ctx_t *of) {
     if (!own) {
         return;
     }
-    // With its connection: that says why.
+    // The stream ended with its connection, which has the reason.
     own->stream = NULL;
     TAILQ_REMOVE(&own->connection->asked, own, next);
     TAILQ_INSERT_TAIL(&own->connection->waiting, own, next);

@@ -4,9 +4,9 @@
 
 #include "client.h"
 
-// Of one that lsquic closed, or is about to.
+// For a connection that lsquic closed, or is about to close.
 enum kind failure_of(const struct connection *connection, const char **why);
-// Of one whose packets do not reach the server.
+// For a connection whose packets do not reach the server.
 enum kind failure_of_kernel(const struct connection *connection, const char **why);
 
 #endif

@@ -68,7 +68,7 @@ static void append(struct parcel *parcel, uint8_t *bytes, const struct lsquic_ou
     }
 }
 
-// Puts together what may go in one call: packets of one size to one peer, the last one perhaps shorter. How many there are.
+// Collects packets for one call: of one size, to one peer, the last one perhaps shorter. Returns their number.
 static unsigned put_together(struct parcel *parcel, uint8_t *bytes, const struct lsquic_out_spec *packets, unsigned count) {
     unsigned together = 0;
     size_t length = length_of(packets);

@@ -10,7 +10,7 @@
 struct gate {
     struct port port;
     struct alarm trouble;
-    // Told outside of lsquic's calls that no packet reaches the peer, for the reason that the port noted; NULL: nobody.
+    // Called outside of lsquic's calls if no packet reaches the peer; the port has noted the reason. May be NULL.
     void (*broken)(void *of);
     void *of;
 };

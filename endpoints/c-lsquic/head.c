@@ -9,7 +9,7 @@ static void *create(void *of, lsquic_stream_t *stream, int pushed) {
     return calloc(1, sizeof(struct head));
 }
 
-// A field at a time: what is wanted of it is copied, and its room serves the next one.
+// One field at a time: wanted parts are copied, and its memory serves the next one.
 static struct lsxpack_header *prepare(void *of, struct lsxpack_header *field, size_t wanted) {
     enum { FIRST = 512 };
     struct head *head = of;

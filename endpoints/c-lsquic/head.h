@@ -7,19 +7,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// What is kept of a message that came.
+// The kept parts of a received message.
 struct head {
     struct lsxpack_header field;  // that is being decoded
     char *room;
     size_t size;
     int status;             // 0: it is a request, or trailers
-    char method[16];        // cut where it is longer, and then no method that is known
+    char method[16];        // truncated, and then unknown, if longer
     char path[1024];
     bool announces;
     uint64_t announced;     // the length of the body
 };
 
-// lsquic makes them; whoever takes one from its stream frees it.
+// lsquic makes them; the caller that takes one from its stream frees it.
 extern const struct lsquic_hset_if HEADS;
 void head_free(struct head *head);
 
@@ -33,7 +33,7 @@ struct fields_out {
     size_t length;
 };
 
-// Adds a field; false: there is no room for it.
+// Adds a field; false: no room.
 bool fields_out_add(struct fields_out *list, const char *name, const char *value);
 // Sends them at the beginning of a stream; false: lsquic does not take them.
 bool fields_out_send(struct fields_out *list, lsquic_stream_t *stream);

@@ -9,7 +9,7 @@
 #include "head.h"
 
 enum {
-    // A server gives up a connection that hears nothing for so long, in seconds: the most that lsquic takes.
+    // A server's idle time-out of a connection, in seconds: the longest that lsquic accepts.
     IDLE_S = 600,
 };
 
@@ -20,7 +20,7 @@ static bool serves;
 static int64_t payload;
 static struct alarm wake;
 
-// The contract's words for lsquic's numbers; without a word, what it has by default.
+// The contract's words for lsquic's numbers; without a word, lsquic's default.
 static const char *const CONTROLS[] = {NULL, "cubic", "bbr", "adaptive"};
 
 static void set_congestion(const char *word) {
@@ -44,7 +44,7 @@ static void set_window(const char *field, int64_t wanted, unsigned *window) {
     }
 }
 
-// The window of a stream of requests, by who grants it.
+// The window of a request stream, by the side that grants it.
 static unsigned *stream_window(void) {
     return serves ? &settings.es_init_max_stream_data_bidi_remote : &settings.es_init_max_stream_data_bidi_local;
 }

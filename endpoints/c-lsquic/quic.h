@@ -10,15 +10,15 @@
 
 extern lsquic_engine_t *quic;
 
-// Makes the engine. `tls` is what every connection begins with, `calls` is told what happens.
+// Makes the engine. Every connection begins with `tls`; `calls` gets the events.
 void quic_prepare(bool server, const struct quic_settings *wanted, struct ssl_ctx_st *tls, const struct lsquic_stream_if *calls);
-// There is something to do for lsquic: it is done when the loop has told what else is known by now.
+// lsquic has work to do: it runs when the loop has handled its other events.
 void quic_due(void);
-// Lets lsquic do what is due by now.
+// Lets lsquic do its due work.
 void quic_process(void);
-// Adds the settings in force.
+// Adds the active settings.
 void quic_report(json_object *configured);
-// Sends the last words; the engine is gone, and all connections with it.
+// Sends the last packets, and frees the engine with all connections.
 void quic_finish(void);
 
 #endif

@@ -41,7 +41,7 @@ static void account(struct connection *connection) {
     }
 }
 
-// The client says goodbye: the last moment at which lsquic tells of the transport.
+// The client says goodbye: the last moment for lsquic's counts of the transport.
 static void leaving(lsquic_conn_t *cnx, int of_http, uint64_t code, const char *reason, int length) {
     (void)of_http, (void)code, (void)reason, (void)length;
     struct connection *connection = (void *)lsquic_conn_get_ctx(cnx);

@@ -86,7 +86,7 @@ static void send_head(struct stream *stream) {
     stream->headed = fields_out_send(&list, stream->is);
 }
 
-// As much of the answer's body as there is in one piece, from what was sent on.
+// The next contiguous piece of the response's body, after the sent part.
 static const uint8_t *piece(const struct stream *stream, size_t *length) {
     uint64_t left = stream->size - stream->sent;
     *length = left < SIZE_MAX ? (size_t)left : SIZE_MAX;
@@ -145,7 +145,7 @@ static void answer(struct stream *stream) {
     }
 }
 
-// Takes the head, once; what comes as trailers is of no interest.
+// Takes the head, once; trailers are ignored.
 static void read_head(struct stream *stream) {
     struct head *head = lsquic_stream_get_hset(stream->is);
     if (stream->head && head) {

@@ -5,12 +5,12 @@
 #include <lsquic.h>
 #include <stdint.h>
 
-// What lsquic tells of streams.
+// lsquic's callbacks of streams.
 lsquic_stream_ctx_t *stream_opened(void *of, lsquic_stream_t *stream);
 void stream_read(lsquic_stream_t *stream, lsquic_stream_ctx_t *of);
 void stream_write(lsquic_stream_t *stream, lsquic_stream_ctx_t *of);
 void stream_closed(lsquic_stream_t *stream, lsquic_stream_ctx_t *of);
-// How many requests were answered.
+// The number of answered requests.
 uint64_t stream_answered(void);
 
 #endif

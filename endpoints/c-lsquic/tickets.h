@@ -1,4 +1,4 @@
-// What sessions can be resumed with.
+// Session tickets.
 #ifndef TICKETS_H
 #define TICKETS_H
 
@@ -13,8 +13,8 @@ struct ticket {
 
 // Keeps it; `bytes` are of malloc.
 void tickets_keep(struct ticket ticket);
-// The one that came last, each once, but the last of all for as long as no other comes; without bytes: there is none. They are
-// there until the next call.
+// The newest ticket. Each is returned once, except the last one, until another comes. Without bytes: none. The bytes are
+// valid until the next call.
 struct ticket tickets_take(void);
 bool tickets_any(void);
 

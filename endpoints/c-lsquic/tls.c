@@ -74,7 +74,7 @@ SSL_CTX *tls_server(const struct server_spec *spec) {
         fail(OTHER, "reading the key %s: %s", spec->key, why());
     }
     SSL_CTX_set_alpn_select_cb(made, choose, NULL);
-    SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);  // tickets hold all that there is to keep
+    SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);  // tickets hold the whole state
     if (!spec->resumes && !spec->early) {
         SSL_CTX_set_options(made, SSL_OP_NO_TICKET);
     }
@@ -82,7 +82,7 @@ SSL_CTX *tls_server(const struct server_spec *spec) {
     return made;
 }
 
-// Whoever is verified is who was asked for, by name or by address.
+// Verifies the requested name or address.
 static void expect(SSL_CTX *made, const char *name) {
     X509_VERIFY_PARAM *parameters = SSL_CTX_get0_param(made);
     if (X509_VERIFY_PARAM_set1_ip_asc(parameters, name) != 1 && X509_VERIFY_PARAM_set1_host(parameters, name, strlen(name)) != 1) {

@@ -1,4 +1,4 @@
-// What TLS is asked for, and what it tells: BoringSSL, by the contexts that lsquic's connections begin with.
+// TLS settings and results: BoringSSL, by the contexts that lsquic's connections begin with.
 #ifndef TLS_H
 #define TLS_H
 
@@ -9,7 +9,7 @@
 #include "spec.h"
 
 SSL_CTX *tls_server(const struct server_spec *spec);
-// `hear` is told of handshakes that are over and of alerts, `keep` of tickets.
+// `hear` gets completed handshakes and alerts, `keep` gets tickets.
 SSL_CTX *tls_client(const struct spec *spec, void (*hear)(const SSL *ssl, int where, int value), int (*keep)(SSL *, SSL_SESSION *));
 bool tls_is_h3(const SSL *ssl);
 // Adds what a connection negotiated.

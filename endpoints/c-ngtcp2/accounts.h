@@ -1,4 +1,4 @@
-// What the connections say of their transport, summed up.
+// The connections' counts of their transport, summed up.
 #ifndef ACCOUNTS_H
 #define ACCOUNTS_H
 
@@ -10,10 +10,10 @@ struct accounts {
     uint64_t connections, heard, round_trips, round_trip_min, window, sent, lost, bytes_lost;
 };
 
-// Adds a connection, less what it had counted before; NULL: nothing.
+// Adds a connection's counts, less `before`; NULL: nothing.
 void accounts_add(struct accounts *accounts, const ngtcp2_conn_info *is, const ngtcp2_conn_info *before);
 void accounts_merge(struct accounts *accounts, const struct accounts *other);
-// As the contract has it.
+// In the contract's form.
 json_object *accounts_report(const struct accounts *accounts);
 
 #endif

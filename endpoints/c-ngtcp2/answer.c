@@ -46,7 +46,7 @@ static nghttp3_ssize give_echo(struct request *r, nghttp3_vec *parts, size_t roo
             chunk->given = chunk->length;
         }
         if (!chunk->next) {
-            break;  // it may grow yet, and what is added then is given then
+            break;  // it may still grow; later bytes follow later
         }
         r->unsent = chunk->next;
     }

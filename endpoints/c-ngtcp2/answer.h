@@ -9,12 +9,12 @@
 // nghttp3's callbacks for it.
 extern const nghttp3_callbacks ANSWER;
 
-// What the requests of a thread need.
+// The state that the requests of a thread share.
 struct desk {
     _Atomic uint64_t answered;
 };
 
-// Lets go of the requests of a connection that ends.
+// Frees the requests of a connection that ends.
 void answer_drop(struct quic *quic);
 
 #endif

@@ -13,7 +13,7 @@ struct ids {
 void ids_prepare(struct ids *ids);
 void ids_add(struct ids *ids, const ngtcp2_cid *id, struct quic *quic);
 void ids_remove(struct ids *ids, const ngtcp2_cid *id);
-// NULL: it is nobody's.
+// NULL: no connection has it.
 struct quic *ids_find(const struct ids *ids, const uint8_t *bytes, size_t length);
 
 #endif

@@ -10,9 +10,9 @@
 #include "request.h"
 #include "tls.h"
 
-// How long a connection may hear nothing from its server: the default that RFC 9308, section 3.2, recommends.
+// The idle time-out towards a server: the default that RFC 9308, section 3.2, recommends.
 static const int64_t SHORTEST_IDLE = 30 * 1000000000LL;
-// How long a ticket is waited for, beside the round trips that it may take.
+// The longest wait for a ticket, beside the round trips that it may take.
 static const moment PATIENCE = 100 * 1000000;
 
 static const struct spec *spec;
@@ -44,7 +44,7 @@ static void bury_late(void *of) {
     bury(of);
 }
 
-// It is to be buried as soon as nobody is at work on it.
+// Free it as soon as no caller uses it.
 static void bury_soon(struct line *line) {
     line->ends = true;
     alarm_set(&line->end, 0);
@@ -57,7 +57,7 @@ static void let_go(struct line *line) {
     }
 }
 
-// Told by the connection: it ended by itself.
+// The connection calls this when it ended by itself.
 static void over(struct quic *quic) {
     struct line *line = quic->owner;
     let_go(line);
@@ -163,7 +163,7 @@ void line_prepare(const struct spec *of) {
     party_prepare(&party, &spec->quic, 2 * spec->request_ns > SHORTEST_IDLE ? 2 * spec->request_ns : SHORTEST_IDLE);
     facts = json_object_new_object();
     party_report(&party, facts);
-    // A trial, so that what the kernel does not grant is known before anything is measured.
+    // A test, so that a setting that the kernel does not grant is refused before the measurement.
     struct port port;
     port_open(&port, &any, &spec->quic, false);
     port_report(&port, facts);

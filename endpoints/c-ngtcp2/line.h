@@ -20,13 +20,13 @@ struct line {
     uint32_t number;
     enum handshake handshake;
     bool early, ticketed, ends;
-    ngtcp2_conn_info before;  // what it had counted before the window
+    ngtcp2_conn_info before;  // its counts before the window
     bool was_before;
     struct alarm end;
     struct line *next, *previous;
 };
 
-// What the driver keeps of a request.
+// The driver's state of a request.
 struct own {
     struct exchange *exchange;
     struct line *line;  // NULL: it is not under way
@@ -42,24 +42,24 @@ static inline struct own *own_of(const struct exchange *exchange) {
 }
 
 void line_prepare(const struct spec *spec);
-// The line of a link for a request, open or to be; NULL: no way leads there.
+// The line of a link for a request, open or new; NULL: no route to the server.
 struct line *line_of(struct exchange *exchange);
 // The request is on the line from now on, or no longer.
 void line_join(struct line *line, struct own *own);
 void line_leave(struct own *own);
-// Sends what was handed to it.
+// Sends the pending bytes.
 void line_write(struct line *line);
-// A link lets go of its line, which closes after its ticket has come, if one is wanted.
+// A link releases its line, which closes after its ticket has come, if one is wanted.
 void line_drop(struct link *link);
-// Whether one is open that no request will use.
+// Whether an unused line is still open.
 bool line_lingers(void);
-// Closes those that linger; the measured window begins.
+// Closes unused lines; the measured window begins.
 void line_warm(void);
-// Closes what is left.
+// Closes all remaining lines.
 void line_finish(void);
 json_object *line_facts(void);
 json_object *line_transport(void);
-// A note for the record: the server allows fewer streams than were wanted.
+// A fact for `configured`: the server allows fewer streams than wanted.
 void line_note_limit(void);
 
 #endif

@@ -1,10 +1,10 @@
-// What is in force for every connection of an endpoint.
+// The active settings of every connection of an endpoint.
 #include <string.h>
 
 #include "contract.h"
 #include "quic.h"
 
-// Windows of ngtcp2's own programs, where nothing is asked for: they begin small and grow.
+// Windows of ngtcp2's own programs, if the spec sets none: they begin small and grow.
 static const uint64_t STREAM_BEGINS = 256 << 10, STREAM_MOST = 6 << 20, CONNECTION_BEGINS = 1 << 20, CONNECTION_MOST = 6 << 20;
 static const uint64_t CLIENT_STREAM_BEGINS = 6 << 20, CLIENT_STREAM_MOST = 16 << 20, CLIENT_CONNECTION_BEGINS = 15 << 20,
                       CLIENT_CONNECTION_MOST = 24 << 20;

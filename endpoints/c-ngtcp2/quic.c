@@ -51,7 +51,7 @@ static void say_goodbye(struct quic *quic) {
     }
 }
 
-// It cannot go on, says ngtcp2.
+// ngtcp2 reports that the connection cannot go on.
 static void end(struct quic *quic, int why) {
     if (quic->over) {
         return;

@@ -14,7 +14,7 @@
 // Requests that a peer may have in flight on one connection, the same as of the built-in endpoint.
 enum { STREAMS = 256, ID_LENGTH = 8 };
 
-// So many oddities of a peer are put up with, all that there can be. ngtcp2 and nghttp3 close a connection after 1000 and 33 a
+// The largest limit on oddities of a peer, so it never applies. ngtcp2 and nghttp3 close a connection after 1000 and 33 a
 // second; frames of unknown types are among them, which some libraries send with every request.
 #define ODDITIES (UINT64_C(1) << 40)
 
@@ -39,40 +39,40 @@ struct quic {
     bool touched;
 };
 
-// What is the same for all connections of an endpoint, and what its owner is told of them.
+// The common part of an endpoint's connections, and the callbacks of their owner.
 struct party {
     bool server, early;
     SSL_CTX *tls;
     ngtcp2_settings settings;
     ngtcp2_transport_params params;
     const char *qlog_dir;
-    nghttp3_callbacks http;  // those that the library itself does not need are the owner's
-    // An ID that peers may address the connection by, or no longer; NULL: nobody asks.
+    nghttp3_callbacks http;  // the callbacks that the library does not need itself are the owner's
+    // A connection ID that becomes valid, or invalid; may be NULL.
     void (*add_id)(struct quic *quic, const ngtcp2_cid *id);
     void (*remove_id)(struct quic *quic, const ngtcp2_cid *id);
     void (*established)(struct quic *quic);
-    // Told within ngtcp2, which must not be called then but to open streams.
+    // Called within ngtcp2; the callee may call ngtcp2 only to open streams.
     void (*more_streams)(struct quic *quic);
     void (*early_rejected)(struct quic *quic);
-    // It ended by itself, and is to be freed now or later.
+    // The connection ended by itself; free it now or later.
     void (*over)(struct quic *quic);
 };
 
-// Fills in settings and parameters by what is wanted, and by ngtcp2's own programs where nothing is.
+// Fills in settings and parameters from the spec, or else from ngtcp2's own programs.
 void party_prepare(struct party *party, const struct quic_settings *wanted, int64_t idle_ns);
-// What is in force for every connection.
+// The active settings of every connection.
 void party_report(const struct party *party, json_object *configured);
 
 // A connection that a client begins by this packet, whose header is read.
 struct quic *quic_accept(const struct party *party, struct port *port, const struct datagram *first, const ngtcp2_pkt_hd *header,
                          void *owner);
-// A connection to a server. Where there is a ticket with what the server said then, requests can be sent at once.
+// A connection to a server. With a ticket and its transport parameters, requests can be sent at once.
 struct quic *quic_dial(const struct party *party, struct port *port, const struct address *server, const char *name,
                        SSL_SESSION *ticket, const uint8_t *params, size_t params_length, void *owner);
-// The port has noted that the peer is not to be reached.
+// The port has noted that the peer is unreachable.
 void quic_lost(struct quic *quic);
 void quic_read(struct quic *quic, const struct datagram *datagram);
-// Sends what there is to send and may be sent now.
+// Sends all packets that may be sent now.
 void quic_write(struct quic *quic);
 // The owner ends it, politely.
 void quic_close(struct quic *quic, uint64_t code);

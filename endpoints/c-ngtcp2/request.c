@@ -69,7 +69,7 @@ static nghttp3_ssize give(nghttp3_conn *http, int64_t stream, nghttp3_vec *parts
     return (nghttp3_ssize)count;
 }
 
-// Whether it is on its way; otherwise the server allows no further stream yet.
+// Whether the request is under way; otherwise the server allows no further stream yet.
 static bool hand_over(struct own *own) {
     struct quic *quic = own->line->quic;
     int64_t stream;
@@ -91,7 +91,7 @@ static bool hand_over(struct own *own) {
 }
 
 void request_send_waiting(struct line *line) {
-    // Those that came first are at the end.
+    // The oldest requests are at the end.
     struct own *last = line->first;
     while (last && last->next) {
         last = last->next;
@@ -160,7 +160,7 @@ void driver_cancel(struct exchange *exchange) {
         return;
     }
     forget(exchange);
-    // A connection that did not come about in time, and that nobody else waits for, is given up.
+    // Gives up a connection that is late and has no other waiting request.
     if (!line->quic->established && line->first == own && !own->next) {
         leave(exchange);
         line_drop(exchange->link);
@@ -177,7 +177,7 @@ void driver_cancel(struct exchange *exchange) {
     }
 }
 
-// From nghttp3; `user` is the exchange, or NULL where it was given up.
+// From nghttp3; `user` is the exchange, or NULL if it was given up.
 
 static int begin(nghttp3_conn *http, int64_t stream, void *of, void *user) {
     (void)http, (void)stream, (void)of;

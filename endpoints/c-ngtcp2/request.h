@@ -8,7 +8,7 @@
 extern const nghttp3_callbacks REQUEST;
 
 void request_prepare(const struct spec *spec);
-// Hands over those that wait, as far as the server allows streams.
+// Hands over waiting requests, as far as the server allows streams.
 void request_send_waiting(struct line *line);
 
 #endif

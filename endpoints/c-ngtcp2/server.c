@@ -8,8 +8,8 @@
 #include "tls.h"
 #include "worker.h"
 
-// How long a connection may hear nothing from its client. Clients set a shorter time, and the shorter one counts (RFC 9000,
-// section 10.1); this one is for those that set none.
+// The idle time-out towards a client. Clients set a shorter time, and the shorter one counts (RFC 9000,
+// section 10.1); this one is for clients that set none.
 static const int64_t IDLE_NS = 600 * 1000000000LL;
 
 static struct worker *workers;

@@ -1,4 +1,4 @@
-// Session tickets that came, with what the server said of its transport then.
+// Received session tickets, with the server's transport parameters of that time.
 #ifndef TICKETS_H
 #define TICKETS_H
 
@@ -14,7 +14,7 @@ struct ticket {
 };
 
 void tickets_keep(const struct ticket *ticket);
-// The newest, which is another one's no more, but for the last one: that is used again and again. Its session is a new reference.
+// The newest ticket, removed from the store unless it is the last one. Its session is a new reference.
 struct ticket tickets_take(void);
 bool tickets_any(void);
 

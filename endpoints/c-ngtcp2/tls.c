@@ -67,7 +67,7 @@ SSL_CTX *tls_server(const char *certificate, const char *key, const char *key_lo
         fail(OTHER, "reading the key %s: %s", key, why());
     }
     SSL_CTX_set_alpn_select_cb(made, choose, NULL);
-    SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);  // tickets hold all that there is to keep
+    SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);  // tickets hold the whole state
     SSL_CTX_set_session_id_context(made, (const unsigned char *)ENDPOINT, sizeof ENDPOINT - 1);
     // OpenSSL's protection against replays keeps every ticket until it was used, once; here many connections begin with one.
     SSL_CTX_set_options(made, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_ANTI_REPLAY);
@@ -112,7 +112,7 @@ void tls_report(const SSL *ssl, json_object *configured) {
     }
     const char *group = SSL_get0_group_name((SSL *)ssl);
     if (group) {
-        // By its name at IANA, as the other endpoints say it.
+        // Its IANA name, as in the other endpoints.
         json_object_object_add(configured, "group", json_object_new_string(strcasecmp(group, GROUP) == 0 ? GROUP : group));
     }
     int64_t bytes = 0;

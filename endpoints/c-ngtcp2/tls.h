@@ -14,7 +14,7 @@ SSL_CTX *tls_server(const char *certificate, const char *key, const char *key_lo
 SSL_CTX *tls_client(const struct spec *spec, int (*keep)(SSL *ssl, SSL_SESSION *ticket));
 // Whether HTTP/3 was negotiated.
 bool tls_is_h3(const SSL *ssl);
-// What was negotiated.
+// The negotiated values.
 void tls_report(const SSL *ssl, json_object *configured);
 
 #endif

@@ -95,7 +95,7 @@ static int handshake_completed(ngtcp2_conn *conn, void *of) {
         ngtcp2_ccerr_set_tls_alert(&quic->error, SSL_AD_NO_APPLICATION_PROTOCOL, NULL, 0);
         return NGTCP2_ERR_CALLBACK_FAILURE;
     }
-    // Early data was offered, and OpenSSL tells only now what became of it.
+    // Early data was offered, and OpenSSL reports only now whether it was accepted.
     if (!party->server && SSL_get_early_data_status(quic->ssl) == SSL_EARLY_DATA_REJECTED &&
         ngtcp2_conn_tls_early_data_rejected(conn) != 0) {
         return NGTCP2_ERR_CALLBACK_FAILURE;
@@ -218,7 +218,7 @@ int wiring_begin_http(struct quic *quic) {
     return 0;
 }
 
-// What became of bytes that ngtcp2 was offered; whether it was told to nghttp3, and it may be asked for more.
+// The result of bytes offered to ngtcp2. Returns whether nghttp3 knows it, and can be asked for more.
 static bool settle(struct quic *quic, int64_t stream, ngtcp2_ssize written, ngtcp2_ssize taken) {
     switch (written) {
     case NGTCP2_ERR_STREAM_DATA_BLOCKED:

@@ -83,7 +83,7 @@ static void touch(struct worker *worker, struct quic *quic) {
     worker->touched[worker->touched_count++] = quic;
 }
 
-// A client that speaks another version of QUIC is told which there are.
+// A client with another version of QUIC gets the list of versions.
 static void offer_versions(struct worker *worker, const struct datagram *datagram, const ngtcp2_version_cid *asked) {
     static const uint32_t known[] = {NGTCP2_PROTO_VER_V1};
     uint8_t packet[NGTCP2_MAX_UDP_PAYLOAD_SIZE];
@@ -100,7 +100,7 @@ static void offer_versions(struct worker *worker, const struct datagram *datagra
 static struct quic *welcome(struct worker *worker, const struct datagram *datagram) {
     ngtcp2_pkt_hd header;
     if (ngtcp2_accept(&header, datagram->bytes, datagram->length) != 0) {
-        return NULL;  // for a connection that is no more, or no QUIC
+        return NULL;  // for a connection that has ended, or not QUIC
     }
     struct quic *quic = quic_accept(worker->party, &worker->port, datagram, &header, worker);
     quic->next = worker->first;

@@ -18,11 +18,11 @@ struct worker {
     struct quic **touched;
     size_t touched_count, touched_room;
     struct accounts accounts;
-    int wake;  // told to stop
+    int wake;  // the word to stop came
     pthread_t thread;
 };
 
-// What a server's party is told.
+// The callbacks of a server's party.
 void worker_add_id(struct quic *quic, const ngtcp2_cid *id);
 void worker_remove_id(struct quic *quic, const ngtcp2_cid *id);
 void worker_over(struct quic *quic);

@@ -1,4 +1,4 @@
-// What the transport knows of connections, added up.
+// The transport's counts of connections, added up.
 #ifndef ACCOUNT_H
 #define ACCOUNT_H
 

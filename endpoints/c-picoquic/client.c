@@ -89,7 +89,7 @@ void driver_cancel(struct exchange *exchange) {
     if (connection->opener == exchange) {
         connection->opener = NULL;
     }
-    // A handshake that nobody waits for any more is given up.
+    // Gives up a handshake without a waiting request.
     if (!exchange->link->kept || (!connection->ready && !connection->exchanges)) {
         connection_let_go(connection);
     }

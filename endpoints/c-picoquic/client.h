@@ -1,4 +1,4 @@
-// What the parts of the client share: client.c is the driver, connection.c has the connections, exchange.c the streams.
+// Declarations of the client's parts: client.c is the driver, connection.c has the connections, exchange.c the streams.
 #ifndef CLIENT_H
 #define CLIENT_H
 
@@ -21,7 +21,7 @@ struct link {
     struct connection *connection;
 };
 
-// What is kept of a request.
+// The state of a request.
 struct own {
     struct connection *connection;
     struct exchange *next, **link;  // among the connection's
@@ -49,7 +49,7 @@ void exchange_detach(struct exchange *exchange);
 void exchange_ask(struct exchange *exchange);
 // A part of the response; its end.
 void exchange_receive(struct exchange *exchange, uint8_t *bytes, size_t length, bool fin);
-// Puts as much of the request's body into a packet as there is room for.
+// Puts as much of the request's body into a packet as fits.
 void exchange_provide(struct exchange *exchange, void *context, size_t room);
 void exchange_end(struct exchange *exchange, enum kind failure, const char *why);
 

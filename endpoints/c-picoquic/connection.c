@@ -27,7 +27,7 @@ void connection_let_go(struct connection *connection) {
     free(connection);
 }
 
-// The connection is lost, and with it all requests that it has.
+// The connection is lost, with all its requests.
 static void lose(struct connection *connection, enum kind kind, const char *why) {
     struct exchange *exchange;
     while ((exchange = connection->exchanges)) {
@@ -138,7 +138,7 @@ static void open_socket(int family) {
     quic_bind((struct sockaddr *)&any, family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
 }
 
-// With no authority to trust picoquic would verify nothing, and say nothing.
+// Without a trust anchor picoquic would silently verify nothing.
 static void check_anchor(const char *path) {
     FILE *file = fopen(path, "r");
     X509 *authority = file ? PEM_read_X509(file, NULL, NULL, NULL) : NULL;

@@ -31,14 +31,14 @@ enum {
 
 // The rest of a connection: control streams and settings.
 h3zero_callback_ctx_t *http3_new(void);
-// What came for streams in one direction.
+// Bytes for streams in one direction.
 int http3_control(picoquic_cnx_t *connection, h3zero_callback_ctx_t *http3, uint64_t stream, uint8_t *bytes, size_t length,
                   picoquic_call_back_event_t event, void *of);
 
 // Reads a part of a stream of requests. `body` is called with the bytes of the body. False: the peer broke the protocol.
 bool http3_read(h3zero_data_stream_state_t *state, uint8_t *bytes, size_t length, void (*body)(void *of, const uint8_t *, size_t),
                 void *of);
-// Begins with a new stream; forgets what was read of the one before.
+// Begins a new stream; forgets the state of the one before.
 void http3_reset(h3zero_data_stream_state_t *state);
 
 #endif

@@ -1,4 +1,4 @@
-// The context and what is in force.
+// The context and the active settings.
 #include "quic.h"
 
 #include <autoqlog.h>
@@ -41,7 +41,7 @@ static void offer_x25519_alone(void) {
 static const struct { const char *word, *name; } CONTROLS[] = {{"cubic", "cubic"}, {"bbr", "bbr"}, {"reno", "newreno"}};
 
 static void set_congestion(const char *word) {
-    // Where nothing is asked for, it is the default of picoquic, set by its name because it tells nobody which one it uses.
+    // Without a setting, picoquic's default, set by its name because picoquic does not report its choice.
     const picoquic_congestion_algorithm_t *algorithm = PICOQUIC_DEFAULT_CONGESTION_ALGORITHM;
     picoquic_register_all_congestion_control_algorithms();
     for (size_t i = 0; i < sizeof CONTROLS / sizeof *CONTROLS; i++) {
@@ -76,7 +76,7 @@ static void set_logs(const struct stack_settings *settings) {
 }
 
 void quic_prepare(const struct stack_settings *settings, picoquic_stream_data_cb_fn callback, void *of) {
-    // Tickets are kept where there is a name for the file that they could be saved to. It is neither read nor written.
+    // picoquic keeps tickets only if their file has a name. The file is neither read nor written.
     const char *tickets = settings->keeps_tickets ? "/dev/null" : NULL;
     quic = picoquic_create(MOST_CONNECTIONS, settings->certificate, settings->key, settings->trust_anchor, "h3", callback, of,
                            NULL, NULL, NULL, picoquic_current_time(), NULL, tickets, NULL, 0);

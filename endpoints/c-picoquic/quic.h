@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// What either side asks of picoquic; NULL and what is negative is left to it.
+// The settings of either side; NULL and negative values leave the choice to picoquic.
 struct stack_settings {
     const char *certificate, *key, *trust_anchor, *key_log, *qlog_dir, *congestion;
     bool verify, keeps_tickets;
@@ -21,19 +21,19 @@ struct stack_settings {
 
 extern picoquic_quic_t *quic;
 
-// Makes the context. `callback` is told of connections that peers open, with `of`.
+// Makes the context. `callback` gets the connections that peers open, with `of`.
 void quic_prepare(const struct stack_settings *settings, picoquic_stream_data_cb_fn callback, void *of);
 // A socket for each family of addresses, bound to `local`, or to whatever is free where that has no port. The port.
 uint16_t quic_bind(const struct sockaddr *local, socklen_t length);
-// There is something to send: it goes out when the loop has told what else is known by now.
+// Marks pending packets: they are sent when the loop has handled its other events.
 void quic_due(void);
 // Sends all that may be sent now.
 void quic_send(void);
-// Says goodbye with this code; afterwards nothing is told of the connection, and it must not be used.
+// Says goodbye with this code. Afterwards no call about the connection follows, and it must not be used.
 void quic_close(picoquic_cnx_t *connection, uint64_t code);
-// What is in force; a new reference. `client`: who grants the window of a stream of requests.
+// The active settings; a new reference. `client`: the side that grants the window of a request stream.
 json_object *quic_configured(bool client);
-// Adds what a connection proves: that of cipher and group there was one to choose from.
+// Adds cipher and group, which a connection proves: it had one of each to choose from.
 void quic_configured_tls(json_object *facts);
 // Ends logs; the context is gone.
 void quic_finish(void);

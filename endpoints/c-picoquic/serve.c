@@ -29,7 +29,7 @@ static void connection_free(struct connection *connection) {
     if (connection->next) {
         connection->next->link = connection->link;
     }
-    // Takes itself out of the connection, too, which is told nothing any more.
+    // Removes itself from the connection, which gets no further call.
     h3zero_callback_delete_context(connection->cnx, connection->http3);
     free(connection);
 }
@@ -95,13 +95,13 @@ static int hear(picoquic_cnx_t *cnx, uint64_t id, uint8_t *bytes, size_t length,
     return http3_control(cnx, connection->http3, id, bytes, length, event, request ? NULL : mine);
 }
 
-// picoquic gives tickets to everybody. With another key whenever a handshake may begin there is none that it can read.
+// picoquic issues tickets to every client. With a new key before each handshake it can read none of them.
 static void make_tickets_worthless(void) {
     uint8_t key[32];
     if (getrandom(key, sizeof key, 0) != sizeof key) {
         fail(OTHER, "the kernel has no random bytes");
     }
-    key[0] = 0;  // its first byte says which of two keys it takes the place of
+    key[0] = 0;  // its first byte names the one of two keys that it replaces
     picoquic_set_ticket_key(quic, key, sizeof key);
 }
 

@@ -12,13 +12,13 @@ struct udp_socket {
 };
 
 void sockets_prepare(const struct stack_settings *settings);
-// The one of this family, bound to `local` where it is new.
+// The socket of this family, bound to `local` if new.
 struct udp_socket *socket_bind(const struct sockaddr *local, socklen_t length);
-// The one that reaches this address.
+// The socket that reaches this address.
 int socket_to(const struct sockaddr_storage *to);
-// Whether the kernel cuts what is sent in one call into packets.
+// Whether the kernel cuts the bytes of one call into packets.
 bool sockets_segment(void);
-// What is in force, read back from the kernel.
+// The active settings, read back from the kernel.
 json_object *sockets_configured(void);
 void sockets_close(void);
 

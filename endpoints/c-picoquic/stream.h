@@ -18,15 +18,15 @@ struct stream {
     struct stream *next, **link;  // among the connection's
 };
 
-// A part of a request, of a stream that is new where it is NULL, and then among `streams`; an answer to what is complete.
+// A part of a request; with a NULL stream it begins a new one, added to `streams`. Answers a complete request.
 void stream_receive(struct stream *stream, struct stream **streams, picoquic_cnx_t *cnx, uint64_t id, uint8_t *bytes, size_t length,
                     bool fin);
-// Puts as much of the answer's body into a packet as there is room for.
+// Puts as much of the response's body into a packet as fits.
 void stream_provide(struct stream *stream, void *context, size_t room);
 // Gives it up, and tells the client so.
 void stream_give_up(struct stream *stream, uint64_t code);
 void stream_free(struct stream *stream);
-// How many requests were answered.
+// The number of answered requests.
 uint64_t stream_answered(void);
 
 #endif

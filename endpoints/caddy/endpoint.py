@@ -4,12 +4,8 @@ import json
 import os
 import re
 
-import choices
-import datagrams
-import life
-import program
-import sockets
-from site_spec import ANYTHING, FLAG, OF_TCP, OF_UDP
+from wirelab_servers import choices, datagrams, life, program, sockets
+from wirelab_servers.site_spec import ANYTHING, FLAG, OF_TCP, OF_UDP
 
 MOST_THREADS = 1024
 
@@ -42,7 +38,7 @@ def run(site, path, folder):
 
     def configured(_):
         facts = {**(datagrams if site.is_quic else sockets).settle([sock], site), "threads": threads(server.words)}
-        sock.close()  # Caddy alone has it from now on
+        sock.close()  # from now on only Caddy has it
         return {**facts, "congestion": CONGESTION, "streams": choices.STREAMS["h3"]} if site.is_quic else facts
 
     port = sock.getsockname()[1]
@@ -51,7 +47,7 @@ def run(site, path, folder):
 
 
 def environment(site, folder):
-    """What Go and quic-go have no other setting for, and folders for what Caddy keeps."""
+    """Environment variables for settings of Go and quic-go, and for Caddy's folders."""
     variables = {"XDG_DATA_HOME": folder, "XDG_CONFIG_HOME": folder, "GOMAXPROCS": str(choices.workers(site)),
                  "QUIC_GO_DISABLE_GSO": str(site.gso is False).lower()}
     if site.qlog_dir is not None:
@@ -87,7 +83,7 @@ def configuration(site, descriptor):
 
 
 def threads(words):
-    """How many threads run Go code at once, as Caddy says when it has started; None before."""
+    """The number of threads that run Go code at once, as Caddy reports it after its start; None before."""
     for line in words:
         if found := re.search(r'GOMAXPROCS=\D*(\d+)', line):
             return int(found[1])

@@ -53,7 +53,7 @@ namespace Wirelab
             {
                 Events.Fail(error);
             }
-            // Not a return: nothing that still waits for a peer may hold the process back.
+            // Not a return: a task that waits for a peer must not delay the exit.
             Environment.Exit(0);
         }
 

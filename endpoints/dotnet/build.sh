@@ -9,7 +9,7 @@ fail() {
 }
 
 remedy="install one of version 8.0 or later, with ASP.NET Core, and put its \`dotnet\` on the PATH"
-# What the SDK would write to the user's home, and what would go on running.
+# Keeps the SDK from writing to the user's home, and from leaving processes.
 export DOTNET_GENERATE_ASPNET_CERTIFICATE=false DOTNET_CLI_HOME="$WIRELAB_WORK" DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 DOTNET_SKIP_FIRST_TIME_EXPERIENCE=1
 export MSBUILDDISABLENODEREUSE=1
 # Otherwise the SDK demands a library of the languages of the world.

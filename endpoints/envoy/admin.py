@@ -1,4 +1,4 @@
-"""What Envoy says of itself, asked at its administration socket."""
+"""Envoy's own reports, from its administration socket."""
 
 import http.client
 import json
@@ -23,7 +23,7 @@ class Admin(http.client.HTTPConnection):
         self.sock.connect(f"/proc/self/fd/{self.folder}/{ADMIN}")
 
     def ask(self, path):
-        """The answer, whatever its status. OSError: there is none."""
+        """The answer, of any status. OSError: none."""
         try:
             self.request("GET", path)
             return self.getresponse().read()
@@ -32,7 +32,7 @@ class Admin(http.client.HTTPConnection):
             raise OSError(f"asking Envoy for {path}: {error or type(error).__name__}") from error
 
     def members(self):
-        """Who is behind it, as pairs of address and port."""
+        """Its upstreams, as pairs of address and port."""
         for one in json.loads(self.ask("/clusters?format=json")).get("cluster_statuses", []):
             if one["name"] == CLUSTER:
                 places = [status["address"]["socket_address"] for status in one.get("host_statuses", [])]
@@ -40,7 +40,7 @@ class Admin(http.client.HTTPConnection):
         return []
 
     def answered(self):
-        """How many requests it has answered."""
+        """The number of requests that it has answered."""
         name = f"http.{STAT}.downstream_rq_completed"
         for line in self.ask(f"/stats?filter=^{name}$").decode().splitlines():
             key, _, value = line.partition(": ")

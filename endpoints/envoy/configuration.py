@@ -3,9 +3,9 @@
 import os
 import urllib.parse
 
-import choices
+from wirelab_servers import choices
 
-# In QUIC, too, Envoy is to issue tickets that all workers can read, or none: it can, and by default does not.
+# In QUIC too, Envoy must issue tickets that all workers can read, or none. It can, but not by default.
 RUNTIME = {"name": "site", "static_layer": {"envoy.reloadable_features.quic_session_ticket_support": True}}
 
 TYPE = "type.googleapis.com/envoy."

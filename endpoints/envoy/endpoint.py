@@ -5,16 +5,12 @@ import os
 import socket
 import sys
 
-import choices
+from wirelab_servers import choices, datagrams, documents, life, program, sockets
+from wirelab_servers.site_spec import ANYTHING, FILES, FLAG, LARGEST_WINDOW, OF_TCP, OF_UDP
+
 import configuration
-import datagrams
-import documents
-import life
-import program
 import sidecar
 import sidecar_spec
-import sockets
-from site_spec import ANYTHING, FILES, FLAG, LARGEST_WINDOW, OF_TCP, OF_UDP
 
 MOST_THREADS = 1024
 TICKET_KEY = 80  # bytes

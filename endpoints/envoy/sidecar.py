@@ -1,4 +1,4 @@
-"""Envoy as a sidecar: each request that it takes goes on to the next of its upstreams. See README.md."""
+"""Envoy as a sidecar: it sends each request to the next of its upstreams. See README.md."""
 
 import argparse
 import json
@@ -10,23 +10,21 @@ import tempfile
 import threading
 import time
 
+from wirelab_endpoint import contract
+from wirelab_endpoint.contract import Failure
+from wirelab_servers import choices, life, probe, sockets
+
 import admin
-import choices
-import contract
-import life
-import probe
 import sidecar_configuration
 import sidecar_spec
-import sockets
-from contract import Failure
 
-STARTING_S = 15  # how long it may take to start, and to learn of other upstreams
-BETWEEN_S = 0.002  # between two questions
-ENDED = object()  # heard in place of a word
+STARTING_S = 15  # the limit for its start, and for a change of upstreams
+BETWEEN_S = 0.002  # between two probes
+ENDED = object()  # returned in place of a word
 
 
 class Stopped(Exception):
-    """It was told to stop while it waited for something else."""
+    """The word `stop` came during another wait."""
 
 
 def main(envoy, honours):
@@ -41,7 +39,7 @@ def main(envoy, honours):
 
 def run(envoy, honours, path):
     spec = sidecar_spec.Sidecar(contract.read_spec(path), honours)
-    # Beside the spec: what is left behind when this process is killed goes with the rest of the run.
+    # Beside the spec: if this process is killed, the folder is removed with the rest of the run.
     with tempfile.TemporaryDirectory(prefix="sidecar-", dir=os.path.dirname(os.path.abspath(path))) as folder:
         proxy = Proxy(spec, envoy.path(), folder)
         try:
@@ -103,7 +101,7 @@ class Proxy:
         return sorted(upstreams)
 
     def port(self):
-        """Its port, once each worker has a socket of its own at it."""
+        """Its port, once each worker has its own socket there."""
         return sockets.wait_for(self.server.child.pid, self.workers, socket.SOCK_STREAM)
 
     def knows(self):
@@ -121,7 +119,7 @@ class Proxy:
                 "upstream_protocol": self.spec.upstream_protocol}
 
     def wait_until(self, what, holds):
-        """Asks until `holds` says something, and gives it."""
+        """Asks until `holds` returns a value, and returns it."""
         deadline, trouble = time.monotonic() + STARTING_S, "it did not answer"
         while time.monotonic() < deadline:
             if self.stopped.is_set():

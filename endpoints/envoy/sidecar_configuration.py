@@ -5,7 +5,8 @@ import json
 import os
 import socket
 
-import choices
+from wirelab_servers import choices
+
 from configuration import TYPE, typed
 from sidecar_spec import is_http2
 
@@ -23,7 +24,7 @@ CONNECT_TIMEOUT = "5s"
 
 def of(spec):
     return {
-        # Watched files need a name for who reads them.
+        # Watched files need a name for their reader.
         "node": {"id": STAT, "cluster": STAT},
         # A socket in the folder: no port that others could reach, and nothing in the namespace but the listener.
         "admin": {"address": {"pipe": {"path": ADMIN}}},
@@ -41,7 +42,7 @@ def listener(spec):
             "extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", {
                 "codec_type": "HTTP2" if spec.is_http2 else "HTTP1",
                 "stat_prefix": STAT,
-                "generate_request_id": False,  # it is for tracing, which nobody does here
+                "generate_request_id": False,  # it is for tracing, which is off here
                 "common_http_protocol_options": {"idle_timeout": f"{choices.IDLE_S}s"},
                 **({"http2_protocol_options": http2(spec)} if spec.is_http2 else {}),
                 "stream_idle_timeout": "0s",  # clients have deadlines of their own
@@ -58,13 +59,13 @@ def cluster(spec):
         "name": CLUSTER,
         "type": "EDS",
         "eds_cluster_config": {"eds_config": {"resource_api_version": "V3", "path_config_source": {"path": f"./{MEMBERS}"}}},
-        # Each request to the next one. `LEAST_REQUEST` chooses the idlest of two drawn at random, which with one request at a
-        # time is chance.
+        # Each request goes to the next upstream. `LEAST_REQUEST` chooses the less busy of two random ones, which is chance with
+        # one request at a time.
         "lb_policy": "ROUND_ROBIN",
         "connect_timeout": CONNECT_TIMEOUT,
         "circuit_breakers": {"thresholds": [
             {"max_connections": MOST, "max_pending_requests": MOST, "max_requests": MOST}]},
-        # Who is gone is told by the file, and at once.
+        # The file names the upstreams that are gone, at once.
         "common_lb_config": {"healthy_panic_threshold": {"value": 0}},
         "upstream_bind_config": {"socket_options": options_of_tcp(spec)},
         "typed_extension_protocol_options": {"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
@@ -82,7 +83,7 @@ def http2(spec):
 
 
 def options_of_tcp(spec):
-    """The options of its own connections. Those that it accepts inherit them from the listening socket."""
+    """The options of the connections that it opens. Accepted connections inherit them from the listening socket."""
     if spec.congestion is None:
         return []
     return [{"description": "congestion", "level": socket.IPPROTO_TCP, "name": socket.TCP_CONGESTION, "state": "STATE_PREBIND",

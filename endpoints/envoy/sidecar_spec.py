@@ -1,16 +1,16 @@
-"""What a spec asks of a sidecar: every field is either understood here or refused."""
+"""The spec of a sidecar: every field is either understood here or refused."""
 
 import json
 
-import site_spec
-from contract import Failure, Unsupported
+from wirelab_endpoint.contract import Failure, Unsupported
+from wirelab_servers import site_spec
 
-# In clear text: a mesh would add TLS between its sidecars, which nobody asked for.
+# In clear text: a mesh would add TLS between its sidecars, which no spec asks for.
 PROTOCOLS = ["h1c", "h2c", "grpcc"]
 
 
 class Sidecar(site_spec.Site):
-    """To the modules of the web servers it is a site like theirs, without documents."""
+    """For the modules of the web servers it is a site like theirs, without documents."""
 
     is_secure = is_quic = False
 
@@ -27,14 +27,14 @@ class Sidecar(site_spec.Site):
         self.upstreams = spec.take("upstreams")
         self.threads = self.honour(spec, "threads")
         self.read_transport(spec)
-        spec.end()  # every field that is left would be ignored: unsupported
+        spec.end()  # a remaining field would be ignored, so it is unsupported
 
     @property
     def is_http2(self):
         return is_http2(self.protocol)
 
     def read_upstreams(self):
-        """Who is behind it now, as pairs of address and port."""
+        """Its upstreams now, as pairs of address and port."""
         try:
             with open(self.upstreams, encoding="utf-8") as file:
                 return [upstream(text) for text in json.load(file)]

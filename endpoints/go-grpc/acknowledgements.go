@@ -13,14 +13,14 @@ import (
 	"wirelab/endpoint/contract"
 )
 
-// acknowledgements are the versions of the endpoints that clients have accepted. A client says so with its next request on the
+// acknowledgements are the versions of the endpoints that clients have accepted. A client accepts with its next request on the
 // stream, which names the version; with its first one it names none.
 type acknowledgements struct {
 	lock sync.Mutex
 	// of has the streams of clients that know of endpoints, or have asked for them.
 	of      map[int64]string
 	refused error
-	// changed is closed when something has changed; nil while nobody waits.
+	// changed is closed at a change; nil if no goroutine waits.
 	changed chan struct{}
 }
 
@@ -36,7 +36,7 @@ func (a *acknowledgements) request(stream int64, request *discovery.DiscoveryReq
 		}
 		a.of[stream] = request.GetVersionInfo()
 	} else if request.GetTypeUrl() == resource.EndpointType {
-		// It does not want to know any more.
+		// The client has unsubscribed.
 		delete(a.of, stream)
 	}
 	a.tell()
@@ -58,7 +58,7 @@ func (a *acknowledgements) tell() {
 	}
 }
 
-// wait waits until all clients have accepted a version, which is the newest. Whoever asks for the first time later gets no other.
+// wait waits until all clients have accepted the newest version. A client that asks later for the first time gets the same.
 func (a *acknowledgements) wait(ctx context.Context, version string) error {
 	for {
 		changed, err := a.missing(version)

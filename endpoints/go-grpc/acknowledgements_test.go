@@ -17,7 +17,7 @@ func asks(version string, names ...string) *discovery.DiscoveryRequest {
 	return &discovery.DiscoveryRequest{TypeUrl: resource.EndpointType, VersionInfo: version, ResourceNames: names}
 }
 
-// isWaited says whether somebody is missing.
+// isWaited says whether an acknowledgement is missing.
 func isWaited(t *testing.T, a *acknowledgements, version string) bool {
 	t.Helper()
 	changed, err := a.missing(version)

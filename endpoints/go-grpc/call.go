@@ -24,7 +24,7 @@ type call struct {
 	// context has the metadata.
 	context context.Context
 	number  *wrapperspb.DoubleValue
-	// root is the right answer; NaN where there is none, and the server is to refuse.
+	// root is the right answer; NaN if the number has none, and the server must refuse.
 	root float64
 }
 

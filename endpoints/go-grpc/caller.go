@@ -19,7 +19,7 @@ import (
 type caller struct {
 	call    *call
 	channel *grpc.ClientConn
-	// wasReset tells whether the peer has reset the channel's connection; nil where it has several.
+	// wasReset says whether the peer has reset the channel's connection; nil if it has several.
 	wasReset func() bool
 }
 
@@ -36,7 +36,7 @@ func (c *caller) Exchange(scratch *load.Scratch, by clock.Moment, look func([]by
 	return answer, failure
 }
 
-// wait connects the channel, and waits until it can carry calls; broken says why it never will.
+// wait connects the channel, and waits until it can carry calls; broken has the reason if it never can.
 func (c *caller) wait(ctx context.Context, to string, broken func() *contract.Failure) *contract.Failure {
 	c.channel.Connect()
 	for state := c.channel.GetState(); state != connectivity.Ready; state = c.channel.GetState() {
@@ -54,8 +54,8 @@ func (c *caller) wait(ctx context.Context, to string, broken func() *contract.Fa
 
 func (c *caller) Abandon() { _ = c.channel.Close() }
 
-// failure is what went wrong with a call. grpc-go has one error for what the server says and for what the connection
-// does, and tells them apart in its text only.
+// failure is the failure of a call. grpc-go has one error for the server's answer and for what the connection
+// does; only the text distinguishes them.
 func (c *caller) failure(err error) *contract.Failure {
 	told := status.Convert(err)
 	return contract.Failed(c.kind(told), "calling by gRPC: `grpc-status` %d (%s): %s", told.Code(), told.Code(), told.Message())

@@ -14,18 +14,18 @@ import (
 	"wirelab/endpoint/tlsside"
 )
 
-// channel is a channel of grpc-go that learns from a control plane who serves: it has a connection to each server, replaces
-// those that break, and makes each call over the next.
+// channel is a channel of grpc-go that gets its servers from a control plane. It has a connection to each server, replaces
+// broken ones, and makes each call over the next.
 type channel struct {
 	caller
 	driver *driver
-	// broken is why the last connection did not come to be.
+	// broken is the reason why the last connection failed.
 	broken atomic.Pointer[contract.Failure]
 	// handshake is that of the first connection.
 	handshake atomic.Pointer[contract.Handshake]
 }
 
-// discoverable refuses what does not go with a channel that has connections of its own.
+// discoverable refuses settings that a channel with connections of its own cannot have.
 func discoverable(spec *contract.ClientSpec) error {
 	switch {
 	case spec.PerRequest:
@@ -48,7 +48,7 @@ func (d *driver) discover(ctx context.Context) (load.Opened, *contract.Failure) 
 	if failure = c.wait(ctx, d.spec.ServerName, c.unconnected); failure != nil {
 		return load.Opened{}, failure
 	}
-	// When which connection came to be only grpc-go knows.
+	// Only grpc-go knows the times of its connections.
 	return load.Opened{Connection: c}, nil
 }
 
@@ -75,7 +75,7 @@ func (c *channel) shaken(tcp net.Conn, _ clock.Moment, state *tls.ConnectionStat
 	c.driver.see(tcp.(*socket.Metered).TCPConn, state)
 }
 
-// unconnected is why there is no connection at all.
+// unconnected is the reason why no connection exists.
 func (c *channel) unconnected() *contract.Failure {
 	if failure := c.broken.Load(); failure != nil {
 		return failure

@@ -28,7 +28,7 @@ type connection struct {
 	driver *driver
 	server string
 	dialed atomic.Bool
-	// broken is why it did not come to be, where that is known.
+	// broken is the reason why the connection failed, if known.
 	broken           atomic.Pointer[contract.Failure]
 	tcp              *socket.Metered
 	connected, ready clock.Moment
@@ -36,7 +36,7 @@ type connection struct {
 	ticket           *tlsside.Arrival
 }
 
-// dial opens the connection. grpc-go would replace one that broke by itself; nobody would then know whose times are whose.
+// dial opens the connection. grpc-go would replace a broken one by itself, with times of unknown connections.
 func (c *connection) dial(ctx context.Context, address string) (net.Conn, error) {
 	if c.dialed.Swap(true) {
 		return nil, errBroken
@@ -53,19 +53,19 @@ func (c *connection) dial(ctx context.Context, address string) (net.Conn, error)
 	return c.tcp, nil
 }
 
-// fails notes why the connection does not come to be.
+// fails notes why the connection failed.
 func (c *connection) fails(err error) error {
 	c.broken.Store(fault.Of("connecting to "+c.server, err))
 	return err
 }
 
-// shaken notes how the handshake went.
+// shaken notes the result of the handshake.
 func (c *connection) shaken(_ net.Conn, ready clock.Moment, state *tls.ConnectionState, ticket *tlsside.Arrival) {
 	c.ready, c.handshake, c.ticket = ready, tlsside.Handshake(state), ticket
 	c.driver.see(c.tcp.TCPConn, state)
 }
 
-// unconnected is why the connection did not come to be.
+// unconnected is the reason why the connection failed.
 func (c *connection) unconnected() *contract.Failure {
 	if failure := c.broken.Load(); failure != nil {
 		return failure

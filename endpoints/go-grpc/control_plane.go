@@ -16,7 +16,7 @@ import (
 	"wirelab/endpoint/contract"
 )
 
-// controlPlane tells clients by xDS (ADS, in clear text) who serves a name.
+// controlPlane tells clients by xDS (ADS, in clear text) the servers of a name.
 type controlPlane struct {
 	spec      *contract.ControlPlaneSpec
 	grpc      *grpc.Server
@@ -56,7 +56,7 @@ func newControlPlane(spec *contract.ControlPlaneSpec) (*controlPlane, error) {
 	return p, nil
 }
 
-// name makes the members that the file names those that clients are told.
+// name publishes the members in the file to clients.
 func (p *controlPlane) name() error {
 	members, err := p.spec.Members()
 	if err != nil {

@@ -159,7 +159,7 @@ func TestAServerThatIsNotNamedAnyMoreIsAskedNoMoreAndNothingFails(t *testing.T) 
 	untilAsked(t, c, one)
 	untilAsked(t, c, other)
 	p.reach(t, second)
-	// What its last acknowledgement means has yet to come to the balancer.
+	// The balancer has not yet applied the last acknowledged version.
 	for last, deadline := uint64(0), time.Now().Add(patience); last != one.Answered(); {
 		last = one.Answered()
 		if calls(t, c, 10) > 0 || time.Now().After(deadline) {

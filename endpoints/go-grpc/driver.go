@@ -17,7 +17,7 @@ import (
 	"wirelab/endpoint/transport"
 )
 
-// driver opens channels of grpc-go: each has one connection and never another, unless a control plane says who serves.
+// driver opens channels of grpc-go: each has one connection and never another, unless a control plane names the servers.
 type driver struct {
 	spec     *contract.ClientSpec
 	call     *call
@@ -27,7 +27,7 @@ type driver struct {
 	accounts transport.Accounts
 
 	lock sync.Mutex
-	// What is in force; the sockets and what was negotiated are those of the first connection.
+	// The active settings; the sockets and negotiated values are those of the first connection.
 	configured contract.Configured
 	seen       bool
 }
@@ -74,7 +74,7 @@ func newDriver(spec *contract.ClientSpec) (*driver, error) {
 	return d, nil
 }
 
-// Dial opens a channel, and waits until it has a connection: to the next server, or to those that a control plane names.
+// Dial opens a channel, and waits for a connection: to the next server, or to the servers of a control plane.
 func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
 	if d.spec.Discovers {
 		return d.discover(ctx)
@@ -89,7 +89,7 @@ func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
 		return load.Opened{}, failure
 	}
 	opened := load.Opened{Connection: c, Ready: c.ready}
-	// With Fast Open nobody sees when the connection comes to be.
+	// With Fast Open the moment of the connection is invisible.
 	if !d.sockets.FastOpen {
 		opened.Connected = c.connected
 	}
@@ -111,7 +111,7 @@ func (d *driver) open(target string, dial func(context.Context, string) (net.Con
 	return channel, nil
 }
 
-// see notes what is in force on the first connection.
+// see notes the active settings of the first connection.
 func (d *driver) see(tcp *net.TCPConn, state *tls.ConnectionState) {
 	d.lock.Lock()
 	defer d.lock.Unlock()

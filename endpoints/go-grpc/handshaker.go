@@ -15,7 +15,7 @@ import (
 // handshaker is the client's TLS of a channel's connections, as grpc-go wants it. grpc-go's own would not tell how it went.
 type handshaker struct {
 	side *tlsside.Client
-	// of is told.
+	// of gets the results.
 	of interface {
 		shaken(tcp net.Conn, ready clock.Moment, state *tls.ConnectionState, ticket *tlsside.Arrival)
 		// fails gives the error back.

@@ -21,7 +21,7 @@ import (
 	"wirelab/endpoint/contract"
 )
 
-// everybody makes all clients one: each is told the same.
+// everybody maps all clients to one: each gets the same.
 type everybody struct{}
 
 func (everybody) ID(*core.Node) string { return "everybody" }
@@ -33,7 +33,7 @@ var aggregated = &core.ConfigSource{
 }
 
 // snapshot is everything that a client has to know of a name: a listener, which stands for it, the one route that all calls take,
-// the cluster of those who serve, with the policy by which they take turns, and the endpoints of this version.
+// the cluster of the servers, with the policy by which they take turns, and the endpoints of this version.
 func snapshot(name string, members []netip.AddrPort, version string) (*cache.Snapshot, error) {
 	entrance, err := entrance(name)
 	if err != nil {

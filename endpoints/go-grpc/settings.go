@@ -10,7 +10,7 @@ const (
 // windows are bytes of credit that one side gives the other; 0 where they are grpc-go's to choose.
 type windows struct{ stream, connection int32 }
 
-// settings refuses what cannot be honoured, and is the windows of the spec.
+// settings refuses what cannot be honoured, and returns the windows of the spec.
 func settings(c *contract.Common) (windows, error) {
 	if c.QlogDir != "" {
 		return windows{}, contract.Refuse("`qlog_dir`: it concerns QUIC, and the protocol is %s", c.Protocol)
@@ -37,7 +37,7 @@ func window(name string, wanted *uint64) (int32, error) {
 	return int32(*wanted), nil
 }
 
-// configured is what is in force from the first byte. Where neither is set, grpc-go raises both as it finds reason to.
+// configured has the settings active from the first byte. If neither is set, grpc-go raises both by its own estimate.
 func (w windows) configured() contract.Configured {
 	return contract.Configured{
 		"stream_window": max(w.stream, initialWindow), "connection_window": max(w.connection, initialWindow),

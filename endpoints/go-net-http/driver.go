@@ -31,7 +31,7 @@ type driver struct {
 	accounts  transport.Accounts
 
 	lock sync.Mutex
-	// What is in force; the sockets and what was negotiated are those of the first connection.
+	// The active settings; the sockets and negotiated values are those of the first connection.
 	configured contract.Configured
 	seen       bool
 }
@@ -70,7 +70,7 @@ func newDriver(spec *contract.ClientSpec) (*driver, error) {
 	return d, nil
 }
 
-// dialing is the key of a connection that is being opened, in the context that net/http hands on to who dials for it.
+// dialing is the key of a connection that is being opened, in the context that net/http passes to the dialer.
 type dialing struct{}
 
 // Dial opens a connection.
@@ -86,7 +86,7 @@ func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
 	}
 	c.http = http
 	opened := load.Opened{Connection: c, Ready: c.ready}
-	// With Fast Open nobody sees when the connection comes to be.
+	// With Fast Open the moment of the connection is invisible.
 	if !d.options.FastOpen {
 		opened.Connected = c.connected
 	}
@@ -131,7 +131,7 @@ func (d *driver) dialTLS(ctx context.Context, network, address string) (net.Conn
 	return secure, nil
 }
 
-// see notes what is in force on the first connection.
+// see notes the active settings of the first connection.
 func (d *driver) see(tcp *net.TCPConn, state *tls.ConnectionState) {
 	d.lock.Lock()
 	defer d.lock.Unlock()

@@ -19,7 +19,7 @@ const (
 // windows are bytes of credit that one side gives the other.
 type windows struct{ stream, connection uint64 }
 
-// speaks is what net/http is to speak: one version of HTTP, in clear text or not.
+// speaks is the protocol for net/http: one version of HTTP, in clear text or not.
 func speaks(protocol string) *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(protocol == "h1c" || protocol == "h1")
@@ -39,8 +39,8 @@ func refuse(c *contract.Common) error {
 	return c.Transport.Only("HTTP/1.1 over TCP has no such thing", tcpSettings...)
 }
 
-// http2 is the configuration of HTTP/2 by the spec, and the windows that it gives. net/http takes a connection window as
-// it is to be in a server, and as what comes on top of the initial one in a client: on top is that.
+// http2 is the configuration of HTTP/2 by the spec, and its windows. In a server, net/http takes the whole connection window;
+// in a client, it takes the part above the initial window, which is onTop.
 func http2(t *contract.Transport, defaults windows, onTop uint64) (*http.HTTP2Config, windows, error) {
 	config, w := &http.HTTP2Config{MaxConcurrentStreams: streams}, defaults
 	if t.StreamWindow != nil {

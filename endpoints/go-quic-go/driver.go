@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// shortestIdle is how long a connection may hear nothing: the default that RFC 9308, section 3.2, recommends.
+	// shortestIdle is the shortest idle time-out: the default that RFC 9308, section 3.2, recommends.
 	shortestIdle = 30 * time.Second
 	// tokens for the validation of addresses (RFC 9000, section 8.1.3) that are kept where anything may be reused.
 	tokens = 4096
@@ -40,7 +40,7 @@ type driver struct {
 	raw      *rawRequest
 
 	lock sync.Mutex
-	// What is in force; what was negotiated is that of the first connection.
+	// The active settings; the negotiated values are those of the first connection.
 	configured contract.Configured
 	seen       bool
 }
@@ -67,7 +67,7 @@ func newDriver(spec *contract.ClientSpec) (*driver, error) {
 		d.qlog = &qlog{folder: spec.QlogDir}
 		config.Tracer = d.qlog.trace
 	}
-	// Tried once now, so that what cannot be honoured is known before anything is measured.
+	// Tried once now, to refuse a setting that cannot be honoured before the measurement.
 	udp, quic, err := d.open(d.spec.Address)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
 	var resumes func(early bool)
 	if d.spec.Resumption == "zero_rtt" {
 		dial = transport.DialEarly
-		if d.spec.PerRequest { // with persistent connections there is no request yet
+		if d.spec.PerRequest { // persistent connections have no request yet
 			resumes = hold(udp)
 			release := context.AfterFunc(ctx, udp.Release)
 			defer release()
@@ -134,8 +134,8 @@ func (d *driver) Dial(ctx context.Context) (load.Opened, *contract.Failure) {
 }
 
 // hold keeps the first flight back until the request is handed over, so that it travels there: quic-go begins to send
-// while it dials, and where a round trip is short the handshake could be complete before the request is written. What
-// comes back is to be told whether there will be early data at all.
+// while it dials, and with a short round trip the handshake could be complete before the request is written. The
+// returned function must be told whether early data follows at all.
 func hold(udp *socket.UDP) func(early bool) {
 	udp.Hold()
 	return func(early bool) {
@@ -145,7 +145,7 @@ func hold(udp *socket.UDP) func(early bool) {
 	}
 }
 
-// see notes what was negotiated on the first connection.
+// see notes the negotiated values of the first connection.
 func (d *driver) see(state *quic.ConnectionState) {
 	d.lock.Lock()
 	defer d.lock.Unlock()

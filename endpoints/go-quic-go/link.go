@@ -24,7 +24,7 @@ type link struct {
 	ticket    *tlsside.Arrival
 	account   *transport.Account
 	ready     clock.Moment
-	// noted says that what was negotiated was looked at.
+	// noted says that the negotiated values were checked.
 	noted atomic.Bool
 	// early says that a request was handed over before the handshake was complete.
 	early atomic.Bool
@@ -35,7 +35,7 @@ type link struct {
 	rejected bool
 }
 
-// isUndecided says whether the handshake goes on still, so that what is sent now is early data.
+// isUndecided says whether the handshake still goes on, so that bytes sent now are early data.
 func (l *link) isUndecided() bool {
 	select {
 	case <-l.quic.HandshakeComplete():
@@ -45,7 +45,7 @@ func (l *link) isUndecided() bool {
 	}
 }
 
-// negotiated notes what was negotiated, once the handshake is complete, and checks the application protocol.
+// negotiated notes the negotiated values, once the handshake is complete, and checks the application protocol.
 func (l *link) negotiated() *contract.Failure {
 	if l.noted.Load() || l.isUndecided() {
 		return nil
@@ -106,7 +106,7 @@ func (l *link) Handshake() contract.Handshake {
 func (l *link) close(code quic.ApplicationErrorCode) {
 	if l.IsOpen() {
 		_ = l.negotiated()
-		// For the time that its way may take.
+		// For the time that the packet may take.
 		l.ticket.Wait(3*l.quic.ConnectionStats().SmoothedRTT + 100*time.Millisecond)
 	}
 	l.end(code)
@@ -119,7 +119,7 @@ func (l *link) end(code quic.ApplicationErrorCode) {
 	_, _ = l.transport.Close(), l.udp.Close()
 }
 
-// Abandon does not wait: quic-go takes its time where nobody answers.
+// Abandon does not wait: quic-go is slow to close if the peer does not answer.
 func (l *link) Abandon() {
 	l.lost.Store(true)
 	go l.end(0)

@@ -10,7 +10,7 @@ import (
 
 type reading = transport.Reading
 
-// readingOf is what quic-go says of a connection, open or not.
+// readingOf has quic-go's counters of a connection, open or not.
 func readingOf(connection *quic.Conn) reading {
 	stats := connection.ConnectionStats()
 	r := reading{

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// What quic-go does where nothing is set: windows that grow from the first size to the second, and packets from the
+	// quic-go's defaults: windows that grow from the first size to the second, and packets from the
 	// first size on, up to the second by path MTU discovery.
 	streamWindow, streamWindowMost         = 512 << 10, 6 << 20
 	connectionWindow, connectionWindowMost = 768 << 10, 15 << 20
@@ -90,7 +90,7 @@ func prepare(t *quic.Transport) {
 	_, _, _ = t.ReadNonQUICPacket(now, nil)
 }
 
-// configured is what is in force on a socket that quic-go has prepared.
+// configured has the active settings of a socket that quic-go has prepared.
 func (s *settings) configured(udp *socket.UDP) contract.Configured {
 	c := udp.Buffers()
 	c["congestion"] = "reno"

@@ -3,16 +3,12 @@
 import json
 import os
 
-import choices
-import life
-import openssl
-import program
-import sockets
-from site_spec import CONTENT_TYPES, OF_TCP
+from wirelab_servers import choices, life, openssl, program, sockets
+from wirelab_servers.site_spec import CONTENT_TYPES, OF_TCP
 
 MOST_THREADS = 1024
 
-# What h2o announces, and it has no setting for either.
+# h2o's announcements, for which it has no setting.
 WINDOWS = {"stream_window": [2**24], "connection_window": [65_535]}
 
 HTTP1 = {**OF_TCP, "no_delay": [True], "threads": range(1, MOST_THREADS + 1)}
@@ -24,7 +20,7 @@ def run(site, path, folder):
     listener = sockets.listen(site)
     port, number = listener.getsockname()[1], listener.fileno()
     with open(os.path.join(folder, "h2o.conf"), "w", encoding="utf-8") as file:
-        json.dump(configuration(site, port), file)  # YAML, of which JSON is a part
+        json.dump(configuration(site, port), file)  # YAML, which includes JSON
     # The variable is that by which the program `start_server` hands over sockets. h2o 2.2 is older than OpenSSL's TLS 1.3, and
     # has no settings for it.
     server = life.Server(
@@ -33,14 +29,14 @@ def run(site, path, folder):
 
     def configured(_):
         facts = {**sockets.settle([listener], site), "threads": workers(site, server.child.pid)}
-        listener.close()  # h2o alone has it from now on
+        listener.close()  # from now on only h2o has it
         return facts
 
     life.serve(server, site, lambda pid: port if workers(site, pid) == choices.workers(site) else None, configured)
 
 
 def workers(site, pid):
-    """How many threads serve: all but the one that clears the cache of sessions."""
+    """The number of serving threads: all but the thread that clears the cache of sessions."""
     return life.threads(pid) - site.resumption
 
 
@@ -56,7 +52,7 @@ def configuration(site, port):
         "http1-request-timeout": choices.IDLE_S,
         "http2-idle-timeout": choices.IDLE_S,
         "ssl-session-resumption": {"mode": "cache" if site.resumption else "off"},
-        **({"user": "root"} if os.geteuid() == 0 else {}),  # another user could not read what belongs to root
+        **({"user": "root"} if os.geteuid() == 0 else {}),  # another user could not read root's files
         "listen": listen,
         **({"file.mime.settypes": {kind: [f".{ending}"] for ending, kind in CONTENT_TYPES.items()}} if site.has_pages else {}),
         "hosts": {"default": {"paths": {"/": {"file.dir": "documents"}}}},

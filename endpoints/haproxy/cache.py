@@ -8,9 +8,8 @@ import socket
 import threading
 import urllib.parse
 
-import choices
-import documents
-from contract import Failure, Unsupported
+from wirelab_endpoint.contract import Failure, Unsupported
+from wirelab_servers import choices, documents
 
 LARGEST_MB = 4095  # HAProxy's limit
 OVERHEAD = 4096  # bytes: the header and the bookkeeping of a document, more than enough
@@ -66,7 +65,7 @@ class Documents:
             source.shutdown(socket.SHUT_RDWR)  # which ends the waiting for connections, as closing does not
 
     def answer(self, source):
-        """What HAProxy asks for: a document for each connection."""
+        """The source of HAProxy's requests: a document for each connection."""
         while True:
             try:
                 connection, _ = source.accept()

@@ -3,14 +3,10 @@
 import os
 import socket
 
+from wirelab_servers import choices, datagrams, life, openssl, program, sockets
+from wirelab_servers.site_spec import FILES, FLAG, LARGEST_WINDOW, OF_TCP
+
 import cache
-import choices
-import datagrams
-import life
-import openssl
-import program
-import sockets
-from site_spec import FILES, FLAG, LARGEST_WINDOW, OF_TCP
 
 MOST_THREADS = 64  # in one group of threads
 
@@ -80,7 +76,7 @@ def run(site, path, folder):
             listener.close()
         else:
             facts = sockets.settle([held], site)
-            held.close()  # HAProxy alone has it from now on
+            held.close()  # from now on only HAProxy has it
         return {**facts, "threads": life.threads(server.child.pid)}
 
     life.serve(server, site, find_port, configured)

@@ -16,14 +16,14 @@ const LONGEST_NS = 400_000_000; // on a machine that is busy with other things
 export function abilities(protocol) {
   return {
     tickets: [true, false],
-    earlyData: [false], // there is no setting for it
+    earlyData: [false], // Bun has no setting for it
     keyLog: false,
     qlog: false,
     readTransport: (fields) => readSettings(fields, protocol),
   };
 }
 
-/** Bun has no setting for any of it: what is asked for must be what it does anyway. */
+/** Bun has no setting for any of it: the spec's value must be Bun's default. */
 function readSettings(fields, protocol) {
   if (protocol.isQuic) return null;
   fields.choose('no_delay', [true], true);

@@ -12,7 +12,7 @@ import { closed, failure } from './faults.js';
 const H3_REQUEST_CANCELLED = 0x10c; // RFC 9114, section 8.1
 const IDLE_MS = 3_600_000; // connections are kept however long they idle
 
-/** What the library announces where it is not told otherwise, in bytes. It does not show what is in force, but sets this. */
+/** The library's default windows, in bytes. It does not show its active values, but announces these. */
 const STREAM_WINDOW = 2_000_000;
 const CONNECTION_WINDOW = 100_000_000;
 
@@ -69,7 +69,7 @@ function options(job) {
   };
 }
 
-/** What is the same for every request, made once. */
+/** The common part of all requests, made once. */
 function message(job) {
   const headers = {
     ':method': job.method,

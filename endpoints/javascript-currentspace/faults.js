@@ -1,4 +1,4 @@
-// What went wrong, as one of the contract's error kinds.
+// Failures, as the contract's error kinds.
 
 import { Failure } from '../_javascript/contract.js';
 

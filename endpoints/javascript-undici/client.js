@@ -10,13 +10,13 @@ import { negotiated, open } from '../_javascript/node/sockets.js';
 
 const HOUR_MS = 3_600_000;
 
-/** What undici announces where it is not told otherwise, in bytes. It does not show what is in force, but sets this. */
+/** undici's default windows, in bytes. It does not show its active values, but announces these. */
 const STREAM_WINDOW = 262_144;
 const CONNECTION_WINDOW = 524_288;
 
 export function abilities(protocol) {
   return {
-    resumption: ['none', 'resume'], // there is no interface for early data
+    resumption: ['none', 'resume'], // Node has no interface for early data
     keyLog: true,
     qlog: false,
     readTransport: (fields) => readTransport(fields, protocol),
@@ -42,7 +42,7 @@ export function facts(job, connection) {
   return { ...configured(job), ...(job.tls ? negotiated(connection.socket) : {}) };
 }
 
-/** undici speaks HTTP/2 only after ALPN, and the rehearsal has no TLS: there its HTTP/1.1 warms what is common. */
+/** undici speaks HTTP/2 only after ALPN, and the rehearsal has no TLS: its HTTP/1.1 warms the common code. */
 export function rehearsal(job) {
   return job.protocol.isHttp2 ? null : rehearse(job);
 }
@@ -65,7 +65,7 @@ function options(job) {
   };
 }
 
-/** What is the same for every request, made once. */
+/** The common part of all requests, made once. */
 function message(job) {
   const headers = { host: job.serverName, ...job.furtherHeaders };
   // Each is sent once and alone: without this, undici would hold a POST back until all others have ended.
@@ -84,7 +84,7 @@ class Connection {
     const once = (_, done) => {
       const one = socket;
       socket = null;
-      if (one) return queueMicrotask(() => done(null, one)); // undici does not go on if it is told at once
+      if (one) return queueMicrotask(() => done(null, one)); // undici hangs if this happens at once
       done(Object.assign(new Error('the connection was lost before the request was sent'), { code: 'ECONNRESET' }));
     };
     const origin = `${job.tls ? 'https' : 'http'}://${job.address.includes(':') ? `[${job.address}]` : job.address}`;
@@ -102,14 +102,14 @@ class Connection {
   }
 
   failure(error) {
-    // What the parser refuses has a code (HPE_...) in Node; undici 7.30 means to give it one too, but looks it up in a table of another form.
+    // In Node, errors of the parser have a code (HPE_...). undici 7.30 tries the same, but with a table of another form.
     if (error.name === 'HTTPParserError' && !this.watch.ended) error.code ??= 'HPE_INVALID';
     return this.watch.failure(`${this.job.method} ${this.job.path}`, error);
   }
 
   async close() {
     if (this.job.resumption !== 'none') await this.tickets.settle(this.opened.hasTicket);
-    if (this.hasAborted) return this.destroy(); // undici would wait for what was aborted
+    if (this.hasAborted) return this.destroy(); // undici would wait for aborted requests
     await this.client.close();
   }
 

@@ -1,7 +1,6 @@
 """A newer nginx, built with HTTP/3, as an endpoint of wirelab. See README.md."""
 
-import nginx
-import program
+from wirelab_servers import nginx, program
 
 CONGESTION = "cubic"  # in QUIC, by this version's source
 

@@ -1,7 +1,6 @@
 """The nginx of Debian 13, which has HTTP/3, as an endpoint of wirelab. See README.md."""
 
-import nginx
-import program
+from wirelab_servers import nginx, program
 
 CONGESTION = "reno"  # in QUIC, by this version's source
 

@@ -1,8 +1,6 @@
 """nginx as an endpoint of wirelab: files over HTTP/1.1 and HTTP/2, in clear text and over TLS 1.3. See README.md."""
 
-import choices
-import nginx
-import program
+from wirelab_servers import choices, nginx, program
 
 NGINX = program.Program("nginx", "nginx", nginx.BEFORE_QUIC, r"nginx/([\d.]+)")
 

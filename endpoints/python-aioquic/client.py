@@ -8,14 +8,15 @@ import ssl
 from aioquic.quic.connection import QuicConnection
 from aioquic.tls import Epoch
 
-import conversation
-from contract import Failure, Unsupported
-from failure import kind_of
+from wirelab_endpoint import conversation
+from wirelab_endpoint.contract import Failure, Unsupported
+from wirelab_endpoint.failure import kind_of
+from wirelab_endpoint.job import Job
+from wirelab_endpoint.record import now
+
 from http_connection import HttpConnection
-from job import Job
 from quic_settings import Qlog, QuicSettings
 from raw_connection import RawConnection
-from record import now
 
 
 def run(spec):
@@ -63,7 +64,7 @@ class Driver:
         return len(self.store)
 
     def ticket(self):
-        """A ticket that was not used yet, without leave for 0-RTT where that is not asked for."""
+        """An unused ticket, without the permission for 0-RTT unless the spec asks for it."""
         if not self.store:
             return None
         ticket = self.store.pop()
@@ -73,7 +74,7 @@ class Driver:
         job, loop = self.job, asyncio.get_running_loop()
         sock = self.socket()
         try:
-            sock.connect((job.address, job.port))  # so that the kernel passes on what ICMP says
+            sock.connect((job.address, job.port))  # so that the kernel passes ICMP errors on
         except OSError as error:
             sock.close()
             raise Failure(kind_of(error) or "other", f"connecting to {job.address} port {job.port}: {error}") from error
@@ -92,7 +93,7 @@ class Driver:
             connection.connect(sock.getpeername(), transmit=False)
             connection.early = quic._cryptos[Epoch.ZERO_RTT].send.is_valid()
             if connection.early:
-                connection.begin()  # what it sends goes with the first flight
+                connection.begin()  # its bytes go with the first flight
             else:
                 connection.transmit()
                 await connection.established
@@ -103,7 +104,7 @@ class Driver:
         return connection
 
     def note(self, negotiated):
-        """What was negotiated, from the first connection on, whose handshake was a full one."""
+        """The negotiated values, from the first connection on, whose handshake was full."""
         self.negotiated = {**negotiated, **self.negotiated}
 
     def configured(self):

@@ -6,11 +6,12 @@ from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.quic import events
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from contract import Failure
+from wirelab_endpoint.contract import Failure
+from wirelab_endpoint.failure import kind_of
+from wirelab_endpoint.record import now
+
 from ending import why
-from failure import kind_of
 from quic_settings import reading
-from record import now
 
 
 class Exchange:
@@ -37,7 +38,7 @@ class Exchange:
 
 
 class Connection(QuicConnectionProtocol):
-    """What both kinds share. `opener`: the record of the request that opens it."""
+    """The common part of both kinds. `opener`: the record of the request that opens it."""
 
     no_error = cancelled = 0
 
@@ -61,7 +62,7 @@ class Connection(QuicConnectionProtocol):
         self.transmit()
         try:
             await exchange.done
-        except asyncio.CancelledError:  # a deadline passed: the stream is of no more use to anyone
+        except asyncio.CancelledError:  # a deadline passed: the stream is useless
             if self.is_open:
                 self._quic.reset_stream(stream, self.cancelled)
                 self._quic.stop_stream(stream, self.cancelled)
@@ -109,16 +110,16 @@ class Connection(QuicConnectionProtocol):
             self.lost(why(end))
 
     def error_received(self, exc):
-        """Of the socket: what ICMP says."""
+        """An ICMP error of the socket."""
         self.lost(Failure(kind_of(exc) or "other", f"to {self.job.address} port {self.job.port}: {exc}"))
 
     def lost(self, failure):
-        """The connection has ended, and with it all that is under way."""
+        """The connection has ended, with all its requests."""
         if self.failure is None:
             self.failure = failure
             if not self.established.done():
                 self.established.set_exception(failure)
-                self.established.exception()  # nobody waits for it where early data were sent
+                self.established.exception()  # after early data, no request waits for it
             for exchange in self.exchanges.values():
                 exchange.fail(failure)
 
@@ -136,7 +137,7 @@ class Connection(QuicConnectionProtocol):
         self.abandon()
 
     def abandon(self):
-        """Closes at once; what comes after is not for us. Nobody waits for the closing period."""
+        """Closes at once and ignores later packets, without waiting for the closing period."""
         if self.failure is None:
             self.failure = Failure("other", "the connection was closed")
             self._quic.close(error_code=self.no_error)

@@ -4,7 +4,7 @@ from aioquic.h3.connection import ErrorCode
 from aioquic.quic.packet import QuicErrorCode
 from aioquic.tls import AlertDescription
 
-from contract import Failure
+from wirelab_endpoint.contract import Failure
 
 CERTIFICATE_ALERTS = {
     AlertDescription.bad_certificate, AlertDescription.unsupported_certificate, AlertDescription.certificate_revoked,

@@ -1,6 +1,6 @@
 """An endpoint of wirelab: HTTP/3 and bare QUIC by aioquic. Entry point; see README.md."""
 
-import entry
+from wirelab_endpoint import entry
 
 PROTOCOLS, FEATURES = ["quic", "h3"], ["files", "echo", "bytes", "delay"]
 

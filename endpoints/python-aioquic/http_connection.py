@@ -3,8 +3,9 @@
 from aioquic.h3.connection import ErrorCode, H3Connection
 from aioquic.h3.events import DataReceived, HeadersReceived
 
+from wirelab_endpoint.record import now
+
 from connection import Connection
-from record import now
 
 
 class HttpConnection(Connection):

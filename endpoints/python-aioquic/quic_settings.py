@@ -1,4 +1,4 @@
-"""What client and server share: the settings of aioquic, the qlog, what is read of a connection."""
+"""Code of client and server: the settings of aioquic, the qlog, the counters of a connection."""
 
 import json
 import math
@@ -8,8 +8,8 @@ from aioquic.quic.configuration import SMALLEST_MAX_DATAGRAM_SIZE, QuicConfigura
 from aioquic.quic.congestion.base import create_congestion_control
 from aioquic.quic.logger import QLOG_VERSION, QuicLogger
 
-from contract import Unsupported
-from udp import Buffers
+from wirelab_endpoint.contract import Unsupported
+from wirelab_endpoint.udp import Buffers
 
 LARGEST_PAYLOAD = 65527  # RFC 9000, section 18.2
 LARGEST_WINDOW = 2**62 - 1  # RFC 9000, section 16
@@ -40,7 +40,7 @@ class QuicSettings:
         return QuicConfiguration(**self.options, **further)
 
     def configured(self, configuration, sock):
-        """What is in force; congestion control by what the library makes of its name."""
+        """The active settings; congestion control by the object that the library makes of its name."""
         control = create_congestion_control(configuration.congestion_control_algorithm,
                                             max_datagram_size=configuration.max_datagram_size)
         return {
@@ -72,7 +72,7 @@ class Qlog(QuicLogger):
 
 
 def reading(quic):
-    """What aioquic knows of a connection's transport. It counts no losses."""
+    """aioquic's counters of a connection's transport. It counts no losses."""
     known, loss = {"packets_sent": quic._packet_number, "congestion_window": quic._loss.congestion_window}, quic._loss
     if CLAMP_S < loss._rtt_min < math.inf:
         known["round_trip_min_ns"], known["round_trip_ns"] = round(loss._rtt_min * 1e9), round(loss._rtt_smoothed * 1e9)

@@ -1,8 +1,9 @@
 """Requests on bare streams."""
 
+from wirelab_endpoint.record import now
+
 from connection import Connection
 from raw import HEADER, delay_of
-from record import now
 
 
 class RawConnection(Connection):

@@ -9,21 +9,22 @@ from aioquic.h3.connection import H3Connection
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic import events
 
-import contract
-from accounts import Accounts
-from answers import Answers
-from body import pattern
-from precise_loop import run as run_loop
+from wirelab_endpoint import contract
+from wirelab_endpoint.accounts import Accounts
+from wirelab_endpoint.answers import Answers
+from wirelab_endpoint.body import pattern
+from wirelab_endpoint.precise_loop import run as run_loop
+from wirelab_endpoint.server_spec import Site, bind_udp
+
 from quic_settings import Qlog, QuicSettings, reading
 from raw import HEADER
-from server_spec import Site, bind_udp
 from tickets import Tickets, without_early_data
 
 
 def run(spec):
     site = Site(spec, ["quic", "h3"], ["files", "echo", "bytes", "delay"])
     settings = QuicSettings(site.transport)
-    site.transport.end()  # every setting that is left would be ignored: unsupported
+    site.transport.end()  # a remaining setting would be ignored, so it is unsupported
     run_loop(serve(site, settings))
 
 
@@ -60,7 +61,7 @@ class Connection(QuicConnectionProtocol):
     def __init__(self, answers, accounts, early_data, quic, stream_handler=None):
         super().__init__(quic, stream_handler)
         self.answers, self.accounts = answers, accounts
-        self.requests, self.delayed = {}, {}  # by stream: what came so far; what is to be answered later
+        self.requests, self.delayed = {}, {}  # by stream: received bytes; responses due later
         if not early_data:
             without_early_data(quic)
 
@@ -87,7 +88,7 @@ class Connection(QuicConnectionProtocol):
             timer.cancel()
 
     def later(self, delay, stream, *answer):
-        """Answers after a delay; without one, with what is sent when all that was received is handled."""
+        """Answers after a delay; without one, together with the packets sent after all received ones are handled."""
         if delay:
             self.delayed[stream] = self._loop.call_later(delay, self.answer_late, stream, answer)
         else:
@@ -141,7 +142,7 @@ class RawConnection(Connection):
     def data_received(self, event):
         received = self.requests.setdefault(event.stream_id, bytearray())
         if len(received) < HEADER.size:
-            received += event.data[:HEADER.size - len(received)]  # nobody needs the body
+            received += event.data[:HEADER.size - len(received)]  # the body is not needed
         if event.end_stream:
             del self.requests[event.stream_id]
             if len(received) == HEADER.size:

@@ -7,16 +7,17 @@ import anyio.streams.tls  # noqa: F401
 import httpcore
 import httpx
 
-import conversation
+from wirelab_endpoint import conversation
+from wirelab_endpoint.contract import Failure
+from wirelab_endpoint.job import Job
+from wirelab_endpoint.record import now
+from wirelab_endpoint.tcp import TcpOptions
+from wirelab_endpoint.tcp_info import reading
+from wirelab_endpoint.tls_facts import negotiated
+
 import prepared
 import tls_context
-from contract import Failure
 from failures import classify
-from job import Job
-from record import now
-from tcp import TcpOptions
-from tcp_info import reading
-from tls_facts import negotiated
 
 # httpcore announces h2's initial window for a stream and adds this much to each, and to the connection.
 ADDED, INITIAL = 2**24, 65535
@@ -42,7 +43,7 @@ class Driver:
         host = f"[{job.address}]" if ":" in job.address else job.address
         self.url = httpx.URL(f"{'https' if job.alpn else 'http'}://{host}:{job.port}/")
         self.headers = [("host", job.name), *job.headers]
-        self.extensions = {"target": job.path.encode()}  # as it is, whatever httpx would make of it
+        self.extensions = {"target": job.path.encode()}  # unchanged by httpx
 
     @property
     def tickets(self):
@@ -71,7 +72,7 @@ class Driver:
         return Connection(self, stream)
 
     def note(self, stream):
-        """What is in force, of the first connection, the check request's."""
+        """The active settings of the first connection, the check request's."""
         if not self.read:
             self.read = True
             self.settled.update(self.options.in_force(stream.get_extra_info("socket")))
@@ -79,7 +80,7 @@ class Driver:
                 self.settled.update(negotiated(stream.get_extra_info("ssl_object")))
 
     def client(self, stream):
-        """A client of its own for every connection: that is how httpx can be told which one a request uses."""
+        """A client of its own for every connection, so that the engine can choose the connection of a request."""
         limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=None)
         client = httpx.AsyncClient(verify=self.unused, http1=not self.is_http2, http2=self.is_http2, limits=limits,
                                    timeout=None, trust_env=False)
@@ -101,7 +102,7 @@ class Connection:
 
     @property
     def is_open(self):
-        """Also looks whether the server closed it meanwhile, which httpcore would mend by a connection of its own."""
+        """Also checks whether the server closed it meanwhile; httpcore would then open another connection."""
         connections = self.pool.connections
         return not self.failed and not any(one.is_closed() or one.has_expired() for one in connections)
 
@@ -140,4 +141,4 @@ class Connection:
             await self.client.aclose()
             await self.stream.aclose()
         except (OSError, ssl.SSLError, httpx.TransportError, httpcore.NetworkError):
-            pass  # it is closed, if not in peace
+            pass  # it is closed in any case

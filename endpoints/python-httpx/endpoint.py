@@ -1,6 +1,6 @@
 """An endpoint of wirelab: HTTP/1.1 and HTTP/2 by httpx. Entry point; see README.md."""
 
-import entry
+from wirelab_endpoint import entry
 
 PROTOCOLS, FEATURES = ["h1c", "h1", "h2c", "h2"], ["files", "echo", "bytes", "delay"]
 

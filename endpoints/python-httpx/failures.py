@@ -1,4 +1,4 @@
-"""What httpx and httpcore raise, as the contract's kinds of errors."""
+"""Exceptions of httpx and httpcore, as the contract's kinds of errors."""
 
 import ssl
 
@@ -6,8 +6,8 @@ import h2.events
 import httpcore
 import httpx
 
-from contract import Failure
-from failure import kind_of
+from wirelab_endpoint.contract import Failure
+from wirelab_endpoint.failure import kind_of
 
 TRUNCATED = ("disconnected", "closed connection", "incomplete")  # in messages, where no exception below says more
 
@@ -24,7 +24,7 @@ def classify(error, attempt):
 
 
 def arguments(error):
-    """Those of the exception and of what it was raised from."""
+    """The messages of the exception and of its causes."""
     while error is not None:
         yield from error.args
         error = error.__cause__ or error.__context__

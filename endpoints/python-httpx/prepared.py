@@ -7,7 +7,7 @@ exist before the window; httpcore then finds both its steps done.
 import anyio
 from httpcore import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream
 
-LEFT_S = 0.1  # how long a session ticket is waited for
+LEFT_S = 0.1  # the longest wait for a session ticket
 
 
 class Prepared(AsyncNetworkBackend):
@@ -24,7 +24,7 @@ class Prepared(AsyncNetworkBackend):
 
 
 class Secured(AsyncNetworkStream):
-    """TLS is there already, where there is to be any. `beginning`: the first bytes that the server sent."""
+    """TLS, if any, is already set up. `beginning`: the first bytes that the server sent."""
 
     def __init__(self, stream):
         self.stream, self.beginning = stream, b""
@@ -33,7 +33,7 @@ class Secured(AsyncNetworkStream):
     async def read(self, max_bytes, timeout=None):
         data = await self.stream.read(max_bytes, timeout)
         self.beginning = data[:16]
-        self.read = self.stream.read  # from now on nothing is between httpcore and its stream
+        self.read = self.stream.read  # from now on httpcore uses its stream directly
         return data
 
     async def start_tls(self, ssl_context, server_hostname=None, timeout=None):

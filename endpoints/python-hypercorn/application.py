@@ -39,7 +39,7 @@ async def whole_body(receive):
 
 
 async def live(receive, send):
-    """Nothing is to be started or stopped."""
+    """Nothing to start or stop."""
     for word in ("startup", "shutdown"):
         await receive()
         await send({"type": f"lifespan.{word}.complete"})

@@ -1,6 +1,6 @@
 """An endpoint of wirelab: HTTP/1.1, HTTP/2 and HTTP/3 by Hypercorn, a server for ASGI applications. See README.md."""
 
-import entry
+from wirelab_endpoint import entry
 
 PROTOCOLS, FEATURES = ["h1c", "h1", "h2c", "h2", "h3"], ["files", "echo", "bytes", "delay"]
 

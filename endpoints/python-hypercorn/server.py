@@ -1,4 +1,4 @@
-"""The server: Hypercorn in the one event loop of this process, told to serve on a socket that it is handed."""
+"""The server: Hypercorn in the one event loop of this process, on a socket that it is handed."""
 
 import asyncio
 import ssl
@@ -7,12 +7,13 @@ import sys
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
-import contract
-from answers import Answers
+from wirelab_endpoint import contract
+from wirelab_endpoint.answers import Answers
+from wirelab_endpoint.contract import Failure, Unsupported
+from wirelab_endpoint.precise_loop import run as run_loop
+from wirelab_endpoint.server_spec import Site
+
 from application import application
-from contract import Failure, Unsupported
-from precise_loop import run as run_loop
-from server_spec import Site
 from settings import QuicSettings, TcpSettings
 
 NEVER = 10**9  # seconds, or requests
@@ -24,7 +25,7 @@ def run(spec):
     if site.early_data:
         raise Unsupported("tls: `early_data`: neither Python's `ssl` nor Hypercorn's HTTP/3 has 0-RTT")
     settings = (QuicSettings if site.is_quic else TcpSettings)(site)
-    site.transport.end()  # every setting that is left would be ignored: unsupported
+    site.transport.end()  # a remaining setting would be ignored, so it is unsupported
     run_loop(play(site, settings))
 
 

@@ -1,10 +1,10 @@
-"""What the spec's transport settings become. Hypercorn has none of its own: what the kernel keeps is set on the socket that
-it is handed, and of the rest only the values that it has anyway are supported."""
+"""The spec's transport settings. Hypercorn has none of its own: the kernel's are set on the socket that
+it is handed, and of the others only its fixed values are supported."""
 
-import sockets
-from contract import Unsupported
-from server_spec import bind_udp
-from udp import Buffers
+from wirelab_endpoint.contract import Unsupported
+from wirelab_endpoint.server_spec import bind_udp
+from wirelab_endpoint.udp import Buffers
+from wirelab_servers import sockets
 
 
 class TcpSettings:
@@ -18,7 +18,7 @@ class TcpSettings:
         self.no_delay = transport.choose("no_delay", [True], True)  # asyncio sets it on every connection
         self.windows = {}
         if site.protocol in ("h2c", "h2"):
-            import h2.settings  # only where it is used: its memory would count
+            import h2.settings  # imported only if used: its memory would count
 
             window = h2.settings.Settings(client=False).initial_window_size
             for name in ("stream_window", "connection_window"):  # of the connection: RFC 9113, section 6.9.2

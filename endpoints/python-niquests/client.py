@@ -8,17 +8,18 @@ import niquests
 import wassima
 from niquests.packages.urllib3.util import SKIP_HEADER
 
-import conversation
-from contract import Failure, Unsupported
+from wirelab_endpoint import conversation
+from wirelab_endpoint.contract import Failure, Unsupported
+from wirelab_endpoint.job import Job
+from wirelab_endpoint.record import now
+from wirelab_endpoint.tcp_info import reading
+
 from failures import classify
-from job import Job
-from record import now
 from settings import QuicSettings, TcpSettings
-from tcp_info import reading
 from watched import watched
 
 VERSIONS = {"h1c": 11, "h1": 11, "h2c": 20, "h2": 20, "h3": 30}
-LATE = {  # what would be loaded with the first connection; ready means loaded
+LATE = {  # modules that the first connection would load; ready means loaded
     11: ["urllib3.contrib.hface.protocols.http1._h11"],
     20: ["urllib3.contrib.hface.protocols.http2._h2"],
     30: ["urllib3.contrib.hface.protocols.http3._qh3"],
@@ -42,7 +43,7 @@ class Driver:
         self.settled = self.settings.probe()  # refuses what the kernel does not grant, before `ready`
         self.read = False
         self.url = f"{'https' if job.alpn else 'http'}://{job.name}:{job.port}{job.path}"
-        # What niquests would add, the other clients do not send.
+        # The other clients do not send the fields that niquests would add.
         self.headers = {"host": job.name, "user-agent": SKIP_HEADER, "accept-encoding": SKIP_HEADER,
                         **dict(job.headers)}
         self.verify = self.trust(job.tls) if job.tls else True
@@ -50,7 +51,7 @@ class Driver:
                        "urllib3.contrib.resolver._async.system"]:
             importlib.import_module(module)
         if job.tls:
-            wassima.generate_ca_bundle()  # niquests asks for it, whatever is to be trusted; kept from then on
+            wassima.generate_ca_bundle()  # niquests always asks for it; kept from then on
 
     def trust(self, tls):
         if (key_log := tls.take("key_log", None)) is not None:
@@ -62,7 +63,7 @@ class Driver:
         return (anchor or True) if verify else False
 
     async def open(self, record):
-        """A session of its own for every connection: that is how niquests can be told which one a request uses."""
+        """A session of its own for every connection, so that the engine can choose the connection of a request."""
         job = self.job
         session = niquests.AsyncSession(
             resolver=f"in-memory://default?hosts={job.name}:{job.address}", headers=self.headers, verify=self.verify,

@@ -1,6 +1,6 @@
 """An endpoint of wirelab: HTTP/1.1, HTTP/2 and HTTP/3 by niquests. Entry point; see README.md."""
 
-import entry
+from wirelab_endpoint import entry
 
 PROTOCOLS, FEATURES = ["h1c", "h1", "h2c", "h2", "h3"], ["files", "bytes", "delay"]
 

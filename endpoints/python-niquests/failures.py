@@ -1,4 +1,4 @@
-"""What niquests raises, as the contract's kinds of errors."""
+"""Exceptions of niquests, as the contract's kinds of errors."""
 
 import re
 import ssl
@@ -6,8 +6,8 @@ import ssl
 from niquests.exceptions import RequestException
 from niquests.packages.urllib3.exceptions import HTTPError
 
-from contract import Failure
-from failure import kind_of
+from wirelab_endpoint.contract import Failure
+from wirelab_endpoint.failure import kind_of
 
 WORDS = [  # in messages, where no exception below says more
     ("certificate", r"certificate|hostname|unknown ca|UnknownIssuer|self.signed"),
@@ -18,7 +18,7 @@ WORDS = [  # in messages, where no exception below says more
 
 
 def meant(error):
-    """What an error was before urllib3-future made a bare reset of it, as it does of every OSError while it reads; else the error itself."""
+    """The original of an error that urllib3-future replaced by a reset, as every OSError while reading; else the error."""
     cause = error
     while cause is not None:
         if isinstance(cause, ConnectionResetError) and not cause.args and cause.__cause__ is not None:

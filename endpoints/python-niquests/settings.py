@@ -1,10 +1,10 @@
-"""What of a connection can be set and read back, by protocol."""
+"""The settings of a connection that can be set and read back, by protocol."""
 
 import socket
 
-from tcp import TcpOptions
-from tls_facts import negotiated
-from udp import Buffers
+from wirelab_endpoint.tcp import TcpOptions
+from wirelab_endpoint.tls_facts import negotiated
+from wirelab_endpoint.udp import Buffers
 
 UDP_GRO = 104  # linux/udp.h
 

@@ -1,9 +1,9 @@
-"""What niquests does not tell of a connection: when TCP was connected, and what the kernel said of its end."""
+"""Facts about a connection that niquests does not report: the moment of TCP's connection, and the kernel's error at its end."""
 
 import functools
 import socket
 
-from record import now
+from wirelab_endpoint.record import now
 
 
 @functools.cache

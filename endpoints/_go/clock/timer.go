@@ -8,7 +8,7 @@ import (
 )
 
 // Timer waits for moments. The runtime's own timers are up to a millisecond late on an idle process, because its network
-// poller waits in whole milliseconds. A kernel timer (timerfd) wakes that poller at the moment itself, and nobody spins.
+// poller waits in whole milliseconds. A kernel timer (timerfd) wakes that poller at the moment itself, without spinning.
 // The zero value is ready; it takes a file descriptor when it is first needed. It belongs to one goroutine.
 type Timer struct{ file *os.File }
 

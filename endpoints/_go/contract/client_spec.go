@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// ClientSpec is what a client is asked to do.
+// ClientSpec is the spec of a client.
 type ClientSpec struct {
 	Common
 	// Addresses are those of all servers, where the name has several; Address is the first of them.
 	Addresses []netip.Addr
-	// Discovers says that Address is a control plane's, which knows who serves ServerName.
+	// Discovers: Address belongs to a control plane, which knows the servers of ServerName.
 	Discovers  bool
 	TLS        *ClientTLS
 	Request    Request
@@ -55,7 +55,7 @@ type Request struct {
 	Expect       *Expect
 }
 
-// Expect is what a right response looks like.
+// Expect describes a right response.
 type Expect struct {
 	Status   int
 	BodySize uint64

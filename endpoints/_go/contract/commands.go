@@ -16,7 +16,7 @@ type word struct {
 	at   clock.Moment
 }
 
-// Listen reads words from now on. `stop` and the end of input call onStop, whatever else is going on, unless the last word
+// Listen reads words from now on. `stop` and the end of input call onStop at any time, unless the last word
 // of the conversation has come before.
 func Listen(input io.Reader, last string, onStop func()) *Commands {
 	c := &Commands{make(chan word, 8)}

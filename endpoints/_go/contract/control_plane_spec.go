@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// ControlPlaneSpec is what a control plane is asked to do.
+// ControlPlaneSpec is the spec of a control plane.
 type ControlPlaneSpec struct {
-	// Protocol is what clients speak to the servers.
+	// Protocol is the one between clients and servers.
 	Protocol   string
 	Address    netip.AddrPort
 	ServerName string

@@ -47,7 +47,7 @@ func Emit(event any) {
 		panic(fmt.Sprintf("an event that is not JSON: %v", err))
 	}
 	if _, err := os.Stdout.Write(append(line, '\n')); err != nil {
-		// Nobody listens any more, so there is nobody to tell.
+		// wirelab has closed the pipe: the event has no reader.
 		os.Exit(1)
 	}
 }
@@ -57,7 +57,7 @@ func EmitWarm() {
 	Emit(map[string]string{"event": "warm"})
 }
 
-// Finish turns how a role ended into the last event and the exit status; nil has said `done` itself.
+// Finish maps the end of a role to the last event and the exit status; with nil, the role has printed `done` itself.
 func Finish(err error) {
 	if err == nil {
 		os.Exit(0)

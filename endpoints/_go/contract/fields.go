@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Fields is a JSON object of which every field must be taken: what is left at the end is unsupported, never ignored.
+// Fields is a JSON object. Every field must be taken: one that is left at the end is unsupported, never ignored.
 //
-// The first thing that is wrong is kept in the problem that all objects of a spec share; after it, what is taken is zero.
+// All objects of a spec share one problem, which keeps the first error. After it, every taken value is zero.
 type Fields struct {
 	where   string
 	left    map[string]json.RawMessage
@@ -31,7 +31,7 @@ func parse(text []byte, where string, problem *error) *Fields {
 		f.refuse("%s is not an object: %.60s", where, text)
 		f.left = map[string]json.RawMessage{}
 	}
-	// A field that is null is as good as absent.
+	// A null field counts as absent.
 	maps.DeleteFunc(f.left, func(_ string, value json.RawMessage) bool { return bytes.Equal(value, []byte("null")) })
 	return f
 }
@@ -42,7 +42,7 @@ func (f *Fields) refuse(format string, arguments ...any) {
 	}
 }
 
-// Err is the first thing that was wrong.
+// Err is the first error.
 func (f *Fields) Err() error { return *f.problem }
 
 // Has says whether the field is there and was not taken yet.
@@ -51,7 +51,7 @@ func (f *Fields) Has(name string) bool {
 	return has
 }
 
-// End demands that nothing is left.
+// End refuses the spec if a field is left.
 func (f *Fields) End() {
 	if len(f.left) > 0 {
 		names := slices.Sorted(maps.Keys(f.left))
@@ -120,7 +120,7 @@ func (f *Fields) Inner(name string) *Fields {
 	return parse(text, fmt.Sprintf("%s.%s", f.where, name), f.problem)
 }
 
-// Optional gives a pointer to what take takes, or nil where the field is absent.
+// Optional returns a pointer to the value of take, or nil if the field is absent.
 func Optional[T any](f *Fields, name string, take func(string) T) *T {
 	if !f.Has(name) {
 		return nil

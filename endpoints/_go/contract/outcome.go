@@ -70,10 +70,10 @@ var handshakes = [...]string{"", "full", "resumed", "early_accepted", "early_rej
 
 func (h Handshake) String() string { return handshakes[h] }
 
-// Configured is what is in force, by the names of the spec's fields.
+// Configured has the active settings, by the names of the spec's fields.
 type Configured map[string]any
 
-// Add takes over what others says.
+// Add merges others.
 func (c Configured) Add(others Configured) {
 	for name, value := range others {
 		c[name] = value

@@ -2,13 +2,13 @@ package contract
 
 import "slices"
 
-// ServerSpec is what a server is asked to do.
+// ServerSpec is the spec of a server.
 type ServerSpec struct {
 	Common
 	TLS          *ServerTLS
 	DocumentRoot string
 	Features     []string
-	// Counts says that the word `count` will come, at any time.
+	// Counts: the word `count` may come at any time.
 	Counts bool
 }
 

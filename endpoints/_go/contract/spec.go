@@ -13,13 +13,13 @@ var ALPN = map[string]string{
 	"h1": "http/1.1", "h2": "h2", "h3": "h3", "grpc": "h2", "tls": "wirelab", "quic": "wirelab",
 }
 
-// Common is what the specs of both roles have.
+// Common has the fields of both roles' specs.
 type Common struct {
 	Protocol   string
 	Address    netip.AddrPort
 	ServerName string
 	QlogDir    string
-	// Threads is 0 where the spec leaves the choice to us.
+	// Threads is 0 if the spec leaves the choice to the library.
 	Threads   int
 	Transport Transport
 }
@@ -35,7 +35,7 @@ func (c *Common) Multiplexes() bool {
 	return slices.Contains([]string{"h2c", "h2", "h3", "quic", "grpcc", "grpc"}, c.Protocol)
 }
 
-// Transport settings; what is nil is left to the library.
+// Transport settings; nil means the library's default.
 type Transport struct {
 	Congestion                                     *string
 	StreamWindow, ConnectionWindow                 *uint64

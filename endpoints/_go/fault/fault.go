@@ -14,7 +14,7 @@ import (
 	"wirelab/endpoint/tlsside"
 )
 
-// Of is an error as a failure; attempt says what was tried.
+// Of converts an error to a failure; attempt names the action that failed.
 func Of(attempt string, err error) *contract.Failure {
 	return contract.Failed(Kind(err), "%s: %v", attempt, err)
 }
@@ -69,10 +69,10 @@ type streamError struct {
 
 func (streamError) Error() string { return "an HTTP/2 stream" }
 
-// ofHTTP knows the errors of net/http, which offers most through their text only.
+// ofHTTP classifies the errors of net/http, most of them by their text, because net/http offers nothing else.
 func ofHTTP(err error) contract.Kind {
 	if stream, is := errors.AsType[streamError](err); is {
-		// Without a cause of this side the peer has sent RST_STREAM.
+		// Without a cause on this side, the peer has sent RST_STREAM.
 		if stream.Cause == nil || strings.Contains(stream.Cause.Error(), "received from peer") {
 			return contract.Reset
 		}

@@ -50,7 +50,7 @@ func TestErrorsAreClassified(t *testing.T) {
 	}
 }
 
-// What net/http really says of a stream that its peer reset.
+// The real error of net/http for a stream that its peer reset.
 func TestAStreamOfHTTP2ThatWasResetIsReset(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")

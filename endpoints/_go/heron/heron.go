@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Root is the square root of a number by Heron's method; NaN for what has none.
+// Root is the square root of a number by Heron's method; NaN if the number has none.
 func Root(number float64) float64 {
 	switch {
 	case !(number >= 0) || math.IsInf(number, 1):
@@ -32,5 +32,5 @@ func Number(path string) (float64, bool) {
 	return number, is && err == nil
 }
 
-// Text is a root as HTTP has it.
+// Text is a root as the text of an HTTP response.
 func Text(root float64) string { return strconv.FormatFloat(root, 'f', 12, 64) }

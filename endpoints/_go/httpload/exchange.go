@@ -8,7 +8,7 @@ import (
 	"wirelab/endpoint/load"
 )
 
-// Exchange sends one request over a connection and reads the response to its end, however far it comes.
+// Exchange sends one request over a connection and reads the response until its end or a failure.
 func (t *Template) Exchange(connection http.RoundTripper, scratch *load.Scratch, by clock.Moment, look func([]byte)) (
 	answer load.Answer, err error) {
 	lane := of(scratch)
@@ -22,7 +22,7 @@ func (t *Template) Exchange(connection http.RoundTripper, scratch *load.Scratch,
 		_ = response.Body.Close()
 	}
 	if ctx := request.Context(); err != nil && ctx.Err() != nil {
-		// The library may say that the stream was cancelled, which it was for this.
+		// The library may report that the stream was cancelled. The cause is this failure.
 		err = ctx.Err()
 	}
 	return answer, err

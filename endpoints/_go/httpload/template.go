@@ -28,7 +28,7 @@ var ofLibrary = []string{
 	"Expect",
 }
 
-// NewTemplate takes a spec's request, or says what of it cannot be honoured.
+// NewTemplate takes a spec's request, or refuses a field that it cannot honour.
 func NewTemplate(spec *contract.ClientSpec) (*Template, error) {
 	wanted := spec.Request
 	target, err := url.ParseRequestURI(wanted.Path)
@@ -42,7 +42,7 @@ func NewTemplate(spec *contract.ClientSpec) (*Template, error) {
 	if target.RequestURI() != wanted.Path {
 		return nil, contract.Refuse("request: `path` = %q would be sent as %q", wanted.Path, target.RequestURI())
 	}
-	// Neither library is to send fields of its own accord: other clients send none.
+	// Neither library may add fields: other clients send none.
 	header := http.Header{"User-Agent": {""}}
 	for _, field := range wanted.Headers {
 		name := textproto.CanonicalMIMEHeaderKey(field[0])
@@ -82,7 +82,7 @@ func of(scratch *load.Scratch) *traced {
 	return own
 }
 
-// next is one more request, until a deadline, and what must be called when it is over.
+// next is one more request, until a deadline, and the function to call at its end.
 func (t *Template) next(lane *traced, by clock.Moment) (*http.Request, context.CancelFunc) {
 	lane.firstByte.Store(0)
 	ctx, cancel := context.WithDeadline(lane, by.Time())

@@ -11,7 +11,7 @@ import (
 	"wirelab/endpoint/contract"
 )
 
-// bench is what all lanes share: the driver, its limits, what a right answer is.
+// bench is shared by all lanes: the driver, its limits, the check of responses.
 type bench struct {
 	driver      Driver
 	spec        *contract.ClientSpec
@@ -22,7 +22,7 @@ type bench struct {
 	first atomic.Pointer[contract.Failure]
 }
 
-// perform sends one request over a lane and keeps its record; a nil recorder keeps nothing. It returns when it ended.
+// perform sends one request over a lane and keeps its record; a nil recorder keeps nothing. It returns the end.
 func (b *bench) perform(l *lane, intended clock.Moment, user int, keep recorder) clock.Moment {
 	start := clock.Now()
 	r := record{intended: min(intended, start), start: start, bytesOut: b.spec.Request.BodySize}
@@ -68,13 +68,13 @@ func (b *bench) dial(by clock.Moment) (Opened, *contract.Failure) {
 	return opened, failure
 }
 
-// judge says whether a complete response is the right one.
+// judge says whether a complete response is right.
 func (b *bench) judge(answer Answer) *contract.Failure {
 	expect, http := b.spec.Request.Expect, b.spec.HTTP()
 	switch {
 	case http && expect != nil && answer.Status != expect.Status:
 		return contract.Failed(contract.Status, "the server answered with status %d instead of %d", answer.Status, expect.Status)
-	// Measuring a redirect instead of what it leads to would be a wrong number that looks right. 304 is no redirect.
+	// To measure a redirect instead of its target would give a wrong number that looks right. 304 is no redirect.
 	case http && expect == nil && answer.Status >= 300 && answer.Status != 304:
 		return contract.Failed(contract.Status, "the server answered with status %d; redirects are not followed", answer.Status)
 	case expect != nil && answer.BytesIn < expect.BodySize:
@@ -85,8 +85,8 @@ func (b *bench) judge(answer Answer) *contract.Failure {
 	return nil
 }
 
-// check sends the check request: the only one whose body is hashed. Where the spec expects nothing of a response there is
-// nothing to check, and the server, which may be a stranger's, is not asked in vain.
+// check sends the check request: the only one whose body is hashed. Without an expectation in the spec, no check is
+// possible, and wirelab may not have started the server.
 func (b *bench) check() *contract.Failure {
 	expect := b.spec.Request.Expect
 	if expect == nil {
@@ -122,10 +122,10 @@ func (b *bench) once(look func([]byte)) *contract.Failure {
 	return nil
 }
 
-// ticketsForOpenLoop are in store where the schedule does not say how many connections there will be at a time.
+// ticketsForOpenLoop is the size of the store if the schedule does not limit the number of open connections.
 const ticketsForOpenLoop = 64
 
-// prime opens and closes connections until there is a ticket for each that will be open at the same time. A server that
+// prime opens and closes connections until the store has a ticket for each simultaneous connection. A server that
 // gives no tickets is no failure here: each record says how its connection began.
 func (b *bench) prime() *contract.Failure {
 	if b.spec.Resumption == "none" {

@@ -41,7 +41,7 @@ func (d *distribution) merge(other *distribution) {
 	d.sum += other.sum
 }
 
-// encoded is a histogram as the contract wants it.
+// encoded is a histogram in the contract's form.
 type encoded struct {
 	V2    string `json:"v2"`
 	Count uint64 `json:"count"`
@@ -59,7 +59,7 @@ func (d *distribution) encode() (encoded, error) {
 	return encoded{base64.StdEncoding.EncodeToString(v2), count, d.min, d.max, d.sum}, err
 }
 
-// inflated is the V2 encoding. The library gives out the compressed one alone: base64 of a cookie, a length, and the
+// inflated is the V2 encoding. The library offers only the compressed one: base64 of a cookie, a length, and the
 // deflated encoding.
 func inflated(hdr *hdrhistogram.Histogram) ([]byte, error) {
 	const header = 8

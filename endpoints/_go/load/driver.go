@@ -13,9 +13,9 @@ import (
 type Driver interface {
 	// Dial opens a connection; the context has its deadline.
 	Dial(context.Context) (Opened, *contract.Failure)
-	// Configured is what is in force, as far as it is known yet.
+	// Configured has the active settings known so far.
 	Configured() contract.Configured
-	// Tickets is how many session tickets there are in store.
+	// Tickets is the number of session tickets in store.
 	Tickets() int
 	// Accounts of all connections.
 	Accounts() *transport.Accounts
@@ -23,7 +23,7 @@ type Driver interface {
 	Close()
 }
 
-// Opened is a connection with the moments of its opening. A moment that nobody saw is 0.
+// Opened is a connection with the moments of its opening. An unseen moment is 0.
 type Opened struct {
 	Connection Connection
 	// Connected is when its transport was connected, Ready when it could send.
@@ -32,30 +32,30 @@ type Opened struct {
 
 // Connection carries requests; several at a time where its protocol multiplexes.
 type Connection interface {
-	// Exchange sends the spec's request and receives the response until a deadline. What came of the body is shown to
-	// look, if that is not nil.
+	// Exchange sends the spec's request and receives the response until a deadline. It passes pieces of the body to
+	// look, unless look is nil.
 	Exchange(scratch *Scratch, by clock.Moment, look func([]byte)) (Answer, *contract.Failure)
 	// IsOpen says whether it can carry another request.
 	IsOpen() bool
-	// Handshake is how it began, once that is decided.
+	// Handshake is the kind of its handshake, once decided.
 	Handshake() contract.Handshake
-	// Close ends it politely. A session ticket that is wanted and still to come is waited for first, briefly.
+	// Close ends it in good order. If a session ticket is wanted and missing, it first waits briefly for one.
 	Close()
-	// Abandon ends it where it failed or is not wanted any more.
+	// Abandon ends a connection that failed or is no longer wanted.
 	Abandon()
 }
 
-// Answer is a complete response, or what came of it before a failure.
+// Answer is a complete response, or its part before a failure.
 type Answer struct {
 	FirstByte clock.Moment
 	LastByte  clock.Moment
 	BytesIn   uint64
-	// Status is 0 where there is none.
+	// Status is 0 without a response.
 	Status int
 }
 
-// Scratch is what a lane lends to its exchanges, one after the other: made once, because what is the same for every
-// request is not part of the measurement. A driver keeps in Own what it needs beyond the buffer.
+// Scratch is memory that a lane lends to its exchanges, one after the other. It is made once, because work that is the
+// same for every request is not part of the measurement. A driver keeps its own data in Own.
 type Scratch struct {
 	Buffer []byte
 	Own    any

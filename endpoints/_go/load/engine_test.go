@@ -12,7 +12,7 @@ import (
 	"wirelab/endpoint/transport"
 )
 
-// fake is a driver without a network; what its connections answer is a function of the request's number.
+// fake is a driver without a network; the responses of its connections are a function of the request's number.
 type fake struct {
 	accounts transport.Accounts
 	answer   func(number uint64) (Answer, *contract.Failure)

@@ -11,7 +11,7 @@ import (
 	"wirelab/endpoint/contract"
 )
 
-// histograms keeps distributions and sums, in as many parts as threads run at a time, so that users seldom wait for one
+// histograms keeps distributions and sums in one part per running thread, so that users seldom wait for one
 // another.
 type histograms struct{ parts []part }
 

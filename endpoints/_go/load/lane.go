@@ -70,12 +70,12 @@ func (l *lane) open(b *bench, r *record, by clock.Moment) *contract.Failure {
 	return nil
 }
 
-// release lets go of the connection after a request. Closing is not part of the request's time.
+// release releases the connection after a request. Closing is not part of the request's time.
 func (l *lane) release(b *bench, failure *contract.Failure) {
 	h := l.held
 	l.held = nil
 	if failure != nil {
-		// What the library still knows of the failed request must not reach the next one.
+		// The library's remaining state of the failed request must not reach the next one.
 		l.scratch = newScratch()
 	}
 	switch {
@@ -96,7 +96,7 @@ func (l *lane) release(b *bench, failure *contract.Failure) {
 type pool struct {
 	lanes []*lane
 	links []*link
-	// free are the lanes that nobody has; whoever waits for one gets it first come, first served.
+	// free has the unused lanes; waiting users get them first come, first served.
 	free chan *lane
 }
 

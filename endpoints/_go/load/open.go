@@ -7,11 +7,11 @@ import (
 	"wirelab/endpoint/contract"
 )
 
-// dispatch starts a request at each arrival, whatever became of the earlier ones.
+// dispatch starts a request at each arrival, independent of the earlier ones.
 //
-// Every request has a connection or stream of its own where the policy allows for it. Otherwise it waits in line, with its
-// response time running since its arrival. What arrived within the period is sent even where it waited beyond its end: to
-// drop it would leave out just the slowest requests. The wait has a limit, the request time-out after the end; what waits
+// A request has its own connection or stream if the policy allows it. Otherwise it waits in line, with its
+// response time running since its arrival. A request of the period is sent even if it waited beyond the period's end: to
+// drop it would leave out the slowest requests. The wait has a limit, the request time-out after the end; what waits
 // longer fails by time-out.
 func (p *period) dispatch() {
 	line := &line{period: p}
@@ -39,16 +39,16 @@ type line struct {
 	waiting []clock.Moment
 	idle    []chan clock.Moment
 	users   int
-	// patience is set once no more arrivals come: until when those that wait may still start.
+	// patience is set once no more arrivals come: the latest start of a waiting request.
 	patience clock.Moment
 }
 
-// arrive gives a request to a carrier that is idle, or to a new one, or lets it wait.
+// arrive gives a request to an idle carrier, or to a new one, or lets it wait.
 func (l *line) arrive(at clock.Moment) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	if len(l.idle) > 0 {
-		// The one that has been idle longest, so that requests are spread over all connections.
+		// The carrier that was idle longest, to spread the requests over all connections.
 		l.idle[0] <- at
 		l.idle = l.idle[1:]
 		return
@@ -63,7 +63,7 @@ func (l *line) arrive(at clock.Moment) {
 	l.carriers.Go(func() { l.carry(own, at, user) })
 }
 
-// lane is one for a further carrier, or nil where there is none.
+// lane is a lane for a further carrier, or nil.
 func (l *line) lane() *lane {
 	if l.period.pool == nil {
 		return &lane{scratch: newScratch()}
@@ -74,7 +74,7 @@ func (l *line) lane() *lane {
 	return nil
 }
 
-// end lets the carriers go home when nothing waits any more.
+// end stops the carriers when no request waits any more.
 func (l *line) end(patience clock.Moment) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -99,7 +99,7 @@ func (l *line) carry(own *lane, intended clock.Moment, user int) {
 	p.ended(end)
 }
 
-// next waits for the next arrival that a carrier is to serve; false: there is none.
+// next waits for the next arrival for a carrier; false: no arrival follows.
 func (l *line) next(mine chan clock.Moment) (at, patience clock.Moment, goesOn bool) {
 	l.lock.Lock()
 	if len(l.waiting) > 0 {

@@ -61,7 +61,7 @@ func (p *period) work(user int) {
 		if l == nil {
 			l = <-p.free
 		}
-		// Judged by the moment of starting, which is what "none starts after the end" is about.
+		// The start decides: "none starts after the end".
 		goesOn := p.limit.take(max(clock.Now(), intended))
 		if goesOn {
 			end = p.perform(l, intended, user, p.keep)
@@ -73,14 +73,14 @@ func (p *period) work(user int) {
 			p.ended(end)
 			return
 		}
-		// Without a pause the next request is meant to start when its worker is free for it, which is now.
+		// Without a pause, the intended start is the moment when the worker is free, which is now.
 		if intended = clock.Now(); schedule.Pauses {
 			intended = end.Add(pause(schedule, random))
 		}
 	}
 }
 
-// ownLane is a lane that nobody else uses, where there is one for each worker.
+// ownLane is a worker's own lane, if each worker has one.
 func (p *period) ownLane(user int) *lane {
 	if p.pool == nil {
 		return &lane{scratch: newScratch()}

@@ -20,7 +20,7 @@ type record struct {
 type recorder interface {
 	// keep is called by many users at the same time.
 	keep(user int, r *record)
-	// counts are the requests that succeeded, and those that failed by kind.
+	// counts are the number of succeeded requests, and of failed ones by kind.
 	counts() (uint64, map[string]uint64)
 	// write writes the results file, with times from zero on.
 	write(path string, zero clock.Moment) error
@@ -33,13 +33,13 @@ func newRecorder(spec *contract.ClientSpec, users int) (recorder, error) {
 	return newSamples(expected(spec))
 }
 
-// expected is about how many requests there will be, for the memory that they take.
+// expected is an estimate of the number of requests, for the memory of their records.
 func expected(spec *contract.ClientSpec) uint64 {
 	const most = 500_000
 	if spec.Extent.Requests > 0 {
 		return min(spec.Extent.Requests, most)
 	}
-	rate := 100_000.0 // a guess: what a fast protocol may do
+	rate := 100_000.0 // an estimate: the number for a fast protocol
 	if spec.Schedule.Open {
 		rate = 1.1 * spec.Schedule.Rate
 	}

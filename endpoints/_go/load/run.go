@@ -69,7 +69,7 @@ func Run(spec *contract.ClientSpec, driver Driver) error {
 	return nil
 }
 
-// prepare does what comes before the measured window. The pool is nil where every request opens its connection.
+// prepare does everything before the measured window. The pool is nil if every request opens its connection.
 func prepare(b *bench) (p *pool, failure *contract.Failure) {
 	if failure = b.check(); failure != nil {
 		return nil, failure
@@ -86,16 +86,16 @@ func prepare(b *bench) (p *pool, failure *contract.Failure) {
 		newPeriod(b, p, warmUp, *b.spec.WarmUp, clock.Now(), nil).run()
 	}
 	if b.spec.PerRequest {
-		// Those of the warm-up are no part of the results.
+		// The connections of the warm-up are not in the results.
 		b.numbers.Store(0)
 	}
-	// Every window begins with what is in use alone.
+	// Collects garbage, so that every window begins with live data only.
 	runtime.GC()
 	b.driver.Accounts().Begin()
 	return p, nil
 }
 
-// giveUp is what a client does when it is told to stop.
+// giveUp ends a client at the word `stop`.
 func giveUp() {
 	contract.Finish(contract.Failed(contract.Other, "told to stop before the end"))
 }

@@ -24,8 +24,8 @@ const (
 
 type chunk [chunkRecords]record
 
-// samples keeps every record. The memory is not of the collected heap: how often the runtime collects garbage would
-// otherwise depend on how many records there is room for. It is allocated and touched before the window.
+// samples keeps every record, outside the collected heap. Otherwise the frequency of garbage collections would
+// depend on the room for records. The memory is allocated and touched before the window.
 type samples struct {
 	count  atomic.Uint64
 	chunks [mostChunks]atomic.Pointer[chunk]
@@ -64,7 +64,7 @@ func (s *samples) keep(_ int, r *record) {
 	c[number%chunkRecords] = *r
 }
 
-// chunk makes one that was not expected.
+// chunk makes a chunk beyond the expected ones.
 func (s *samples) chunk(number uint64) *chunk {
 	s.grow.Lock()
 	defer s.grow.Unlock()

@@ -27,7 +27,7 @@ func random(seed uint64, of phase, user int) *rand.Rand {
 	return rand.New(rand.NewChaCha8(key))
 }
 
-// limit says how many more requests may start, or until when. All users of a phase share it.
+// limit is the number of requests that may still start, or the latest start. All users of a phase share it.
 type limit struct {
 	left  atomic.Int64
 	until clock.Moment
@@ -43,7 +43,7 @@ func newLimit(extent contract.Extent, start clock.Moment) *limit {
 	return l
 }
 
-// take takes one request that is to start at a moment; false: there is none left.
+// take takes one request that starts at a moment; false: none is left.
 func (l *limit) take(at clock.Moment) bool {
 	if l.until > 0 {
 		return at < l.until
@@ -74,7 +74,7 @@ func (a *arrivals) next() clock.Moment {
 		a.last += a.random.ExpFloat64() * a.interval
 		return a.start.Add(time.Duration(a.last))
 	}
-	// From the number of the arrival, not by adding up: rounding errors do not accumulate.
+	// Computed from the number of the arrival, not as a sum, so rounding errors do not accumulate.
 	at := a.start.Add(time.Duration(float64(a.number) * a.interval))
 	a.number++
 	return at

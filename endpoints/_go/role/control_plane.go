@@ -8,11 +8,11 @@ import (
 	"wirelab/endpoint/contract"
 )
 
-// ControlPlane tells clients who serves, from the moment when it was made.
+// ControlPlane tells clients the servers of a name, from its creation on.
 type ControlPlane interface {
 	Port() int
 	Configured() contract.Configured
-	// Reach tells them who serves now, and returns when each of them has accepted it; before that if the context ends.
+	// Reach tells them the new servers. It returns when each client has accepted them, or when the context ends.
 	Reach(context.Context) error
 	// Stop ends every conversation.
 	Stop()

@@ -21,9 +21,9 @@ type Endpoint struct {
 	Features []string
 	Serve    func(*contract.ServerSpec) (Server, error)
 	Drive    func(*contract.ClientSpec) (load.Driver, error)
-	// Discovers says whether the client can ask a control plane who serves.
+	// Discovers says whether the client can ask a control plane for servers.
 	Discovers bool
-	// Direct makes a control plane of a spec; nil where the endpoint plays none.
+	// Direct makes a control plane from a spec; nil if the endpoint plays none.
 	Direct func(*contract.ControlPlaneSpec) (ControlPlane, error)
 }
 

@@ -13,13 +13,13 @@ import (
 type Server interface {
 	Port() int
 	Configured() contract.Configured
-	// Stop closes the server and every connection, whatever is still open.
+	// Stop closes the server and every open connection.
 	Stop()
 	Answered() uint64
 	Accounts() *transport.Accounts
 }
 
-// stopping may take so long; the contract gives two seconds.
+// stopping is the limit for Stop; the contract's limit is two seconds.
 const stopping = 1500 * time.Millisecond
 
 func serve(spec *contract.ServerSpec, start func(*contract.ServerSpec) (Server, error)) error {
@@ -40,7 +40,7 @@ func serve(spec *contract.ServerSpec, start func(*contract.ServerSpec) (Server, 
 			contract.Emit(contract.Counted{Event: "counted", Requests: server.Answered()})
 		}
 	})
-	// Those that are open now are read as they are now, not as they end.
+	// Open connections are read now, not at their end.
 	report, answered := server.Accounts().Report(), server.Answered()
 	closed := make(chan struct{})
 	go func() {

@@ -14,8 +14,8 @@ const largestTotal = 1 << 30
 
 // loadDocuments reads every file below a root, by its path with a leading slash.
 //
-// A request never touches the file system, so what is measured is the protocol and not a page cache; and since only paths
-// that were seen while walking the root are known, no path leads out of it.
+// A request never touches the file system, so the measurement is of the protocol, not of a page cache. Since only paths
+// seen while walking the root are known, no path leads out of it.
 func loadDocuments(path string) (map[string][]byte, error) {
 	documents, total := map[string][]byte{}, int64(0)
 	// Links that lead out of the root are not followed.

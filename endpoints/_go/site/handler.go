@@ -58,8 +58,8 @@ var contentTypes = map[string]string{
 	".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".jpg": "image/jpeg", ".woff2": "font/woff2",
 }
 
-// ServeHTTP answers with the length and the body, and no other field but the type of a page's files: other servers have none, and
-// compared cells are to send the same ones.
+// ServeHTTP answers with the length, the body, and the type of a page's files. Other servers send no further field, and
+// compared cells must send the same.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	arrival := clock.Now()
 	header := w.Header()
@@ -74,7 +74,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.bytes && kind == "bytes":
 		serveNumber(w, rest, largestBody, func(size uint64) {
 			setLength(header, size)
-			_ = pattern.Write(w, size) // a broken connection is the client's to report
+			_ = pattern.Write(w, size) // the client reports a broken connection
 		})
 	case s.delay && kind == "delay":
 		serveNumber(w, rest, longestDelay, func(delay uint64) {
@@ -110,7 +110,7 @@ func (s *Site) serveEcho(w http.ResponseWriter, r *http.Request) {
 		status(w, http.StatusMethodNotAllowed)
 		return
 	}
-	// The body goes back as it comes. HTTP/1.1 alone has to be told; the others say that it does not apply to them.
+	// The body goes back as it comes. Only HTTP/1.1 needs this setting; the others return that it does not apply.
 	_ = http.NewResponseController(w).EnableFullDuplex()
 	if r.ContentLength >= 0 {
 		setLength(w.Header(), uint64(r.ContentLength))
@@ -118,7 +118,7 @@ func (s *Site) serveEcho(w http.ResponseWriter, r *http.Request) {
 	s.Copy(w, r.Body)
 }
 
-// Copy copies until the end, and says whether it came that far.
+// Copy copies until the end. Returns whether it reached the end.
 func (s *Site) Copy(w io.Writer, r io.Reader) bool {
 	buffer := s.buffers.Get().(*[64 * 1024]byte)
 	defer s.buffers.Put(buffer)

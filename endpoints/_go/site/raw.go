@@ -7,7 +7,7 @@ import (
 	"wirelab/endpoint/pattern"
 )
 
-// ServeRaw answers one request of a raw transport: its body is read, and the wanted bytes are written. It says whether
+// ServeRaw answers one request of a raw transport: it reads the body and writes the wanted bytes. It returns whether
 // all went well.
 func (s *Site) ServeRaw(stream io.ReadWriter) bool {
 	arrival := clock.Now()

@@ -20,7 +20,7 @@ type Listener struct {
 	accounts *transport.Accounts
 }
 
-// Listen binds a server's address. An accepted connection inherits the options of the listening socket, but for
+// Listen binds a server's address. An accepted connection inherits the options of the listening socket, except
 // TCP_NODELAY, which Go turns on when it accepts.
 func (o TCP) Listen(address netip.AddrPort, accounts *transport.Accounts) (*Listener, error) {
 	config := net.ListenConfig{Control: o.control}
@@ -74,7 +74,7 @@ func (m *Metered) Read(p []byte) (int, error) {
 	return n, m.note(err)
 }
 
-// Write notes it too: the kernel tells of a reset once, to whatever reads or writes next.
+// Write notes it too: the kernel reports a reset once, to the next read or write.
 func (m *Metered) Write(p []byte) (int, error) {
 	n, err := m.TCPConn.Write(p)
 	return n, m.note(err)

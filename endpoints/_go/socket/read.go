@@ -10,7 +10,7 @@ import (
 	"wirelab/endpoint/transport"
 )
 
-// ReadTCP asks the kernel for what it knows of an open connection (TCP_INFO, Linux 4.19 or later): one system call.
+// ReadTCP reads the kernel's counters of an open connection (TCP_INFO, Linux 4.19 or later): one system call.
 func ReadTCP(connection syscall.Conn) transport.Reading {
 	var info *unix.TCPInfo
 	err := read(connection, func(fd int) (err error) {

@@ -30,7 +30,7 @@ type TCP struct {
 	role     int
 }
 
-// TCPOfClients takes the options of a client, or says which one cannot be honoured.
+// TCPOfClients takes the options of a client, or refuses one that it cannot honour.
 func TCPOfClients(t *contract.Transport) (TCP, error) { return tcp(t, fastOpenOfClients) }
 
 // TCPOfServers is the same for a server.
@@ -48,7 +48,7 @@ func tcp(t *contract.Transport, role int) (TCP, error) {
 				"net.ipv4.tcp_fastopen is %s and lacks the bit %d; allow it with `sysctl -w net.ipv4.tcp_fastopen=3`", value, role)
 		}
 	}
-	// Tried on a socket that is thrown away, so that what the kernel does not have is refused before anything happens.
+	// Tried on a temporary socket, so that an option that the kernel lacks is refused first.
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return o, fmt.Errorf("making a socket: %w", err)
@@ -101,7 +101,7 @@ func (o TCP) Dial(ctx context.Context, address string) (*net.TCPConn, error) {
 	return tcp, err
 }
 
-// InForce is what a connection has, read back from the kernel.
+// InForce has the options of a connection, read back from the kernel.
 func (o TCP) InForce(connection syscall.Conn) (contract.Configured, error) {
 	configured := contract.Configured{}
 	err := read(connection, func(fd int) error {

@@ -16,15 +16,15 @@ import (
 type UDP struct {
 	*net.UDPConn
 	connected bool
-	// held is closed when what is sent may leave; nil where it always may.
+	// held is closed when packets may leave; nil: they always may.
 	held    chan struct{}
 	release sync.Once
 }
 
-// Hold lets nothing leave until Release. It is called before the socket is used.
+// Hold keeps all packets until Release. Call it before the socket is used.
 func (u *UDP) Hold() { u.held = make(chan struct{}) }
 
-// Release lets everything leave from now on.
+// Release lets all packets leave from now on.
 func (u *UDP) Release() {
 	if u.held != nil {
 		u.release.Do(func() { close(u.held) })
@@ -40,7 +40,7 @@ func ListenUDP(address netip.AddrPort) (*UDP, error) {
 	return &UDP{UDPConn: connection}, nil
 }
 
-// DialUDP connects to a server's address, so that a client hears (by ICMP) where nobody listens.
+// DialUDP connects to a server's address, so that a client gets the ICMP error of a closed port.
 func DialUDP(address netip.AddrPort) (*UDP, error) {
 	connection, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(address))
 	if err != nil {
@@ -49,7 +49,7 @@ func DialUDP(address netip.AddrPort) (*UDP, error) {
 	return &UDP{UDPConn: connection, connected: true}, nil
 }
 
-// WriteMsgUDP leaves out the address where the socket has it: Go refuses it there.
+// WriteMsgUDP leaves out the address on a connected socket, where Go refuses it.
 func (u *UDP) WriteMsgUDP(b, oob []byte, address *net.UDPAddr) (int, int, error) {
 	if u.connected {
 		address = nil
@@ -60,7 +60,7 @@ func (u *UDP) WriteMsgUDP(b, oob []byte, address *net.UDPAddr) (int, int, error)
 	return u.UDPConn.WriteMsgUDP(b, oob, address)
 }
 
-// SetBuffers sets the sizes of the spec, and refuses what the kernel does not give.
+// SetBuffers sets the sizes of the spec, and refuses a size that the kernel does not grant.
 func (u *UDP) SetBuffers(t *contract.Transport) error {
 	for _, b := range []struct {
 		field, limit  string
@@ -85,7 +85,7 @@ func (u *UDP) SetBuffers(t *contract.Transport) error {
 	return nil
 }
 
-// Buffers are the sizes in force.
+// Buffers are the active sizes.
 func (u *UDP) Buffers() contract.Configured {
 	configured := contract.Configured{}
 	_ = read(u, func(fd int) error {
@@ -100,7 +100,7 @@ func (u *UDP) Buffers() contract.Configured {
 	return configured
 }
 
-// Segments says whether the kernel can segment what is sent on the socket (UDP_SEGMENT, Linux 4.18).
+// Segments says whether the kernel can segment packets of the socket (UDP_SEGMENT, Linux 4.18).
 func (u *UDP) Segments() bool {
 	return read(u, func(fd int) error {
 		_, err := unix.GetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT)

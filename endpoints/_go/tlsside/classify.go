@@ -27,7 +27,7 @@ func KindOfAlert(alert uint8) contract.Kind {
 	return contract.TLS
 }
 
-// Classify is the class of an error that TLS has to do with, or none.
+// Classify is the class of an error of TLS, or none.
 func Classify(err error) contract.Kind {
 	if IsOfCertificate(err) {
 		return contract.Certificate
@@ -38,7 +38,7 @@ func Classify(err error) contract.Kind {
 	if _, is := errors.AsType[tls.RecordHeaderError](err); is {
 		return contract.TLS
 	}
-	// Over TCP the library offers alerts through their text only.
+	// Over TCP the library reports alerts only as text.
 	switch text := err.Error(); {
 	case strings.Contains(text, "tls: no application protocol"), strings.Contains(text, "unadvertised ALPN protocol"):
 		return contract.Protocol

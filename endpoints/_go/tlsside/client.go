@@ -41,7 +41,7 @@ func NewClient(spec *contract.ClientSpec) (*Client, error) {
 	return c, nil
 }
 
-// Stored is how many tickets there are.
+// Stored is the number of tickets.
 func (c *Client) Stored() int {
 	if c.tickets == nil {
 		return 0
@@ -49,8 +49,8 @@ func (c *Client) Stored() int {
 	return c.tickets.Len()
 }
 
-// Connection is the configuration of one connection, and what says that its ticket has come; nil where none is wanted.
-// resumes is told, if it is not nil, whether the connection resumes a session that allows early data.
+// Connection is the configuration of one connection, and the store that notes its ticket; nil if none is wanted.
+// It reports to resumes, unless that is nil, whether the connection resumes a session that allows early data.
 func (c *Client) Connection(resumes func(early bool)) (*tls.Config, *Arrival) {
 	if c.tickets == nil {
 		return c.config, nil
@@ -61,7 +61,7 @@ func (c *Client) Connection(resumes func(early bool)) (*tls.Config, *Arrival) {
 	return config, arrival
 }
 
-// Check looks at what was negotiated: another protocol is a failure.
+// Check verifies the negotiated protocol: another one is a failure.
 func (c *Client) Check(state *tls.ConnectionState) *contract.Failure {
 	if state.NegotiatedProtocol != c.alpn {
 		got := state.NegotiatedProtocol
@@ -73,7 +73,7 @@ func (c *Client) Check(state *tls.ConnectionState) *contract.Failure {
 	return nil
 }
 
-// Handshake is how a connection began, by what the library proves.
+// Handshake is the kind of a connection's handshake, as the library proves it.
 func Handshake(state *tls.ConnectionState) contract.Handshake {
 	if state.DidResume {
 		return contract.Resumed
@@ -81,7 +81,7 @@ func Handshake(state *tls.ConnectionState) contract.Handshake {
 	return contract.Full
 }
 
-// Facts are what was negotiated.
+// Facts are the negotiated values.
 func Facts(state *tls.ConnectionState) contract.Configured {
 	chain := 0
 	for _, certificate := range state.PeerCertificates {

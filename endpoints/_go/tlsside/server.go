@@ -45,7 +45,7 @@ func Server(spec *contract.ServerSpec) (*tls.Config, error) {
 	}
 	config.Certificates = []tls.Certificate{certificate}
 	config.SessionTicketsDisabled = !spec.TLS.Resumption
-	// Keys of its own, because every clone of a configuration without them would make others, and QUIC libraries clone.
+	// Explicit keys, because each clone of a configuration would make its own, and QUIC libraries clone.
 	var key [32]byte
 	_, _ = rand.Read(key[:]) // it cannot fail
 	config.SetSessionTicketKeys([][32]byte{key})

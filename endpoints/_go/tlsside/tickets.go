@@ -9,7 +9,7 @@ import (
 // mostTickets are kept; a server may send several for every connection, which needs one.
 const mostTickets = 4096
 
-// Tickets are session tickets, each given out once, the newest first. All are from one server: a client talks to no
+// Tickets are session tickets, each given out once, the newest first. All are from one server, because a client uses no
 // other. The zero value is ready.
 type Tickets struct {
 	lock sync.Mutex
@@ -19,7 +19,7 @@ type Tickets struct {
 	count int
 }
 
-// Len is how many there are.
+// Len is the number of tickets.
 func (t *Tickets) Len() int {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -47,7 +47,7 @@ func (t *Tickets) take() *tls.ClientSessionState {
 	return ticket
 }
 
-// Arrival is the ticket store as one connection sees it; it notices when a ticket of this connection comes.
+// Arrival is one connection's view of the ticket store; it notices a ticket of this connection.
 type Arrival struct {
 	tickets *Tickets
 	came    chan struct{}
@@ -62,7 +62,7 @@ func (a *Arrival) Get(string) (*tls.ClientSessionState, bool) {
 	return ticket, ticket != nil
 }
 
-// Put takes a ticket from the library, which says with nil that one is of no use; that one was given out.
+// Put takes a ticket from the library. With nil the library marks one as useless; that one was already given out.
 func (a *Arrival) Put(_ string, ticket *tls.ClientSessionState) {
 	if ticket == nil {
 		a.tell(nil)

@@ -2,7 +2,7 @@ package transport
 
 import "sync"
 
-// Accounts of all connections: each is read once, when it ends, and those that are still open when the report is made.
+// Accounts of all connections: each is read once, at its end, or, if still open, for the report.
 // Nothing is read while requests go on. The zero value is ready.
 type Accounts struct {
 	lock  sync.Mutex
@@ -14,12 +14,12 @@ type Accounts struct {
 type Account struct {
 	accounts *Accounts
 	read     func() Reading
-	// What the connection had counted when the period began, if it was open then.
+	// The connection's counts at the begin of the period, if it was open then.
 	before *Reading
 	once   sync.Once
 }
 
-// Enter opens the account of a connection that says of itself what read returns.
+// Enter opens the account of a connection; read returns its counters.
 func (a *Accounts) Enter(read func() Reading) *Account {
 	account := &Account{accounts: a, read: read}
 	a.lock.Lock()
@@ -49,7 +49,7 @@ func (c *Account) counted(reading Reading) Reading {
 	return reading.since(*c.before)
 }
 
-// Begin begins the period of the report: what was counted so far does not count.
+// Begin begins the period of the report: earlier counts are left out.
 func (a *Accounts) Begin() {
 	a.lock.Lock()
 	defer a.lock.Unlock()

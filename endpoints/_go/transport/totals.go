@@ -1,6 +1,6 @@
 package transport
 
-// Report is the sum over connections, as the contract wants it.
+// Report is the sum over connections, in the contract's form.
 type Report struct {
 	Connections      uint64  `json:"connections"`
 	RoundTripMinNs   *uint64 `json:"round_trip_min_ns,omitempty"`
@@ -19,7 +19,7 @@ type totals struct {
 	sent, lost, bytesLost counter
 }
 
-// counter is a sum that is not known once one of its parts is not.
+// counter is a sum; it is unknown as soon as one part is unknown.
 type counter struct {
 	sum     uint64
 	unknown bool

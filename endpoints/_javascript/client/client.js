@@ -35,7 +35,7 @@ export async function run(spec, library) {
 
 async function makeRecorder(job) {
   if (job.recording === 'samples') return new Samples(job);
-  const { Histograms } = await import('./histograms.js'); // a library that is not loaded where it is not needed
+  const { Histograms } = await import('./histograms.js'); // loaded only if needed
   return new Histograms();
 }
 

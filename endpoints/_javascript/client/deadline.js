@@ -1,5 +1,5 @@
-// Deadlines that cost nothing while they are kept: the timer is left as it is when the moment moves back, as it does with
-// every new request, and looks again when it fires.
+// Deadlines that cost nothing while requests are in time: the timer stays as it is if the moment moves back, as with
+// every new request, and checks again when it fires.
 
 import { now } from '../clock.js';
 

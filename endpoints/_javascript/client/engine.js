@@ -9,10 +9,10 @@ import { Lane, Pool } from './lanes.js';
 import { Exchange, judge } from './pending.js';
 import { Limit, arrivals, pauses } from './schedule.js';
 
-/** Tickets to have in store where an open loop does not say how many connections there will be at a time. */
+/** Tickets to store if an open loop does not limit the number of open connections. */
 const TICKETS_FOR_OPEN_LOOP = 64;
 
-/** An open loop that is behind starts what is due, but not for longer than this without hearing of responses. */
+/** A late open loop starts the due requests, but reads responses again after at most this time. */
 const LONGEST_TURN_NS = 200_000;
 
 export class Engine {
@@ -32,7 +32,7 @@ export class Engine {
     return this.#numbers++;
   }
 
-  /** One request on a connection of its own, whose answer is looked at in full. Returns what is in force on it. */
+  /** One request on a connection of its own, with a full check of the response. Returns the active settings of the connection. */
   async check() {
     const { job } = this;
     const what = `${job.method} ${job.path} from ${job.address} port ${job.port} over ${job.protocol.name}`;
@@ -63,7 +63,7 @@ export class Engine {
       await lane.exchange(connection, exchange, start);
       judge(this.job, exchange);
     } catch (error) {
-      lane.drop(connection); // a polite close might wait for what will not come
+      lane.drop(connection); // a close in good order might wait for ever
       throw error;
     } finally {
       lane.deadline.end();
@@ -73,7 +73,7 @@ export class Engine {
     return facts;
   }
 
-  /** Opens and closes connections until there is a ticket for each that will be open at the same time. */
+  /** Opens and closes connections until the store has a ticket for each simultaneous connection. */
   async prime() {
     if (this.job.resumption === 'none') return;
     const wanted = this.job.connections || this.job.workers || TICKETS_FOR_OPEN_LOOP;
@@ -115,20 +115,20 @@ export class Engine {
       if (intended > now()) await alarm.until(intended);
       let lane = pool.take();
       if (!(lane instanceof Lane)) lane = await lane;
-      // Judged by the moment of starting, which is what "none starts after the end" is about.
+      // The start decides: "none starts after the end".
       if (!limit.take(Math.max(now(), intended))) return pool.put(lane);
       const end = await this.#perform(lane, intended);
       pool.put(lane);
-      // Without a pause the next request is meant to start when its worker is free for it, which is now.
+      // Without a pause, the intended start is the moment when the worker is free, which is now.
       intended = pause ? end + pause() : now();
     }
   }
 
   /**
-   * Starts a request at each arrival, whatever became of the earlier ones.
+   * Starts a request at each arrival, independent of the earlier ones.
    *
-   * Where no connection or stream is free it waits in line, its response time running since its arrival. What arrived
-   * within the period is sent even after its end: to drop it would leave out just the slowest requests. The wait has a
+   * If no connection or stream is free, a request waits in line, its response time running since its arrival. A request of
+   * the period is sent even after its end: to drop it would leave out the slowest requests. The wait has a
    * limit, the request time-out after the end; what waits longer fails by time-out.
    */
   async #openLoop(phase, limit, start) {
@@ -165,7 +165,7 @@ export class Engine {
     await Promise.all(carriers);
   }
 
-  /** Sends one request over a lane and records it. Returns when it ended. */
+  /** Sends one request over a lane and records it. Returns the end. */
   async #perform(lane, intended) {
     const { job } = this;
     const { record } = lane;

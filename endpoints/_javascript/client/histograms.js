@@ -10,7 +10,7 @@ const HOUR_NS = 3_600_000_000_000;
 /** Before the deflated bytes: a cookie and their number, four bytes each. */
 const ENVELOPE = 8;
 
-/** Where the header has the offset of the counts' indices, and the ratio between values and integers. */
+/** The places of the indices' offset and of the ratio between values and integers in the header. */
 const [OFFSET, RATIO] = [8, 32];
 
 /** Counts every request. */
@@ -80,11 +80,11 @@ export class Distribution {
   }
 }
 
-/** The V2 encoding. The library shows it only deflated, and writes two fields of its header otherwise than others read them. */
+/** The V2 encoding. The library offers it only deflated, and writes two header fields unlike other readers expect. */
 function encode(histogram) {
   const deflated = Buffer.from(hdr.encodeIntoCompressedBase64(histogram), 'base64');
   const bytes = zlib.inflateSync(deflated.subarray(ENVELOPE, ENVELOPE + deflated.readInt32BE(4)));
-  bytes.writeInt32BE(0, OFFSET); // the library writes 1, and does not mean it
+  bytes.writeInt32BE(0, OFFSET); // the library wrongly writes 1
   bytes.writeDoubleBE(1, RATIO); // the library writes an integer
   return bytes;
 }

@@ -1,4 +1,4 @@
-// What a client is asked to do: the spec, with every field either understood or refused.
+// A client's spec: every field is either understood or refused.
 
 import fs from 'node:fs';
 import net from 'node:net';
@@ -12,7 +12,7 @@ import { Protocol } from '../protocols.js';
 const LARGEST_BODY = 2 ** 30;
 
 export class Job {
-  /** `library` says what it can honour; see `README.md`. */
+  /** `library` names the values that it honours; see `README.md`. */
   constructor(spec, library) {
     this.protocol = new Protocol(spec.choose('protocol', library.protocols));
     this.address = spec.text('address');
@@ -39,7 +39,7 @@ export class Job {
     const transport = spec.inner('transport', {});
     this.transport = this.abilities.readTransport(transport, this);
     transport.end();
-    spec.end(); // every field that is left would be ignored: unsupported
+    spec.end(); // a remaining field would be ignored, so it is unsupported
   }
 
   #readTls(spec) {
@@ -98,7 +98,7 @@ export class Job {
     schedule.end();
   }
 
-  /** The header fields of the request beside host and content-length, with repeated ones as lists. */
+  /** The header fields of the request except host and content-length, with repeated ones as lists. */
   get furtherHeaders() {
     const all = {};
     for (const [name, value] of this.headers) {
@@ -109,7 +109,7 @@ export class Job {
   }
 }
 
-/** The shortest and the longest pause; null: there is none. */
+/** The shortest and the longest pause; null: none. */
 function readPause(pause) {
   const kind = pause.choose('kind', ['none', 'fixed', 'uniform']);
   let limits = null;

@@ -10,7 +10,7 @@ import { Record } from './recorder.js';
 class Link {
   connection = null;
   number = 0;
-  opening = null; // the promise of it, while one lane opens it and the others wait
+  opening = null; // its promise, while one lane opens the connection and the others wait
 }
 
 /** Carries one request at a time. */
@@ -23,7 +23,7 @@ export class Lane {
     this.link = link;
   }
 
-  /** The connection to use, if it is there. */
+  /** The open connection, if any. */
   get ready() {
     const connection = this.link?.connection;
     return connection?.isOpen ? connection : null;
@@ -104,7 +104,7 @@ export class Lane {
   }
 }
 
-/** The lanes. Whoever has a request to send takes one, and waits in line where all are taken. */
+/** The lanes. A request takes one, and waits in line if all are taken. */
 export class Pool {
   #free = [];
   #line = [];
@@ -115,7 +115,7 @@ export class Pool {
     this.engine = engine;
     const { connections, streams } = engine.job;
     this.#links = Array.from({ length: connections }, () => new Link());
-    // Successive lanes belong to different connections, so that requests are spread over all of them.
+    // Successive lanes belong to different connections, to spread the requests over all of them.
     for (let stream = 0; stream < streams; stream++) for (const link of this.#links) this.put(this.#add(link));
   }
 
@@ -133,7 +133,7 @@ export class Pool {
     }
   }
 
-  /** Numbers the connections that are kept from 0, and returns how many there are. */
+  /** Numbers the kept connections from 0, and returns their number. */
   renumber() {
     this.#links.forEach((link, number) => (link.number = number));
     return this.#links.length;

@@ -1,10 +1,10 @@
-// What a library is given to report to: it ends once, by success or by failure, and whatever comes later is not heard.
+// The object that a library reports to. It ends once, by success or by failure; later reports have no effect.
 
 import { Failure } from '../contract.js';
 
 class Pending {
   settled = false;
-  /** What gives up the work; set by the library, called by the engine after it has failed this by a deadline. */
+  /** Gives up the work; set by the library, called by the engine after a deadline passed. */
   abandon = () => {};
 
   constructor() {
@@ -30,14 +30,14 @@ export class Attempt extends Pending {
   }
 }
 
-/** A request that is under way. The library notes what it sees as it comes. */
+/** A request under way. The library notes events as they come. */
 export class Exchange extends Pending {
   status = null;
   firstByte = null;
   bytesIn = 0;
   bytesOut = 0;
 
-  /** `sink` is shown the body's pieces. */
+  /** `sink` gets the body's pieces. */
   constructor(sink = null) {
     super();
     this.sink = sink;
@@ -61,12 +61,12 @@ export class Exchange extends Pending {
   }
 }
 
-/** Whether a complete response is the right one; throws if it is not. */
+/** Throws if a complete response is wrong. */
 export function judge(job, exchange) {
   const { status, bytesIn } = exchange;
   const said = `the server answered with status ${status}`;
   if (job.expect === null) {
-    // Measuring a redirect instead of what it leads to would be a wrong number that looks right. 304 is no redirect.
+    // To measure a redirect instead of its target would give a wrong number that looks right. 304 is no redirect.
     if (status >= 300 && status < 400 && status !== 304) throw new Failure('status', `${said}, which is not followed`);
     if (status >= 400) throw new Failure('status', said);
     return;

@@ -1,4 +1,4 @@
-// What is kept of each request while the window lasts, and what becomes of it afterwards.
+// The records of requests during the window, and the results made of them afterwards.
 //
 // Records are numbers in flat arrays that were allocated and touched before: nothing for the garbage collector to trace.
 
@@ -70,7 +70,7 @@ export class Samples {
     }
   }
 
-  /** How many succeeded, and how many failed, by kind. */
+  /** The number of succeeded requests, and of failed ones by kind. */
   counts() {
     const errors = {};
     let requests = 0;

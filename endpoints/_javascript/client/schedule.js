@@ -1,15 +1,15 @@
-// When requests are to start: nothing here knows of responses.
+// The start times of requests: nothing here depends on responses.
 
 import { random } from '../random.js';
 
-/** How many requests may still start, or until when. */
+/** The number of requests that may still start, or the latest start. */
 export class Limit {
   constructor(extent, start) {
     this.left = extent.requests ?? Infinity;
     this.end = extent.durationNs === undefined ? Infinity : start + extent.durationNs;
   }
 
-  /** Takes one request that is to start at `at`; false: there is none left. */
+  /** Takes one request that starts at `at`; false: none is left. */
   take(at) {
     if (this.left <= 0 || at >= this.end) return false;
     this.left -= 1;
@@ -21,7 +21,7 @@ export class Limit {
 export function* arrivals(kind, ratePerS, seed, phase) {
   const interval = 1e9 / ratePerS;
   if (kind === 'uniform') {
-    // From the number of the arrival, not by adding up: rounding errors do not accumulate.
+    // Computed from the number of the arrival, not as a sum, so rounding errors do not accumulate.
     for (let number = 0; ; number++) yield Math.floor(number * interval);
   }
   const draw = random(seed, phase, 'arrivals');

@@ -1,12 +1,12 @@
 // Session tickets, each good for one resumed connection (RFC 8446, appendix C.4).
 
-/** Waiting for a ticket must not hold up what comes next for long. */
+/** Waiting for a ticket must not delay the next step for long. */
 const PATIENCE_MS = 200;
 
 export class Tickets {
   #store = [];
   #waiting = new Set();
-  /** Whether a connection has ever brought one: a server that gives none is not waited for again and again. */
+  /** Whether a connection has ever brought one: without one, the client stops waiting for this server's tickets. */
   #given = null;
 
   get count() {

@@ -1,5 +1,5 @@
 // Warming the compiler before `ready`: the client's own code runs against a server in this process, which the library
-// sets up on something that is no network. What is left to warm (TLS, the network) is for the spec's warm-up.
+// sets up without a network. The spec's warm-up warms the rest (TLS, the network).
 
 import { now } from '../clock.js';
 import { Engine } from './engine.js';

@@ -9,7 +9,7 @@ export function answer(site) {
   return (request, response) => {
     const arrival = now();
     const reply = site.reply(request.method, request.url);
-    response.on('error', () => {}); // the client's to report
+    response.on('error', () => {}); // the client reports it
     if (reply.kind === 'document') return whole(response, reply.body);
     if (reply.kind === 'pattern') return generated(response, reply.size);
     if (reply.kind === 'echo') return echo(request, response);
@@ -29,7 +29,7 @@ function generated(response, size) {
   response.writeHead(200, { 'content-length': size });
   const rest = pieces(size);
   const write = () => {
-    // Not `for of`, which would end the generator when it is left.
+    // Not `for of`, which would end the generator at a break.
     for (let next = rest.next(); !next.done; next = rest.next()) {
       if (!response.write(next.value)) return; // until it has drained
     }

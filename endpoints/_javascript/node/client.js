@@ -4,7 +4,7 @@ import { inForce, readTransport } from './settings.js';
 
 export function abilities(protocol) {
   return {
-    resumption: ['none', 'resume'], // there is no interface for early data
+    resumption: ['none', 'resume'], // Node has no interface for early data
     keyLog: true,
     qlog: false,
     readTransport: (fields) => readTransport(fields, protocol),

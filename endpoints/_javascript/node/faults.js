@@ -1,4 +1,4 @@
-// What went wrong, as one of the contract's error kinds.
+// Failures, as the contract's error kinds.
 
 import { Failure } from '../contract.js';
 
@@ -12,7 +12,7 @@ const KINDS = {
   ERR_SSL_TLSV13_ALERT_NO_APPLICATION_PROTOCOL: 'protocol',
 };
 
-/** Follows a socket, because libraries report its reset and its orderly end alike. */
+/** Watches a socket, because libraries report its reset and its orderly end alike. */
 export class Watch {
   error = null;
   ended = false;

@@ -1,4 +1,4 @@
-// HTTP/1.1 by `node:http`: one agent per connection, so that each request goes over the connection that it should.
+// HTTP/1.1 by `node:http`: one agent per connection, so that each request uses the intended connection.
 
 import http from 'node:http';
 
@@ -63,7 +63,7 @@ class Connection {
   }
 }
 
-/** What is the same for every request, made once. */
+/** The common part of all requests, made once. */
 function message(job) {
   const headers = { host: job.serverName, ...job.furtherHeaders };
   if (job.hasLength) headers['content-length'] = job.bodySize;

@@ -25,7 +25,7 @@ class Connection {
     const createConnection = () => opened.socket;
     this.session = http2.connect('http://connected', { createConnection, settings, maxSessionMemory: MEMORY_MB });
     if (connectionWindow) this.session.setLocalWindowSize(connectionWindow);
-    this.session.on('error', () => {}); // the watch has seen it, and the streams hear of it
+    this.session.on('error', () => {}); // the watch has noted it, and the streams report it
   }
 
   get isOpen() {
@@ -69,7 +69,7 @@ class Connection {
   }
 }
 
-/** What is the same for every request, made once. */
+/** The common part of all requests, made once. */
 function message(job) {
   const headers = {
     ':method': job.method,

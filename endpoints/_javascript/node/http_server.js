@@ -18,7 +18,7 @@ export function abilities(protocol) {
     // A resumed connection gets no new ticket (Node never asks OpenSSL to renew one), so with tickets that are used once, two
     // connections of three would resume; that is neither resumption nor none.
     tickets: [false],
-    earlyData: [false], // there is no interface for it
+    earlyData: [false], // Node has no interface for it
     keyLog: true,
     qlog: false,
     readTransport: (fields) => readTransport(fields, protocol),
@@ -33,7 +33,7 @@ export async function serve(job) {
   return { port: server.address().port, configured: facts ?? inForce(job.transport) };
 }
 
-/** A server that does not listen yet. Connections are kept however long they idle and however much they carry. */
+/** A server that does not listen yet. It keeps connections without limits of idle time and of requests. */
 function create(job) {
   const { noDelay } = job.transport;
   const options = { noDelay, ...(job.tls ? tlsOptions(job) : {}) };
@@ -47,7 +47,7 @@ function create(job) {
   const server = (job.tls ? http2.createSecureServer : http2.createServer)(options, answer(job.site));
   server.on('session', (session) => {
     if (job.transport.connectionWindow) session.setLocalWindowSize(job.transport.connectionWindow);
-    session.on('error', () => {}); // the client's to report
+    session.on('error', () => {}); // the client reports it
   });
   return survive(server);
 }
@@ -59,12 +59,12 @@ function tlsOptions({ tls, protocol }) {
     minVersion: 'TLSv1.3',
     maxVersion: 'TLSv1.3',
     ALPNProtocols: [protocol.alpn],
-    // OpenSSL then sends identifiers of sessions instead, which nobody keeps: nothing can be resumed.
+    // OpenSSL then sends session identifiers instead, which no store keeps, so no session can be resumed.
     secureOptions: constants.SSL_OP_NO_TICKET,
   };
 }
 
-/** A broken connection is the client's to report. */
+/** The client reports a broken connection. */
 function survive(server) {
   server.on('clientError', (_, socket) => socket.destroy());
   server.on('tlsClientError', (_, socket) => socket.destroy());

@@ -1,5 +1,5 @@
 // A server within the client's process, for warming the compiler. It listens at a socket of the Unix domain, in the abstract
-// namespace of Linux: nothing is connected over any network. Where there is none, nothing is warmed.
+// namespace of Linux, so it uses no network. Without that namespace nothing is warmed.
 
 import http from 'node:http';
 import http2 from 'node:http2';

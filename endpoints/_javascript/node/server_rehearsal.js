@@ -1,5 +1,5 @@
 // Warming the compiler of a server before `ready`: requests from within the process, over a socket of the Unix domain in the
-// abstract namespace of Linux. Where there is none, nothing is warmed.
+// abstract namespace of Linux. Without that namespace nothing is warmed.
 
 import http from 'node:http';
 import http2 from 'node:http2';
@@ -21,7 +21,7 @@ export async function rehearse(job, server, look) {
   let session = null;
   server.on('session', (one) => (session = one));
   const socket = job.tls
-    ? tls.connect({ path, rejectUnauthorized: false, ALPNProtocols: [job.protocol.alpn] }) // it is ourselves
+    ? tls.connect({ path, rejectUnauthorized: false, ALPNProtocols: [job.protocol.alpn] }) // the peer is this process
     : net.connect({ path });
   await once(socket, job.tls ? 'secureConnect' : 'connect');
   const peer = job.protocol.isHttp2 ? new Http2Peer(socket) : new Http1Peer(socket);

@@ -1,18 +1,18 @@
-// The transport settings that programs on Node's sockets can honour: there are no socket options beyond `TCP_NODELAY`, so
-// the rest is what the kernel does by default, read from it.
+// The transport settings that programs on Node's sockets can honour. Node has no socket options beyond `TCP_NODELAY`, so
+// the others are the kernel's defaults, read from the kernel.
 
 import fs from 'node:fs';
 
 import { Unsupported } from '../contract.js';
 
 const LARGEST_WINDOW = 2 ** 31 - 1; // bytes, RFC 9113, section 6.9.1
-const SMALLEST_WINDOW = 65_535; // what a connection begins with; it can only grow, section 6.9.2
+const SMALLEST_WINDOW = 65_535; // a connection's initial window; it can only grow, section 6.9.2
 
 /** Takes the settings of TCP and HTTP/2. */
 export function readTransport(fields, protocol) {
   // `node:http2` sets the option on every socket that it is given.
   const settings = { noDelay: fields.choose('no_delay', protocol.isHttp2 ? [true] : [true, false], true) };
-  fields.choose('fast_open', [false], false); // off is what Node does
+  fields.choose('fast_open', [false], false); // Node's behaviour is off
   const congestion = kernelCongestion();
   const wanted = fields.text('congestion', congestion);
   if (wanted !== congestion) {
@@ -29,7 +29,7 @@ export function readTransport(fields, protocol) {
   return settings;
 }
 
-/** What is in force of them; `session` is an HTTP/2 session of this side. */
+/** Their active values; `session` is an HTTP/2 session of this side. */
 export function inForce(settings, session = null) {
   const facts = { no_delay: settings.noDelay, fast_open: false, threads: 1 };
   const congestion = kernelCongestion();

@@ -8,7 +8,7 @@ import { now } from '../clock.js';
 import { Failure } from '../contract.js';
 import { Watch } from './faults.js';
 
-/** Where systems keep their authorities in one file; Node would bring its own ones. */
+/** The files in which systems keep their authorities; Node would use its own list. */
 const SYSTEM_AUTHORITIES = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt', '/etc/ssl/cert.pem'];
 
 /** Opens a socket for `attempt`, and calls `ready` with an `Opened` when it can carry requests. */
@@ -21,7 +21,7 @@ export function open(job, attempt, tickets, ready) {
   attempt.abandon = () => socket.destroy();
   socket.once('connect', () => {
     opened.connected = now();
-    if (job.transport.noDelay) socket.setNoDelay(true); // the option of `connect` is not heeded with TLS
+    if (job.transport.noDelay) socket.setNoDelay(true); // with TLS, the option of `connect` has no effect
     if (!job.tls) ready(opened);
   });
   socket.once('secureConnect', () => {
@@ -77,7 +77,7 @@ function systemAuthorities() {
   return path && fs.readFileSync(path);
 }
 
-/** What was negotiated. */
+/** The negotiated values. */
 export function negotiated(socket) {
   const facts = { alpn: socket.alpnProtocol, cipher: socket.getCipher().standardName };
   const { name, type } = socket.getEphemeralKeyInfo() ?? {};

@@ -1,4 +1,4 @@
-// What a server is asked to do: the spec, with every field either understood or refused.
+// A server's spec: every field is either understood or refused.
 
 import fs from 'node:fs';
 import net from 'node:net';
@@ -8,7 +8,7 @@ import { Protocol } from '../protocols.js';
 import { Site } from './site.js';
 
 export class Job {
-  /** `library` says what it can honour; see `README.md`. */
+  /** `library` names the values that it honours; see `README.md`. */
   constructor(spec, library) {
     this.protocol = new Protocol(spec.choose('protocol', library.protocols));
     this.address = spec.text('address');
@@ -31,7 +31,7 @@ export class Job {
     const transport = spec.inner('transport', {});
     this.transport = this.abilities.readTransport(transport, this);
     transport.end();
-    spec.end(); // every field that is left would be ignored: unsupported
+    spec.end(); // a remaining field would be ignored, so it is unsupported
     this.site = new Site(features, root);
   }
 

@@ -1,4 +1,4 @@
-// What a server has to offer: decides, for every protocol alike, what a request is answered with.
+// The site of a server: chooses the response to a request, for every protocol alike.
 
 import { pattern } from '../pattern.js';
 import { readDocuments } from './documents.js';

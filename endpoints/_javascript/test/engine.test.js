@@ -29,7 +29,7 @@ function job(changes) {
   };
 }
 
-/** A library without a network: connections answer as they are told, and remember how much was in flight. */
+/** A library without a network: connections respond as configured, and record the number of requests in flight. */
 class Library {
   opened = 0;
   closed = 0;

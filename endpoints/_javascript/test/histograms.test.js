@@ -8,7 +8,7 @@ test('a distribution of nothing is empty', () => {
 });
 
 test('the encoding is V2, not deflated, as the example of the contract has it', () => {
-  // The values of the example are known only as far as it keeps them; its header is what every reader looks at.
+  // The example keeps its values with limited precision only; every reader reads its header.
   const example = Buffer.from('HISTEwAAAA0AAAAAAAAAAwAAAAAAAAABAAADRjC4oAA/8AAAAAAAAKGUAQKTCAK1AwK5BgI=', 'base64');
   const distribution = new Distribution();
   for (const ns of [332_054, 463_798, 529_721, 732_666]) distribution.add(ns);

@@ -1,4 +1,4 @@
-//! What quiche and BoringSSL say of a connection.
+//! quiche's and BoringSSL's facts about a connection.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use serde_json::json;
 use wirelab_endpoint::program::{Configured, Failure, Reading};
 use wirelab_model::outcome::ErrorKind;
 
-/// Notes what was negotiated on a client's connection to `server`, and checks that the application protocol is `alpn`.
+/// Notes the negotiated values of a client's connection to `server`, and checks that the application protocol is `alpn`.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Protocol`] where it is another one.
+/// [`ErrorKind::Protocol`] if it is another one.
 pub fn record<F: BufFactory>(
     connection: &mut Connection<F>,
     server: &str,
@@ -43,7 +43,7 @@ pub fn record<F: BufFactory>(
     Ok(())
 }
 
-/// What a connection has counted so far.
+/// The counters of a connection so far.
 pub fn reading<F: BufFactory>(connection: &Connection<F>) -> Reading {
     let path = connection.path_stats().find(|path| path.active);
     let stats = connection.stats();

@@ -1,4 +1,4 @@
-//! What went wrong on a connection of quiche, in the classes of the contract.
+//! Failures of a connection of quiche, in the classes of the contract.
 
 use quiche::{BufFactory, Connection, ConnectionError};
 use wirelab_endpoint::program::{Failure, kind_of_code};

@@ -1,4 +1,4 @@
-//! What the endpoints on quiche share, whatever loop drives its connections.
+//! Code that the endpoints on quiche share, below any event loop.
 
 mod facts;
 mod failure;

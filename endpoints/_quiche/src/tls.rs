@@ -13,7 +13,7 @@ use wirelab_model::spec::{ClientTls, ServerTls};
 /// The one group of every endpoint of wirelab, so that compared cells do not differ in it.
 const GROUP: &str = "X25519";
 
-/// A client's configuration: whom to trust.
+/// A client's configuration, with its trust anchors.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ pub fn server_context(tls: &ServerTls) -> Result<SslContextBuilder, Refusal> {
     Ok(context)
 }
 
-/// A configuration without a certificate, which trusts nobody.
+/// A configuration without a certificate and without trust anchors.
 ///
 /// # Errors
 ///

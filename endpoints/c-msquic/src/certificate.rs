@@ -1,4 +1,4 @@
-//! The name in a server's certificate: MsQuic on Linux has OpenSSL verify the chain, and nobody verify the name.
+//! The name in a server's certificate: on Linux, MsQuic has OpenSSL verify the chain, but not the name.
 
 use rustls_pki_types::{CertificateDer, ServerName};
 use webpki::EndEntityCert;

@@ -84,7 +84,7 @@ impl Dial for Dialer {
         let line = Connection::open(self.settings.configuration(), &target, self.wishes.clone())
             .map_err(|status| Failure::new(ErrorKind::Other, format!("{attempt}: {status}")))?;
         let connection = Arc::clone(&line.connection);
-        // From here on it is closed when nobody waits for it any more.
+        // From here on, dropping the future closes the connection.
         let mut link = Link { connection, done: self.done, account: None };
         link.connection.connected().await.map_err(|closed| closed.failure(&attempt))?;
         let ready = Instant::now();
@@ -149,7 +149,7 @@ impl RawQuic for Dialer {
 }
 
 impl Dialer {
-    /// Notes what was negotiated, once: all connections are of the same settings.
+    /// Notes the negotiated values, once: all connections have the same settings.
     fn record(&self, link: &Link) {
         let mut configured = self.configured.borrow_mut();
         if configured.contains_key("alpn") {
@@ -180,7 +180,7 @@ pub struct Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // What it counted is read before it is closed.
+        // Its counters are read before it is closed.
         drop(self.account.take());
         self.connection.shut_down(self.done);
     }

@@ -1,8 +1,8 @@
-//! A connection of MsQuic: its handle, what MsQuic's thread says of it, and who waits for that.
+//! A connection of MsQuic: its handle, the events from MsQuic's thread, and the tasks that wait for them.
 //!
 //! MsQuic calls back from a thread of its own, one event of a connection after the other, and never again once the handle
-//! is closed. A connection keeps itself until MsQuic has said that it is over, so that its goodbye is sent even if nobody
-//! uses it any more; then the last one who knows it closes the handle.
+//! is closed. A connection keeps itself alive until MsQuic reports its end, so that its goodbye is sent even if no task
+//! uses it any more. Then the last owner closes the handle.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_void};
@@ -27,7 +27,7 @@ use crate::library::{Open, call, registration};
 use crate::stream::{Inward, Outward, Stream};
 use crate::{certificate, statistics};
 
-/// What is to be done for a connection.
+/// The settings of a connection.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
     /// Where its secrets are logged.
@@ -50,7 +50,7 @@ pub struct Target<'a> {
     pub ticket: Option<&'a [u8]>,
 }
 
-/// What was negotiated: numbers of IANA's registries.
+/// The negotiated values: numbers of IANA's registries.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
     /// The cipher suite.
@@ -100,7 +100,7 @@ impl Connection {
             call!(ConnectionStart(raw, configuration.as_raw(), 0, target.name.as_ptr(), target.server.port()))
         };
         if let Err(status) = Status::ok_from_raw(status) {
-            // It never began, so MsQuic will not say that it is over.
+            // It never began, so MsQuic will not report its end.
             connection.state.let_go();
             return Err(status);
         }
@@ -191,7 +191,7 @@ impl Connection {
         self.take_ticket()
     }
 
-    /// A ticket, if there is one.
+    /// A ticket, if any.
     pub fn take_ticket(&self) -> Option<Vec<u8>> {
         self.state.inner().ticket.take()
     }
@@ -206,24 +206,24 @@ impl Connection {
         self.state.inner().resumed
     }
 
-    /// What was negotiated, once it is.
+    /// The negotiated values, once known.
     pub fn facts(&self) -> Option<Facts> {
         self.state.inner().facts
     }
 
-    /// What it had counted when it was over.
+    /// Its counters at its end.
     pub fn last_reading(&self) -> Option<Reading> {
         self.state.inner().last
     }
 
-    /// The port that it is sent from, as far as MsQuic knows it.
+    /// The local port, if MsQuic knows it.
     pub fn local_port(&self) -> Option<u16> {
         // SAFETY: the handle is open, and the parameter is of this type.
         let local = unsafe { Api::get_param_auto::<Addr>(self.raw, QUIC_PARAM_CONN_LOCAL_ADDRESS) };
         local.ok().map(|local| local.port())
     }
 
-    /// Its smoothed round trip; zero where there was none yet.
+    /// Its smoothed round trip; zero without a sample.
     pub fn smoothed_round_trip(&self) -> Duration {
         let reading = self.last_reading().unwrap_or_else(|| statistics::of(self.raw));
         Duration::from_nanos(reading.round_trip.unwrap_or_default())
@@ -247,9 +247,9 @@ impl Connection {
         }
     }
 
-    /// Opens a stream in both directions. Where the peer allows no further one, what is sent on it waits.
+    /// Opens a stream in both directions. If the peer allows no further one, bytes sent on it wait.
     pub fn open_both(self: &Arc<Self>) -> Result<Stream, Broken> {
-        // Numbers are given in the order in which MsQuic is told, which is why nobody else may come between.
+        // Numbers follow the order of the calls to MsQuic, so the lock covers both.
         let mut opened = self.state.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let stream = Stream::open(self, opened[0] * 4 + self.state.side)?;
         opened[0] += 1;
@@ -273,15 +273,15 @@ impl Drop for Connection {
     }
 }
 
-/// What MsQuic's thread says.
+/// Events from MsQuic's thread.
 struct State {
     inner: Mutex<Inner>,
     changed: Notify,
     /// The connection itself, from its beginning until MsQuic is done with it.
     kept: Mutex<Option<Arc<Connection>>>,
-    /// How many streams this side has opened: in both directions, in one.
+    /// The number of streams that this side has opened: in both directions, in one.
     opened: Mutex<[u64; 2]>,
-    /// The bit of stream numbers that says who opened it (RFC 9000, section 2.1).
+    /// The bit of stream numbers that names the opener (RFC 9000, section 2.1).
     side: u64,
     wishes: Wishes,
     secrets: Secrets,
@@ -332,7 +332,7 @@ impl State {
         (Arc::new(state), both, one)
     }
 
-    /// What MsQuic gives back with every event.
+    /// The context that MsQuic returns with every event.
     fn context(self: &Arc<Self>) -> *mut c_void {
         Arc::as_ptr(self).cast_mut().cast()
     }
@@ -480,14 +480,14 @@ impl State {
             (inner.over, inner.last) = (true, Some(last));
             inner.arrival.take()
         };
-        // Outside the lock, which streams that nobody took would want.
+        // Outside the lock, because dropping untaken streams takes it.
         drop(arrival);
         self.changed.notify_waiters();
         self.let_go();
     }
 }
 
-/// The bytes of a buffer of MsQuic; none where it is absent.
+/// The bytes of a buffer of MsQuic; none if it is absent.
 ///
 /// # Safety
 ///

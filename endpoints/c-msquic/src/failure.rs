@@ -1,4 +1,4 @@
-//! What went wrong, in the classes of the contract.
+//! Failures, in the classes of the contract.
 
 use std::fmt;
 
@@ -23,11 +23,11 @@ pub enum Closed {
 pub enum Broken {
     /// The peer reset it with this code.
     Reset(u64),
-    /// The peer does not want what is sent on it, and gave this code.
+    /// The peer does not want the stream's bytes, and gave this code.
     Stopped(u64),
     /// Its connection is closed.
     Connection(Closed),
-    /// MsQuic refused what was asked of it.
+    /// MsQuic refused a call.
     Refused(Status),
 }
 

@@ -1,4 +1,4 @@
-//! MsQuic as a whole: its functions, its one registration, and its orderly end.
+//! The library MsQuic: its functions, its one registration, and its orderly end.
 
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use msquic::ffi::{HQUIC, QUIC_API_TABLE, QUIC_CONNECTION_SHUTDOWN_FLAGS_QUIC_CON
 use msquic::{Api, Registration, RegistrationConfig, Status};
 use wirelab_endpoint::program::Refusal;
 
-/// How long the end of the process waits for MsQuic's threads to let go of what was closed.
+/// The time that the end of the process waits for MsQuic's threads to release closed objects.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// MsQuic's functions, by their names in C.
@@ -35,7 +35,7 @@ pub fn registration() -> Result<&'static Registration, Refusal> {
     made.as_ref().map_err(|status| Refusal::failed(format!("starting MsQuic: {status}")))
 }
 
-/// The handle of the registration, once there is one.
+/// The handle of the registration, once it exists.
 struct Raw(HQUIC);
 
 // SAFETY: MsQuic's handles may be used from any thread.
@@ -46,7 +46,7 @@ fn raw() -> MutexGuard<'static, Option<Raw>> {
     RAW.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many objects of MsQuic are open.
+/// The number of MsQuic's open objects.
 static OPEN: Mutex<usize> = Mutex::new(0);
 static CLOSED_ONE: Condvar = Condvar::new();
 
@@ -70,8 +70,8 @@ impl Drop for Open {
 }
 
 /// Closes the registration at the end of the process, because the crate unloads MsQuic then. Connections that are still
-/// open are dropped without a word. What is not closed in time stays open, and so does the registration: to close it would
-/// wait for ever.
+/// open are dropped without a goodbye. Objects that are not closed in time stay open, and so does the registration: its
+/// close would wait for ever.
 pub fn close() {
     let Some(Raw(registration)) = raw().take() else { return };
     // SAFETY: the registration is open; this says goodbye for all of its connections.

@@ -17,13 +17,13 @@ use crate::settings::Settings;
 
 /// How connections are received.
 pub struct Reception {
-    /// What they are made with.
+    /// The configuration of the connections.
     pub settings: Settings,
-    /// What is to be done for each.
+    /// The settings of each connection.
     pub wishes: Wishes,
     /// Whether they are handed over before their handshakes are complete.
     pub early: bool,
-    /// Who gets them.
+    /// The receiver of the connections.
     pub acceptor: mpsc::UnboundedSender<Line>,
 }
 

@@ -19,7 +19,7 @@ use crate::settings::Settings;
 use crate::sockets;
 use crate::statistics::Gauge;
 
-/// How long a server that stops waits until its clients have said goodbye as well. Those that are gone never do.
+/// The time that a stopping server waits for its clients' goodbyes. A client that is gone sends none.
 const GOODBYE: Duration = Duration::from_millis(200);
 
 /// Binds an HTTP/3 server.
@@ -34,7 +34,7 @@ pub async fn bind_quic(spec: ServerSpec, site: Arc<Site>, stop: Stop) -> Result<
 }
 
 async fn answer_streams(mut line: Line, site: Arc<Site>) {
-    // Ends with the connection, whoever closed it.
+    // Ends with the connection, closed by either side.
     while let Some(stream) = line.both.recv().await {
         let site = Arc::clone(&site);
         tokio::spawn(async move { answer(Raw::new(stream), &site).await });

@@ -34,7 +34,7 @@ const BBR: u16 = 1;
 const HEADERS_V4: u16 = 28;
 const HEADERS_V6: u16 = 48;
 
-/// What connections are made with.
+/// The configuration of connections.
 pub struct Settings {
     configuration: Configuration,
     headers: u16,
@@ -49,7 +49,7 @@ impl Settings {
         let mut credential = CredentialConfig::new_client();
         credential = if tls.verify {
             let anchor = tls.trust_anchor.as_deref().unwrap_or(Path::new(AUTHORITIES));
-            // MsQuic verifies the chain; the name is verified where it shows the certificate.
+            // MsQuic verifies the chain; the client verifies the name when MsQuic shows the certificate.
             credential.set_ca_certificate_file(text(anchor)).set_credential_flags(
                 CredentialFlags::INDICATE_CERTIFICATE_RECEIVED | CredentialFlags::USE_PORTABLE_CERTIFICATES,
             )
@@ -101,7 +101,7 @@ impl Settings {
         &self.configuration
     }
 
-    /// What is in force, as MsQuic says it.
+    /// The active settings, as MsQuic reports them.
     pub fn report(&self) -> Result<Configured, Refusal> {
         let values = self.read()?;
         let mut configured = Configured::new();

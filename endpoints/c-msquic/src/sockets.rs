@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use socket2::{SockRef, Type};
 use wirelab_endpoint::program::{Configured, udp_socket};
 
-/// Adds what is in force on this process' UDP socket with this port; nothing where there is none.
+/// Adds the active settings of this process' UDP socket with this port, if it exists.
 pub fn report(port: u16, configured: &mut Configured) {
     let descriptors = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     for descriptor in descriptors.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok()) {
-        // SAFETY: the number is that of a file that was open a moment ago. If it was closed meanwhile, what is asked below
-        // fails or is told of another socket, which the port gives away; nothing is changed and nothing closed.
+        // SAFETY: the number is that of a file that was open a moment ago. If it was closed meanwhile, the call below
+        // fails, or answers for another socket, which the port reveals. Nothing is changed and nothing closed.
         let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
         if is_udp(descriptor, port) {
             udp_socket::report(&descriptor, configured);

@@ -1,4 +1,4 @@
-//! What MsQuic counts for each connection.
+//! MsQuic's counters of each connection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl fmt::Debug for Gauge {
 
 impl Meter for Gauge {
     fn read(&self) -> Reading {
-        // MsQuic's own thread is asked and waited for; a connection that is gone has left its last counts.
+        // This asks MsQuic's own thread and waits for it; a closed connection has left its last counts.
         self.0.last_reading().unwrap_or_else(|| of(self.0.raw()))
     }
 }

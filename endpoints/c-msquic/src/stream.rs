@@ -1,4 +1,4 @@
-//! Streams of MsQuic: bytes that came wait for who reads them, bytes that go belong to MsQuic until it has sent them.
+//! Streams of MsQuic: received bytes wait for a reader; bytes to send belong to MsQuic until it has sent them.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -21,14 +21,14 @@ use crate::connection::Connection;
 use crate::failure::{Broken, Closed};
 use crate::library::{Open, call};
 
-/// Bytes that wait for a reader, or for MsQuic's thread, before the other side has to wait.
+/// The largest number of bytes that wait for a reader, or for MsQuic's thread. Above it, the other side waits.
 const AHEAD: usize = 128 * 1024;
 
 /// A stream in both directions.
 pub struct Stream {
-    /// What this side sends.
+    /// The direction to the peer.
     pub outward: Outward,
-    /// What the peer sends.
+    /// The direction from the peer.
     pub inward: Inward,
 }
 
@@ -110,7 +110,7 @@ impl Outward {
     /// Gives this direction up.
     pub fn reset(&mut self, code: u64) {
         self.ended = true;
-        // What is over already cannot be given up.
+        // A stream that has ended cannot be given up.
         let _ = self.handle.shut_down(QUIC_STREAM_SHUTDOWN_FLAGS_QUIC_STREAM_SHUTDOWN_FLAG_ABORT_SEND, code);
     }
 }
@@ -162,10 +162,10 @@ impl Inward {
         Poll::Pending
     }
 
-    /// Tells the peer that what it sends is not wanted any more.
+    /// Tells the peer that its bytes are not wanted any more.
     pub fn stop(&mut self, code: u64) {
         self.stopped = true;
-        // What is over already cannot be stopped.
+        // A stream that has ended cannot be stopped.
         let _ = self.handle.shut_down(QUIC_STREAM_SHUTDOWN_FLAGS_QUIC_STREAM_SHUTDOWN_FLAG_ABORT_RECEIVE, code);
     }
 }
@@ -213,7 +213,7 @@ impl Handle {
         // SAFETY: the handle is open.
         let status = unsafe { call!(StreamStart(raw, flags)) };
         Status::ok_from_raw(status).map_err(|status| {
-            // It never began, so MsQuic will not say that it is over.
+            // It never began, so MsQuic will not report its end.
             handle.state.let_go();
             refused(status)
         })?;
@@ -263,7 +263,7 @@ impl Handle {
         self.connection.closed().map_or(Broken::Refused(status), Broken::Connection)
     }
 
-    /// Why a stream is over that came to no end of its own.
+    /// The reason for the end of a stream that did not end regularly.
     fn lost(&self) -> Broken {
         Broken::Connection(self.connection.closed().unwrap_or(Closed::Here))
     }
@@ -284,11 +284,11 @@ struct Parcel {
     data: Bytes,
 }
 
-/// What MsQuic's thread says.
+/// Events from MsQuic's thread.
 #[derive(Default)]
 struct State {
     inner: Mutex<Inner>,
-    /// The stream itself, from its beginning until MsQuic is done with it: what was sent still has to arrive.
+    /// The stream itself, from its beginning until MsQuic releases it: sent bytes still have to arrive.
     kept: Mutex<Option<Arc<Handle>>>,
 }
 
@@ -297,7 +297,7 @@ struct Inner {
     inbox: VecDeque<Bytes>,
     /// Bytes in it.
     waiting: usize,
-    /// MsQuic was told to wait for the reader.
+    /// MsQuic waits for the reader.
     paused: bool,
     ended: bool,
     reset: Option<u64>,
@@ -328,7 +328,7 @@ impl State {
         drop(kept);
     }
 
-    /// Changes what is known, and wakes the reader or the writer, whom it is news for.
+    /// Changes the state, and wakes the affected reader or writer.
     fn change(&self, change: impl FnOnce(&mut Inner)) {
         let (reader, writer) = {
             let mut inner = self.inner();
@@ -367,7 +367,7 @@ impl State {
 }
 
 impl Inner {
-    /// Takes what came, all of it or, where the reader is behind, nothing; how many bytes were taken.
+    /// Takes all received bytes or, if the reader is behind, none. Returns the number of bytes taken.
     fn take_in(&mut self, buffers: &[BufferRef], is_last: bool) -> u64 {
         let came: usize = buffers.iter().map(|buffer| buffer.as_bytes().len()).sum();
         if self.waiting >= AHEAD && came > 0 {

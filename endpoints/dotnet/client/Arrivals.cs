@@ -23,7 +23,7 @@ namespace Wirelab.Client
             start + (long)(chance == null ? number++ * interval : last += chance.Exponential() * interval);
     }
 
-    /// <summary>How many more requests may start, or until when. All users of a period share it.</summary>
+    /// <summary>The number of requests that may still start, or the latest start. All users of a period share it.</summary>
     sealed class Limit
     {
         readonly Extent extent;
@@ -33,7 +33,7 @@ namespace Wirelab.Client
         public Limit(Extent extent, long start) =>
             (this.extent, left, until) = (extent, extent.Requests, start + extent.DurationNs);
 
-        /// <summary>Takes one request that is to start at a moment; false: there is none left.</summary>
+        /// <summary>Takes one request that starts at a moment; false: none is left.</summary>
         public bool Take(long at) =>
             extent.Requests > 0 ? Interlocked.Decrement(ref left) >= 0 : at < until;
     }

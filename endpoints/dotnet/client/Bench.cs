@@ -7,7 +7,7 @@ using Wirelab.Contract;
 
 namespace Wirelab.Client
 {
-    /// <summary>Sends single requests, and judges and records what comes of them.</summary>
+    /// <summary>Sends single requests, and checks and records their results.</summary>
     sealed class Bench
     {
         public readonly ClientSpec Spec;
@@ -17,7 +17,7 @@ namespace Wirelab.Client
 
         public Bench(ClientSpec spec, Driver driver) => (Spec, Driver) = (spec, driver);
 
-        /// <summary>Sends one request over a lane and keeps its record, if there is a recorder. Says when it ended.</summary>
+        /// <summary>Sends one request over a lane and keeps its record, if there is a recorder. Returns the end.</summary>
         public async Task<long> Perform(Lane lane, long intended, int user, Recorder recorder)
         {
             // Where each request has a connection of its own, its HttpClient is made before the request starts.
@@ -69,13 +69,13 @@ namespace Wirelab.Client
         bool Survives(Kind kind) =>
             Spec.Multiplexes && (kind == Kind.Timeout || kind == Kind.Status || kind == Kind.Digest);
 
-        /// <summary>Whether a complete response is the right one: null, or what is wrong with it.</summary>
+        /// <summary>Why a complete response is wrong; null: it is right.</summary>
         Failure Judge(Answer answer)
         {
             var expect = Spec.Request.Expect;
             if (expect == null)
             {
-                // Measuring a redirect instead of what it leads to would be a wrong number that looks right. 304 is no redirect.
+                // To measure a redirect instead of its target would give a wrong number that looks right. 304 is no redirect.
                 return answer.Status >= 300 && answer.Status != 304
                     ? new Failure(Kind.Status, $"the server answered with status {answer.Status}; redirects are not followed")
                     : null;
@@ -90,7 +90,7 @@ namespace Wirelab.Client
         }
 
         /// <summary>
-        /// Sends the check request, the only one whose body is hashed. Where the spec expects nothing there is nothing to check.
+        /// Sends the check request, the only one whose body is hashed. Without an expectation in the spec, no check is possible.
         /// </summary>
         public async Task Check()
         {

@@ -34,10 +34,10 @@ namespace Wirelab.Client
             }
             if (spec.PerRequest)
             {
-                // Those of the warm-up are no part of the results.
+                // The connections of the warm-up are not in the results.
                 driver.Renumber();
             }
-            // Every window begins with what is in use alone.
+            // Collects garbage, so that every window begins with live data only.
             GC.Collect();
             Events.Emit("warm");
 

@@ -17,7 +17,7 @@ namespace Wirelab.Client
         /// <summary>When its transport was connected, and when TLS was ready.</summary>
         public long Connected, Ready;
         public Handshake Handshake;
-        /// <summary>What was wrong with it, where the library's own exception would not say so.</summary>
+        /// <summary>The failure, if the library's own exception does not show it.</summary>
         public Failure Refusal;
         readonly object door = new object();
         int users, dialled;
@@ -25,7 +25,7 @@ namespace Wirelab.Client
 
         public Connection(Uri server, int number) => (Server, Number) = (server, number);
 
-        /// <summary>Whether it can send: TLS is ready, or TCP is connected where there is none.</summary>
+        /// <summary>Whether it can send: TLS is ready, or TCP is connected without TLS.</summary>
         public bool IsReady => (Server.Scheme == "https" ? Ready : Connected) != 0;
 
         /// <summary>Notes that it connects. A second time would be another connection, behind the engine's back.</summary>
@@ -56,7 +56,7 @@ namespace Wirelab.Client
             }
         }
 
-        /// <summary>Lets nobody in any more.</summary>
+        /// <summary>Accepts no further request.</summary>
         public void Abandon()
         {
             lock (door)

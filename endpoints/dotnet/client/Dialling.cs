@@ -13,7 +13,7 @@ using Wirelab.Contract;
 namespace Wirelab.Client
 {
     /// <summary>
-    /// How connections come to be: TCP and TLS by the callback that HttpClient has for that. So ALPN is offered with HTTP/1.1
+    /// The making of connections: TCP and TLS by the callback that HttpClient has for that. So ALPN is offered with HTTP/1.1
     /// too, with which HttpClient would send none. QUIC is HttpClient's own.
     /// </summary>
     sealed class Dialling

@@ -13,7 +13,7 @@ using Wirelab.Contract;
 namespace Wirelab.Client
 {
     /// <summary>
-    /// How connections come to be with .NET Core 3.1, whose HttpClient makes them itself and tells nobody. With TLS it asks for a
+    /// Times of connections with .NET Core 3.1, whose HttpClient makes them itself and reports nothing. With TLS it asks for a
     /// certificate of the client before it says hello, which is when TCP is connected; in clear text it looks at the request's
     /// method before it writes the request, which is as soon as it is connected.
     /// </summary>
@@ -35,7 +35,7 @@ namespace Wirelab.Client
             AppContext.SetSwitch("System.Net.Http.SocketsHttpHandler.Http2UnencryptedSupport", true);
         }
 
-        /// <summary>Refuses what is not so by itself: nothing can be set.</summary>
+        /// <summary>Refuses every value that is not the default: nothing can be set.</summary>
         static void Refuse(Transport transport)
         {
             var congestion = TcpOptions.DefaultCongestion();
@@ -102,7 +102,7 @@ namespace Wirelab.Client
             protocols.SetValue(options, new List<SslApplicationProtocol> { protocol });
         }
 
-        /// <summary>Demands what was negotiated, which is known when the first response is there.</summary>
+        /// <summary>Checks the negotiated values, which are known with the first response.</summary>
         public void Check(Connection connection)
         {
             if (trust != null && handshakes.TryGetValue(connection, out var tls))

@@ -11,7 +11,7 @@ namespace Wirelab.Client
     /// </summary>
     sealed class Distribution
     {
-        // 2048 values of full resolution, of which each further bucket, twice as coarse, has the upper half.
+        // 2048 values of full resolution. Each further bucket is twice as coarse and has the upper half of the values.
         const int HalfBits = 10, Half = 1 << HalfBits, Full = 2 * Half;
         const int Cookie = 0x1c849303 | 0x10;
         const long Longest = 86_400_000_000_000;

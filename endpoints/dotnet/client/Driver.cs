@@ -9,7 +9,7 @@ using Wirelab.Contract;
 
 namespace Wirelab.Client
 {
-    /// <summary>A complete response, or what came of it before a failure. A moment that did not happen is 0.</summary>
+    /// <summary>A complete response, or its part before a failure. A moment that did not happen is 0.</summary>
     struct Answer
     {
         public long FirstByte, LastByte, BytesIn;
@@ -38,7 +38,7 @@ namespace Wirelab.Client
             dialling.DescribeWindows(configured);
         }
 
-        /// <summary>What is in force, as far as it is known yet.</summary>
+        /// <summary>The active settings known so far.</summary>
         public Dictionary<string, object> Configured
         {
             get
@@ -50,7 +50,7 @@ namespace Wirelab.Client
             }
         }
 
-        /// <summary>Adds to what is known; what was known before stays, and is that of the first connection.</summary>
+        /// <summary>Adds facts. Known facts stay: they are those of the first connection.</summary>
         public void Add(IEnumerable<KeyValuePair<string, object>> facts)
         {
             lock (configured)
@@ -110,7 +110,7 @@ namespace Wirelab.Client
             }
         }
 
-        /// <summary>Reads back once, of the first connection and while it is open, what its socket has.</summary>
+        /// <summary>Reads the socket's options back once, from the first connection while it is open.</summary>
         void Look()
         {
             if (Volatile.Read(ref looked) == 0 && Interlocked.Exchange(ref looked, 1) == 0 && !spec.IsHttp3)

@@ -24,7 +24,7 @@ namespace Wirelab.Client
                 {
                     return failure;
                 }
-                // The innermost that says something: those around it say what was attempted.
+                // The innermost specific exception: the outer ones describe the attempt.
                 var said = OfOne(inner);
                 kind = said == Kind.None ? kind : said;
                 words.Add($"{inner.GetType().Name}: {inner.Message}");
@@ -38,7 +38,7 @@ namespace Wirelab.Client
         {
             switch (error)
             {
-                // Nobody cancels but a deadline.
+                // Only a deadline cancels.
                 case OperationCanceledException _:
                 case TimeoutException _:
                     return Kind.Timeout;

@@ -3,7 +3,7 @@ using System.Threading;
 namespace Wirelab.Client
 {
     /// <summary>
-    /// Carries one request at a time, and keeps what its requests need one after the other: made once, because what is the same
+    /// Carries one request at a time, and keeps the memory of its requests: made once, because work that is the same
     /// for every request is not part of the measurement.
     /// </summary>
     sealed class Lane
@@ -41,7 +41,7 @@ namespace Wirelab.Client
     {
         Connection current;
 
-        /// <summary>The connection for a request, a new one where it has none that can carry it.</summary>
+        /// <summary>The connection for a request; a new one if the old one cannot carry it.</summary>
         public Connection Take(Driver driver, out bool opened)
         {
             lock (this)

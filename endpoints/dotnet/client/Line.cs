@@ -8,7 +8,7 @@ namespace Wirelab.Client
     /// <summary>
     /// An open loop: a request starts at each arrival, whatever became of the earlier ones. It has a connection or a stream of its
     /// own where the policy allows for it; otherwise it waits in line, with its response time running since its arrival. What
-    /// arrived within the period is sent even where it waited beyond its end: to drop it would leave out just the slowest requests.
+    /// arrived within the period is sent even if it waited beyond its end: to drop it would leave out the slowest requests.
     /// The wait has a limit, the request time-out after the end; what waits longer fails by time-out.
     /// </summary>
     sealed class Line
@@ -18,7 +18,7 @@ namespace Wirelab.Client
         // The carrier that has been idle longest is the next, so that requests are spread over all connections.
         readonly Queue<TaskCompletionSource<long?>> idle = new Queue<TaskCompletionSource<long?>>();
         readonly List<Task> carriers = new List<Task>();
-        // Until when those that wait may still start, once no more arrivals come.
+        // The latest start of a waiting request, once no more arrivals come.
         long patience = long.MaxValue;
         bool ended;
 
@@ -36,7 +36,7 @@ namespace Wirelab.Client
             await Task.WhenAll(carriers).ConfigureAwait(false);
         }
 
-        /// <summary>Gives a request to a carrier that is idle, or to a new one, or lets it wait.</summary>
+        /// <summary>Gives a request to an idle carrier, or to a new one, or lets it wait.</summary>
         void Arrive(long at)
         {
             lock (waiting)
@@ -58,7 +58,7 @@ namespace Wirelab.Client
             }
         }
 
-        /// <summary>Lets the carriers go home when nothing waits any more.</summary>
+        /// <summary>Stops the carriers when no request waits any more.</summary>
         void End()
         {
             lock (waiting)
@@ -85,7 +85,7 @@ namespace Wirelab.Client
             period.Ended(end);
         }
 
-        /// <summary>The next arrival that a carrier is to serve; null: there is none.</summary>
+        /// <summary>The next arrival for a carrier; null: no arrival follows.</summary>
         Task<long?> Next()
         {
             lock (waiting)

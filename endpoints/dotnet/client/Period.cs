@@ -67,7 +67,7 @@ namespace Wirelab.Client
                     await Alarm.Until(intended).ConfigureAwait(false);
                 }
                 var lane = own ?? await free.Reader.ReadAsync().ConfigureAwait(false);
-                // Judged by the moment of starting, which is what "none starts after the end" is about.
+                // The start decides: "none starts after the end".
                 var goesOn = Limit.Take(Math.Max(Clock.Now(), intended));
                 if (goesOn)
                 {
@@ -82,7 +82,7 @@ namespace Wirelab.Client
                     Ended(end);
                     return;
                 }
-                // Without a pause the next request is meant to start when its worker is free for it, which is now.
+                // Without a pause, the intended start is the moment when the worker is free, which is now.
                 intended = schedule.Pauses ? end + chance.Pause(schedule) : Clock.Now();
             }
         }

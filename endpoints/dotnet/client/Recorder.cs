@@ -13,7 +13,7 @@ namespace Wirelab.Client
         /// <summary>Called by many users at the same time.</summary>
         public abstract void Keep(int user, in Record record);
 
-        /// <summary>The requests that succeeded, and those that failed by kind.</summary>
+        /// <summary>The number of succeeded requests, and of failed ones by kind.</summary>
         public abstract (long Succeeded, Dictionary<string, object> Failed) Count();
 
         /// <summary>Writes the results, with times from zero on.</summary>

@@ -8,12 +8,12 @@ using Wirelab.Contract;
 
 namespace Wirelab.Client
 {
-    /// <summary>Keeps every record, in chunks that are made and touched before the window as far as they are expected.</summary>
+    /// <summary>Keeps every record, in chunks; the expected ones are made and touched before the window.</summary>
     sealed class Samples : Recorder
     {
         const int ChunkRecords = 1 << 14, MostChunks = 1 << 14;
         const long MostExpected = 500_000;
-        // A guess: more than HttpClient does.
+        // An estimate: more than HttpClient reaches.
         const double FastPerSecond = 50_000;
 
         readonly Record[][] chunks = new Record[MostChunks][];

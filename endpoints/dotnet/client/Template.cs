@@ -11,7 +11,7 @@ namespace Wirelab.Client
     /// <summary>Makes the spec's request, again and again: HttpClient takes each message once.</summary>
     sealed class Template
     {
-        // What HttpClient writes or leaves out by itself.
+        // Fields that HttpClient writes or leaves out by itself.
         static readonly string[] OfLibrary =
         {
             "host", "content-length", "transfer-encoding", "connection", "proxy-connection", "keep-alive", "upgrade", "te",

@@ -7,12 +7,12 @@ using Wirelab.Contract;
 
 namespace Wirelab.Client
 {
-    /// <summary>TLS of a client: whom it trusts, and what was negotiated.</summary>
+    /// <summary>TLS of a client: its trust, and the negotiated values.</summary>
     sealed class Trust
     {
         readonly ClientSpec spec;
         readonly Driver driver;
-        // null: those of the system.
+        // null: the system's.
         readonly X509Certificate2Collection anchors;
 
         public Trust(ClientSpec spec, Driver driver)
@@ -115,7 +115,7 @@ namespace Wirelab.Client
                 : new Failure(Kind.Protocol, $"the server chose the protocol `{alpn}`, not `{spec.Alpn}`");
         }
 
-        /// <summary>Demands the protocol of the spec of a handshake that is complete, and notes what was negotiated.</summary>
+        /// <summary>Checks the protocol after a complete handshake, and notes the negotiated values.</summary>
         public void Check(SslStream tls)
         {
             if (OtherAlpn(tls) is Failure other)

@@ -4,7 +4,7 @@ using System.Text.Json;
 
 namespace Wirelab.Contract
 {
-    /// <summary>What a client is asked to do.</summary>
+    /// <summary>The spec of a client.</summary>
     sealed class ClientSpec : Spec
     {
         public readonly IPAddress[] Addresses;
@@ -73,7 +73,7 @@ namespace Wirelab.Contract
         public readonly string Method, Path;
         public readonly long BodySize;
         public readonly (string Name, string Value)[] Headers = { };
-        /// <summary>What a right response looks like; null where the server is not ours.</summary>
+        /// <summary>A right response; null if wirelab did not start the server.</summary>
         public readonly Expect Expect;
 
         public Request(Fields fields)

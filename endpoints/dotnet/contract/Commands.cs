@@ -11,7 +11,7 @@ namespace Wirelab.Contract
         readonly BlockingCollection<(string Text, long At)> words = new BlockingCollection<(string, long)>();
 
         /// <summary>
-        /// Reads from now on. `stop` and the end of input call `onStop`, whatever else is going on, unless the last word of the
+        /// Reads from now on. `stop` and the end of input call `onStop` at any time, unless the last word of the
         /// conversation has come before.
         /// </summary>
         public Commands(string last, Action onStop)

@@ -5,7 +5,7 @@ using System.Text.Json;
 
 namespace Wirelab.Contract
 {
-    /// <summary>What an endpoint says: one JSON object per line on standard output.</summary>
+    /// <summary>The events of an endpoint: one JSON object per line on standard output.</summary>
     static class Events
     {
         static readonly Stream Output = Console.OpenStandardOutput();
@@ -33,7 +33,7 @@ namespace Wirelab.Contract
             }
         }
 
-        /// <summary>Says why a role came to nothing, and ends with the status that goes with it.</summary>
+        /// <summary>Prints why a role failed, and ends with the exit status of that event.</summary>
         public static void Fail(Exception why)
         {
             if (why is Unsupported)

@@ -5,7 +5,7 @@ using System.Text.Json;
 
 namespace Wirelab.Contract
 {
-    /// <summary>A JSON object of which every field must be taken: what is left at the end is unsupported, never ignored.</summary>
+    /// <summary>A JSON object. Every field must be taken: one that is left at the end is unsupported, never ignored.</summary>
     sealed class Fields
     {
         readonly string where;
@@ -18,7 +18,7 @@ namespace Wirelab.Contract
             {
                 throw new Unsupported($"{where} is not an object");
             }
-            // A field that is null is as good as absent.
+            // A null field counts as absent.
             foreach (var field in value.EnumerateObject().Where(field => field.Value.ValueKind != JsonValueKind.Null))
             {
                 left[field.Name] = field.Value;
@@ -80,7 +80,7 @@ namespace Wirelab.Contract
         public Exception Wrong(string name, JsonElement value, string supported) =>
             new Unsupported($"{where}: `{name}` = {value.GetRawText()}; supported: {supported}");
 
-        /// <summary>Demands that nothing is left.</summary>
+        /// <summary>Refuses the spec if a field is left.</summary>
         public void End()
         {
             if (left.Count > 0)

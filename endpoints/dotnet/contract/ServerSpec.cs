@@ -3,14 +3,14 @@ using System.Linq;
 
 namespace Wirelab.Contract
 {
-    /// <summary>What a server is asked to do.</summary>
+    /// <summary>The spec of a server.</summary>
     sealed class ServerSpec : Spec
     {
         public readonly string Certificate, Key;
         public readonly bool Resumption;
         public readonly string DocumentRoot;
         public readonly HashSet<string> Features = new HashSet<string>();
-        /// <summary>Whether the word `count` will come, at any time.</summary>
+        /// <summary>Whether the word `count` may come, at any time.</summary>
         public readonly bool Counts;
 
         public ServerSpec(Fields fields, string[] protocols, string[] features) : base(fields, protocols)

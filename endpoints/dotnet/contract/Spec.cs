@@ -5,7 +5,7 @@ using System.Text.Json;
 
 namespace Wirelab.Contract
 {
-    /// <summary>What the specs of both roles have.</summary>
+    /// <summary>The fields of both roles' specs.</summary>
     abstract class Spec
     {
         public const int Version = 1;
@@ -53,7 +53,7 @@ namespace Wirelab.Contract
             IPAddress.TryParse(text, out var address) ? address : throw new Unsupported($"spec: `{text}` is no address");
     }
 
-    /// <summary>Transport settings; what is null is left to the library.</summary>
+    /// <summary>Transport settings; null means the library's default.</summary>
     sealed class Transport
     {
         const int LargestWindow = int.MaxValue;

@@ -8,7 +8,7 @@ namespace Wirelab
 {
     /// <summary>
     /// Waits for moments. .NET's timers count milliseconds; here one thread sleeps in the kernel, with a time-out in nanoseconds,
-    /// until the next moment that somebody waits for. It starts with the first wait, and nobody spins.
+    /// until the next awaited moment. It starts with the first wait, and never spins.
     /// </summary>
     static class Alarm
     {
@@ -28,7 +28,7 @@ namespace Wirelab
             {
                 return Task.CompletedTask;
             }
-            // What follows runs on the pool: the alarm's own thread does nothing but wake.
+            // Continuations run on the pool: the alarm's own thread only wakes them.
             var wait = new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
             lock (Waiting)
             {

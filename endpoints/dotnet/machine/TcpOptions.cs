@@ -10,7 +10,7 @@ using Wirelab.Contract;
 namespace Wirelab
 {
     /// <summary>
-    /// Options of TCP sockets that .NET has no name for, and those that are in force, read back from the kernel. A socket that a
+    /// Options of TCP sockets that .NET cannot set, and the active options, read back from the kernel. A socket that a
     /// library keeps to itself is found among the descriptors of this process.
     /// </summary>
     static class TcpOptions
@@ -39,14 +39,14 @@ namespace Wirelab
             }
         }
 
-        /// <summary>The congestion control of sockets for which nobody chose one.</summary>
+        /// <summary>The default congestion control of sockets.</summary>
         public static string DefaultCongestion()
         {
             using var probe = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
             return InForce((int)probe.Handle).TryGetValue("congestion", out var name) ? (string)name : null;
         }
 
-        /// <summary>What a socket has.</summary>
+        /// <summary>The options of a socket.</summary>
         public static Dictionary<string, object> InForce(int socket)
         {
             var configured = new Dictionary<string, object> { ["fast_open"] = false };
@@ -61,12 +61,12 @@ namespace Wirelab
             return configured;
         }
 
-        /// <summary>The socket that listens at a port; -1: there is none.</summary>
+        /// <summary>The socket that listens at a port; -1: none.</summary>
         public static int Listening(int port) => Find(socket =>
             Read(socket, SocketLevel, AcceptsConnections, sizeof(int)) is byte[] accepts && BitConverter.ToInt32(accepts, 0) == 1
             && Port(getsockname, socket) == port);
 
-        /// <summary>A socket that is connected to a port; -1: there is none.</summary>
+        /// <summary>A socket that is connected to a port; -1: none.</summary>
         public static int ConnectedTo(int port) => Find(socket => Port(getpeername, socket) == port);
 
         static int Find(Func<int, bool> isIt)

@@ -6,7 +6,7 @@ using Wirelab.Contract;
 namespace Wirelab.Server
 {
     /// <summary>
-    /// Every file below a root, by its path with a leading slash. A request never touches the file system, so what is measured is
+    /// Every file below a root, by its path with a leading slash. A request never touches the file system, so this measures
     /// the protocol and not a page cache; and since only paths that were seen below the root are known, none leads out of it.
     /// </summary>
     static class Documents

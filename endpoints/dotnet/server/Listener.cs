@@ -8,7 +8,7 @@ using Wirelab.Contract;
 
 namespace Wirelab.Server
 {
-    /// <summary>Kestrel as the spec wants it. What is set, and why, is in README.md.</summary>
+    /// <summary>Kestrel as the spec wants it. README.md lists the settings and their reasons.</summary>
     static class Listener
     {
         const int Streams = 100_000, SmallestWindow = 65_535;

@@ -56,7 +56,7 @@ namespace Wirelab.Server
             Events.Emit("done", ("requests", answered), ("configured", new Dictionary<string, object>()));
         }
 
-        /// <summary>Closes every connection; those that are busy as soon as the patience is over.</summary>
+        /// <summary>Closes every connection; a busy one at the end of the time limit.</summary>
         static async Task Stop(IHost host)
         {
             using var patience = new CancellationTokenSource(Stopping);
@@ -105,7 +105,7 @@ namespace Wirelab.Server
                 .ConfigureServices(services => services.AddSingleton<IHostLifetime, Lifetime>())
                 .Build();
 
-        /// <summary>What is in force, read back.</summary>
+        /// <summary>The active settings, read back.</summary>
         static Dictionary<string, object> Configured(ServerSpec spec, IHost host, int port)
         {
             var configured = new Dictionary<string, object>();

@@ -40,7 +40,7 @@ namespace Wirelab.Server
 
         public Site(ServerSpec spec) => (features, documents) = (spec.Features, Documents.Load(spec.DocumentRoot));
 
-        /// <summary>How many requests were answered so far; one counts when it is decided what it is answered with.</summary>
+        /// <summary>The number of answered requests so far; a request counts when its response is chosen.</summary>
         public long Answered => Interlocked.Read(ref answered);
 
         public Task Answer(HttpContext context)

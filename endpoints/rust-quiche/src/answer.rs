@@ -10,7 +10,7 @@ use crate::wire::Wire;
 /// Bytes of an echo that are read ahead of what could be sent.
 const AHEAD: usize = 65_536;
 
-/// An answer, or what is left of it.
+/// A response, or its remaining part.
 pub struct Answer {
     /// The head of a response, until it is sent; raw answers have none.
     head: Option<Vec<Header>>,
@@ -21,7 +21,7 @@ pub struct Answer {
 enum Body {
     Document(Bytes),
     Pattern(u64),
-    /// What was read and not sent, and whether that was all.
+    /// Bytes read but not sent, and whether they are the last.
     Echo(BytesMut, bool),
 }
 
@@ -117,7 +117,7 @@ impl Body {
     }
 }
 
-/// Reads what came of a request's body. True: nothing more is there now.
+/// Reads the received part of a request's body. True: no more bytes are available now.
 fn read_ahead(read: &mut BytesMut, wire: &mut Wire<'_>, stream: u64) -> bool {
     let Some(http) = &mut wire.http else { return true };
     while read.len() < AHEAD {

@@ -54,7 +54,7 @@ impl<S: Speaker> Dial for Dialer<S> {
             configured: RefCell::default(),
             speaker: PhantomData,
         };
-        // Opened once now, so that a setting that cannot be honoured is known before anything is measured.
+        // Opened once now, to refuse a setting that cannot be honoured before the measurement.
         let socket = dialer.socket(dialer.servers.first())?;
         dialer.configured.replace(dialer.settings.borrow().report(&socket));
         Ok(dialer)
@@ -123,7 +123,7 @@ impl<S: Speaker> Dialer<S> {
         Socket::open(udp_socket::any_port(server.ip()), Some(server), false, &self.spec.transport)
     }
 
-    /// Notes what was negotiated, and checks the application protocol.
+    /// Notes the negotiated values, and checks the application protocol.
     fn record(&self, link: &Link<S>) -> Result<(), Failure> {
         let mut connection = link.connection().lock();
         record(&mut connection, &self.name, self.alpn, &mut self.configured.borrow_mut())

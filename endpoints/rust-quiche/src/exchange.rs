@@ -1,4 +1,4 @@
-//! Requests in flight on one connection of a client: what the loop that reads has to tell each of them.
+//! Requests in flight on one connection of a client, which get events from the reading loop.
 
 use std::collections::HashMap;
 use std::task::{Context, Poll, Waker};
@@ -15,13 +15,13 @@ pub struct Exchange {
     bytes_in: u64,
     status: Option<u16>,
     announced: Option<u64>,
-    /// The body as it came, where somebody wants to look at it.
+    /// The received body, if a caller wants it.
     kept: Option<Vec<u8>>,
     outcome: Option<Result<Instant, Failure>>,
 }
 
 impl Exchange {
-    /// A request that was just sent. `keeps`: somebody wants to look at the body.
+    /// A request that was just sent. `keeps`: a caller wants the body.
     pub fn new(keeps: bool) -> Self {
         Self { kept: keeps.then(Vec::new), ..Self::default() }
     }
@@ -66,7 +66,7 @@ impl Exchange {
     }
 
     fn settle(&mut self, outcome: Result<Instant, Failure>) {
-        // What came first counts: a reset after the end is none.
+        // The first event counts: a reset after the end has no effect.
         self.outcome.get_or_insert(outcome);
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -78,7 +78,7 @@ impl Exchange {
 #[derive(Debug, Default)]
 pub struct Exchanges(HashMap<u64, Exchange>);
 
-/// The answer, and the body where it was kept.
+/// The response, and its body if kept.
 type Taken = (Answer, Option<Vec<u8>>);
 
 impl Exchanges {
@@ -92,7 +92,7 @@ impl Exchanges {
         self.0.get_mut(&stream)
     }
 
-    /// Takes a request that is over; waits for it otherwise.
+    /// Takes a request that is over; otherwise waits for its end.
     pub fn poll(&mut self, stream: u64, cx: &Context<'_>) -> Poll<Result<Taken, Failure>> {
         let Some(exchange) = self.0.get_mut(&stream) else {
             return Poll::Ready(Err(Failure::new(ErrorKind::Other, "the request was given up")));

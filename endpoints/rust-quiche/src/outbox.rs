@@ -22,7 +22,7 @@ thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; MOST]);
 }
 
-/// What the kernel has not taken yet, of one connection; most often nothing.
+/// Packets of one connection that the kernel has not accepted yet; mostly none.
 #[derive(Default)]
 pub struct Outbox(Option<Left>);
 
@@ -32,7 +32,7 @@ struct Left {
     to: SocketAddr,
 }
 
-/// How far sending got.
+/// The result of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// Everything is with the kernel.
@@ -47,8 +47,8 @@ impl Outbox {
         self.0.is_some()
     }
 
-    /// Hands over what there is to send, and what the connection makes anew. An error of the socket that is no lack of
-    /// room costs the packets, which QUIC takes for lost, and is the last one's to tell.
+    /// Hands over pending packets, and new ones of the connection. An error of the socket other than a lack of
+    /// room loses the packets, as on the path; the caller gets the last error.
     pub fn flush(&mut self, connection: &mut Connection, socket: &Socket) -> io::Result<Sent> {
         if let Some(left) = &self.0 {
             if matches!(socket.send(left.to, &left.packets, left.segment), Ok(false)) {
@@ -65,7 +65,7 @@ impl Outbox {
                         self.0 = Some(Left { packets: scratch[..end].to_vec(), segment, to });
                         return Ok(Sent::Blocked);
                     }
-                    // A probe may be too large for the path; what comes after it is not.
+                    // A probe may be too large for the path; later packets are not.
                     Err(error) => result = Err(error),
                 }
             }
@@ -74,8 +74,8 @@ impl Outbox {
     }
 }
 
-/// Makes packets of one size, but for the last, which may be shorter; none: there is nothing to send. Where the bytes end,
-/// the size, and who gets them.
+/// Makes packets of one size; the last one may be shorter; `None`: nothing to send. Returns the end of the bytes,
+/// the size, and the receiver.
 fn fill(scratch: &mut [u8], connection: &mut Connection, segments: usize) -> Option<(usize, usize, SocketAddr)> {
     let (segment, info) = match connection.send(&mut scratch[..LARGEST]) {
         Err(quiche::Error::Done) => return None,

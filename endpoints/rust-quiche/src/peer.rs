@@ -1,4 +1,4 @@
-//! One connection of a server: what arrives on it, and the work that comes of it.
+//! One connection of a server: its events, and the work for them.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,7 +20,7 @@ pub struct Peer {
     connection: Shared,
     is_http: bool,
     http: Option<h3::Connection>,
-    /// By stream, so that of two answers that cannot both be sent the older one goes on.
+    /// By stream, so that the older one of two blocked responses goes on first.
     works: BTreeMap<u64, Work>,
     outbox: Outbox,
     /// When its timer was last asked for; absent: not yet.
@@ -30,7 +30,7 @@ pub struct Peer {
     _account: Account,
 }
 
-/// Answers that are to be sent later: when, and on which stream.
+/// Responses due later: their moments and streams.
 pub type Later = Vec<(Instant, u64)>;
 
 impl Peer {
@@ -42,11 +42,11 @@ impl Peer {
 
     /// Takes a datagram.
     pub fn take(&self, datagram: &mut [u8], from: SocketAddr, to: SocketAddr) {
-        // What is no packet of this connection is dropped, as QUIC wants it.
+        // Bytes that are no packet of this connection are dropped, as QUIC demands.
         let _ = self.connection.lock().recv(datagram, RecvInfo { from, to });
     }
 
-    /// Looks at everything that arrived, and goes on with all work.
+    /// Handles all arrived events, and continues all work.
     pub fn attend(&mut self, site: &Site, scratch: &mut [u8]) -> Later {
         let mut later = Later::new();
         let connection = &mut *self.connection.lock();
@@ -77,7 +77,7 @@ impl Peer {
                     false
                 }
             });
-            // Reading the bytes of an echo can bring the news that it is over.
+            // Reading the bytes of an echo can show its end.
             if !came || !self.is_http {
                 return later;
             }
@@ -96,7 +96,7 @@ impl Peer {
         self.connection.lock().timeout_instant()
     }
 
-    /// Its timer has run out, perhaps.
+    /// Its timer may have run out.
     pub fn on_timer(&self, now: Instant) {
         let mut connection = self.connection.lock();
         if connection.timeout_instant().is_some_and(|due| due <= now) {
@@ -104,7 +104,7 @@ impl Peer {
         }
     }
 
-    /// Sends what there is to send; an error of the socket costs the packets, which QUIC sends again.
+    /// Sends pending packets; an error of the socket loses them, and QUIC sends again.
     pub fn flush(&mut self, socket: &Socket) -> Sent {
         self.outbox.flush(&mut self.connection.lock(), socket).unwrap_or(Sent::All)
     }
@@ -134,7 +134,7 @@ fn receive_http(
         came = true;
         match event {
             Event::Headers { list, .. } => {
-                // A second head is that of trailers, which nobody wants to see.
+                // A second head has trailers, which are ignored.
                 if let Entry::Vacant(place) = works.entry(stream) {
                     let (work, due) = Work::of_http(site, &list);
                     later.extend(due.map(|at| (at, stream)));

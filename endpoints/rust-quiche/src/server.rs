@@ -21,12 +21,12 @@ use crate::timers::Timers;
 /// Bytes of the connection IDs that this server gives.
 const ID: usize = 16;
 
-/// Room for what is read of a stream at once.
+/// The buffer for one read of a stream.
 const PIECE: usize = 65_536;
 
 /// Binds a server.
 pub async fn bind(spec: ServerSpec, site: Arc<Site>, stop: Stop) -> Result<Bound, Refusal> {
-    // quiche itself has no threads; one is what its own programs have.
+    // quiche itself has no threads; its own programs have one.
     let threads = spec.threads.unwrap_or(1);
     let mut ticket_key = [0; 48];
     rand_bytes(&mut ticket_key).map_err(|error| Refusal::failed(format!("making a ticket key: {error}")))?;
@@ -159,7 +159,7 @@ impl Loop {
     }
 }
 
-/// What it takes to find or to accept the connection of a datagram.
+/// The state to find or to accept the connection of a datagram.
 struct Reception<'a> {
     settings: &'a mut Settings,
     accounts: &'a Accounts,
@@ -193,14 +193,14 @@ impl Reception<'_> {
         Some(Taken::By(key))
     }
 
-    /// `chosen` is the ID by which the client calls the server until it is told a better one.
+    /// `chosen` is the client's ID for the server, until the server sends its own.
     fn accept(&mut self, chosen: &ConnectionId<'_>, from: SocketAddr) -> Option<u64> {
         let mut id = vec![0; ID];
         rand_bytes(&mut id).ok()?;
         let id = ConnectionId::from_vec(id);
         let mut connection = quiche::accept(&id, None, self.local, from, &mut self.settings.config).ok()?;
         if let Err(failure) = self.settings.attach_logs(&mut connection) {
-            // Without the log that was asked for it would be another connection than the one wanted.
+            // A connection without its requested log would differ from the requested one.
             eprintln!("refusing a connection: {}", failure.message);
             return None;
         }

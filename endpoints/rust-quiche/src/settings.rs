@@ -24,11 +24,11 @@ use crate::socket::Socket;
 const STREAM_WINDOW: u64 = 1_000_000;
 const CONNECTION_WINDOW: u64 = 10_000_000;
 
-/// The size of datagrams, as of the programs that come with quiche. Its search for what the path carries would begin with the largest
-/// size, and a connection on a path that carries less would wait for each of its losses.
+/// The size of datagrams in quiche's own programs. Its path MTU discovery would begin with the largest size, and a
+/// connection on a path with a smaller one would wait for each of its losses.
 const UDP_PAYLOAD: u16 = 1350;
 
-/// What a connection is made with.
+/// The configuration of a connection.
 pub struct Settings {
     /// quiche's configuration.
     pub config: Config,
@@ -83,7 +83,7 @@ impl Settings {
                 ));
             }
         });
-        // The loop does not wait for the times that pacing gives, so none are to be reckoned.
+        // The loop does not wait for pacing's times, so pacing is off.
         config.enable_pacing(false);
         config.set_max_idle_timeout(idle.as_millis() as u64);
         config.set_initial_max_streams_bidi(STREAMS);
@@ -132,7 +132,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What is in force on `socket` and its connections.
+    /// The active settings of `socket` and its connections.
     pub fn report(&self, socket: &Socket) -> Configured {
         let mut configured = Configured::new();
         let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);

@@ -1,4 +1,4 @@
-//! A connection of quiche, shared between the loop that drives it and whoever reads its statistics.
+//! A connection of quiche, shared between the loop that drives it and the reader of its statistics.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

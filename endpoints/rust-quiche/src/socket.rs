@@ -18,7 +18,7 @@ const JOINED: usize = 65_536;
 const RECEIPTS: usize = 4;
 
 thread_local! {
-    /// What is received is looked at before anything else happens on the thread, so all its sockets can share this.
+    /// Received bytes are handled before any other work on the thread, so all its sockets can share this.
     static INBOX: RefCell<Vec<u8>> = RefCell::new(vec![0; JOINED * RECEIPTS]);
 }
 
@@ -47,7 +47,7 @@ impl Socket {
         }
         let state = UdpSocketState::new((&socket).into()).map_err(failed)?;
         if settings.gro == Some(false) {
-            // It was just switched on; where the kernel does not know the option there is nothing to switch off.
+            // It was just switched on; if the kernel lacks the option, this has no effect.
             let _ = udp_socket::set_join_on_receive(&socket, false);
         }
         if settings.gro == Some(true) && !udp_socket::joins_on_receive(&socket) {
@@ -61,7 +61,7 @@ impl Socket {
         Ok(Self { io: UdpSocket::from_std(socket).map_err(failed)?, state, segments, local })
     }
 
-    /// Where it is bound.
+    /// Its local address.
     pub const fn local(&self) -> SocketAddr {
         self.local
     }
@@ -82,7 +82,7 @@ impl Socket {
         self.io.writable().await
     }
 
-    /// Shows every datagram that is there, once. False: there was none.
+    /// Shows every available datagram, once. False: none.
     pub fn receive(&self, mut look: impl FnMut(&mut [u8], SocketAddr)) -> io::Result<bool> {
         INBOX.with_borrow_mut(|inbox| {
             let mut metas = [RecvMeta::default(); RECEIPTS];
@@ -115,7 +115,7 @@ impl Socket {
         }
     }
 
-    /// What is in force on it.
+    /// Its active settings.
     pub fn report(&self, configured: &mut Configured) {
         configured.insert("gso".to_owned(), (self.segments() > 1).into());
         configured.insert("gro".to_owned(), udp_socket::joins_on_receive(&self.io).into());

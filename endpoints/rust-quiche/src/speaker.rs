@@ -1,4 +1,4 @@
-//! What a client makes of the streams of a connection: HTTP/3 by quiche's own module, or raw requests.
+//! A client's protocol on the streams of a connection: HTTP/3 by quiche's own module, or raw requests.
 
 use quiche::{Connection, Shutdown};
 use wirelab_endpoint::program::{Answer, ClientSpec, Failure, Refusal};
@@ -10,10 +10,10 @@ pub const PIECE: usize = 65_536;
 
 /// One protocol on one connection.
 pub trait Speaker: Sized + 'static {
-    /// What a request is made of.
+    /// The parts of a request.
     type Request: 'static;
 
-    /// What fails, in the words of a failure.
+    /// The action that a failure names.
     const ATTEMPT: &'static str;
 
     /// The code that closes a connection without an error.
@@ -28,7 +28,7 @@ pub trait Speaker: Sized + 'static {
     /// Opens a stream, and sends what of a request is not in its bytes. `None`: the peer allows no further stream now.
     fn open(&mut self, connection: &mut Connection, request: &Self::Request) -> Result<Option<u64>, Failure>;
 
-    /// How many bytes [`Self::send`] has to send of a request.
+    /// The number of bytes of a request for [`Self::send`].
     fn length(request: &Self::Request) -> u64;
 
     /// Those bytes from an offset on, or the first of them.
@@ -50,7 +50,7 @@ pub trait Speaker: Sized + 'static {
 /// Gives up both directions of a stream.
 pub fn give_up(connection: &mut Connection, stream: u64, code: u64) {
     for direction in [Shutdown::Read, Shutdown::Write] {
-        // What is over already cannot be given up.
+        // A stream that has ended cannot be given up.
         let _ = connection.stream_shutdown(stream, direction, code);
     }
 }

@@ -1,11 +1,11 @@
-//! The timers of many connections and delayed answers, of which only the next one matters.
+//! The timers of many connections and delayed responses. Only the next one matters.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-/// Times at which something is to be looked at. An entry that was overtaken stays: looking in vain is cheaper than
-/// finding it.
+/// Times of checks. An outdated entry stays: a superfluous check is cheaper than
+/// its removal.
 #[derive(Debug)]
 pub struct Timers<T>(BinaryHeap<Reverse<(Instant, T)>>);
 

@@ -8,7 +8,7 @@ pub struct Wire<'a> {
     pub connection: &'a mut Connection,
     /// HTTP/3.
     pub http: Option<&'a mut h3::Connection>,
-    /// Room for what is read.
+    /// The buffer for reads.
     pub scratch: &'a mut [u8],
 }
 

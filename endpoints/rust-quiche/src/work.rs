@@ -1,4 +1,4 @@
-//! What a server has to do on one stream: read a request, wait, answer.
+//! A server's work on one stream: read a request, wait, answer.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ const RAW_HEADER: usize = 24;
 
 /// A stream with a request on it.
 pub enum Work {
-    /// A raw request that is still coming: its first bytes, and how many there were in all.
+    /// An incomplete raw request: its first bytes, and the number of all received bytes.
     Arriving(BytesMut, u64),
     /// An answer that waits for its time.
     Delayed(Answer),
@@ -27,7 +27,7 @@ pub enum Work {
     Answering(Answer),
 }
 
-/// What is to come of a step.
+/// The result of a step.
 pub enum Step {
     /// It goes on when more can be received or sent.
     Waits,
@@ -38,7 +38,7 @@ pub enum Step {
 }
 
 impl Work {
-    /// What an HTTP request is answered with; and when, if not at once.
+    /// The response to an HTTP request; and its moment, if not at once.
     pub fn of_http(site: &Site, fields: &[Header]) -> (Self, Option<Instant>) {
         let arrival = Instant::now();
         let path = text(fields, b":path").unwrap_or("/");
@@ -116,7 +116,7 @@ enum Arrival {
     Request(RawHeader),
 }
 
-/// Reads what is there of a raw request: the header, as many bytes of body as it announces, the end of the stream.
+/// Reads the available part of a raw request: the header, the announced number of body bytes, the end of the stream.
 fn read_raw(wire: &mut Wire<'_>, stream: u64, start: &mut BytesMut, received: &mut u64) -> Arrival {
     loop {
         match wire.connection.stream_recv(stream, wire.scratch) {

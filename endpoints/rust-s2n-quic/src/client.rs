@@ -39,7 +39,7 @@ pub struct Dialer {
     /// The code that closes a connection without an error.
     done: application::Error,
     endpoint: Client,
-    /// Kept open so that what is in force can be read from it.
+    /// Kept open to read its active settings.
     _socket: UdpSocket,
     accounts: Accounts,
     configured: RefCell<Configured>,
@@ -165,7 +165,7 @@ impl RawQuic for Dialer {
 }
 
 impl Dialer {
-    /// Notes what is known of a connection by now.
+    /// Notes the current facts about a connection.
     fn record(&self, link: &Link) {
         let facts = link.shared.facts();
         let mut configured = self.configured.borrow_mut();

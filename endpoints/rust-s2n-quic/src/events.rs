@@ -1,8 +1,8 @@
-//! What s2n-quic tells of itself by events, which is its only way: what is in force, what was negotiated, what each
-//! connection counted.
+//! s2n-quic's events, its only reports: the active settings, the negotiated values, the counters of each
+//! connection.
 //!
 //! A connection's counters belong to the task that drives it, so counting takes no lock; they are handed over when the
-//! connection closes or when somebody asks.
+//! connection closes or on demand.
 
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use s2n_quic::provider::event::events::{self, EndpointMeta, PlatformFeatureConfi
 use s2n_quic::provider::event::{ConnectionInfo, ConnectionMeta, Subscriber};
 use wirelab_endpoint::program::{Meter, Reading};
 
-/// What is in force on the socket of an endpoint.
+/// The active settings of an endpoint's socket.
 #[derive(Debug, Default)]
 pub struct Platform {
     gso_segments: AtomicUsize,
@@ -33,7 +33,7 @@ impl Platform {
     }
 }
 
-/// What is known of a connection beyond its life.
+/// Facts about a connection that outlive it.
 #[derive(Debug, Default)]
 pub struct Facts {
     /// Why it closed; absent while it is open.
@@ -49,7 +49,7 @@ pub struct Facts {
     last: Reading,
 }
 
-/// The same, shared with whoever uses the connection.
+/// The same, shared with the users of the connection.
 #[derive(Debug, Clone, Default)]
 pub struct Shared(Arc<Mutex<Facts>>);
 

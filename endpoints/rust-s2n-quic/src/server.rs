@@ -19,7 +19,7 @@ use crate::settings::Settings;
 use crate::stream::{DONE, Stream};
 use crate::tls::provider;
 
-/// How long a server that stops waits until the goodbyes to its clients are sent.
+/// The longest wait of a stopping server until the goodbyes to its clients are sent.
 const GOODBYE: Duration = Duration::from_millis(50);
 
 /// Binds an HTTP/3 server.
@@ -36,7 +36,7 @@ pub async fn bind_quic(spec: ServerSpec, site: Arc<Site>, stop: Stop) -> Result<
 }
 
 async fn answer_streams(mut connection: Connection, site: Arc<Site>) {
-    // Ends with the connection, whoever closed it.
+    // Ends with the connection, closed by either side.
     while let Ok(Some(stream)) = connection.accept_bidirectional_stream().await {
         let site = Arc::clone(&site);
         tokio::spawn(async move { answer(Stream(stream), &site).await });

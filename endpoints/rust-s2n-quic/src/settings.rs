@@ -77,7 +77,7 @@ impl Settings {
         Ok((socket, io))
     }
 
-    /// What is in force, as kernel and library say it; refuses what was asked for and is not.
+    /// The active settings, as kernel and library report them; refuses a setting that is not active.
     pub fn report(&self, socket: &UdpSocket, platform: &Platform) -> Result<Configured, Refusal> {
         let segments = platform.gso_segments() > 1;
         let joins = udp_socket::joins_on_receive(socket);

@@ -1,4 +1,4 @@
-//! Streams of s2n-quic for raw requests, and what its errors are in the classes of the contract.
+//! Streams of s2n-quic for raw requests, and its errors in the classes of the contract.
 
 use bytes::Bytes;
 use s2n_quic::application;

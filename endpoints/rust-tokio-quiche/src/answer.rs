@@ -1,4 +1,4 @@
-//! What a server answers to a request by HTTP/3.
+//! A server's responses to requests by HTTP/3.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

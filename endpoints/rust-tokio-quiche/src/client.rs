@@ -29,20 +29,20 @@ use crate::settings::Settings;
 use crate::streams::{Opener, Streams};
 use crate::watched::Watched;
 
-/// How long the end of a connection is waited for, which comes as soon as its driver gets its turn.
+/// The longest wait for the end of a connection, which comes as soon as its driver runs.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 type Connected = Socket<Arc<UdpSocket>, Arc<UdpSocket>>;
 
-/// What drives a connection, and what is said to it.
+/// The driver of a connection, and its channels.
 pub trait Application: 'static {
-    /// What tokio-quiche runs.
+    /// The application that tokio-quiche runs.
     type Driver: ApplicationOverQuic;
 
-    /// What goes with who speaks.
+    /// The half for the user of the connection.
     type Wire: 'static;
 
-    /// What stays with the connection.
+    /// The half for the connection.
     type Stay: 'static;
 
     /// All three of a new connection.
@@ -99,7 +99,7 @@ impl<A: Application> Dial for Dialer<A> {
     fn new(spec: &ClientSpec) -> Result<Self, Refusal> {
         let (settings, trust) = Settings::client(spec)?;
         let servers = Servers::new(spec);
-        // Opened once now, so that a setting that cannot be honoured is known before anything is measured.
+        // Opened once now, to refuse a setting that cannot be honoured before the measurement.
         let socket = udp_socket::open(udp_socket::any_port(servers.first().ip()), settings.transport())?;
         let (_, switched) = settings.prepare(&socket)?;
         let configured = settings.report(&socket, switched);
@@ -134,7 +134,7 @@ impl<A: Application> Dial for Dialer<A> {
         let (driver, wire, stay) = A::new();
         let hook = self.trust.hook();
         let parameters = self.settings.of_client(Arc::clone(&hook), self.tickets.take());
-        // From here on it is closed when nobody waits for it any more.
+        // From here on, dropping the future closes the connection.
         let account = self.accounts.of(line.clone());
         let link = Link { line: Arc::clone(&line), stay, _account: account };
         let connecting = connect_with_config(socket, Some(&self.name), &parameters, Watched::new(driver, line));
@@ -203,7 +203,7 @@ impl RawQuic for Dialer<OfStreams> {
 
 /// An open connection.
 pub struct Link<A: Application> {
-    /// What is known of it.
+    /// Facts about it.
     pub line: Arc<Line>,
     stay: A::Stay,
     _account: Account,

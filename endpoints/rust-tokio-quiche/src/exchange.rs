@@ -1,5 +1,5 @@
-//! Requests of a client by HTTP/3. tokio-quiche tells of all of a connection's requests on one channel, from which a task
-//! gives each what is its own.
+//! Requests of a client by HTTP/3. tokio-quiche reports on all of a connection's requests on one channel, from which a task
+//! gives each request its own events.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use wirelab_quiche::{number, request};
 use crate::client::{Dialer, Http, Link};
 use crate::frames::put;
 
-/// What fails, in the words of a failure.
+/// The action that a failure names.
 const ATTEMPT: &str = "sending a request by HTTP/3";
 
 /// The code that gives up a request.
@@ -69,7 +69,7 @@ impl RequestProtocol<Dialer<Http>> for Requests {
         tokio::select! {
             biased;
             result = self.exchange(order, body) => result.map_err(|failure| link.line.failure_or(failure)),
-            // Its driver goes on for a while, and would say nothing more.
+            // Its driver runs on for a while, and would report nothing more.
             failure = link.line.over() => Err(failure),
         }
     }
@@ -109,7 +109,7 @@ fn lost() -> Failure {
     Failure::new(ErrorKind::Reset, format!("{ATTEMPT}: the connection is closed"))
 }
 
-/// Sends a body. Where the server does not want the rest (RFC 9114, section 4.1), its answer says what is to be thought of it.
+/// Sends a body. If the server does not want the rest (RFC 9114, section 4.1), its response decides.
 async fn send(writer: oneshot::Receiver<OutboundFrameSender>, size: u64) {
     let Ok(mut writer) = writer.await else { return };
     let mut sent = 0;
@@ -122,7 +122,7 @@ async fn send(writer: oneshot::Receiver<OutboundFrameSender>, size: u64) {
     }
 }
 
-/// A response begins: when, and what came of it.
+/// The begin of a response: its moment and its head.
 type Head = Result<(Instant, IncomingH3Headers), Failure>;
 
 async fn receive(head: oneshot::Receiver<Head>, mut body: Option<Sink<'_>>) -> Result<Answer, Failure> {
@@ -163,7 +163,7 @@ struct Table {
 }
 
 struct Waiting {
-    /// Who waits for the head of the response, until it comes.
+    /// The request that waits for the head of the response, until it comes.
     head: Option<oneshot::Sender<Head>>,
     /// The stream, once the request was sent.
     stream: Option<u64>,
@@ -188,14 +188,14 @@ impl Table {
         let mut waiting = self.waiting.borrow_mut();
         let waiting = number.and_then(|number| waiting.get_mut(&number)?.head.take());
         if let Some(waiting) = waiting {
-            // Nobody: it was given up.
+            // No receiver: the request was given up.
             let _ = waiting.send(head);
         }
     }
 
     fn give_up(&self, stream: u64) {
         let shutdown = StreamShutdown::Both { read_error_code: CANCELLED, write_error_code: CANCELLED };
-        // Nobody is there to be told: the connection is over, and the stream with it.
+        // No receiver: the connection is over, and the stream with it.
         let _ = self.commands.send(H3Command::ShutdownStream { stream_id: stream, shutdown });
     }
 }
@@ -217,7 +217,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Gives to each request what is its own, until the connection is over.
+/// Gives each request its own events, until the connection is over.
 async fn distribute(mut events: ClientEventStream, table: Rc<Table>) {
     while let Some(event) = events.recv().await {
         match event {
@@ -226,7 +226,7 @@ async fn distribute(mut events: ClientEventStream, table: Rc<Table>) {
                 table.answer(headers.stream_id, Ok((Instant::now(), headers)));
             }
             ClientH3Event::Core(H3Event::ResetStream { stream_id }) => table.answer(stream_id, Err(reset())),
-            // What is told of bodies comes with them, too; and what of the connection, by its line.
+            // Bodies carry their own events; the line reports on the connection.
             ClientH3Event::Core(_) => {}
         }
     }

@@ -11,7 +11,7 @@ use wirelab_endpoint::program::Refusal;
 use wirelab_model::spec::{ClientTls, ServerTls};
 use wirelab_quiche::{client_context, context, server_context};
 
-/// Whom a client trusts, read once.
+/// The trust of a client, read once.
 #[derive(Clone)]
 pub struct Trust {
     store: Arc<X509Store>,
@@ -70,7 +70,7 @@ impl ConnectionHook for ClientHook {
 pub struct ServerHook(ServerTls);
 
 impl ServerHook {
-    /// By the spec, of which is tried what can fail.
+    /// By the spec. Tries every step that can fail.
     pub fn new(tls: &ServerTls) -> Result<Self, Refusal> {
         server_context(tls).map(|_| Self(tls.clone()))
     }

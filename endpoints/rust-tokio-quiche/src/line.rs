@@ -1,4 +1,4 @@
-//! What is known of a connection outside of the task that drives it, which alone can ask quiche.
+//! Facts about a connection for other tasks than its driver, which alone can ask quiche.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use wirelab_model::outcome::ErrorKind;
 use wirelab_model::sample::Handshake;
 use wirelab_quiche::{of_connection, reading, record};
 
-/// What fails when nobody asked for anything in particular.
+/// The action that a failure names if no request was made.
 const ATTEMPT: &str = "keeping a connection";
 
 /// A connection, as its driver and its users share it.
@@ -24,14 +24,14 @@ pub struct Line {
     closing: Notify,
 }
 
-/// What a client wants of its connection.
+/// A client's expectations of its connection.
 #[derive(Debug)]
 pub struct Expects {
     /// The name of the server.
     pub server: String,
     /// The application protocol.
     pub alpn: &'static str,
-    /// Whether a session ticket is to be kept.
+    /// Whether to keep a session ticket.
     pub ticket: bool,
 }
 
@@ -47,7 +47,7 @@ struct State {
 pub struct Begun {
     /// How, proven.
     pub handshake: Handshake,
-    /// What was negotiated; empty at a server.
+    /// The negotiated values; empty at a server.
     pub configured: Configured,
 }
 
@@ -84,7 +84,7 @@ impl Line {
         self.state.borrow().over.clone().unwrap_or(otherwise)
     }
 
-    /// Returns why it is over when it is.
+    /// Waits for its end, and returns the reason.
     pub async fn over(&self) -> Failure {
         let mut state = self.state.subscribe();
         let state = state.wait_for(|state| state.over.is_some()).await;
@@ -98,7 +98,7 @@ impl Line {
         state.ok().and_then(|state| state.ticket.clone())
     }
 
-    /// How long a packet takes to the peer and back.
+    /// The round trip of a packet.
     pub fn round_trip(&self) -> Duration {
         Duration::from_nanos(self.reading().round_trip.unwrap_or_default())
     }
@@ -108,13 +108,13 @@ impl Line {
         self.closing.notify_one();
     }
 
-    /// To its driver: returns when it is to be closed, and with which code.
+    /// For its driver: waits for the request to close, and returns the code.
     pub async fn is_to_close(&self) -> u64 {
         self.closing.notified().await;
         self.done
     }
 
-    /// To its driver: the handshake is complete, or early data can be read.
+    /// For its driver: the handshake is complete, or early data can be read.
     pub fn begin(&self, connection: &mut QuicheConnection) {
         let handshake = if connection.is_resumed() { Handshake::Resumed } else { Handshake::Full };
         let mut configured = Configured::new();
@@ -128,8 +128,8 @@ impl Line {
         });
     }
 
-    /// To its driver: notes what the connection has counted, and what became of it. Called whenever nothing is left to do, so
-    /// that it costs a request little.
+    /// For its driver: notes the counters and the fate of the connection. Called whenever no work is left, so
+    /// it costs a request little.
     pub fn look(&self, connection: &QuicheConnection) {
         *self.reading() = reading(connection);
         let state = self.state.borrow();
@@ -145,7 +145,7 @@ impl Line {
         }
     }
 
-    /// To its driver: nobody drives it any more.
+    /// For its driver: the connection has no driver any more.
     pub fn end(&self) {
         self.state.send_if_modified(|state| {
             let is_news = state.over.is_none();

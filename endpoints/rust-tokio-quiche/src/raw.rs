@@ -1,4 +1,4 @@
-//! A stream that carries one raw request, as who uses it sees it.
+//! A stream that carries one raw request, from its user's side.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::streams::Command;
 pub struct Stream {
     id: u64,
     commands: UnboundedSender<Command>,
-    /// What came; nothing: that was all.
+    /// Received bytes; none: the end.
     inward: UnboundedReceiver<Option<Bytes>>,
-    /// How many pieces may go ahead of what quiche takes.
+    /// The number of pieces that may wait for quiche.
     room: Arc<Semaphore>,
     held: Bytes,
 }

@@ -23,7 +23,7 @@ use crate::settings::Settings;
 use crate::streams::Streams;
 use crate::watched::Watched;
 
-/// How long a server that stops waits until its connections are closed.
+/// The longest wait of a stopping server until its connections are closed.
 const GOODBYE: Duration = Duration::from_millis(200);
 
 /// A connection whose handshake is still to come.
@@ -124,6 +124,6 @@ async fn run<F>(
         () = stop.asked() => {}
     }
     drop(alive);
-    // Those whose handshake is not complete are never told.
+    // Connections whose handshake is incomplete get no goodbye.
     let _ = timeout(GOODBYE, all_gone.recv()).await;
 }

@@ -31,11 +31,11 @@ const BY_HOOK: TlsCertificatePaths<'static> =
 pub struct Settings {
     quic: QuicSettings,
     transport: Transport,
-    /// What tokio-quiche switches on by itself: of its functions, `listen` all, `connect` nothing.
+    /// The options that tokio-quiche switches on by itself: `listen` all, `connect` none.
     offloads: bool,
 }
 
-/// What was switched on on a socket.
+/// The options that were switched on on a socket.
 #[derive(Debug, Clone, Copy)]
 pub struct Switched {
     gso: bool,
@@ -43,7 +43,7 @@ pub struct Switched {
 }
 
 impl Settings {
-    /// A client's, and whom it trusts.
+    /// A client's, with its trust.
     pub fn client(spec: &ClientSpec) -> Result<(Self, Trust), Refusal> {
         let tls = spec.tls.as_ref().ok_or_else(|| no_tls(spec.protocol))?;
         if spec.resumption == Resumption::ZeroRtt {
@@ -74,11 +74,11 @@ impl Settings {
         quic.max_idle_timeout = Some(idle);
         quic.initial_max_streams_bidi = STREAMS;
         quic.initial_max_streams_uni = STREAMS_OF_ONE_DIRECTION;
-        // Nobody here sends datagrams of QUIC.
+        // No endpoint sends datagrams of QUIC.
         quic.enable_dgram = false;
         if let Some(congestion) = spec.congestion {
             quic.cc_algorithm = congestion.token().to_owned();
-            // Of these only BBR cannot do without.
+            // Only BBR needs pacing.
             quic.enable_pacing = congestion == Congestion::Bbr;
         }
         if let Some(window) = spec.stream_window {
@@ -119,19 +119,19 @@ impl Settings {
         Ok(())
     }
 
-    /// What a client's connection is made with.
+    /// The configuration of a client's connection.
     pub fn of_client(&self, hook: Arc<ClientHook>, ticket: Option<Vec<u8>>) -> ConnectionParams<'static> {
         let mut parameters = ConnectionParams::new_client(self.quic.clone(), Some(BY_HOOK), hooks(hook));
         parameters.session = ticket;
         parameters
     }
 
-    /// What a server's connections are made with.
+    /// The configuration of a server's connections.
     pub fn of_server(&self, hook: ServerHook) -> ConnectionParams<'static> {
         ConnectionParams::new_server(self.quic.clone(), BY_HOOK, hooks(Arc::new(hook)))
     }
 
-    /// Switches on the socket what the spec wants of it, else what tokio-quiche would.
+    /// Switches on the socket's options of the spec, else tokio-quiche's own.
     pub fn prepare(&self, socket: &UdpSocket) -> Result<(SocketCapabilities, Switched), Refusal> {
         let mut capabilities = SocketCapabilitiesBuilder::new(socket);
         let switch = |field, wanted: Option<bool>, on: &mut dyn FnMut() -> io::Result<()>| -> Result<bool, Refusal> {
@@ -155,7 +155,7 @@ impl Settings {
             })?;
         }
         if self.offloads {
-            // The rest of what tokio-quiche tries, of which nothing is to be seen on the wire.
+            // The other options that tokio-quiche tries, which are invisible on the wire.
             let _ = capabilities.check_udp_drop();
             let _ = capabilities.ip_mtu_discover_probe();
             let _ = capabilities.ipv6_mtu_discover_probe();
@@ -163,7 +163,7 @@ impl Settings {
         Ok((capabilities.finish(), Switched { gso, gro }))
     }
 
-    /// What is in force on a socket that was prepared, and on its connections.
+    /// The active settings of a prepared socket and its connections.
     pub fn report(&self, socket: &UdpSocket, switched: Switched) -> Configured {
         let mut configured = Configured::new();
         let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);

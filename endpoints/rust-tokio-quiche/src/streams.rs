@@ -24,19 +24,19 @@ const PIECE: usize = 65_536;
 /// Pieces of a stream that may wait for quiche, as many as of tokio-quiche's own HTTP/3.
 const AHEAD: usize = 16;
 
-/// What whoever uses a stream tells the driver.
+/// Messages from the user of a stream to the driver.
 #[derive(Debug)]
 pub enum Command {
-    /// It is opened from this side, and who reads it listens here.
+    /// Open it from this side; its reader listens here.
     Open {
         /// The stream.
         stream: u64,
-        /// What comes of the other side.
+        /// Events of the other side.
         inward: UnboundedSender<Option<Bytes>>,
-        /// How many pieces may be sent ahead.
+        /// The number of pieces that may be sent ahead.
         room: Arc<Semaphore>,
     },
-    /// A piece is to be sent.
+    /// Send a piece.
     Send {
         /// The stream.
         stream: u64,
@@ -45,11 +45,11 @@ pub enum Command {
         /// Whether this side ends with it.
         is_last: bool,
     },
-    /// The rest of what comes is not wanted.
+    /// The rest of the incoming bytes is not wanted.
     Stop(u64),
-    /// The rest of what was to be sent is given up.
+    /// The rest of the bytes to send is given up.
     Reset(u64),
-    /// Nobody uses it any more.
+    /// The stream has no user any more.
     Leave(u64),
 }
 
@@ -60,7 +60,7 @@ pub struct Opener {
 }
 
 impl Opener {
-    /// Opens a stream; none: the connection is over. Where the server allows no further one now, what is sent on it waits.
+    /// Opens a stream; `None`: the connection is over. If the server allows no further one now, bytes sent on it wait.
     pub fn open(&self) -> Option<Stream> {
         // Bidirectional streams of clients (RFC 9000, section 2.1).
         let id = self.next.replace(self.next.get() + 4);
@@ -74,17 +74,17 @@ impl Opener {
 /// The driver of a connection's streams.
 pub struct Streams {
     commands: UnboundedReceiver<Command>,
-    /// At a server, who gets the streams that clients open, and what these streams tell their driver by.
+    /// At a server, the receiver of the streams that clients open, and the channel from these streams to their driver.
     accepting: Option<(UnboundedSender<Stream>, UnboundedSender<Command>)>,
     flows: BTreeMap<u64, Flow>,
-    /// Those with something to send, the oldest first: of two that cannot both be sent it goes on.
+    /// Streams with bytes to send, the oldest first: it goes on if two of them block each other.
     outgoing: BTreeSet<u64>,
     is_established: bool,
 }
 
 /// A stream, from its driver's side.
 struct Flow {
-    /// Who reads it, until its end.
+    /// The reader, until the end of the stream.
     inward: Option<UnboundedSender<Option<Bytes>>>,
     outward: VecDeque<(Bytes, bool)>,
     room: Arc<Semaphore>,
@@ -92,7 +92,7 @@ struct Flow {
     is_open: bool,
     /// Whether this side ends with what waits.
     has_last: bool,
-    /// Whether somebody uses it.
+    /// Whether the stream has a user.
     is_used: bool,
 }
 
@@ -146,7 +146,7 @@ impl Streams {
         }
     }
 
-    /// Nobody uses a stream any more: what came whole is answered to its end, and what did not is given up.
+    /// A stream has no user any more: a complete request is answered to its end, an incomplete one is given up.
     fn leave(&mut self, connection: &mut QuicheConnection, stream: u64) {
         let Some(flow) = self.flows.get_mut(&stream) else { return };
         flow.is_used = false;
@@ -158,7 +158,7 @@ impl Streams {
                 }
                 flow.give_up_sending();
             } else {
-                // Its number counts against what the peer allows, and is free again only when the stream has come and gone.
+                // Its number counts against the peer's limit, and is free again only after the stream's end.
                 flow.outward = [(Bytes::new(), true)].into();
                 self.outgoing.insert(stream);
             }
@@ -171,7 +171,7 @@ impl Streams {
         }
     }
 
-    /// Reads what there is on a stream.
+    /// Reads the available bytes of a stream.
     fn read(&mut self, connection: &mut QuicheConnection, stream: u64) {
         let Some(flow) = self.flows.get_mut(&stream) else {
             // Its user left before it came.
@@ -182,7 +182,7 @@ impl Streams {
             let mut piece = BytesMut::with_capacity(size).limit(size);
             let goes_on = match connection.stream_recv_buf(stream, &mut piece) {
                 Ok((length, is_last)) => {
-                    // Who does not listen any more leaves, and says so.
+                    // A reader that stops listening leaves, and reports it.
                     if length > 0 {
                         let _ = inward.send(Some(piece.into_inner().freeze()));
                     }
@@ -211,7 +211,7 @@ impl Streams {
             let (inward, comes) = mpsc::unbounded_channel();
             let room = Arc::new(Semaphore::new(AHEAD));
             self.flows.insert(stream, Flow::new(inward, Arc::clone(&room), true));
-            // Nobody: the server stops.
+            // No receiver: the server stops.
             let _ = accept.send(Stream::new(stream, commands.clone(), comes, room));
         }
     }
@@ -229,7 +229,7 @@ impl Flow {
         self.has_last = true;
     }
 
-    /// Hands to quiche what it takes. True: something is left.
+    /// Hands bytes to quiche. True: some are left.
     fn send(&mut self, connection: &mut QuicheConnection, stream: u64) -> bool {
         while let Some((piece, is_last)) = self.outward.pop_front() {
             match connection.stream_send_zc(stream, piece.clone(), is_last) {
@@ -247,7 +247,7 @@ impl Flow {
                     self.outward.push_front((piece, is_last));
                     return true;
                 }
-                // The peer does not want it, or has reset it; what it sent says the rest.
+                // The peer does not want it, or has reset it; its own direction shows which.
                 Err(_) => self.give_up_sending(),
             }
         }
@@ -255,7 +255,7 @@ impl Flow {
     }
 }
 
-/// Gives up a direction of a stream; what is over already cannot be given up.
+/// Gives up a direction of a stream; an ended one cannot be given up.
 fn shut(connection: &mut QuicheConnection, stream: u64, direction: Shutdown, code: u64) {
     let _ = connection.stream_shutdown(stream, direction, code);
 }
@@ -272,7 +272,7 @@ impl ApplicationOverQuic for Streams {
 
     async fn wait_for_data(&mut self, connection: &mut QuicheConnection) -> QuicResult<()> {
         if connection.is_draining() || connection.is_closed() {
-            // Whoever uses a stream is told now, and not when the last packets have had their time.
+            // Reports to the streams' users now, not after the time for the last packets.
             self.flows.clear();
             self.outgoing.clear();
             self.commands.close();

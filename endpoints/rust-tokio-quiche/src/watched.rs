@@ -1,4 +1,4 @@
-//! An application on a connection of tokio-quiche, which is told to its [`Line`] meanwhile.
+//! An application on a connection of tokio-quiche that also reports to its [`Line`].
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl<A: ApplicationOverQuic> ApplicationOverQuic for Watched<A> {
     }
 
     async fn wait_for_data(&mut self, connection: &mut QuicheConnection) -> QuicResult<()> {
-        // Everything that there was to send was sent before.
+        // All pending packets were sent before.
         self.line.look(connection);
         tokio::select! {
             biased;

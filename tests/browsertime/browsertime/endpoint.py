@@ -12,8 +12,8 @@ import sys
 import tempfile
 import time
 
-import contract
-from contract import Failure, Unsupported
+from wirelab_endpoint import contract
+from wirelab_endpoint.contract import Failure, Unsupported
 
 CHROMIUM = "/usr/lib/chromium/chromium"  # Debian's program; the one on the path is a script that adds flags of its own
 ALPN = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}

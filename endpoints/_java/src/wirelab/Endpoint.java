@@ -43,19 +43,19 @@ public final class Endpoint {
     private static void train(Library library) {
         try {
             Training.run(library);
-            System.exit(0); // in good order: the archive of classes is written then
+            System.exit(0); // a normal exit, because the JVM then writes the archive of classes
         } catch (Exception error) {
             error.printStackTrace();
             System.exit(1);
         }
     }
 
-    /** Not System.exit(): no thread that still waits for a peer may hold the process back. */
+    /** Not System.exit(): a thread that waits for a peer must not delay the exit. */
     public static void end(int status) {
         Runtime.getRuntime().halt(status);
     }
 
-    /** Runs a role and turns how it ends into the last event and the exit status. */
+    /** Runs a role, and maps its end to the last event and the exit status. */
     private static int conduct(Library library, String role, Path spec) {
         try {
             boolean serves = role.equals("server");
@@ -75,7 +75,7 @@ public final class Endpoint {
         } catch (Failure failure) {
             Events.emit("error", "kind", failure.kind.token(), "message", failure.getMessage());
             return 1;
-        } catch (Throwable bug) { // or a machine's limit: still an event, never only a stack trace
+        } catch (Throwable bug) { // a bug, or a machine's limit: it must be an event, not only a stack trace
             bug.printStackTrace();
             Events.emit("error", "kind", ErrorKind.OTHER.token(), "message", bug.toString());
             return 1;

@@ -8,7 +8,7 @@ import wirelab.contract.ServerSpec;
 import wirelab.server.Running;
 import wirelab.server.Site;
 
-/** What an endpoint adds to the shared code: its library. A role that it does not play is null. */
+/** The part that an endpoint adds to the shared code: its library. An unsupported role is null. */
 public interface Library {
     /** The endpoint's name, the same as its folder's. */
     String endpoint();
@@ -16,7 +16,7 @@ public interface Library {
     /** The library that is measured. */
     String name();
 
-    /** Its version, as the library tells it. */
+    /** Its version, as the library reports it. */
     String version();
 
     default Role server() {
@@ -27,12 +27,12 @@ public interface Library {
         return null;
     }
 
-    /** Starts a server. Takes from the spec what it honours; what it leaves there is refused afterwards. */
+    /** Starts a server. Takes the honoured fields from the spec; the remaining ones are refused afterwards. */
     default Running serve(ServerSpec spec, Site site) throws Failure {
         throw new UnsupportedOperationException();
     }
 
-    /** Builds a client, with nothing connected. Takes from the spec what it honours; what it leaves there is refused. */
+    /** Builds a client, with nothing connected. Takes the honoured fields from the spec; the remaining ones are refused. */
     default Transport client(ClientSpec spec) throws Failure {
         throw new UnsupportedOperationException();
     }

@@ -20,7 +20,7 @@ public final class Pattern {
     private Pattern() {
     }
 
-    /** The bytes from an offset on: so many as wanted, but no more than a piece. They are shared: not to be written. */
+    /** The bytes from an offset on: the wanted number, at most a piece. They are shared: do not write them. */
     public static ByteBuffer piece(long offset, long wanted) {
         return ByteBuffer.wrap(BYTES, start(offset), (int) Math.min(wanted, PIECE)).slice();
     }
@@ -35,7 +35,7 @@ public final class Pattern {
         return (int) (offset % PERIOD);
     }
 
-    /** The bytes that every piece is part of: not to be written. */
+    /** The bytes that contain every piece: do not write them. */
     public static byte[] shared() {
         return BYTES;
     }

@@ -1,4 +1,4 @@
-//! What keeps a connection going: receipt, timers, sending.
+//! The work of a connection: receipt, timers, sending.
 
 use std::io;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::speaker::Speaker;
 pub(super) const NEVER: Duration = Duration::from_secs(86_400);
 
 impl<S: Speaker> Link<S> {
-    /// Sends what there is to send, as far as the kernel takes it.
+    /// Sends pending packets, as far as the kernel accepts them.
     pub(super) fn flush(&self) {
         let mut state = self.state.borrow_mut();
         let mut connection = self.connection.lock();
@@ -44,7 +44,7 @@ impl<S: Speaker> Link<S> {
         let to = self.socket.local();
         loop {
             let received = self.socket.receive(|datagram, from| {
-                // What is no packet of this connection is dropped, as QUIC wants it.
+                // Bytes that are no packet of this connection are dropped, as QUIC demands.
                 let _ = connection.recv(datagram, RecvInfo { from, to });
             });
             match received {
@@ -66,7 +66,7 @@ impl<S: Speaker> Link<S> {
         }
     }
 
-    /// Goes on until the connection ends or nobody uses it any more.
+    /// Runs until the connection ends or has no user any more.
     pub(super) async fn drive(self: Rc<Self>) {
         // The timer of QUIC (RFC 9002): armed below for the moment that the connection names, and not before.
         let timer = tokio::time::sleep_until(self.armed.get().into());
@@ -101,7 +101,7 @@ impl<S: Speaker> Link<S> {
 }
 
 impl<S> State<S> {
-    /// An error of the socket. All but the peer's absence QUIC takes for lost packets.
+    /// An error of the socket. QUIC treats every error but an absent peer as lost packets.
     fn note(&mut self, error: &io::Error) {
         if error.kind() == io::ErrorKind::ConnectionRefused {
             let message = "nothing listens there (ICMP port unreachable)";

@@ -20,7 +20,7 @@ use crate::shared::Shared;
 use crate::socket::Socket;
 use crate::speaker::Speaker;
 
-/// What BoringSSL gives as the reason where early data was accepted (`ssl_early_data_accepted`).
+/// BoringSSL's reason code for accepted early data (`ssl_early_data_accepted`).
 const EARLY_DATA_ACCEPTED: u32 = 2;
 
 /// An open connection.
@@ -44,12 +44,12 @@ struct State<S> {
     speaker: Option<S>,
     exchanges: Exchanges,
     outbox: Outbox,
-    /// What the socket said that QUIC does not know.
+    /// An error of the socket that QUIC does not know.
     failure: Option<Failure>,
     scratch: Vec<u8>,
 }
 
-/// Whoever uses a connection; when the last one is gone, the connection is closed and its task ends.
+/// A user of a connection. When the last user is gone, the connection is closed and its task ends.
 pub struct Handle<S: Speaker>(Rc<Link<S>>);
 
 impl<S: Speaker> Deref for Handle<S> {

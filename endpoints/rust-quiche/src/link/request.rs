@@ -1,4 +1,4 @@
-//! A request on a connection: it sends by itself, and is told what arrives.
+//! A request on a connection: it sends by itself, and gets the events of its stream.
 
 use std::future::poll_fn;
 

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import wirelab.contract.Address;
 import wirelab.contract.ClientSpec;
 
-/** Where the servers of the spec's name are: new connections go to them in turn, the first one to the first. */
+/** The addresses of the spec's server name: new connections go to them in turn, the first one to the first. */
 public final class Addresses {
     private final List<InetSocketAddress> all = new ArrayList<>();
     private final AtomicInteger turns = new AtomicInteger();

@@ -13,7 +13,7 @@ import wirelab.contract.Fields;
 import wirelab.contract.Role;
 import wirelab.net.TlsRehearsal;
 
-/** A client's part of the conversation. */
+/** The client's side of the conversation. */
 public final class Client {
     private Client() {
     }
@@ -36,7 +36,7 @@ public final class Client {
         engine.check();
         engine.open();
         transport.begin();
-        System.gc(); // what preparing left behind is not collected in the window
+        System.gc(); // garbage of the preparation is collected now, not in the window
         Events.emit("warm");
 
         long zero = commands.expect("go");

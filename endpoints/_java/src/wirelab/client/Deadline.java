@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Guards the requests of a lane, one after the other, at next to no cost while they are in time: one timer stays armed, and
- * is armed anew where it finds that the request of the moment has time left.
+ * is armed anew if the current request has time left.
  */
 final class Deadline implements Runnable {
     private final Lane lane;

@@ -17,10 +17,10 @@ import wirelab.contract.Failure;
 
 /** Prepares, warms up, measures. It knows no protocol. */
 final class Engine {
-    /** Tickets to have in store where an open loop does not say how many connections there will be at a time. */
+    /** Tickets to store if an open loop does not limit the number of open connections. */
     private static final int TICKETS_FOR_OPEN_LOOP = 64;
 
-    /** How long closing may take at the end. */
+    /** The limit for closing at the end. */
     private static final long CLOSING_S = 5;
 
     final ClientSpec spec;
@@ -51,7 +51,7 @@ final class Engine {
     /** Sends the check request on a connection of its own. */
     void check() throws Failure, InterruptedException {
         if (spec.expect == null) {
-            return; // there is nothing to check, and the server may be a stranger's
+            return; // no check is possible, and wirelab may not have started the server
         }
         MessageDigest sha256;
         try {
@@ -79,7 +79,7 @@ final class Engine {
             run(spec.warmUp, System.nanoTime(), 0);
         }
         if (spec.connections == 0) {
-            numbers.set(0); // those of the warm-up are no part of the results
+            numbers.set(0); // the connections of the warm-up are not in the results
         }
     }
 
@@ -135,7 +135,7 @@ final class Engine {
         keep(unsent);
     }
 
-    /** Whether a complete response is the right one; null: it is. */
+    /** Why a complete response is wrong; null: it is right. */
     Failure judge(Exchange exchange) {
         ClientSpec.Expect expect = spec.expect;
         int status = exchange.status;
@@ -152,7 +152,7 @@ final class Engine {
         return new Failure(kind, "the response has " + exchange.bytesIn + " bytes, not " + expect.bodySize());
     }
 
-    /** Runs a step that must not throw; where it does, the program is wrong and the trial ends. */
+    /** Runs a step that must not throw; if it does, the program has a bug and the trial ends. */
     void guarded(Runnable step) {
         try {
             step.run();
@@ -182,7 +182,7 @@ final class Engine {
         await(carry(new Lane(this, new Link(this), true), digest, false));
     }
 
-    /** Opens and closes connections until there is a ticket for each that will be open at the same time. */
+    /** Opens and closes connections until the store has a ticket for each simultaneous connection. */
     private void prime() throws Failure, InterruptedException {
         if (spec.resumption.equals("none")) {
             return;
@@ -198,7 +198,7 @@ final class Engine {
         }
     }
 
-    /** Successive lanes belong to different connections, so that requests are spread over all of them. */
+    /** Successive lanes belong to different connections, to spread the requests over all of them. */
     private void openPersistent() throws Failure, InterruptedException {
         pool = new Pool(null);
         for (int i = 0; i < spec.connections; i++) {

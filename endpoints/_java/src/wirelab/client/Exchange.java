@@ -8,8 +8,8 @@ import wirelab.contract.Failure;
 import wirelab.contract.Handshake;
 
 /**
- * One request on its way. The library tells what happens to it, from whatever thread; the first end counts, and what the
- * library still says after a deadline has passed is not heard.
+ * A request under way. The library reports its events, from any thread. The first end counts: an event after a passed
+ * deadline has no effect.
  */
 public final class Exchange {
     /** A time that did not happen. */
@@ -37,7 +37,7 @@ public final class Exchange {
     int connection;
     Handshake handshake;
     Failure failure;
-    /** For the library: what it wants to keep with a request. */
+    /** For the library: its own data of a request. */
     public Object attachment;
     private volatile int settled;
 
@@ -82,7 +82,7 @@ public final class Exchange {
         return status;
     }
 
-    /** A piece of the response's body; it is consumed only where it is hashed. */
+    /** A piece of the response's body; it is consumed only to hash it. */
     public void body(ByteBuffer piece) {
         bytesIn += piece.remaining();
         if (digest != null) {

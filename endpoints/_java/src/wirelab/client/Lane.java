@@ -6,7 +6,7 @@ import wirelab.contract.Failure;
 
 /** Carries one request at a time: over a connection of its own each, or a stream's worth of a persistent one. */
 final class Lane {
-    /** Who had a request carried. */
+    /** The owner of a request. */
     interface Passenger {
         /** The request ended, and the lane is free. */
         void arrived(Lane lane, Exchange exchange);
@@ -49,7 +49,7 @@ final class Lane {
         link.send(exchange, fresh);
     }
 
-    /** When a request has to have got on: connected, or complete. */
+    /** The deadline of a request's next stage: connected, or complete. */
     long deadline(Exchange exchange) {
         long limit = exchange.connecting ? Math.min(engine.spec.connectNs, engine.spec.requestNs) : engine.spec.requestNs;
         return exchange.start + limit;
@@ -63,13 +63,13 @@ final class Lane {
             ? "connecting took longer than " + Math.min(engine.spec.connectNs, engine.spec.requestNs) + " ns"
             : "the response was not complete after " + engine.spec.requestNs + " ns";
         if (exchange.expire(new Failure(kind, message))) {
-            // A late response would be taken for that of the next request where there is one at a time.
+            // With one request at a time, its late response would be taken for that of the next one.
             link.giveUp(exchange, engine.spec.protocol.multiplexes() && !perRequest);
             finish(exchange);
         }
     }
 
-    /** The request ended, but for the judgement. Called once, from the thread that ended it. */
+    /** The request ended, but its response is not checked yet. Called once, from the thread that ended it. */
     void settled(Exchange exchange) {
         if (exchange.failure != null) {
             link.failed(exchange, engine.spec.protocol.multiplexes() && !perRequest);

@@ -3,7 +3,7 @@ package wirelab.client;
 import java.util.concurrent.atomic.AtomicLong;
 import wirelab.contract.ClientSpec;
 
-/** How many requests may still start, or until when. */
+/** The number of requests that may still start, or the latest start. */
 final class Limit {
     private final AtomicLong left;
     private final long end;
@@ -13,7 +13,7 @@ final class Limit {
         end = start + extent.durationNs();
     }
 
-    /** Takes one request that is to start at `at`; false: there is none left. */
+    /** Takes one request that starts at `at`; false: none is left. */
     boolean take(long at) {
         return left != null ? left.getAndDecrement() > 0 : at - end < 0;
     }

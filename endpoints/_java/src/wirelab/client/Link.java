@@ -22,8 +22,8 @@ final class Link {
     }
 
     /**
-     * Sends the request as soon as there is a connection, which it opens where there is none: `fresh`, if that was
-     * prepared. While one lane opens it the others wait.
+     * Sends the request as soon as a connection exists. If none exists, it opens one: `fresh`, if that was
+     * prepared. While one lane opens it, the others wait.
      */
     void send(Exchange exchange, Connection fresh) {
         Connection ready = null;
@@ -121,7 +121,7 @@ final class Link {
         return opening;
     }
 
-    /** Those that waited: on the connection that is there now, or the first of them tries to open another one. */
+    /** Serves the waiting lanes: on the existing connection, or the first of them tries to open another one. */
     private void sendWaiting() {
         while (true) {
             Exchange next;
@@ -137,7 +137,7 @@ final class Link {
         }
     }
 
-    /** The deadline of a request passed: what was done for it alone is undone. */
+    /** The deadline of a request passed: undoes the work for this request alone. */
     void giveUp(Exchange exchange, boolean keepsConnection) {
         Opening abandoned = null;
         Connection broken = null;
@@ -166,7 +166,7 @@ final class Link {
         sendWaiting();
     }
 
-    /** After a request that failed on it: keeps the connection only if others can go on with it. */
+    /** After a request failed on it: keeps the connection only if other requests can use it. */
     void failed(Exchange exchange, boolean keepsConnection) {
         Connection broken = null;
         synchronized (this) {

@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import wirelab.contract.ErrorKind;
 import wirelab.contract.Failure;
 
-/** A connection that is being opened. The library tells what happens; the first end is the one that counts. */
+/** A connection that is being opened. The library reports its events; the first end counts. */
 public abstract class Opening {
     private final AtomicBoolean over = new AtomicBoolean();
     private volatile long connected = Exchange.NEVER;
@@ -31,12 +31,12 @@ public abstract class Opening {
         }
     }
 
-    /** Whether nobody waits for it any more. */
+    /** Whether no request waits for it any more. */
     public final boolean isOver() {
         return over.get();
     }
 
-    /** Nobody waits for it any more. False: it had ended already. */
+    /** Gives it up, because no request waits for it. False: it had ended already. */
     final boolean abandon() {
         return over.compareAndSet(false, true);
     }

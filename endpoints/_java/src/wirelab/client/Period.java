@@ -17,9 +17,9 @@ final class Period {
     private final Limit limit;
     private final SplittableRandom random;
     private final CountDownLatch over = new CountDownLatch(1);
-    /** Workers, or arrivals and those who bring them. */
+    /** Workers, or arrivals and their carriers. */
     private final AtomicLong under = new AtomicLong(1);
-    /** Once all have arrived: until when those that wait for a lane may still start. */
+    /** Once all have arrived: the latest start of a request that waits for a lane. */
     private volatile long patience = Exchange.NEVER;
 
     Period(Engine engine, Pool pool, ClientSpec.Extent extent, long start, long stream) {
@@ -56,12 +56,12 @@ final class Period {
         }
     }
 
-    /** Ends at once: something is wrong with the program itself. */
+    /** Ends at once, because the program has a bug. */
     void crash() {
         over.countDown();
     }
 
-    /** Starts a request at each arrival, whatever became of the earlier ones. */
+    /** Starts a request at each arrival, independent of the earlier ones. */
     private void dispatch() {
         Arrivals arrivals = new Arrivals(spec.ratePerS, spec.poisson ? random.split() : null);
         for (long at = start + arrivals.next(); limit.take(at); at = start + arrivals.next()) {
@@ -74,7 +74,7 @@ final class Period {
         patience = System.nanoTime() + spec.requestNs;
     }
 
-    /** A request of an open loop. Where it waits for a lane, its response time runs. */
+    /** A request of an open loop. While it waits for a lane, its response time runs. */
     private final class Arrival implements Pool.Taker, Lane.Passenger {
         private final long intended;
 
@@ -104,7 +104,7 @@ final class Period {
     /** One worker of a closed loop: sends, waits for the response, pauses, and sends again. */
     private final class Worker implements Pool.Taker, Lane.Passenger {
         private final SplittableRandom pauses;
-        /** More than one: the response was there before sending had returned. A loop takes the place of recursion. */
+        /** More than one: the response came before sending returned. A loop replaces recursion. */
         private final AtomicInteger steps = new AtomicInteger();
         private volatile long intended = start;
 
@@ -123,7 +123,7 @@ final class Period {
         @Override
         public void with(Lane lane) {
             long now = System.nanoTime();
-            // Judged by the moment of starting, which is what "none starts after the end" is about.
+            // The start decides: "none starts after the end".
             if (!limit.take(now - intended > 0 ? now : intended)) {
                 pool.put(lane);
                 left();

@@ -4,18 +4,18 @@ import java.util.ArrayDeque;
 import java.util.function.Supplier;
 
 /**
- * The lanes. Whoever has a request to send takes one, and waits in line where all are taken. The lock is held for a few
- * instructions, never while anything is called that takes time.
+ * The lanes. A request takes one, and waits in line if all are taken. The lock is held for a few
+ * instructions, never during a slow call.
  */
 final class Pool {
-    /** Who wants a lane. */
+    /** A request that wants a lane. */
     interface Taker {
         void with(Lane lane);
     }
 
     private final ArrayDeque<Lane> free = new ArrayDeque<>();
     private final ArrayDeque<Taker> waiting = new ArrayDeque<>();
-    /** Makes lanes as needed; null: there are no more than those put in. */
+    /** Makes lanes as needed; null: only lanes that were put in exist. */
     private final Supplier<Lane> more;
     private boolean serving;
 
@@ -23,7 +23,7 @@ final class Pool {
         this.more = more;
     }
 
-    /** Calls the taker with a lane: now, or when there is one. */
+    /** Calls the taker with a lane: now, or when one is free. */
     void take(Taker taker) {
         Lane lane;
         synchronized (this) {
@@ -36,7 +36,7 @@ final class Pool {
         taker.with(lane == null ? more.get() : lane);
     }
 
-    /** Puts a lane back. Those in line are served by a loop and not by recursion: the line may be long. */
+    /** Puts a lane back. A loop, not recursion, serves the line, because the line may be long. */
     void put(Lane lane) {
         synchronized (this) {
             free.add(lane);

@@ -7,8 +7,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import wirelab.contract.ClientSpec;
 
 /**
- * What is kept of requests while the window lasts. Threads that end requests have different parts, as long as there are no
- * more of them than parts, so that hardly any waits for another; merging, sorting and writing come after `finish`.
+ * Records of requests during the window. Threads that end requests have separate parts, unless there are more threads
+ * than parts, so threads hardly wait for one another. Merging, sorting and writing come after `finish`.
  */
 final class Recorder {
     /** Records that are allocated and touched before the window at most: 40 MB. */
@@ -30,15 +30,15 @@ final class Recorder {
         }
     }
 
-    /** What one thread recorded. */
+    /** The records of one thread. */
     interface Part {
         void add(Exchange exchange);
 
-        /** The end of the last request; `NEVER`: there was none. */
+        /** The end of the last request; `NEVER`: none. */
         long lastEnd();
     }
 
-    /** What some threads share; the part is made when the first of them needs it. */
+    /** A part that some threads share; the first of them that needs it makes it. */
     private static final class Stripe {
         private Part part;
     }
@@ -70,7 +70,7 @@ final class Recorder {
             return spec.extent.requests();
         }
         double seconds = spec.extent.durationNs() / 1e9;
-        // In a closed loop a guess: what a fast protocol may do on one core.
+        // In a closed loop an estimate: the number for a fast protocol on one core.
         return (long) (seconds * (spec.workers > 0 ? 50_000 : spec.ratePerS * 1.1));
     }
 }

@@ -11,8 +11,8 @@ import wirelab.contract.Handshake;
 import wirelab.contract.Role;
 
 /**
- * Runs the engine against a transport that answers by itself, before `ready`: its classes are loaded then, and what is hot
- * is compiled. The library's own code is warmed up by the warm-up of the spec.
+ * Runs the engine against a transport without a network, before `ready`: it loads the engine's classes and compiles its
+ * hot code. The spec's warm-up warms the library's own code up.
  */
 final class Rehearsal {
     private static final int REQUESTS = 20_000;

@@ -14,7 +14,7 @@ import wirelab.contract.ErrorKind;
 
 /** The results file, and the counts of it. */
 record Results(long requests, Map<ErrorKind, Long> errors) {
-    /** Writes what all threads recorded, with times from `zero` on. */
+    /** Writes the records of all threads, with times from `zero` on. */
     static Results write(Recorder recorder, boolean histograms, Path path, long zero) throws IOException {
         try (Writer file = Files.newBufferedWriter(path)) {
             return histograms ? writeHistograms(recorder, file) : writeSamples(recorder, file, zero);

@@ -60,7 +60,7 @@ public final class Training {
                     askTheJdk(library, protocol, folder);
                 }
             } catch (Failure | RuntimeException failure) {
-                // The archive is the poorer for it and nothing else: what does not work shows in the contract suite.
+                // Only the archive is smaller then: the contract suite shows a library that does not work.
                 System.err.println("training " + protocol.token() + ": " + failure);
             }
         }
@@ -91,7 +91,7 @@ public final class Training {
         return library.serve(spec, Server.site(spec));
     }
 
-    /** For a library without a server: the JDK's, which speaks HTTP/1.1. */
+    /** For a library without a server: the JDK's server, which speaks HTTP/1.1. */
     private static void askTheJdk(Library library, Protocol protocol, Path folder)
         throws Failure, InterruptedException, IOException {
         if (protocol != Protocol.H1C && protocol != Protocol.H1) {

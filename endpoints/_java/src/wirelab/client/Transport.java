@@ -3,18 +3,18 @@ package wirelab.client;
 import java.util.Map;
 import wirelab.contract.Failure;
 
-/** What a library does for a client: it makes connections. */
+/** A library's part of a client: it makes connections. */
 public interface Transport {
     /**
-     * A connection that is not connected yet. What a program does once and not for every connection belongs here: it is
+     * A connection that is not connected yet. Work that a program does once, not for every connection, belongs here: it is
      * done before a request starts.
      */
     Connection prepare() throws Failure;
 
-    /** What is in force, as far as it is known by now. */
+    /** The active settings known so far. */
     Map<String, Object> configured();
 
-    /** Session tickets in store; a library that does not tell has always as many as are asked for. */
+    /** Session tickets in store; a library that does not report them always has as many as asked for. */
     default int tickets() {
         return Integer.MAX_VALUE;
     }
@@ -23,7 +23,7 @@ public interface Transport {
     default void begin() {
     }
 
-    /** What the transport knows of the connections since then, by the names of the contract; null: nothing. */
+    /** The transport's counts of the connections since then, by the names of the contract; null: nothing. */
     default Map<String, Long> report() {
         return null;
     }

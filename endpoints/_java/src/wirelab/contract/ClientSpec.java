@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** A client's spec. What only a library can honour is left in the fields, for the library to take. */
+/** A client's spec. The fields that only a library can honour remain, for the library to take. */
 public final class ClientSpec {
     /** A number of requests or, where that is negative, nanoseconds. */
     public record Extent(long requests, long durationNs) {
@@ -36,7 +36,7 @@ public final class ClientSpec {
     public final InetAddress address;
     public final int port;
     public final String serverName;
-    /** Authorities to trust, PEM; null: those of the system. */
+    /** Authorities to trust, PEM; null: the system's. */
     public final Path trustAnchor;
     public final boolean verify;
     public final String method;
@@ -128,12 +128,12 @@ public final class ClientSpec {
         rest = spec;
     }
 
-    /** Bytes of response body that are wanted: what a raw transport asks for. */
+    /** Wanted bytes of response body, for the header of a raw transport. */
     public long wantedSize() {
         return expect == null ? bodySize : expect.bodySize;
     }
 
-    /** Every field that is left would be ignored: unsupported. */
+    /** A remaining field would be ignored, so it is unsupported. */
     public void end() {
         tls.end();
         transport.end();

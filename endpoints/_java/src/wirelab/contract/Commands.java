@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
-/** The words on standard input; `stop` and the end of input call `onStop`, `count` calls `onCount`, whatever else is going on. */
+/** The words on standard input; `stop` and the end of input call `onStop`, `count` calls `onCount`, at any time. */
 public final class Commands {
     private record Word(String text, long at) {
     }
@@ -16,7 +16,7 @@ public final class Commands {
     private final Runnable onStop;
     private final Runnable onCount;
 
-    /** Of an endpoint that counts nothing, for which `count` is a word like any other. */
+    /** For an endpoint that counts nothing: `count` is an unknown word. */
     public Commands(Runnable onStop) {
         this(onStop, null);
     }
@@ -43,11 +43,11 @@ public final class Commands {
                 }
                 words.add(new Word(word, System.nanoTime()));
                 if (word.equals("finish")) {
-                    return; // the last word; the end of input says nothing more
+                    return; // the last word; the end of input has no meaning any more
                 }
             }
         } catch (IOException broken) {
-            // As good as its end.
+            // Counts as its end.
         }
         onStop.run();
     }

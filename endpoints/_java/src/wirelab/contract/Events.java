@@ -8,7 +8,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
-/** What an endpoint says: one JSON object per line on standard output. */
+/** The events of an endpoint: one JSON object per line on standard output. */
 public final class Events {
     private static final FileOutputStream OUT = new FileOutputStream(FileDescriptor.out);
 
@@ -29,7 +29,7 @@ public final class Events {
         try {
             OUT.write((object + "\n").getBytes(StandardCharsets.UTF_8));
         } catch (IOException gone) {
-            // Nobody listens any more; the end of standard input says the same.
+            // wirelab has closed the pipe; the end of standard input reports the same.
         }
     }
 

@@ -1,6 +1,6 @@
 package wirelab.contract;
 
-/** Something failed: what was attempted, and what happened. Without a stack trace, because a failed request is no bug. */
+/** A failure: the attempt and its result. It has no stack trace, because a failed request is no bug. */
 public final class Failure extends Exception {
     private static final long serialVersionUID = 1;
 

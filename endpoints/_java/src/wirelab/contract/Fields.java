@@ -7,7 +7,7 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.Collection;
 
-/** A JSON object of which every field must be taken: what is left at the end is unsupported, never ignored. */
+/** A JSON object. Every field must be taken: one that is left at the end is unsupported, never ignored. */
 public final class Fields {
     private final JsonObject left;
     private final String where;
@@ -18,7 +18,7 @@ public final class Fields {
         }
         this.left = value.getAsJsonObject().deepCopy();
         this.where = where;
-        // Null is what the schema says of a field that is not set.
+        // In the schema, null means a field that is not set.
         this.left.entrySet().removeIf(field -> field.getValue().isJsonNull());
     }
 
@@ -116,7 +116,7 @@ public final class Fields {
                 return new BigDecimal(value.getAsString()).toBigIntegerExact();
             }
         } catch (ArithmeticException | NumberFormatException notWhole) {
-            // Told below.
+            // Reported below.
         }
         throw cannot(name, value, "whole numbers");
     }

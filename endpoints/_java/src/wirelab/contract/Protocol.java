@@ -2,7 +2,7 @@ package wirelab.contract;
 
 import java.util.Locale;
 
-/** What client and server speak. */
+/** The protocol of client and server. */
 public enum Protocol {
     UDP(null), TCP(null), TLS("wirelab"), QUIC("wirelab"), H1C(null), H1("http/1.1"), H2C(null), H2("h2"), H3("h3");
 

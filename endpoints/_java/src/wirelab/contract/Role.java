@@ -4,7 +4,7 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import java.util.List;
 
-/** What an endpoint can do in one role. */
+/** An endpoint's abilities in one role. */
 public record Role(List<Protocol> protocols, List<String> features) {
     public JsonObject json() {
         JsonObject object = new JsonObject();

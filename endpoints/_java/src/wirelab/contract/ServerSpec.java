@@ -6,15 +6,15 @@ import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.Set;
 
-/** A server's spec. What only a library can honour is left in the fields, for the library to take. */
+/** A server's spec. The fields that only a library can honour remain, for the library to take. */
 public final class ServerSpec {
     public final Protocol protocol;
     public final InetAddress address;
     public final int port;
     public final Set<String> features = new HashSet<>();
-    /** Whether it will be asked how many requests it has answered. */
+    /** Whether wirelab will ask for the number of answered requests. */
     public final boolean counts;
-    /** Null where there are no documents. */
+    /** Null without documents. */
     public final Path documentRoot;
     /** Certificate chain and key, PEM; null in clear text. */
     public final Path certificate;
@@ -53,7 +53,7 @@ public final class ServerSpec {
         rest = spec;
     }
 
-    /** Every field that is left would be ignored: unsupported. */
+    /** A remaining field would be ignored, so it is unsupported. */
     public void end() {
         tls.end();
         transport.end();

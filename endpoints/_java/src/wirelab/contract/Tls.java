@@ -1,6 +1,6 @@
 package wirelab.contract;
 
-/** The `tls` object of a spec: there exactly where the protocol has TLS. */
+/** The `tls` object of a spec: present exactly if the protocol has TLS. */
 final class Tls {
     private Tls() {
     }

@@ -28,7 +28,7 @@ public final class Causes {
         return new Failure(kind(thrown), attempt + ": " + words(thrown));
     }
 
-    /** The innermost cause that says something decides. */
+    /** The innermost specific cause decides. */
     public static ErrorKind kind(Throwable thrown) {
         ErrorKind found = ErrorKind.OTHER;
         boolean connecting = false;
@@ -43,7 +43,7 @@ public final class Causes {
                 found = one;
             }
         }
-        // The HTTP client of the JDK says no more of a refusal than that connecting failed, with the closed channel as cause.
+        // For a refused connection, the JDK's HTTP client reports only a failure to connect, caused by the closed channel.
         boolean untold = found == ErrorKind.OTHER || found == ErrorKind.RESET;
         return connecting && untold ? ErrorKind.REFUSED : found;
     }
@@ -84,7 +84,7 @@ public final class Causes {
         return ErrorKind.OTHER;
     }
 
-    /** All that an exception says. */
+    /** The texts of an exception and its causes. */
     public static String words(Throwable thrown) {
         StringBuilder words = new StringBuilder();
         int depth = 0;

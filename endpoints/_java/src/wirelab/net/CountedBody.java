@@ -8,7 +8,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import wirelab.client.Exchange;
 
-/** A response's body: counted, and forgotten. Its result is the moment of the last byte. */
+/** A response's body: counted and discarded. Its result is the moment of the last byte. */
 public final class CountedBody implements BodySubscriber<Long> {
     private final Exchange exchange;
     private final CompletableFuture<Long> end = new CompletableFuture<>();

@@ -9,8 +9,8 @@ import wirelab.contract.ErrorKind;
 import wirelab.contract.Failure;
 
 /**
- * Makes the server's name stand for its address: these libraries take SNI, authority and the name to verify from a URI, and
- * have no other way to be told where the server is.
+ * Maps the server's name to its address. These libraries take SNI, authority and the name to verify from a URI, and
+ * accept the server's address in no other way.
  */
 public final class Hosts {
     private static final String FILE = "jdk.net.hosts.file";
@@ -18,7 +18,7 @@ public final class Hosts {
     private Hosts() {
     }
 
-    /** Has to come before the platform first looks at an address: it reads where the file is only once. */
+    /** Must run before the platform first resolves an address, because it reads the file's place only once. */
     public static void prepare() {
         Security.setProperty("networkaddress.cache.ttl", "-1"); // looked up once, and kept
         System.setProperty(FILE, Path.of(System.getProperty("java.io.tmpdir"),

@@ -47,7 +47,7 @@ public final class Pem {
                 try {
                     return KeyFactory.getInstance(algorithm).generatePrivate(encoded);
                 } catch (InvalidKeySpecException another) {
-                    // The encoding says which it is, but only to the right factory.
+                    // Only the right factory accepts the encoding.
                 }
             }
             throw new Failure(ErrorKind.OTHER, "the private key " + path + " is not PKCS #8 of a known kind");
@@ -67,7 +67,7 @@ public final class Pem {
         }
     }
 
-    /** Authorities to trust; null for those of the system. */
+    /** Authorities to trust; null for the system's. */
     public static KeyStore authorities(Path anchors) throws Failure {
         if (anchors == null) {
             return null;

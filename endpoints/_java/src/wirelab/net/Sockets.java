@@ -9,7 +9,7 @@ import java.nio.ByteOrder;
 import java.nio.channels.SelectableChannel;
 import java.nio.charset.StandardCharsets;
 
-/** Socket options that Java has no names for, of Linux (tcp(7)). */
+/** Linux socket options that Java lacks (tcp(7)). */
 public final class Sockets {
     private static final int IPPROTO_TCP = 6;
     private static final int TCP_INFO = 11;
@@ -59,7 +59,7 @@ public final class Sockets {
         return length.getValue();
     }
 
-    /** Its file descriptor, by a method that every channel of OpenJDK has; the command opens its package for us. */
+    /** Its file descriptor, by a method that every channel of OpenJDK has; the command line opens its package. */
     private static int descriptor(SelectableChannel channel) {
         try {
             Method method = channel.getClass().getMethod("getFDVal");

@@ -16,7 +16,7 @@ public final class TcpSettings {
     private final String congestion;
     private final boolean noDelay;
 
-    /** Takes what it honours. */
+    /** Takes the settings that it honours. */
     public TcpSettings(Fields transport) {
         congestion = transport.has("congestion")
             ? transport.choose("congestion", List.of("cubic", "bbr", "reno")) : null;
@@ -30,14 +30,14 @@ public final class TcpSettings {
         return noDelay;
     }
 
-    /** For libraries that turn Nagle's algorithm off by themselves, whatever a socket was given. */
+    /** For libraries that always turn Nagle's algorithm off. */
     public void demandNoDelay(String library) {
         if (!noDelay) {
             throw new Unsupported("transport: `no_delay` = false: " + library + " always sets TCP_NODELAY");
         }
     }
 
-    /** Refuses what the kernel does not have, with a socket that is made for that. */
+    /** Refuses a setting that the kernel lacks, tried on a temporary socket. */
     public Map<String, Object> probe() throws IOException {
         try (SocketChannel socket = SocketChannel.open()) {
             apply(socket);
@@ -45,7 +45,7 @@ public final class TcpSettings {
         }
     }
 
-    /** On a listening socket the congestion control is inherited by all that it accepts. */
+    /** Accepted connections inherit the congestion control of a listening socket. */
     public void apply(SelectableChannel channel) throws IOException {
         if (congestion != null && !Sockets.setCongestion(channel, congestion)) {
             throw new Unsupported("transport: `congestion` = `" + congestion + "`: the kernel does not have it");
@@ -55,7 +55,7 @@ public final class TcpSettings {
         }
     }
 
-    /** What is in force, read back from the kernel. */
+    /** The active settings, read back from the kernel. */
     public Map<String, Object> configured(SelectableChannel channel) throws IOException {
         return Map.of("congestion", Sockets.congestion(channel), "fast_open", false, "no_delay",
             channel instanceof SocketChannel socket ? socket.getOption(StandardSocketOptions.TCP_NODELAY) : noDelay);

@@ -27,7 +27,7 @@ public final class Tickets {
         this.reuse = reuse;
     }
 
-    /** A context that one connection has for itself. */
+    /** A context for one connection alone. */
     public static final class Slot {
         private SSLContext context;
         private volatile boolean presented;
@@ -36,7 +36,7 @@ public final class Tickets {
             return context;
         }
 
-        /** How the handshake that has just ended with this context began. */
+        /** The kind of the handshake that has just ended with this context. */
         public Handshake proven() {
             return presented ? Handshake.FULL : Handshake.RESUMED;
         }
@@ -46,7 +46,7 @@ public final class Tickets {
         }
     }
 
-    /** A context for a new connection: one with a ticket, if there is one and tickets may be used. */
+    /** A context for a new connection: one with a ticket, if available and allowed. */
     public Slot borrow() throws Failure {
         Slot slot = reuse ? free.pollFirst() : null;
         if (slot != null) {
@@ -65,7 +65,7 @@ public final class Tickets {
         }
     }
 
-    /** Takes a context back, if there is something in it that the next connection can use. */
+    /** Takes a context back, if it has a ticket for the next connection. */
     public void giveBack(Slot slot) {
         if (reuse && slot.hasTicket()) {
             free.addFirst(slot);
@@ -73,7 +73,7 @@ public final class Tickets {
         }
     }
 
-    /** Contexts with a ticket that nobody has borrowed. */
+    /** Unused contexts with a ticket. */
     public int stored() {
         return stored.get();
     }

@@ -6,7 +6,7 @@ import java.util.Map;
 import javax.net.ssl.SSLPeerUnverifiedException;
 import javax.net.ssl.SSLSession;
 
-/** What a session tells of itself. JSSE does not tell the key exchange group. */
+/** The facts of a session. JSSE does not report the key exchange group. */
 public final class TlsFacts {
     private TlsFacts() {
     }
@@ -21,7 +21,7 @@ public final class TlsFacts {
             }
             configured.put("certificate_chain_bytes", bytes);
         } catch (SSLPeerUnverifiedException | CertificateEncodingException unknown) {
-            // Not told: absent.
+            // Not reported: absent.
         }
     }
 }

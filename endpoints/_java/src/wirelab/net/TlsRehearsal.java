@@ -16,8 +16,8 @@ import wirelab.contract.ErrorKind;
 import wirelab.contract.Failure;
 
 /**
- * Handshakes between two engines in memory, before `ready`, so that the first ones of a trial do not find all of TLS cold.
- * The identity is one that the installation makes for this.
+ * Handshakes between two engines in memory, before `ready`, so that TLS is warm in the first ones of a trial.
+ * The installation makes the identity for this.
  */
 public final class TlsRehearsal {
     private static final int HANDSHAKES = 3;
@@ -90,7 +90,7 @@ public final class TlsRehearsal {
         }
     }
 
-    /** Reads what there is, does what is due, writes a record. */
+    /** Reads available bytes, runs due tasks, writes a record. */
     private static void advance(SSLEngine engine, ByteBuffer in, ByteBuffer out, int size) throws IOException {
         in.flip();
         if (in.hasRemaining()) {

@@ -12,8 +12,8 @@ import wirelab.contract.ErrorKind;
 import wirelab.contract.Failure;
 
 /**
- * Whom a client trusts. It hears of every certificate that a server presents, which is the proof of a full handshake: in a
- * resumed one there is none (RFC 8446, section 2.2).
+ * The trust of a client. It sees every certificate that a server presents, which proves a full handshake: in a
+ * resumed one, no certificate is sent (RFC 8446, section 2.2).
  */
 public final class Trust {
     /** Shared by all connections. */
@@ -68,7 +68,7 @@ public final class Trust {
         @Override
         public void checkServerTrusted(X509Certificate[] chain, String type) throws CertificateException {
             if (judge != null) {
-                // Kinds of key exchange are of earlier versions; by this word the key has to be one that signs.
+                // Kinds of key exchange belong to earlier versions of TLS; this one demands a key that signs.
                 judge.checkServerTrusted(chain, "UNKNOWN");
             }
             presented.run();

@@ -7,12 +7,12 @@ import java.util.Map;
 import wirelab.contract.Fields;
 import wirelab.contract.Unsupported;
 
-/** The settings that every UDP socket of Java can have: its buffers. Offloads it does not have. */
+/** The settings that every UDP socket of Java can have: its buffers. Java has no offloads. */
 public final class UdpSettings {
     private final int send;
     private final int receive;
 
-    /** Takes what it honours. */
+    /** Takes the settings that it honours. */
     public UdpSettings(Fields transport) {
         send = size(transport, "udp_send_buffer");
         receive = size(transport, "udp_receive_buffer");
@@ -51,7 +51,7 @@ public final class UdpSettings {
         }
     }
 
-    /** What is in force, read back from the socket. */
+    /** The active settings, read back from the socket. */
     public static Map<String, Object> configured(DatagramSocket socket) throws SocketException {
         return Map.of("udp_send_buffer", socket.getSendBufferSize(), "udp_receive_buffer", socket.getReceiveBufferSize(),
             "gso", false, "gro", false);

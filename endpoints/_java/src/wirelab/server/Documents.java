@@ -11,7 +11,7 @@ import wirelab.contract.Failure;
 import wirelab.contract.Unsupported;
 
 /**
- * The documents below the document root, read before the server is ready: what is measured is the protocol and not a page
+ * The documents below the document root, read before the server is ready: the measurement is of the protocol, not a page
  * cache. Only paths that were seen below the root are known, so no path leads out of it.
  */
 final class Documents {
@@ -40,7 +40,7 @@ final class Documents {
         }
     }
 
-    /** The document at a path that begins with a slash; null: there is none. */
+    /** The document at a path that begins with a slash; null: none. */
     byte[] get(String path) {
         return files.get(path);
     }

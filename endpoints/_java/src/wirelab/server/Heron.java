@@ -11,11 +11,11 @@ final class Heron {
     private Heron() {
     }
 
-    /** The root of a number that is written out, as the body of an answer; null: it has none. */
+    /** The root of a number in text form, as the body of a response; null: it has none. */
     static byte[] answer(String number) {
         try {
             double root = root(Double.parseDouble(number));
-            // Not String.format(), which rounds the shortest text of a number and not the number.
+            // Not String.format(), which rounds the number's shortest text instead of the number.
             return Double.isNaN(root) ? null : new BigDecimal(root).setScale(DECIMALS, RoundingMode.HALF_EVEN)
                 .toPlainString().getBytes(StandardCharsets.US_ASCII);
         } catch (NumberFormatException none) {

@@ -1,6 +1,6 @@
 package wirelab.server;
 
-/** What a request is answered with. */
+/** The response to a request. */
 public sealed interface Reply {
     /** Status 200 with this body. */
     record Document(byte[] body) implements Reply {
@@ -18,7 +18,7 @@ public sealed interface Reply {
     record Delay(long micros) implements Reply {
     }
 
-    /** Status 302 with an empty body, and where the client would have to ask again. */
+    /** Status 302 with an empty body, and the location. */
     record Redirect(String location) implements Reply {
     }
 

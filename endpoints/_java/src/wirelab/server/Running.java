@@ -6,14 +6,14 @@ import java.util.Map;
 public interface Running {
     int port();
 
-    /** What is in force. */
+    /** The active settings. */
     Map<String, Object> configured();
 
-    /** What the transport knows of all connections, by the names of the contract; null: nothing. */
+    /** The transport's counts of all connections, by the names of the contract; null: nothing. */
     default Map<String, Long> report() {
         return null;
     }
 
-    /** Ends it at once, whatever is still open. */
+    /** Ends it at once, with all open connections. */
     void stop();
 }

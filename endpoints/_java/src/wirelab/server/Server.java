@@ -11,9 +11,9 @@ import wirelab.contract.Role;
 import wirelab.contract.ServerSpec;
 import wirelab.net.TlsRehearsal;
 
-/** A server's part of the conversation. */
+/** The server's side of the conversation. */
 public final class Server {
-    /** How long a library may take to end; the contract's limit is two seconds for all. */
+    /** The limit for a library's end; the contract's limit is two seconds in total. */
     private static final long ENDING_MS = 1200;
 
     private Server() {

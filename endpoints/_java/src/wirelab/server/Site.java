@@ -7,7 +7,7 @@ import wirelab.contract.ErrorKind;
 import wirelab.contract.Failure;
 import wirelab.contract.ServerSpec;
 
-/** What a server has to offer: decides, for every protocol alike, what a request is answered with. */
+/** The site of a server: chooses the response to a request, for every protocol alike. */
 public final class Site {
     /** The longest delay that a client may ask for: an hour. */
     private static final long LONGEST_DELAY_US = 3_600_000_000L;
@@ -46,7 +46,7 @@ public final class Site {
         heron = spec.features.contains("heron");
     }
 
-    /** What a request is answered with; `path` may have a query. */
+    /** The response to a request; `path` may have a query. */
     public Reply reply(String method, String target) {
         int query = target.indexOf('?');
         String path = query < 0 ? target : target.substring(0, query);
@@ -75,7 +75,7 @@ public final class Site {
         return document == null ? MISSING : new Reply.Document(document);
     }
 
-    /** The whole number that ends a path; -1: there is none, or it is more than the most. */
+    /** The whole number at the end of a path; -1: none, or above the limit. */
     private static long number(String path, int from, long most) {
         try {
             long value = path.charAt(from) == '+' ? -1 : Long.parseLong(path, from, path.length(), 10);
@@ -85,7 +85,7 @@ public final class Site {
         }
     }
 
-    /** Does something so many microseconds after `arrival`, never early. */
+    /** Runs an action that many microseconds after `arrival`, never early. */
     public void after(long arrival, long micros, Runnable then) {
         long at = arrival + TimeUnit.MICROSECONDS.toNanos(micros);
         timer.schedule(then, at - System.nanoTime(), TimeUnit.NANOSECONDS);

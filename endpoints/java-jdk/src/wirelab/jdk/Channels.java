@@ -10,16 +10,16 @@ import java.nio.channels.spi.AbstractSelector;
 import java.nio.channels.spi.SelectorProvider;
 
 /**
- * Hears of every socket that HttpClient opens, which does not show them itself: settings are applied to it and read back.
+ * Sees every socket that HttpClient opens, to apply settings and read them back. HttpClient itself does not show them.
  * Everything else is the platform's own provider.
  */
 public final class Channels extends SelectorProvider {
-    /** What opens sockets in this thread; null: nothing that wants to hear of it. */
+    /** The connection that opens sockets in this thread; null: none that observes them. */
     static final ThreadLocal<JdkConnection> OPENING = new ThreadLocal<>();
 
     private final SelectorProvider own = platform();
 
-    /** What `SelectorProvider.provider()` would be without us. */
+    /** The default of `SelectorProvider.provider()`. */
     private static SelectorProvider platform() {
         try {
             Class<?> provider = Class.forName("sun.nio.ch.DefaultSelectorProvider");

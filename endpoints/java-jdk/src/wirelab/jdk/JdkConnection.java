@@ -20,11 +20,11 @@ import wirelab.net.Tickets;
 import wirelab.net.TlsFacts;
 
 /**
- * A connection is an HttpClient of its own: that is the only way to say which request goes over which connection, and when
- * it is closed. It connects when it has the first request to send.
+ * A connection is an HttpClient of its own: this is the only way to choose the connection of a request, and the moment
+ * when a connection closes. It connects with the first request.
  */
 final class JdkConnection implements Connection, Executor {
-    /** How often, and how many times, it is looked whether the ticket has come. */
+    /** The interval and the number of checks for the ticket. */
     private static final long TICKET_WAIT_NS = 1_000_000;
     private static final int TICKET_WAITS = 20;
 
@@ -95,7 +95,7 @@ final class JdkConnection implements Connection, Executor {
         exchange.fail(Causes.failure(transport.spec.method + " " + transport.spec.path, error));
     }
 
-    /** A task of the client. What it does at first, when there is no socket yet, is watched. */
+    /** A task of the client. Its first actions, before a socket exists, are watched. */
     @Override
     public void execute(Runnable task) {
         if (connected != Exchange.NEVER) {
@@ -130,7 +130,7 @@ final class JdkConnection implements Connection, Executor {
         transport.readBack(channel);
     }
 
-    /** The client opens a socket. A second one would be another connection, which is for the engine to decide. */
+    /** The client opens a socket. A second one would be another connection, and only the engine may decide that. */
     void socket(SocketChannel opened) throws IOException {
         if (channel != null) {
             opened.close();
@@ -191,7 +191,7 @@ final class JdkConnection implements Connection, Executor {
         end(then);
     }
 
-    /** HttpClient of JDK 17 has no `close`; it ends, and closes what it has open, when its thread is interrupted. */
+    /** HttpClient of JDK 17 has no `close`; an interrupt of its thread ends it and closes its sockets. */
     private void end(Runnable then) {
         closed = true;
         client = null;
@@ -204,7 +204,7 @@ final class JdkConnection implements Connection, Executor {
             try {
                 socket.close();
             } catch (IOException error) {
-                // It is closed all the same.
+                // It is closed in any case.
             }
         }
         then.run();

@@ -25,7 +25,7 @@ import wirelab.net.TcpSettings;
 import wirelab.net.Tickets;
 import wirelab.net.Trust;
 
-/** What all connections share. */
+/** Settings of all connections. */
 final class JdkTransport implements Transport {
     final ClientSpec spec;
     final HttpRequest request;
@@ -92,7 +92,7 @@ final class JdkTransport implements Transport {
         return new JdkConnection(this);
     }
 
-    /** What is in force on the first socket, which is the check request's. */
+    /** The active settings of the first socket, which is the check request's. */
     void readBack(SocketChannel socket) {
         if (readBack.compareAndSet(false, true)) {
             try {

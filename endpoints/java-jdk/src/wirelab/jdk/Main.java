@@ -15,7 +15,7 @@ public final class Main implements Library {
     public static void main(String[] arguments) {
         Hosts.prepare();
         System.setProperty("java.nio.channels.spi.SelectorProvider", Channels.class.getName());
-        // A request that fails is a record; it is not for the library to try again.
+        // A failed request is a record; the library must not try again.
         System.setProperty("jdk.httpclient.disableRetryConnect", "true");
         System.setProperty("jdk.httpclient.redirects.retrylimit", "1");
         Endpoint.run(new Main(), arguments);

@@ -12,7 +12,7 @@ import javax.net.ssl.SSLSessionContext;
 import javax.net.ssl.SSLSocketFactory;
 import javax.net.ssl.TrustManager;
 
-/** A TLS context whose engines tell a connection when its handshake is over. */
+/** A TLS context whose engines report the end of the handshake to a connection. */
 final class ObservedContext extends SSLContext {
     ObservedContext(SSLContext own, JdkConnection connection) {
         super(new Spi(own, connection), own.getProvider(), own.getProtocol());

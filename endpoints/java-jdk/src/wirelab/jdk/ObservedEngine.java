@@ -10,7 +10,7 @@ import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSession;
 
-/** The platform's engine, which tells when the handshake is over, and offers the one ALPN identifier of the spec. */
+/** The platform's engine, which reports the end of the handshake, and offers the one ALPN identifier of the spec. */
 final class ObservedEngine extends SSLEngine {
     private final SSLEngine own;
     private final JdkConnection connection;

@@ -6,7 +6,7 @@ import wirelab.contract.Unsupported;
 
 /** Flow-control credit of HTTP/2, which HttpClient takes from system properties. */
 final class Windows {
-    /** Smaller or larger ones it replaces by its defaults, silently. */
+    /** It silently replaces smaller or larger values by its defaults. */
     private static final long LEAST = 1 << 14;
     private static final long LEAST_CONNECTION = (1 << 16) - 1;
     private static final long MOST = Integer.MAX_VALUE;

@@ -9,7 +9,7 @@ import org.eclipse.jetty.quic.quiche.QuicheBinding;
 import org.eclipse.jetty.quic.quiche.QuicheConfig;
 import org.eclipse.jetty.quic.quiche.jna.JnaQuicheBinding;
 
-/** Jetty's way to quiche, found by it as a service before its own one, which it uses. */
+/** Jetty's binding to quiche. Jetty finds it as a service before its own binding, which this one uses. */
 public final class CarefulBinding implements QuicheBinding {
     private final QuicheBinding own = new JnaQuicheBinding();
 

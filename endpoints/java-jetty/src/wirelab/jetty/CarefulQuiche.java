@@ -12,18 +12,19 @@ import org.eclipse.jetty.quic.quiche.QuicheSession;
 /**
  * A connection of quiche, with two things that Jetty 12.1.5 leaves out.
  *
- * <p>It tells of the end of a stream as often as it is asked. quiche tells once, and has no such stream any more then. Jetty forgets what
- * it heard where the last frame is one that HTTP/3 does not know (RFC 9114, section 9), and where it reads no bytes, to learn of a reset;
- * it asks again, and would wait for ever or take the answer for a failure.
+ * <p>It reports the end of a stream at each question. quiche reports it once, and then forgets the stream. Jetty forgets
+ * the end in two cases: if the last frame is unknown to HTTP/3 (RFC 9114, section 9), and if it reads no bytes, to notice
+ * a reset. It asks again, and would wait for ever or treat the answer as a failure.
  *
- * <p>It has quiche answer what came. Jetty lets quiche send where a stream is read or written, and else at the next time-out: after a lost
- * packet no stream has anything to read, so none of the packets behind it would be acknowledged, and the peer would not learn of the loss.
+ * <p>It has quiche acknowledge received packets. Jetty lets quiche send if a stream is read or written, or at the next
+ * time-out. After a lost packet no stream has bytes to read. So the packets behind it would not be acknowledged, and the
+ * peer would not notice the loss.
  */
 final class CarefulQuiche extends Quiche {
     private final Quiche own;
     /** The identifiers of streams that were read to their end; guarded by itself. */
     private final BitSet ended = new BitSet();
-    /** Whether packets came that nothing was sent for. */
+    /** Whether packets came without a reply. */
     private volatile boolean fed;
     private volatile QuicheSession session;
 
@@ -31,7 +32,7 @@ final class CarefulQuiche extends Quiche {
         this.own = own;
     }
 
-    /** To be told of each session, since Jetty makes quiche's connection first and keeps it to itself. */
+    /** Gets each session, because Jetty makes quiche's connection first and does not show it. */
     static void opened(QuicheSession session) {
         try {
             Field quiche = QuicheSession.class.getDeclaredField("quiche");
@@ -42,7 +43,7 @@ final class CarefulQuiche extends Quiche {
         }
     }
 
-    /** Asked and remembered in one go, since two threads of Jetty's may ask of one stream at once. */
+    /** Asks and remembers in one step, because two threads of Jetty may ask for one stream at once. */
     @Override
     public int drainClearBytesForStream(long stream, ByteBuffer buffer, boolean[] last) throws IOException {
         int id = Math.toIntExact(stream);
@@ -146,7 +147,7 @@ final class CarefulQuiche extends Quiche {
         return own.isStreamFinished(stream);
     }
 
-    /** What Jetty asks last, when no stream has anything left to read. */
+    /** Jetty's last question, when no stream has bytes left to read. */
     @Override
     public CloseInfo getRemoteCloseInfo() {
         CloseInfo closed = own.getRemoteCloseInfo();

@@ -16,7 +16,7 @@ import wirelab.net.Causes;
 
 /** A connection of Jetty's client, outside of its pool. */
 abstract class JettyConnection implements Connection {
-    /** What connects in this thread, or begins TLS. */
+    /** The connection that connects in this thread, or begins TLS. */
     static final ThreadLocal<JettyConnection> OPENING = new ThreadLocal<>();
 
     volatile org.eclipse.jetty.client.Connection connection;
@@ -30,10 +30,10 @@ abstract class JettyConnection implements Connection {
         this.transport = transport;
     }
 
-    /** Jetty has the connection, and nobody has closed it meanwhile. */
+    /** Jetty has the connection, and it is still open. */
     abstract void made(Opening begun);
 
-    /** What Jetty says of a failure, as the contract's error kind. */
+    /** Jetty's failures, as the contract's error kinds. */
     Failure failure(String attempt, Throwable error) {
         return Causes.failure(attempt, error);
     }

@@ -28,7 +28,7 @@ final class JettyServer implements Running {
             throw new Unsupported("tls: `early_data` = true: Jetty has no 0-RTT, over TCP or QUIC");
         }
         HttpConfiguration http = new HttpConfiguration();
-        // What leads outside is answered with 404 by the handler, as every path that is not there.
+        // The handler answers a path that leads outside with 404, as every missing path.
         http.setUriCompliance(UriCompliance.UNSAFE);
         http.setIdleTimeout(-1);
         server = new Server(new QueuedThreadPool());
@@ -36,7 +36,7 @@ final class JettyServer implements Running {
             : TcpListener.connector(server, http, spec, configured);
         connector.setHost(spec.address.getHostAddress());
         connector.setPort(spec.port);
-        connector.setIdleTimeout(0); // connections that rest are kept
+        connector.setIdleTimeout(0); // idle connections are kept
         server.addConnector(connector);
         server.setHandler(new SiteHandler(site));
         server.setErrorHandler(new NotFound());

@@ -19,7 +19,7 @@ import wirelab.contract.ErrorKind;
 import wirelab.contract.Failure;
 import wirelab.contract.Unsupported;
 
-/** What Jetty's clients over TCP and over QUIC have in common. Its pool is left aside: the engine asks for each connection. */
+/** The common part of Jetty's clients over TCP and over QUIC. Its pool is unused: the engine asks for each connection. */
 abstract class JettyTransport implements Transport {
     final ClientSpec spec;
     final Map<String, Object> configured = new ConcurrentHashMap<>();
@@ -38,8 +38,8 @@ abstract class JettyTransport implements Transport {
     final void start(HttpClientTransport protocol) throws Failure {
         client = new HttpClient(protocol);
         client.setFollowRedirects(false);
-        client.setIdleTimeout(0); // connections that rest are kept
-        client.setConnectTimeout(TimeUnit.NANOSECONDS.toMillis(spec.connectNs) + 1000); // the engine's comes before
+        client.setIdleTimeout(0); // idle connections are kept
+        client.setConnectTimeout(TimeUnit.NANOSECONDS.toMillis(spec.connectNs) + 1000); // the engine's deadline comes first
         try {
             client.setSocketAddressResolver(resolver());
             client.start();
@@ -52,7 +52,7 @@ abstract class JettyTransport implements Transport {
         destination = client.resolveDestination(newRequest());
     }
 
-    /** The name stands for the address, and goes with it: quiche takes from there which certificate it wants. */
+    /** The name stays with the address, because quiche takes the wanted certificate's name from there. */
     private SocketAddressResolver resolver() throws UnknownHostException {
         InetAddress named = InetAddress.getByAddress(spec.serverName, spec.address.getAddress());
         return new SocketAddressResolver() {

@@ -20,7 +20,7 @@ public final class Main implements Library {
         List.of("files", "echo", "bytes", "delay", "redirect", "heron"));
 
     public static void main(String[] arguments) {
-        // Standard output belongs to the conversation; what Jetty says of a request that failed is in the records.
+        // Standard output belongs to the conversation; records have Jetty's report on a failed request.
         System.setProperty("org.slf4j.simpleLogger.defaultLogLevel", "error");
         Endpoint.run(new Main(), arguments);
     }

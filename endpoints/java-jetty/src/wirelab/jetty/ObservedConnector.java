@@ -19,7 +19,7 @@ import org.eclipse.jetty.io.ssl.SslConnection;
 import org.eclipse.jetty.io.ssl.SslHandshakeListener;
 import org.eclipse.jetty.util.ssl.SslContextFactory;
 
-/** Opens Jetty's sockets, and tells each connection of ours when it is connected and when its handshake is over. */
+/** Opens Jetty's sockets, and reports to each connection that it is connected and that its handshake is over. */
 final class ObservedConnector extends ClientConnector {
     private final TcpTransport transport;
     private final Map<SelectableChannel, TcpConnection> sockets = new ConcurrentHashMap<>();

@@ -61,7 +61,7 @@ final class QuicConnection extends JettyConnection {
             try {
                 socket.close();
             } catch (IOException error) {
-                // It is closed all the same.
+                // It is closed in any case.
             }
         }
         then.run();

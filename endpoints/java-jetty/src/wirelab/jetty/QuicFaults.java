@@ -6,7 +6,7 @@ import wirelab.contract.ErrorKind;
 import wirelab.contract.Failure;
 import wirelab.net.Causes;
 
-/** Failures of quiche, of which Jetty tells the names in an exception's message, as the contract's error kinds. */
+/** Failures of quiche, by their names in the messages of Jetty's exceptions, as the contract's error kinds. */
 final class QuicFaults {
     private QuicFaults() {
     }

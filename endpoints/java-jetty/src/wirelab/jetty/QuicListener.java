@@ -52,7 +52,7 @@ final class QuicListener {
         };
     }
 
-    /** quiche reads certificate and key from files: from those of the spec, where Jetty would write copies and remove them. */
+    /** quiche reads certificate and key from the spec's files. Jetty would write copies and remove them. */
     private static final class Identity extends QuicheServerQuicConfiguration {
         private final ServerSpec spec;
 

@@ -10,9 +10,9 @@ import wirelab.contract.Fields;
 import wirelab.contract.Unsupported;
 import wirelab.net.UdpSettings;
 
-/** What quiche can be told through Jetty, by a server and by a client. It does not tell back what is in force. */
+/** quiche's settings through Jetty, for a server and a client. quiche does not report its active settings. */
 final class QuicSettings {
-    /** What Jetty tells quiche, always. */
+    /** Jetty's fixed setting of quiche. */
     private static final String CONGESTION = "cubic";
     /** quiche's default, which Jetty leaves. */
     private static final long PAYLOAD = 1200;
@@ -22,7 +22,7 @@ final class QuicSettings {
     private final long stream;
     private final long connection;
 
-    /** Takes what it honours. */
+    /** Takes the settings that it honours. */
     QuicSettings(Fields transport) {
         udp = new UdpSettings(transport);
         stream = transport.has("stream_window") ? transport.count("stream_window", 1) : DEFAULT;
@@ -50,7 +50,7 @@ final class QuicSettings {
         udp.apply(socket);
     }
 
-    /** Refuses what the kernel does not have, with a socket that is made for that. */
+    /** Refuses a setting that the kernel lacks, tried on a temporary socket. */
     Map<String, Object> probe(long streamWindow, long connectionWindow) throws SocketException {
         try (DatagramSocket socket = new DatagramSocket()) {
             apply(socket);

@@ -51,7 +51,7 @@ final class QuicTransport extends JettyTransport {
 
     private final class Sockets extends ClientConnector {
         Sockets() {
-            setSslContextFactory(new SslContextFactory.Client(!spec.verify)); // all that quiche is told of it
+            setSslContextFactory(new SslContextFactory.Client(!spec.verify)); // quiche gets no more of it
         }
 
         @Override
@@ -62,7 +62,7 @@ final class QuicTransport extends JettyTransport {
         }
     }
 
-    /** quiche reads whom it trusts from a file: from that of the spec, where Jetty would write a copy and remove it. */
+    /** quiche reads its trust anchors from the spec's file. Jetty would write a copy and remove it. */
     private final class Anchors extends QuicheClientQuicConfiguration {
         @Override
         public void configure(SslContextFactory.Client tls) {
@@ -75,7 +75,7 @@ final class QuicTransport extends JettyTransport {
         }
     }
 
-    /** Tells a connection of ours when its handshake is over: Jetty itself tells when the server's settings have come, too. */
+    /** Reports the end of the handshake to a connection. Jetty itself waits for the server's settings too. */
     private static final class ObservedHttp3 extends HttpClientTransportOverHTTP3 {
         private static final String OURS = QuicConnection.class.getName();
 

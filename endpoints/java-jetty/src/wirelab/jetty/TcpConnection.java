@@ -16,7 +16,7 @@ import wirelab.net.TlsFacts;
 
 /** A connection over TCP, with TLS or without. */
 final class TcpConnection extends JettyConnection {
-    /** How often, and how many times, it is looked whether the ticket has come. */
+    /** The interval and the number of checks for the ticket. */
     private static final long TICKET_WAIT_MS = 1;
     private static final int TICKET_WAITS = 20;
 
@@ -111,7 +111,7 @@ final class TcpConnection extends JettyConnection {
             try {
                 socket.close();
             } catch (IOException error) {
-                // It is closed all the same.
+                // It is closed in any case.
             }
         }
         if (socket != null) {

@@ -56,12 +56,12 @@ final class TcpTransport extends JettyTransport {
         return new HttpClientTransportOverHTTP2(http2);
     }
 
-    /** What is in force on the first socket, which is the check request's. */
+    /** The active settings of the first socket, which is the check request's. */
     void readBack(SocketChannel socket) {
         try {
             configured.putAll(settings.configured(socket));
         } catch (IOException gone) {
-            // What the probe said stays.
+            // The probe's values stay.
         }
     }
 

@@ -6,7 +6,7 @@ import wirelab.contract.ErrorKind;
 import wirelab.contract.Failure;
 import wirelab.net.Causes;
 
-/** kwik's exceptions, of which most differ in their words alone, as the contract's error kinds. */
+/** kwik's exceptions as the contract's error kinds. Most differ only in their text. */
 final class Faults {
     private Faults() {
     }

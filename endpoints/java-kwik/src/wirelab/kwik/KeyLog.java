@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** The key log of all connections. kwik removes the file that it is told whenever a connection is made, so each has one of its own at first. */
+/** The key log of all connections. kwik removes its file at each new connection, so each connection first has its own file. */
 final class KeyLog {
     private final Path log;
     private final AtomicInteger connections = new AtomicInteger();

@@ -28,7 +28,7 @@ final class KwikConnection implements Connection {
     /** Three streams of the server's and none more (RFC 9114, section 6.2). */
     private static final int SERVERS_STREAMS = 3;
     private static final Duration HOUR = Duration.ofHours(1);
-    /** How often, and how many times, it is looked whether the ticket has come. */
+    /** The interval and the number of checks for the ticket. */
     private static final long TICKET_WAIT_NS = 1_000_000;
     private static final int TICKET_WAITS = 20;
     /** H3_REQUEST_CANCELLED (RFC 9114, section 8.1). */
@@ -67,8 +67,8 @@ final class KwikConnection implements Connection {
         QuicSessionTicket ticket = transport.resumes() ? transport.takeTicket() : null;
         QuicClientConnection.Builder builder = QuicClientConnection.newBuilder()
             .host(transport.spec.serverName).port(transport.spec.port).applicationProtocol(transport.spec.protocol.alpn)
-            .connectTimeout(Duration.ofNanos(transport.spec.connectNs).plusSeconds(1)) // the engine's comes before
-            .maxIdleTimeout(HOUR) // connections that rest are kept
+            .connectTimeout(Duration.ofNanos(transport.spec.connectNs).plusSeconds(1)) // the engine's deadline comes first
+            .maxIdleTimeout(HOUR) // idle connections are kept
             .defaultStreamReceiveBufferSize(transport.streamWindow)
             .maxOpenPeerInitiatedUnidirectionalStreams(SERVERS_STREAMS).maxOpenPeerInitiatedBidirectionalStreams(0)
             .customTrustManager(trust()).logger(new ErrorLog()).socketFactory(server -> socket());
@@ -140,7 +140,7 @@ final class KwikConnection implements Connection {
         };
     }
 
-    /** What was negotiated: kwik and agent15 take no other application protocol, and no other group, than was offered. */
+    /** The negotiated values: kwik and agent15 accept only the offered application protocol and group. */
     private void tell(QuicClientConnection made, TlsClientEngine tls) {
         if (transport.configured.containsKey("alpn") || handshake != Handshake.FULL) {
             return;
@@ -152,7 +152,7 @@ final class KwikConnection implements Connection {
             }
             transport.configured.put("certificate_chain_bytes", bytes);
         } catch (CertificateEncodingException unknown) {
-            // Not told: absent.
+            // Not reported: absent.
         }
         transport.configured.put("cipher", tls.getSelectedCipher().name());
         transport.configured.put("group", "X25519");

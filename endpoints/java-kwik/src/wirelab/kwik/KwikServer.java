@@ -50,7 +50,7 @@ final class KwikServer implements Running {
         }
         configured.put("congestion", "reno");
         ServerConnectionConfig.Builder config = ServerConnectionConfig.builder()
-            .maxIdleTimeoutInSeconds(HOUR_S) // connections that rest are kept
+            .maxIdleTimeoutInSeconds(HOUR_S) // idle connections are kept
             .maxOpenPeerInitiatedBidirectionalStreams(STREAMS)
             .maxOpenPeerInitiatedUnidirectionalStreams(10)
             .retryRequired(false);

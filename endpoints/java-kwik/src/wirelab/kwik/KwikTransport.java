@@ -30,7 +30,7 @@ final class KwikTransport implements Transport {
     private static final long LEAST_WINDOW = 1500;
     /** As in the server; kwik's own default, 250 000, is less than some bodies that are echoed. */
     private static final long STREAM_WINDOW = 1_000_000;
-    /** What kwik makes of it for a connection. */
+    /** kwik's factor for a connection. */
     private static final long CONNECTION_FACTOR = 10;
 
     final ClientSpec spec;
@@ -41,7 +41,7 @@ final class KwikTransport implements Transport {
     final KeyLog secrets;
     /** Null for the raw transport. */
     final HttpRequest request;
-    /** kwik's streams wait for what is read and written: a thread for each request, and for connecting. */
+    /** kwik's streams block on reads and writes: a thread for each request, and for connecting. */
     final ExecutorService threads = Executors.newCachedThreadPool(task -> {
         Thread thread = new Thread(task, "requests");
         thread.setDaemon(true);
@@ -105,7 +105,7 @@ final class KwikTransport implements Transport {
         return spec.resumption.equals("resume");
     }
 
-    /** A ticket that no connection has used; null: there is none. */
+    /** A ticket that no connection has used; null: none. */
     QuicSessionTicket takeTicket() {
         QuicSessionTicket ticket = tickets.pollFirst();
         if (ticket != null) {

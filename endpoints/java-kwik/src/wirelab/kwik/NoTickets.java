@@ -14,8 +14,8 @@ import wirelab.contract.ErrorKind;
 import wirelab.contract.Failure;
 
 /**
- * A register of sessions that resumes none. kwik has no switch for it, so it takes the place of kwik's own by reflection.
- * The ticket that kwik's server sends in any case has a lifetime of 0: to be thrown away at once (RFC 8446, section 4.6.1).
+ * A register of sessions that resumes none. kwik has no switch for it, so it replaces kwik's own by reflection. The ticket
+ * that kwik's server always sends has a lifetime of 0: the client must discard it at once (RFC 8446, section 4.6.1).
  */
 final class NoTickets implements TlsSessionRegistry {
     private final TlsSessionRegistryImpl own = new TlsSessionRegistryImpl(0);

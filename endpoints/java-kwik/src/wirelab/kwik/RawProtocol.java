@@ -16,7 +16,7 @@ import wirelab.server.Site;
 final class RawProtocol implements ApplicationProtocolConnectionFactory {
     static final int HEADER = 24;
 
-    /** What is aborted is not a failure of anything here; the code is not looked at. */
+    /** An aborted stream is no failure here; the code has no meaning. */
     private static final long ABORTED = 1;
 
     private final Site site;

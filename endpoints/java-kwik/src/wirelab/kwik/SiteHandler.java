@@ -13,8 +13,8 @@ import wirelab.server.Site;
 /** Answers requests of HTTP/3. flupke gives each a thread of its own, so it may wait. */
 final class SiteHandler implements HttpRequestHandler {
     /**
-     * A multiple of the pattern's period, so that every piece begins at the start of the array: what flupke 0.9.4 is given
-     * from elsewhere in an array it sends too short, by as much as it begins later.
+     * A multiple of the pattern's period, so that every piece begins at the start of the array. flupke 0.9.4 sends a piece
+     * from elsewhere in an array too short, by its offset.
      */
     private static final int PIECE = 251 * 256;
 

@@ -9,12 +9,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import tech.kwik.core.stream.SendBuffer;
 
 /**
- * A stream of kwik's that sends all that is written to it. kwik 0.10.8 hands a request to send to its sender and counts it only then. A
- * sender that is faster finds one too few, takes that for another request that is still to come, and leaves the rest of the buffer where
- * it is. The next write makes up for that; after the last one nothing does, and the peer waits for ever. So it is looked after here.
+ * A stream of kwik that sends all bytes written to it. kwik 0.10.8 hands a request to send to its sender and counts it
+ * only then. A faster sender finds one too few, expects another request, and leaves the rest of the buffer unsent. The
+ * next write repairs that; after the last write the peer would wait for ever. This class repairs it then.
  */
 final class SureOutput extends FilterOutputStream {
-    /** Requests that are made up for can be lost in the same way; one that is not needed finds nothing to send. */
+    /** Repeated requests can be lost in the same way; a superfluous one finds nothing to send. */
     private static final int TRIES = 3;
     /** Half of what kwik's buffer holds: a write of more would wait within kwik. */
     private static final int PIECE = 25_600;
@@ -57,7 +57,7 @@ final class SureOutput extends FilterOutputStream {
         request();
     }
 
-    /** Asks kwik to send what is left, where nothing else will. */
+    /** Asks kwik to send the remaining bytes, if nothing else will. */
     private void request() throws IOException {
         try {
             AtomicInteger queued = (AtomicInteger) QUEUED.get(out);

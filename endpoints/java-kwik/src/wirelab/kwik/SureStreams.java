@@ -36,7 +36,7 @@ final class SureStreams {
         return with(QuicStream.class, own, "getOutputStream", out -> new SureOutput((OutputStream) out));
     }
 
-    /** An object that does what its own one does, but for what one method gives. */
+    /** An object that delegates to another one, except for the result of one method. */
     private static <T> T with(Class<T> type, T own, String method, UnaryOperator<Object> change) {
         return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (proxy, called, arguments) -> {
             try {

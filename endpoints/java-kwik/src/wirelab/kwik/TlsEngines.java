@@ -11,9 +11,9 @@ import wirelab.contract.ErrorKind;
 import wirelab.contract.Failure;
 
 /**
- * Stands before the TLS engine of a connection, for two things that kwik 0.10.8 has no switch for: it offers X25519, as the other
- * endpoints do, and not secp256r1; and no message of the server is looked at before the engine is done with sending its own
- * first one. agent15 3.1 notes only after that what it waits for, and drops a ServerHello that is faster: the handshake hangs.
+ * Stands before the TLS engine of a connection, for two settings that kwik 0.10.8 lacks. It offers X25519, as the other
+ * endpoints do, and not secp256r1. It holds the server's messages back until the engine has sent its own first one:
+ * agent15 3.1 expects an answer only after that, and drops a faster ServerHello, so that the handshake hangs.
  */
 final class TlsEngines {
     private TlsEngines() {

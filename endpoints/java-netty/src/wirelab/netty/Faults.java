@@ -38,7 +38,7 @@ final class Faults {
             return ErrorKind.TIMEOUT;
         }
         if (cause instanceof Http2Exception || cause instanceof Http3Exception) {
-            // The codecs compare the length of a body with what was announced, and have no class for it.
+            // The codecs compare the length of a body with the announced one, and have no exception class for it.
             boolean length = String.valueOf(cause.getMessage()).contains("content-length");
             return length ? ErrorKind.TRUNCATED : ErrorKind.PROTOCOL;
         }

@@ -91,7 +91,7 @@ final class Http2Connection extends TcpConnection {
         }
     }
 
-    /** What concerns the whole connection. */
+    /** Events of the whole connection. */
     private final class End extends SimpleChannelInboundHandler<Object> {
         @Override
         protected void channelRead0(ChannelHandlerContext context, Object frame) {

@@ -10,7 +10,7 @@ import java.util.Map;
 import wirelab.contract.Fields;
 import wirelab.contract.Unsupported;
 
-/** Credit for bodies in HTTP/2. That of a connection is enlarged at its beginning: there is no setting for it. */
+/** Credit for bodies in HTTP/2. A connection's credit is enlarged at its beginning, because HTTP/2 has no setting for it. */
 @ChannelHandler.Sharable
 final class Http2Windows extends ChannelInboundHandlerAdapter {
     /** Of every stream and connection at its beginning (RFC 9113, section 6.9.2); Netty leaves it at that. */
@@ -19,10 +19,10 @@ final class Http2Windows extends ChannelInboundHandlerAdapter {
     private final int stream;
     private final int connection;
 
-    /** Takes what it honours. */
+    /** Takes the settings that it honours. */
     Http2Windows(Fields transport) {
         stream = window(transport, "stream_window", 1);
-        connection = window(transport, "connection_window", BEGINNING); // what was given cannot be taken back
+        connection = window(transport, "connection_window", BEGINNING); // granted credit cannot be taken back
     }
 
     private static int window(Fields transport, String name, int least) {

@@ -32,7 +32,7 @@ final class Http3Connection implements Connection {
     private static final int CANCELLED = 0x10c;
 
     private final QuicTransport transport;
-    /** Those for whose stream the server has not yet given credit; used by the connection's thread alone. */
+    /** Requests without credit for a stream yet; used by the connection's thread alone. */
     private final ArrayDeque<Exchange> waiting = new ArrayDeque<>();
     private volatile QuicChannel channel;
     private volatile Handshake handshake;
@@ -169,7 +169,7 @@ final class Http3Connection implements Connection {
         }
     }
 
-    /** What concerns the whole connection. */
+    /** Events of the whole connection. */
     private final class End extends ChannelInboundHandlerAdapter {
         @Override
         public void userEventTriggered(ChannelHandlerContext context, Object event) throws Exception {

@@ -18,7 +18,7 @@ final class KeyLog implements BoringSSLKeylog {
         this.file = file;
     }
 
-    /** Takes `key_log`; null where it is absent. */
+    /** Takes `key_log`; null if absent. */
     static KeyLog take(Fields tls) throws Failure {
         String path = tls.textOrNull("key_log");
         try {

@@ -45,7 +45,7 @@ final class Loops {
         return ((InetSocketAddress) binding.channel().localAddress()).getPort();
     }
 
-    /** Closes what is open and waits for that, since qlog files are complete only then. */
+    /** Closes all channels and waits, because qlog files are complete only then. */
     static void stop(EventLoopGroup loops) {
         loops.shutdownGracefully(0, 0, TimeUnit.MILLISECONDS).awaitUninterruptibly(ENDING_MS);
     }

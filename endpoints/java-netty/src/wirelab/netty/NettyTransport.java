@@ -7,7 +7,7 @@ import wirelab.client.Addresses;
 import wirelab.client.Transport;
 import wirelab.contract.ClientSpec;
 
-/** What clients over TCP and over QUIC have in common. */
+/** The common part of clients over TCP and over QUIC. */
 abstract class NettyTransport implements Transport {
     final ClientSpec spec;
     final Addresses addresses;

@@ -55,7 +55,7 @@ final class QuicServer implements Running {
             .bind(spec.address, spec.port));
     }
 
-    /** `unresumed`: that of which no connection may resume an earlier one; null: all may. */
+    /** `unresumed`: the context whose tickets must be useless; null: tickets may resume. */
     private static ChannelHandler connections(Site site, QuicSslContext unresumed) {
         return new ChannelInitializer<QuicChannel>() {
             @Override

@@ -14,12 +14,12 @@ import wirelab.contract.Fields;
 import wirelab.contract.Unsupported;
 import wirelab.net.UdpSettings;
 
-/** What quiche can be told, by a server and by a client. It does not tell back what is in force. */
+/** quiche's settings, for a server and a client. quiche does not report its active settings. */
 final class QuicSettings {
     /** Credit for bodies, of the order that other libraries grant by default; Netty has none. */
     private static final long STREAM_WINDOW = 1_000_000;
     private static final long CONNECTION_WINDOW = 10_000_000;
-    /** What QUIC demands of every path (RFC 9000, section 14), quiche's default, and what fits into a datagram. */
+    /** QUIC's minimum for every path (RFC 9000, section 14), quiche's default, and the largest datagram. */
     private static final int LEAST_PAYLOAD = 1200;
     private static final int MOST_PAYLOAD = 65_527;
 
@@ -30,7 +30,7 @@ final class QuicSettings {
     private final long payload;
     private final String qlogFolder;
 
-    /** Takes what it honours. */
+    /** Takes the settings that it honours. */
     QuicSettings(Fields transport, Fields spec) {
         udp = new UdpSettings(transport);
         stream = transport.has("stream_window") ? transport.count("stream_window", 1) : STREAM_WINDOW;
@@ -48,7 +48,7 @@ final class QuicSettings {
 
     <B extends QuicCodecBuilder<B>> B apply(B codec) {
         return codec.congestionControlAlgorithm(QuicCongestionControlAlgorithm.valueOf(congestion.toUpperCase(Locale.ROOT)))
-            .maxIdleTimeout(1, TimeUnit.HOURS) // connections that rest are kept
+            .maxIdleTimeout(1, TimeUnit.HOURS) // idle connections are kept
             .maxSendUdpPayloadSize(payload)
             .initialMaxData(connection)
             .initialMaxStreamDataBidirectionalLocal(stream).initialMaxStreamDataBidirectionalRemote(stream);

@@ -25,7 +25,7 @@ import wirelab.contract.Unsupported;
 
 /** The request of the spec, made anew each time: Netty's codecs write into the header that they are given. */
 final class Requests {
-    /** What a connection is about, which is for the codecs to say, and not in every version. */
+    /** Fields of the connection, which the codecs write, and not in every version. */
     private static final Set<String> OF_THE_CODEC = Set.of(
         "connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade");
 

@@ -14,7 +14,7 @@ import wirelab.contract.ErrorKind;
 import wirelab.contract.Failure;
 
 /**
- * Tells an exchange what comes of its request. A connection of HTTP/1.1 has one for all, one after the other; in HTTP/2 and
+ * Reports the progress of a request to its exchange. A connection of HTTP/1.1 has one handler for all requests; in HTTP/2 and
  * HTTP/3 each stream has its own. Used by the channel's thread alone.
  */
 final class ResponseHandler extends SimpleChannelInboundHandler<Object> {
@@ -40,7 +40,7 @@ final class ResponseHandler extends SimpleChannelInboundHandler<Object> {
         }
         if (part instanceof HttpObject object && object.decoderResult().isFailure()) {
             Failure failure = Faults.of(attempt, object.decoderResult().cause());
-            // What the codec of HTTP/1.1 throws is of many classes, and all of it means this.
+            // The codec of HTTP/1.1 throws exceptions of many classes, which all mean this.
             fail(failure.kind == ErrorKind.OTHER ? new Failure(ErrorKind.PROTOCOL, failure.getMessage()) : failure);
             context.close();
             return;
@@ -56,7 +56,7 @@ final class ResponseHandler extends SimpleChannelInboundHandler<Object> {
             if (content instanceof LastHttpContent) {
                 long now = System.nanoTime();
                 Exchange ended = exchange;
-                exchange = null; // what it sets in motion may be the next request
+                exchange = null; // it may start the next request
                 ended.complete(now);
             }
         }

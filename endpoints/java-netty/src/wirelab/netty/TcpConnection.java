@@ -17,7 +17,7 @@ import wirelab.net.TlsFacts;
 
 /** A connection over TCP, with TLS or without, whatever is spoken over it. */
 abstract class TcpConnection implements Connection {
-    /** How often, and how many times, it is looked whether the ticket has come. */
+    /** The interval and the number of checks for the ticket. */
     private static final long TICKET_WAIT_NS = 1_000_000;
     private static final int TICKET_WAITS = 20;
 
@@ -100,7 +100,7 @@ abstract class TcpConnection implements Connection {
         }
     }
 
-    /** No further request is to be sent over it. */
+    /** No further request may be sent over it. */
     final void retire() {
         closed = true;
     }

@@ -82,7 +82,7 @@ final class TcpServer implements Running {
         ChannelPipeline pipeline = channel.pipeline();
         if (tls != null) {
             SslHandler handler = tls.newHandler(channel.alloc());
-            handler.setHandshakeTimeoutMillis(0); // how long it may take is the client's to say
+            handler.setHandshakeTimeoutMillis(0); // the client has the deadline
             pipeline.addLast(handler);
         }
         if (!protocol.multiplexes()) {

@@ -47,7 +47,7 @@ final class TcpTransport extends NettyTransport {
         } catch (IOException error) {
             throw new Failure(ErrorKind.OTHER, "making a socket: " + error.getMessage());
         }
-        // Nothing is read before there is a handler for it: a server of HTTP/2 speaks first, and Netty drops what nobody takes.
+        // Nothing is read before its handler exists: a server of HTTP/2 speaks first, and Netty drops bytes without a handler.
         bootstrap = new Bootstrap().group(loops).channelFactory(this::socket).handler(new Nothing())
             .option(ChannelOption.AUTO_READ, false)
             .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0); // the engine has one
@@ -63,7 +63,7 @@ final class TcpTransport extends NettyTransport {
         }
     }
 
-    /** Netty demands a handler before there is a connection. */
+    /** Netty demands a handler before the connection exists. */
     @ChannelHandler.Sharable
     private static final class Nothing extends ChannelInboundHandlerAdapter {
     }
@@ -85,12 +85,12 @@ final class TcpTransport extends NettyTransport {
         return handler;
     }
 
-    /** What is in force on the first socket, which is the check request's. */
+    /** The active settings of the first socket, which is the check request's. */
     void readBack(SocketChannel socket) {
         try {
             configured.putAll(settings.configured(socket));
         } catch (IOException | RuntimeException gone) {
-            // What the probe said stays.
+            // The probe's values stay.
         }
     }
 

@@ -1,1 +1,0 @@
-../_servers/site_spec.py

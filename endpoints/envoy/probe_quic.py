@@ -1,1 +1,0 @@
-../_servers/probe_quic.py

@@ -1,1 +1,0 @@
-../_servers/program.py

@@ -1,1 +1,0 @@
-../_python/body.py

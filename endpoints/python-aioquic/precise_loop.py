@@ -1,1 +1,0 @@
-../_python/precise_loop.py

@@ -1,1 +1,0 @@
-../_python/server_spec.py

@@ -1,1 +1,0 @@
-../_python/tls_facts.py

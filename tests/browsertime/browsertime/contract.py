@@ -1,1 +1,0 @@
-../../../endpoints/_template/contract.py
