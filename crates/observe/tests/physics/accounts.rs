@@ -1,4 +1,4 @@
-//! The observers, compared with known work: this program plays worker and test in turn, so it has a `main` of its own.
+//! The observers, compared with known work: this program plays worker and test in turn.
 //!
 //! A worker waits for a line, works, says what it did by its own account, and waits again. No clock is asserted on.
 
@@ -6,34 +6,27 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
-use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use wirelab_model::metric::Values;
 use wirelab_observe::{Observer, Targets, Window, create};
+use wirelab_testkit::physics::Test;
+use wirelab_testkit::{Skip, skip, test};
 
-fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() == Some("play-worker") {
-        work(&arguments.next().expect("a kind of work"));
-        return ExitCode::SUCCESS;
-    }
-    let tests: [(&str, fn()); 9] = [
-        ("cpu_time_is_what_the_process_itself_reports", cpu_time_is_what_the_process_itself_reports),
-        ("cpu_time_of_threads_that_ended_is_counted", cpu_time_of_threads_that_ended_is_counted),
-        ("cpu_time_of_a_living_child_is_counted", cpu_time_of_a_living_child_is_counted),
-        ("cpu_time_before_and_after_the_window_is_not_counted", cpu_time_before_and_after_the_window_is_not_counted),
-        ("memory_grows_by_what_was_touched_and_older_peaks_are_forgotten", memory_grows_by_what_was_touched),
-        ("a_fault_is_counted_for_each_page_that_was_touched", a_fault_is_counted_for_each_page_that_was_touched),
-        ("each_wait_is_a_voluntary_switch", each_wait_is_a_voluntary_switch),
-        ("datagrams_that_overflow_a_buffer_are_counted", datagrams_that_overflow_a_buffer_are_counted),
-        ("drops_in_the_networks_of_both_sides_are_added", drops_in_the_networks_of_both_sides_are_added),
-    ];
-    for (name, test) in tests {
-        println!("test {name} ...");
-        test();
-    }
-    ended_processes_give_reasons_and_no_request_gives_no_value_per_request();
-    ExitCode::SUCCESS
+/// What this file tests.
+pub fn tests() -> Vec<Test> {
+    vec![
+        test!(cpu_time_is_what_the_process_itself_reports).retries(2),
+        test!(cpu_time_of_threads_that_ended_is_counted).retries(2),
+        test!(cpu_time_of_a_living_child_is_counted).retries(2),
+        test!(cpu_time_before_and_after_the_window_is_not_counted).retries(2),
+        test!(memory_grows_by_what_was_touched_and_older_peaks_are_forgotten).retries(2),
+        test!(a_fault_is_counted_for_each_page_that_was_touched),
+        test!(each_wait_is_a_voluntary_switch).retries(2),
+        test!(datagrams_that_overflow_a_buffer_are_counted),
+        test!(drops_in_the_networks_of_both_sides_are_added),
+        test!(ended_processes_give_reasons_and_no_request_gives_no_value_per_request),
+    ]
 }
 
 /// The unit of work: large enough that reading the clocks does not matter.
@@ -51,7 +44,8 @@ const SENT: u64 = 2000;
 
 // --- The worker ---
 
-fn work(kind: &str) {
+/// A worker of this kind.
+pub fn work(kind: &str) {
     let mut lines = std::io::stdin().lines();
     let mut wait = || lines.next().is_some();
     let mut kept: Vec<Vec<u8>> = Vec::new();
@@ -161,7 +155,7 @@ impl Worker {
     /// Starts a worker and waits until it waits.
     fn start(kind: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["play-worker", kind])
+            .args(["play-account", kind])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -256,7 +250,7 @@ fn cpu_time_before_and_after_the_window_is_not_counted() {
     assert!(idle * 20.0 < before as f64, "{idle} ns in an idle window, {before} ns of work before it");
 }
 
-fn memory_grows_by_what_was_touched() {
+fn memory_grows_by_what_was_touched_and_older_peaks_are_forgotten() {
     let mut worker = Worker::start("memory");
     let targets = worker.targets();
     let idle = number(&observed("memory", &targets, || ()), "memory_server_peak");
@@ -303,8 +297,7 @@ fn drops_in_the_networks_of_both_sides_are_added() {
     let (mut client, mut server) = (Worker::start("drops"), Worker::start("drops"));
     if client.ready != 0 {
         let error = std::io::Error::from_raw_os_error(i32::try_from(client.ready).unwrap());
-        println!("SKIPPED: the kernel gives us no network namespace: {error}");
-        return;
+        return skip(Skip::NoNetworkNamespaces { why: error.to_string() });
     }
     let targets = Targets {
         clients: Some(vec![client.child.id()]),
@@ -319,7 +312,6 @@ fn drops_in_the_networks_of_both_sides_are_added() {
 }
 
 fn ended_processes_give_reasons_and_no_request_gives_no_value_per_request() {
-    println!("test ended_processes_give_reasons_and_no_request_gives_no_value_per_request ...");
     let mut reasons = HashMap::new();
     for name in ["cpu", "memory", "switches", "faults"] {
         let worker = Worker::start("burn");

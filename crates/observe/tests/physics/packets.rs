@@ -1,43 +1,40 @@
 //! The observer of packets, compared with packets whose number and size are known: a host in a network namespace of its own
 //! sends datagrams to itself, and its loopback interface both sends and receives each. This program plays test, host and
-//! witness in turn, so it has a `main` of its own. Where namespaces cannot be made it says so and tests nothing.
+//! witness in turn.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use wirelab_model::metric::{Value, Values};
 use wirelab_model::network::{Between, Place, Vantage};
-use wirelab_observe::{Captures, Observer, Stage, Targets, Window, Witness, create, witness};
+use wirelab_observe::{Captures, Observer, Stage, Targets, Window, Witness, create};
+use wirelab_testkit::physics::Test;
+use wirelab_testkit::{Skip, skip, test};
 
-fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    match arguments.next().as_deref() {
-        Some(witness::SUBCOMMAND) => return witness::main(std::io::stdin().as_fd(), &mut std::io::stdout()),
-        Some("play-host") => return host(),
-        _ => {}
+/// What this file tests.
+pub fn tests() -> Vec<Test> {
+    vec![
+        test!(each_packet_of_the_window_counts_once_and_no_other_does).retries(2),
+        test!(a_super_packet_counts_as_the_datagrams_that_it_becomes).retries(2),
+        test!(at_a_shared_interface_only_packets_between_the_hosts_of_the_trial_count).retries(2),
+        test!(packets_that_found_no_room_make_the_values_void).retries(2),
+        test!(a_capture_has_every_packet_and_each_datagram_of_a_super_packet).retries(2),
+        test!(the_end_of_a_witness_is_a_reason_and_the_next_trial_has_another).retries(2),
+    ]
+}
+
+/// Whether packets can be captured; otherwise the test is skipped.
+fn can_capture() -> bool {
+    let can = Witness::default().can_capture();
+    if let Err(why) = &can {
+        skip(Skip::KernelLacks { what: "capturing packets".to_owned(), why: why.to_string() });
     }
-    if let Err(why) = Witness::default().can_capture() {
-        eprintln!("NOT tested: packets cannot be captured here: {why}");
-        return ExitCode::SUCCESS;
-    }
-    let tests: [(&str, fn()); 6] = [
-        ("each_packet_of_the_window_counts_once_and_no_other_does", only_the_window_counts),
-        ("a_super_packet_counts_as_the_datagrams_that_it_becomes", super_packets_are_what_they_become),
-        ("at_a_shared_interface_only_packets_between_the_hosts_of_the_trial_count", others_do_not_count),
-        ("packets_that_found_no_room_make_the_values_void", lost_frames_make_the_values_void),
-        ("a_capture_has_every_packet_and_each_datagram_of_a_super_packet", captures_are_whole),
-        ("the_end_of_a_witness_is_a_reason_and_the_next_trial_has_another", a_dead_witness_is_a_reason),
-    ];
-    for (name, test) in tests {
-        println!("test {name} ...");
-        test();
-    }
-    ExitCode::SUCCESS
+    can.is_ok()
 }
 
 /// Ethernet, IPv4 and UDP.
@@ -46,7 +43,7 @@ const HEADERS: f64 = 42.0;
 // --- The host ---
 
 /// Sends as many datagrams as it is told: a line with their number, the bytes of each, and how many go at once.
-fn host() -> ExitCode {
+pub fn host() -> ExitCode {
     let new = |flags| {
         // SAFETY: the process has one thread, and unshares neither memory nor file descriptors.
         unsafe { unshare_unsafe(flags) }
@@ -170,7 +167,10 @@ fn assert_seen(values: &Values, packets: f64, bytes: f64, largest: f64) {
     assert_eq!(number(values, "packets_client_largest"), largest);
 }
 
-fn only_the_window_counts() {
+fn each_packet_of_the_window_counts_once_and_no_other_does() {
+    if !can_capture() {
+        return;
+    }
     let (mut host, witness, targets) = (Host::start(), Witness::default(), Targets::default());
     // Twice, with the same witness.
     for _ in 0..2 {
@@ -189,7 +189,10 @@ fn only_the_window_counts() {
     }
 }
 
-fn super_packets_are_what_they_become() {
+fn a_super_packet_counts_as_the_datagrams_that_it_becomes() {
+    if !can_capture() {
+        return;
+    }
     let (mut host, witness, targets) = (Host::start(), Witness::default(), Targets::default());
     let mut observer = prepared(&host, &witness, None);
     observer.begin(&targets);
@@ -198,7 +201,10 @@ fn super_packets_are_what_they_become() {
     assert_seen(&observer.values(&WINDOW), 4000.0, 4000.0 * (1200.0 + HEADERS), 1228.0);
 }
 
-fn others_do_not_count() {
+fn at_a_shared_interface_only_packets_between_the_hosts_of_the_trial_count() {
+    if !can_capture() {
+        return;
+    }
     let (mut host, witness, targets) = (Host::start(), Witness::default(), Targets::default());
     let mut seen = |other: Ipv4Addr| {
         let between = Between { these: [Ipv4Addr::LOCALHOST.into()].into(), those: [other.into()].into() };
@@ -234,7 +240,10 @@ fn others_do_not_count() {
     assert!(not_measured.contains("no packet between clients and servers passed"), "{not_measured}");
 }
 
-fn lost_frames_make_the_values_void() {
+fn packets_that_found_no_room_make_the_values_void() {
+    if !can_capture() {
+        return;
+    }
     let (mut host, witness, targets) = (Host::start(), Witness::default(), Targets::default());
     let mut observer = prepared(&host, &witness, None);
     observer.begin(&targets);
@@ -251,7 +260,10 @@ fn lost_frames_make_the_values_void() {
     assert!(not_measured.contains("came faster than they could be read"), "{not_measured}");
 }
 
-fn captures_are_whole() {
+fn a_capture_has_every_packet_and_each_datagram_of_a_super_packet() {
+    if !can_capture() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let captures = Captures { stem: folder.path().join("trial"), keys: Some(folder.path().join("keys")) };
     fs::write(folder.path().join("keys"), "CLIENT_RANDOM 1 2\n").unwrap();
@@ -282,7 +294,10 @@ fn captures_are_whole() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "the keys and the capture, no unfinished one");
 }
 
-fn a_dead_witness_is_a_reason() {
+fn the_end_of_a_witness_is_a_reason_and_the_next_trial_has_another() {
+    if !can_capture() {
+        return;
+    }
     let (mut host, witness, targets) = (Host::start(), Witness::default(), Targets::default());
     let mut observer = prepared(&host, &witness, None);
     observer.begin(&targets);

@@ -1,5 +1,4 @@
-//! The counters of system calls, compared with `strace -f -c`: this program plays worker and test in turn, so it has a `main`
-//! of its own.
+//! The counters of system calls, compared with `strace -f -c`: this program plays worker and test in turn.
 //!
 //! strace counts whole lives and stops its processes, so it gets workers of its own: one that works twice and one that works
 //! three times. What the one has more than the other is the third piece of work, and that is what the observer sees.
@@ -8,23 +7,44 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
-use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use wirelab_model::metric::Values;
 use wirelab_observe::syscalls::{ByName, CALLS, Means, Total};
 use wirelab_observe::{Observer, Targets, Window, create};
+use wirelab_testkit::physics::Test;
+use wirelab_testkit::{Skip, eventually, skip, test};
 
-fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    match arguments.next().as_deref() {
-        Some("play-worker") => work(),
-        Some("play-child") => {
-            scribble(30);
-            std::thread::spawn(|| scribble(11)).join().expect("a thread that writes");
+/// What this file tests, by both means of counting.
+pub fn tests() -> Vec<Test> {
+    const COUNTED: [(&str, fn(Means)); 6] = [
+        ("counts_are_those_of_strace", counts_are_those_of_strace),
+        ("a_window_without_calls_has_none", a_window_without_calls_has_none),
+        ("calls_of_a_thread_that_ended_in_the_window_count", calls_of_a_thread_that_ended_in_the_window_count),
+        ("both_sides_have_their_own", both_sides_have_their_own),
+        ("a_process_that_ended_before_is_a_reason_and_not_zero", a_process_that_ended_before_is_a_reason_and_not_zero),
+        ("the_limit_on_open_files_is_as_before", the_limit_on_open_files_is_as_before),
+    ];
+    let mut tests = Vec::new();
+    for (name, run) in COUNTED {
+        for means in [Means::Best, Means::Counters] {
+            let path = format!("{}::{name}::{means:?}", module_path!());
+            tests.push(Test::new(&path, move || {
+                if can_count(means) {
+                    run(means);
+                }
+            }));
         }
-        _ => test(),
     }
-    ExitCode::SUCCESS
+    tests.push(test!(strace_counts_the_same_work));
+    tests.push(test!(strace_that_may_not_trace_is_a_reason));
+    tests
+}
+
+/// The child of a test: it writes and ends.
+pub fn child() {
+    scribble(30);
+    std::thread::spawn(|| scribble(11)).join().expect("a thread that writes");
 }
 
 // --- The worker ---
@@ -32,7 +52,8 @@ fn main() -> ExitCode {
 /// Threads and processes that end in each piece of work. Their last call never returns, so strace does not count it.
 const ENDS: u64 = 3;
 
-fn work() {
+/// The worker.
+pub fn work() {
     let mut helper = Helper::start(|| {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         socket.connect(socket.local_addr().expect("its address")).expect("itself as peer");
@@ -132,7 +153,7 @@ impl Worker {
         };
         // Threads with heaps of their own would cut them to fit wherever they happen to be, with more calls or fewer.
         command.env("MALLOC_ARENA_MAX", "1");
-        let spawned = command.arg("play-worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let spawned = command.arg("play-calls").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = spawned.expect("the worker starts; this test needs strace (apt-get install strace)");
         let answers = BufReader::new(child.stdout.take().unwrap());
         let mut worker = Self { child, answers };
@@ -162,13 +183,8 @@ impl Worker {
             let call = fs::read_to_string(thread.path().join("syscall")).unwrap_or_default();
             call.split_ascii_whitespace().next() == Some(&libc::SYS_read.to_string())
         };
-        for _ in 0..1_000_000 {
-            if fs::read_dir(&folder).unwrap().flatten().all(waits) {
-                return;
-            }
-            std::thread::yield_now();
-        }
-        panic!("the worker does not come to rest");
+        let is_at_rest = || fs::read_dir(&folder).unwrap().flatten().all(waits);
+        eventually("the rest of the worker", is_at_rest);
     }
 
     /// What both observers see of a piece of work, as plain numbers.
@@ -220,41 +236,14 @@ fn strace(pieces: usize) -> BTreeMap<String, u64> {
     rows.filter(|(name, _)| name != "total").collect()
 }
 
-type Test = fn(Means);
-
-fn test() {
-    for means in [Means::Best, Means::Counters] {
-        println!("test whether_the_kernel_lets_us_count ({means:?}) ...");
-        let values = Worker::start(None).observed(means, None);
-        if values["syscalls_server_per_request"].number().is_none() {
-            println!("SKIPPED, all of them: {:?}", values["syscalls_server_per_request"]);
-            continue;
-        }
-        let tests: [(&str, Test); 6] = [
-            ("counts_are_those_of_strace", counts_are_those_of_strace),
-            ("a_window_without_calls_has_none", a_window_without_calls_has_none),
-            ("calls_of_a_thread_that_ended_in_the_window_count", calls_of_a_thread_that_ended_in_the_window_count),
-            ("both_sides_have_their_own", both_sides_have_their_own),
-            (
-                "a_process_that_ended_before_is_a_reason_and_not_zero",
-                a_process_that_ended_before_is_a_reason_and_not_zero,
-            ),
-            ("the_limit_on_open_files_is_as_before", the_limit_on_open_files_is_as_before),
-        ];
-        for (name, test) in tests {
-            println!("test {name} ({means:?}) ...");
-            test(means);
-        }
+/// Whether the kernel lets this user count by these means; otherwise the test is skipped.
+fn can_count(means: Means) -> bool {
+    let values = Worker::start(None).observed(means, None);
+    let value = &values["syscalls_server_per_request"];
+    if value.number().is_none() {
+        skip(Skip::KernelLacks { what: format!("counting system calls ({means:?})"), why: format!("{value:?}") });
     }
-    let tests: [(&str, fn()); 2] = [
-        ("strace_counts_the_same_work", strace_counts_the_same_work),
-        ("strace_that_may_not_trace_is_a_reason", strace_that_may_not_trace_is_a_reason),
-    ];
-    for (name, test) in tests {
-        println!("test {name} ...");
-        test();
-    }
-    println!("counted {}", wirelab_observe::syscalls::available().unwrap_or_else(|why| format!("not at all: {why}")));
+    value.number().is_some()
 }
 
 fn counts_are_those_of_strace(means: Means) {
