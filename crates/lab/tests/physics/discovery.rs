@@ -1,17 +1,23 @@
 //! Endpoint folders as newcomers write them.
 //!
-//! Discovery reads the environment, so this is the only test of a process of its own.
+//! Discovery reads the environment, which this test changes, so it runs alone.
 
 use std::path::Path;
 
 use wirelab_lab::endpoints::{builtin, discover, find, templates};
+use wirelab_testkit::physics::Test;
+use wirelab_testkit::test;
 
 fn add(root: &Path, name: &str, manifest: &str) {
     std::fs::create_dir_all(root.join(name)).unwrap();
     std::fs::write(root.join(name).join("endpoint.toml"), manifest).unwrap();
 }
 
-#[test]
+/// What this file tests.
+pub fn tests() -> Vec<Test> {
+    vec![test!(endpoints_are_found_in_every_place_and_broken_ones_are_reported)]
+}
+
 fn endpoints_are_found_in_every_place_and_broken_ones_are_reported() {
     let (listed, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let data = home.path().join("wirelab/endpoints");
@@ -24,7 +30,7 @@ fn endpoints_are_found_in_every_place_and_broken_ones_are_reported() {
     std::fs::create_dir(listed.path().join("no-endpoint")).unwrap();
     add(&data, "go-http", "name = \"go-http\"\ncommand = [\"true\"]\n");
     add(&data, "mine", "name = \"mine\"\ncommand = [\"true\"]\n");
-    // SAFETY: this is the only test of its process, and no other thread reads the environment meanwhile.
+    // SAFETY: tests of this program run one at a time, this one first, and no other thread reads the environment meanwhile.
     unsafe {
         std::env::set_var("WIRELAB_ENDPOINTS", listed.path());
         std::env::set_var("XDG_DATA_HOME", home.path());

@@ -1,23 +1,20 @@
-//! The loopback lab, with this program as its guard; so it has a `main` of its own.
+//! The loopback lab, with this program as its guard.
 
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use wirelab_lab::{ExitStatus, Lab, Launch, Loopback, Role, guard};
+use wirelab_lab::{ExitStatus, Lab, Launch, Loopback, Role};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::plan::Job;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::warning::Warning;
+use wirelab_testkit::physics::Test;
+use wirelab_testkit::test;
 
-fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(guard::SUBCOMMAND) {
-        return guard::main();
-    }
-    println!("test the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it ...");
-    the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it();
-    ExitCode::SUCCESS
+/// What this file tests.
+pub fn tests() -> Vec<Test> {
+    vec![test!(the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it)]
 }
 
 fn the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it() {

@@ -1,5 +1,4 @@
-//! The guard, tried on a wirelab that is killed: this program plays guard, wirelab and test in turn, so it has a `main` of its
-//! own.
+//! The guard, tried on a wirelab that is killed: this program plays guard, wirelab and test in turn.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -8,9 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use wirelab_lab::{Guard, LocalProcess, Process, Role, guard};
+use wirelab_lab::{Guard, LocalProcess, Process, Role};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::Event;
+use wirelab_testkit::physics::Test;
+use wirelab_testkit::test;
 
 /// Bounds the waiting of a test that fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,24 +26,14 @@ const FAMILY: &str = r#"trap '' TERM INT HUP
     echo '{"event":"ready","port":1}'
     read word"#;
 
-fn main() -> ExitCode {
-    match std::env::args().nth(1).as_deref() {
-        Some(guard::SUBCOMMAND) => guard::main(),
-        Some("play-wirelab") => play_wirelab(Path::new(&std::env::args().nth(2).expect("a folder"))),
-        _ => {
-            let tests: [(&str, fn()); 4] = [
-                ("nothing_is_left_after_wirelab_was_killed", nothing_is_left_after_wirelab_was_killed),
-                ("nothing_is_left_after_wirelab_was_killed_with_its_group", nothing_is_left_after_a_kill_of_the_group),
-                ("a_guard_that_is_dropped_ends_what_escaped", a_guard_that_is_dropped_ends_what_escaped),
-                ("a_program_that_is_no_guard_is_refused", a_program_that_is_no_guard_is_refused),
-            ];
-            for (name, test) in tests {
-                println!("test {name} ...");
-                test();
-            }
-            ExitCode::SUCCESS
-        }
-    }
+/// What this file tests.
+pub fn tests() -> Vec<Test> {
+    vec![
+        test!(nothing_is_left_after_wirelab_was_killed),
+        test!(nothing_is_left_after_wirelab_was_killed_with_its_group),
+        test!(a_guard_that_is_dropped_ends_what_escaped),
+        test!(a_program_that_is_no_guard_is_refused),
+    ]
 }
 
 fn nothing_is_left_after_wirelab_was_killed() {
@@ -53,7 +44,7 @@ fn nothing_is_left_after_wirelab_was_killed() {
     assert_all_gone(folder.path());
 }
 
-fn nothing_is_left_after_a_kill_of_the_group() {
+fn nothing_is_left_after_wirelab_was_killed_with_its_group() {
     let folder = tempfile::tempdir().unwrap();
     let mut wirelab = start_wirelab(folder.path());
     // As a terminal or `timeout` does it: the whole process group of wirelab.
@@ -86,7 +77,7 @@ fn a_program_that_is_no_guard_is_refused() {
 }
 
 /// Starts a guard and a server, says so, and waits to be killed.
-fn play_wirelab(folder: &Path) -> ExitCode {
+pub fn play_wirelab(folder: &Path) -> ExitCode {
     let guard = Arc::new(Guard::start(&std::env::current_exe().unwrap()).unwrap());
     let mut server = start_family(folder, &guard);
     let ready = server.next_event(Instant::now() + PATIENCE);
