@@ -1,13 +1,11 @@
 //! Whole runs in the fake lab: what is recorded, what a kill or an interruption leaves, who gets the blame.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::planned;
 use serde_json::json;
-use support::planned;
 use wirelab_lab::fake::{Case, Misbehaviour, Moment, Script};
 use wirelab_lab::{Fake, Role};
 use wirelab_model::journal::StopReason;

@@ -1,11 +1,9 @@
 //! Several clients that share one workload, in the fake lab: what each does, what is merged, who gets the blame.
 
-mod support;
-
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use support::executed;
+use crate::support::executed;
 use wirelab_lab::fake::{Misbehaviour, Moment, Noise, Script};
 use wirelab_lab::{Fake, Lab, Role};
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};

@@ -1,9 +1,7 @@
 //! Runs with a timeline in the fake lab: who is there when, what is journalled, who gets the blame.
 
-mod support;
-
+use crate::support::{Started, as_the_fake_one, executed};
 use serde_json::json;
-use support::{Started, as_the_fake_one, executed};
 use wirelab_lab::fake::Script;
 use wirelab_lab::{Addresses, Fake, Lab, LabError, Launch, Process};
 use wirelab_model::journal::TrialRecord;

@@ -1,8 +1,6 @@
 //! What the HTML page must be, whatever it shows.
 
-mod fixture;
-
-use fixture::Fixture;
+use crate::fixture::Fixture;
 use wirelab_report::html;
 
 /// Elements that have no end tag.

@@ -8,7 +8,7 @@ use wirelab_model::endpoint::Endpoint;
 use wirelab_suite::{Limits, Report, Verdict, check_within};
 
 /// Longer than a shell takes to start on a busy machine; shorter than anyone wants to wait for what hangs.
-const PATIENCE: Limits = Limits { step: Duration::from_secs(2), whole: Duration::from_secs(600) };
+const PATIENCE: Limits = Limits { step: Duration::from_secs(5), whole: Duration::from_secs(600) };
 
 const DESCRIPTION: &str = r#"{"contract":1,"name":"broken","library":"sh","version":"1","language":"sh","server":{"protocols":["h1c"],"features":["files"]},"client":{"protocols":["h1c"],"features":["files"]}}"#;
 

@@ -1,9 +1,7 @@
 //! Every format of the report, of a run that was never made. After a deliberate change, look at the difference and accept it
 //! with `INSTA_UPDATE=always cargo test -p wirelab-report`.
 
-mod fixture;
-
-use fixture::Fixture;
+use crate::fixture::Fixture;
 use wirelab_model::film::{Film, Picture};
 use wirelab_model::metric::Value;
 use wirelab_model::outcome::Outcome;

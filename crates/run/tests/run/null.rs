@@ -1,11 +1,9 @@
 //! What `wirelab run null --lab fake` says, many times over and with a known truth: the built-in study through plan, trials, journal,
 //! Parquet, stopping rule and analysis. Seeds are fixed, so the counts are too; the bounds are those that the documentation promises.
 //!
-//! `cargo test --release -p wirelab-run --test null -- --nocapture` prints the table of `docs/statistics.md`.
+//! `cargo test --release -p wirelab-run --test run null -- --nocapture` prints the table of `docs/statistics.md`.
 //!
 //! Hundreds of runs of up to 270 trials take minutes without optimisation, so that debug builds leave these tests out.
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,8 +12,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
+use crate::support::planned;
 use indexmap::IndexMap;
-use support::planned;
 use wirelab_lab::Fake;
 use wirelab_lab::fake::{Noise, Script};
 use wirelab_model::journal::TrialRecord;

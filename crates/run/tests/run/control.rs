@@ -1,10 +1,8 @@
 //! Trials with a control plane in the fake lab: with which spec it is started, what it and the clients are told, who gets the blame.
 
-mod support;
-
 use std::net::IpAddr;
 
-use support::{Started, as_the_fake_one, coming_and_going, executed};
+use crate::support::{Started, as_the_fake_one, coming_and_going, executed};
 use wirelab_lab::fake::{Misbehaviour, Moment, Noise, Script};
 use wirelab_lab::{Addresses, Fake, Lab, LabError, Launch, Process, Role};
 use wirelab_model::journal::TrialRecord;

@@ -1,8 +1,6 @@
 //! The model of bytes on the wire, in every report for people.
 
-mod fixture;
-
-use fixture::Fixture;
+use crate::fixture::Fixture;
 use wirelab_model::link::Link;
 use wirelab_report::{html, markdown, terminal};
 

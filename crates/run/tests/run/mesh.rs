@@ -1,10 +1,8 @@
 //! Trials with sidecars in the fake lab: who is started with which spec, who is told of new servers, who gets the blame.
 
-mod support;
-
 use std::net::IpAddr;
 
-use support::{Started, as_the_fake_one, coming_and_going, executed};
+use crate::support::{Started, as_the_fake_one, coming_and_going, executed};
 use wirelab_lab::fake::{Misbehaviour, Moment, Noise, Script};
 use wirelab_lab::{Addresses, Beside, Fake, Lab, LabError, Launch, Process, Role};
 use wirelab_model::journal::TrialRecord;
