@@ -1,6 +1,6 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build test test-endpoints setup lint unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages check-browsertime calibration \
-	bench-peers chart power clean
+.PHONY: help quick build check test test-endpoints setup lint unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages test-quiet \
+	check-browsertime calibration bench-peers chart power clean
 
 CARGO ?= cargo
 # Where cargo builds, also where the user's environment says so.
@@ -24,7 +24,10 @@ build:
 	@echo "== building wirelab (the first time this takes some minutes)"
 	$(CARGO) build --release --locked -p wirelab
 
-test: setup lint unit on-cluster ## everything that has to pass: formatting, lints, unit tests, end-to-end tests
+check: lint ## formatting, lints and unit tests: the inner loop of development
+	$(CARGO) test --release --locked --workspace --lib --bins
+
+test: setup lint unit ## everything that has to pass: formatting, lints, every test; skips and retries are listed at the end (WIRELAB_TESTS=strict)
 
 setup:
 	@echo "== what the tests need"
@@ -35,20 +38,14 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
 
-# One profile for tests, `make quick` and benchmarks, so that dependencies are built once.
+# One profile for tests, `make quick` and benchmarks, so that dependencies are built once. Test programs run one after the other;
+# those called `physics` run their tests one at a time, the others side by side.
 unit:
-	@echo "== tests"
-	$(CARGO) test --release --locked --workspace --no-fail-fast
+	@MAKE="$(MAKE)" tests/suite.py $(CARGO) --release --locked
 
-# Building Kubernetes takes as long as all other tests together, or longer, so nobody has to; test-cluster does, and tests more.
-on-cluster:
-	@echo "== a study on a cluster"
-	@if tests/cluster/cluster.sh ready; then \
-		$(MAKE) image && \
-		$(CARGO) test --release --locked --workspace --test kubernetes -- --ignored --exact a_study_runs_in_pods_in_short; \
-	else \
-		echo "NOT tested: a study on a cluster, for the reason above; make test-cluster prepares and tests everything"; \
-	fi
+# Where Kubernetes has been built (test-cluster); unit asks.
+on-cluster: image
+	$(CARGO) test --release --locked -p wirelab --test cli -- --ignored --exact kubernetes::a_study_runs_in_pods_in_short
 
 test-endpoints: build ## unit tests of the endpoints in other languages; install all, check all, and write docs/endpoints.md (EXCEPT=c-lsquic,c-picoquic,dotnet)
 	@EXCEPT=$(EXCEPT) WIRELAB=$(WIRELAB) tests/endpoints.sh
@@ -74,10 +71,13 @@ cluster-down: ## remove every trace of that cluster
 test-cluster: ## the tests that need such a cluster (root; installs what it needs; builds Kubernetes the first time)
 	@tests/setup.sh cluster
 	$(MAKE) image ENDPOINTS="envoy go-grpc-xds"
-	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked --workspace --test cluster --test kubernetes --test crowd --test helm -- --ignored --nocapture --skip in_short
+	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked -p wirelab --test cli -- --ignored --nocapture --test-threads=1 --skip in_short
 
 test-pages: setup ## browsers against the physics of a link: first bytes after the round trips of the handshake (a quiet machine, some minutes)
-	$(CARGO) test --release --locked --workspace --test pages -- --ignored --nocapture
+	$(CARGO) test --release --locked -p wirelab --test physics -- --ignored pages::
+
+test-quiet: setup ## what only a quiet machine can show: rates above 100 Mbit/s, and test-pages (some minutes; before releases)
+	$(CARGO) test --release --locked --workspace --test physics -- --ignored
 
 check-browsertime: build ## the load events of pages beside those that browsertime reads, over one link (root; a quiet machine; a quarter of an hour)
 	WIRELAB_ENDPOINTS=tests/browsertime $(WIRELAB) endpoints install browsertime
