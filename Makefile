@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build check test test-endpoints setup lint unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages test-quiet \
+.PHONY: help quick build check test test-endpoints setup lint deny unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages test-quiet \
 	check-browsertime calibration bench-peers chart power clean
 
 CARGO ?= cargo
@@ -33,10 +33,14 @@ setup:
 	@echo "== what the tests need"
 	@tests/setup.sh
 
-lint:
+lint: deny
 	@echo "== formatting and lints"
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
+
+deny: ## licences, sources, duplicates and advisories of dependencies (deny.toml)
+	@echo "== dependencies"
+	@tests/deny.sh
 
 # One profile for tests, `make quick` and benchmarks, so that dependencies are built once. Test programs run one after the other;
 # those called `physics` run their tests one at a time, the others side by side.
