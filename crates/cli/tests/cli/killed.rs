@@ -61,7 +61,9 @@ fn a_killed_run_leaves_no_process_and_can_be_resumed() {
 #[test]
 fn an_interrupted_run_keeps_what_was_measured_and_says_how_to_go_on() {
     let folder = tempdir().unwrap();
-    let child = wirelab(folder.path(), RUN).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Long enough that it has not ended by itself before a busy machine lets this test look.
+    let args = [RUN, &["--set", "blocks.min=8", "--set", "blocks.max=8"]].concat();
+    let child = wirelab(folder.path(), &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = || {
         let runs = fs::read_dir(folder.path().join("wirelab-runs")).ok()?;
         Some(fs::read_to_string(runs.flatten().next()?.path().join("journal.jsonl")).ok()?.lines().count())

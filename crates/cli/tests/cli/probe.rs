@@ -137,8 +137,8 @@ fn a_server_that_cannot_be_measured_is_an_error_that_says_why() {
     assert_eq!(server.heads().len(), 1, "a redirect is asked for once");
 
     let silent = Hostile::secure(&place, "good", Conduct::Silence);
-    let said = probe(&place, silent.port, "/", &["--protocols", "h1", "--timeout", "1s"]).with_status(1);
-    said.complains(&["HTTP/1.1", "within 1s", "--timeout"]);
+    let said = probe(&place, silent.port, "/", &["--protocols", "h1", "--timeout", "3s"]).with_status(1);
+    said.complains(&["HTTP/1.1", "within 3s", "--timeout"]);
 
     place.certificate("expired", "localhost", 2001);
     let expired = Hostile::secure(&place, "expired", Conduct::ok());

@@ -105,7 +105,7 @@ fn a_site_that_gives_no_page_is_a_failure_with_the_blame_on_it() {
     let place = Place::new();
     for (conduct, workload, words) in [
         (Conduct::redirect(), "", "never gave the page: 2 times `status 302`"),
-        (Conduct::Silence, "request_timeout = \"200 ms\"", "2 times `timeout`"),
+        (Conduct::Silence, "request_timeout = \"1 s\"", "2 times `timeout`"),
     ] {
         let server = Hostile::secure(&place, "good", conduct);
         study(&place, server.port, "/", &format!("requests = 2\npause = \"500 ms\"\n{workload}"), "\"h1\"");
