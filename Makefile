@@ -1,6 +1,6 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build test test-endpoints setup lint unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages check-browsertime calibration \
-	bench-peers chart power clean
+.PHONY: help quick build check test test-endpoints setup lint deny unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages test-quiet \
+	check-browsertime calibration bench-peers chart power clean
 
 CARGO ?= cargo
 # The build folder of cargo, from the user's environment if set.
@@ -24,32 +24,32 @@ build:
 	@echo "== building wirelab (the first time this takes some minutes)"
 	$(CARGO) build --release --locked -p wirelab
 
-test: setup lint unit on-cluster ## everything that must pass: formatting, lints, unit tests, end-to-end tests
+check: lint ## formatting, lints and unit tests: the inner loop of development
+	$(CARGO) test --release --locked --workspace --lib --bins
+
+test: setup lint unit ## everything that must pass: formatting, lints, every test; skips and retries are listed at the end (WIRELAB_TESTS=strict)
 
 setup:
 	@echo "== what the tests need"
 	@tests/setup.sh
 
-lint:
+lint: deny
 	@echo "== formatting and lints"
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
 
-# One profile for tests, `make quick` and benchmarks, so that dependencies are built once.
-unit:
-	@echo "== tests"
-	$(CARGO) test --release --locked --workspace --no-fail-fast
+deny: ## licences, sources, duplicates and advisories of dependencies (deny.toml)
+	@echo "== dependencies"
+	@tests/deny.sh
 
-# Building Kubernetes takes at least as long as all other tests together, so this target skips the test instead.
-# test-cluster builds it, and tests more.
-on-cluster:
-	@echo "== a study on a cluster"
-	@if tests/cluster/cluster.sh ready; then \
-		$(MAKE) image && \
-		$(CARGO) test --release --locked --workspace --test kubernetes -- --ignored --exact a_study_runs_in_pods_in_short; \
-	else \
-		echo "NOT tested: a study on a cluster, for the reason above; make test-cluster prepares and tests everything"; \
-	fi
+# One profile for tests, `make quick` and benchmarks, so that dependencies are built once. Test programs run one after the other;
+# those called `physics` run their tests one at a time, the others side by side.
+unit:
+	@MAKE="$(MAKE)" tests/suite.py $(CARGO) --release --locked
+
+# Only where Kubernetes has been built (test-cluster); unit asks.
+on-cluster: image
+	$(CARGO) test --release --locked -p wirelab --test cli -- --ignored --exact kubernetes::a_study_runs_in_pods_in_short
 
 test-endpoints: build ## unit tests, installation and contract suite of all endpoints; writes docs/endpoints.md (EXCEPT=c-lsquic,dotnet)
 	@EXCEPT=$(EXCEPT) WIRELAB=$(WIRELAB) tests/endpoints.sh
@@ -75,10 +75,13 @@ cluster-down: ## remove every trace of that cluster
 test-cluster: ## the tests that need this cluster (root; installs packages; builds Kubernetes the first time)
 	@tests/setup.sh cluster
 	$(MAKE) image ENDPOINTS="envoy go-grpc-xds"
-	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked --workspace --test cluster --test kubernetes --test crowd --test helm -- --ignored --nocapture --skip in_short
+	NODES=$(NODES) PROXY=$(PROXY) $(CARGO) test --release --locked -p wirelab --test cli -- --ignored --nocapture --test-threads=1 --skip in_short
 
 test-pages: setup ## compare browsers' first bytes with the round trips of handshakes (a quiet machine, some minutes)
-	$(CARGO) test --release --locked --workspace --test pages -- --ignored --nocapture
+	$(CARGO) test --release --locked -p wirelab --test physics -- --ignored pages::
+
+test-quiet: setup ## what only a quiet machine can show: rates above 100 Mbit/s, and test-pages (some minutes; before releases)
+	$(CARGO) test --release --locked --workspace --test physics -- --ignored
 
 check-browsertime: build ## compare load events of wirelab and browsertime (root; a quiet machine; a quarter of an hour)
 	WIRELAB_ENDPOINTS=tests/browsertime $(WIRELAB) endpoints install browsertime

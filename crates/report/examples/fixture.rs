@@ -1,6 +1,6 @@
 //! Prints a report of the tests' fixture: `cargo run -p wirelab-report --example fixture -- html quick > /tmp/x.html`.
 
-#[path = "../tests/fixture/mod.rs"]
+#[path = "../tests/report/fixture/mod.rs"]
 mod fixture;
 
 use fixture::Fixture;

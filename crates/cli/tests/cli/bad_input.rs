@@ -1,0 +1,123 @@
+//! Wrong input, as a newcomer would type it: exit status 2, what was expected, the nearest right word, and nothing written.
+
+use std::fs;
+
+use tempfile::tempdir;
+use wirelab_testkit::run;
+
+/// Runs with these arguments in an empty folder: status 2, these words, and the folder still empty.
+#[track_caller]
+fn check(args: &[&str], words: &[&str]) {
+    let folder = tempdir().unwrap();
+    run(folder.path(), args).with_status(2).complains(words);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "something was written");
+}
+
+/// Runs a study file with this text: status 2 and these words.
+#[track_caller]
+fn check_study(text: &str, words: &[&str]) {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("my.toml"), text).unwrap();
+    run(folder.path(), &["run", "my.toml"]).with_status(2).complains(words);
+    assert!(!folder.path().join("wirelab-runs").exists(), "a run folder was made");
+}
+
+const RIGHT: &str = r#"name = "my"
+title = "T"
+question = "Q?"
+[workload]
+payload = "1 KiB"
+[factors]
+protocol = ["h1", "h2"]
+[compare]
+factor = "protocol"
+baseline = "h1"
+"#;
+
+#[test]
+fn a_misspelt_study_is_answered_with_the_nearest_one() {
+    check(&["run", "quik"], &["quik", "quick"]);
+}
+
+#[test]
+fn a_study_file_that_is_not_there_is_named() {
+    check(&["run", "nowhere/my.toml"], &["nowhere/my.toml"]);
+}
+
+#[test]
+fn a_case_of_the_contract_suite_that_nobody_has_is_answered_with_how_they_read() {
+    check(&["endpoints", "check", "builtin", "--only", "client h4"], &["client h4", "client h3: the warm-up"]);
+}
+
+#[test]
+fn a_misspelt_lab_preset_and_level_are_answered_with_the_nearest_ones() {
+    check(&["run", "quick", "--lab", "lopback"], &["lopback", "loopback"]);
+    check(&["run", "cloud-quic", "--preset", "smok"], &["smok", "smoke"]);
+    check(&["run", "quick", "--set", "protocol=h1,h22"], &["h22", "h2"]);
+    check(&["run", "quick", "--set", "protocl=h1"], &["protocl", "protocol"]);
+}
+
+#[test]
+fn a_misspelt_factor_protocol_unit_key_and_metric_are_located() {
+    check_study(&RIGHT.replace("protocol = [", "protocoll = ["), &["my.toml:7", "protocoll", "protocol"]);
+    check_study(&RIGHT.replace("\"h2\"", "\"http2\""), &["my.toml:7", "http2", "h2"]);
+    check_study(&RIGHT.replace("1 KiB", "1 KiBB"), &["my.toml:5", "1 KiBB", "32 KiB"]);
+    check_study(&RIGHT.replace("payload", "paylod"), &["my.toml:5", "paylod", "payload"]);
+    let metric = RIGHT.replace("baseline = \"h1\"", "baseline = \"h1\"\nmetrics = [\"response_medain\"]");
+    check_study(&metric, &["my.toml", "response_medain", "response_median"]);
+}
+
+#[test]
+fn a_misspelt_lab_observer_and_bit_rate_of_a_study_file_are_located() {
+    let with = |line: &str| RIGHT.replace("[workload]", &format!("{line}\n[workload]"));
+    check_study(&with("lab = \"loopbak\""), &["my.toml:4:7", "loopbak", "`loopback`?"]);
+    check_study(&with("observers = [\"cpuu\"]"), &["my.toml:4:14", "cpuu", "`cpu`?"]);
+    let rate = RIGHT.replace("payload = \"1 KiB\"", "placement = \"home\"\nbandwidth = \"20 Mbits\"");
+    check_study(&rate, &["my.toml:6:13", "20 Mbits", "`20 Mbit/s`?"]);
+}
+
+#[test]
+fn a_placement_that_the_lab_does_not_have_is_refused_before_a_run_is_made() {
+    check(&["run", "quick", "--set", "placement=home"], &["home", "loopback", "`local`"]);
+}
+
+#[test]
+fn empty_broken_and_huge_study_files_are_refused_at_once() {
+    check_study("", &["my.toml"]);
+    check_study("name = ", &["my.toml:1"]);
+    let levels: Vec<_> = (1..=2000).map(|number| number.to_string()).collect();
+    let huge = RIGHT.replace("[compare]", &format!("workers = [{0}]\nstreams = [{0}]\n[compare]", levels.join(", ")));
+    check_study(&huge, &["my.toml", "cells"]);
+    check_study(&format!("{RIGHT}# {}", "x".repeat(2 << 20)), &["1 MiB"]);
+}
+
+#[test]
+fn an_endpoint_that_is_not_there_is_named() {
+    check(&["run", "quick", "--set", "endpoint=go-nethttp", "--quiet"], &["go-nethttp"]);
+    check(&["run", "quick", "--set", "endpoint=biultin", "--quiet"], &["biultin", "did you mean `builtin`"]);
+}
+
+#[test]
+fn a_wrong_url_is_refused_with_the_reason() {
+    check(&["load", "localhost:8080"], &["localhost:8080"]);
+    check(&["load", "ftp://localhost/"], &["ftp"]);
+    check(&["load", "--protocol", "h3", "http://localhost/"], &["h3", "https"]);
+    check(&["load", "--protocol", "h4", "https://localhost/"], &["h4"]);
+    check(&["probe", "http://localhost/"], &["https"]);
+}
+
+#[test]
+fn a_run_folder_that_is_none_is_refused() {
+    check(&["report", "nowhere"], &["nowhere"]);
+    check(&["report"], &["wirelab run quick"]);
+    check(&["resume"], &["wirelab run quick"]);
+}
+
+#[test]
+fn an_unwritable_run_folder_is_named_with_the_remedy() {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let said = run(folder.path(), &["run", "quick", "--lab", "fake", "--out", "file/runs", "--quiet"]);
+    assert_ne!(said.status, 0);
+    said.complains(&["file/runs"]);
+}

@@ -1,0 +1,104 @@
+//! The endpoints that come with wirelab keep the contract: the built-in one, the template that newcomers copy, and the web
+//! servers.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+use wirelab_lab::endpoints::{self, Found};
+use wirelab_model::endpoint::{Endpoint, Set};
+use wirelab_suite::Verdict;
+use wirelab_testkit::{Skip, program, skip, skip_part};
+
+fn assert_keeps_the_contract(endpoint: &Endpoint) {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let report = wirelab_suite::check(endpoint, &endpoints::builtin(&program()), scratch.path(), &mut |_| {});
+    let failed: Vec<_> = report.cases.iter().filter(|case| matches!(case.verdict, Verdict::Failed(_))).collect();
+    let words: Vec<_> = failed.iter().map(ToString::to_string).collect();
+    assert!(words.is_empty(), "{} cases failed:\n{}", words.len(), words.join("\n"));
+    assert_eq!(report.not_tried(), 0, "{report:#?}");
+    assert!(report.passed() > 2 * report.not_applicable(), "too little was tried: {report:#?}");
+}
+
+#[test]
+fn the_built_in_endpoint_keeps_the_contract() {
+    assert_keeps_the_contract(&endpoints::builtin(&program()));
+}
+
+#[test]
+fn a_single_case_can_be_tried() {
+    let (scratch, builtin) = (tempfile::tempdir().expect("a temporary folder"), endpoints::builtin(&program()));
+    let report =
+        wirelab_suite::check_only(&builtin, &builtin, scratch.path(), "server tcp: a port in use", &mut |_| {});
+    assert_eq!((report.passed(), report.cases.len()), (2, 2), "the description and that one: {report:#?}");
+}
+
+#[test]
+fn the_template_keeps_the_contract() {
+    if is_there("python3", "--version") {
+        assert_keeps_the_contract(&endpoint("_template"));
+    }
+}
+
+/// Installed in the user's cache, so that a second run need not build them again.
+#[test]
+fn the_endpoints_of_the_core_set_are_installed_and_keep_the_contract() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let in_project = |found: &Found| {
+        found
+            .folder
+            .as_deref()
+            .and_then(Path::parent)
+            .is_some_and(|parent| parent == root.join("endpoints").canonicalize().unwrap())
+    };
+    std::env::set_current_dir(&root).unwrap();
+    let mut todo = Vec::new();
+    for found in endpoints::discover(&program()).into_iter().filter(in_project) {
+        let Some(installation) = found.installation.filter(|it| it.install.set == Set::Core) else { continue };
+        let missing = installation.missing();
+        if missing.is_empty() {
+            todo.push(installation.name);
+        } else {
+            let (program, remedy) = (format!("{missing:?}"), format!("what the endpoint {} needs", installation.name));
+            skip_part(Skip::MissingProgram { program, remedy });
+        }
+    }
+    let mut install = Command::new(program());
+    install.args(["endpoints", "install"]).args(&todo).env("WIRELAB_ENDPOINTS", "");
+    assert!(todo.is_empty() || install.status().unwrap().success());
+    let todo = Mutex::new(todo);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(name) = { todo.lock().unwrap().pop() } {
+                    assert_keeps_the_contract(&endpoints::find(&program(), &name).unwrap());
+                }
+            });
+        }
+    });
+}
+
+/// An endpoint of the project, by the name of its folder.
+fn endpoint(name: &str) -> Endpoint {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../endpoints").join(name);
+    Endpoint {
+        name: name.to_owned(),
+        command: ["python3", "-B", "endpoint.py"].map(str::to_owned).to_vec(),
+        environment: Default::default(),
+        folder: Some(folder.canonicalize().expect("the endpoint is part of the project")),
+        installation: None,
+    }
+}
+
+/// Whether a program can be run; where it cannot, the test is skipped.
+fn is_there(program: &str, argument: &str) -> bool {
+    // Debian's servers are in a folder that is not on every user's path.
+    let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new("env");
+    command.arg(format!("PATH={path}")).args([program, argument]).stdout(Stdio::null()).stderr(Stdio::null());
+    let found = command.status().is_ok_and(|status| status.success());
+    if !found {
+        skip(Skip::MissingProgram { program: program.to_owned(), remedy: "tests/setup.sh".to_owned() });
+    }
+    found
+}

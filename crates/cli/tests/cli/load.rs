@@ -1,0 +1,370 @@
+//! `wirelab load` against built-in and hostile servers: exact counts, valid results, and errors that say what to do.
+
+use std::collections::HashSet;
+use std::fs;
+use std::process::Stdio;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::sample::{Handshake, Sample};
+use wirelab_testkit::servers::{Builtin, Conduct, Hostile, Place, Serve, closed_port, interrupt, serve};
+use wirelab_testkit::{Said, Skip, run, said, skip, wirelab};
+
+const HTTP: [Protocol; 5] = [Protocol::H1c, Protocol::H1, Protocol::H2c, Protocol::H2, Protocol::H3];
+
+fn url(protocol: Protocol, port: u16, path: &str) -> String {
+    let scheme = if protocol.is_secure() { "https" } else { "http" };
+    format!("{scheme}://localhost:{port}{path}")
+}
+
+/// Runs `wirelab load` with these arguments; those of a protocol with TLS trust the place's authority.
+#[track_caller]
+fn load(place: &Place, protocol: Protocol, url: &str, args: &[&str]) -> Said {
+    let mut all = vec!["load", "--protocol", protocol.token(), url, "--connect-timeout", "20s", "--timeout", "30s"];
+    if protocol.is_secure() {
+        all.extend(["--ca", "ca.pem"]);
+    }
+    all.extend(args);
+    run(place.folder(), &all)
+}
+
+fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("not JSON ({error}):\n{}", said.out))
+}
+
+/// The records that a load wrote, each checked.
+#[track_caller]
+fn samples(place: &Place) -> Vec<Sample> {
+    let text = fs::read_to_string(place.path("samples.jsonl")).unwrap();
+    let samples: Vec<Sample> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for sample in &samples {
+        sample.check().unwrap();
+    }
+    samples
+}
+
+#[test]
+fn every_protocol_sends_exactly_as_many_requests_as_asked_and_the_histograms_hold_them_all() {
+    let place = Place::new();
+    for protocol in HTTP {
+        let server = Builtin::start(&place, serve(protocol));
+        let url = url(protocol, server.port, "/bytes/1000");
+        let mut args = vec!["-n", "60", "-c", "2", "--warm-up", "10", "--json"];
+        if protocol.multiplexes() {
+            args.extend(["-m", "3"]);
+        }
+        let said = load(&place, protocol, &url, &args).with_status(0);
+        let found = json(&said);
+        assert_eq!(found["protocol"], protocol.token());
+        assert_eq!(found["url"], url);
+        assert_eq!((&found["requests"], &found["values"]["requests"]), (&Value::from(60), &Value::from(60.0)));
+        assert_eq!(found["errors"], serde_json::json!({}));
+        assert_eq!((&found["stopped"], &found["first_failure"]), (&Value::Bool(false), &Value::Null));
+        let histograms = &found["histograms"];
+        assert_eq!(histograms["bytes_in"], 60_000);
+        let bytes = BASE64_STANDARD.decode(histograms["response"]["v2"].as_str().unwrap()).unwrap();
+        let response: hdrhistogram::Histogram<u64> =
+            hdrhistogram::serialization::Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
+        assert_eq!((response.len(), &histograms["response"]["count"]), (60, &Value::from(60)));
+        assert!(response.min() > 0 && found["window_ns"].as_u64().unwrap() > 0);
+        assert_eq!(server.stop(), 60 + 10 + 1, "{protocol}: with the warm-up and the request before everything");
+    }
+}
+
+#[test]
+fn an_open_loop_sends_the_arrivals_of_its_seed_whatever_the_server_does() {
+    let place = Place::new();
+    let server = Builtin::start(&place, serve(Protocol::H2c));
+    let url = url(Protocol::H2c, server.port, "/delay/2000");
+    let arrivals = |more: &[&str]| -> Vec<u64> {
+        let args = [&["-d", "500ms", "--rate", "200/s", "-m", "10", "--samples", "samples.jsonl"], more].concat();
+        load(&place, Protocol::H2c, &url, &args).with_status(0);
+        samples(&place).iter().map(|sample| sample.intended_ns).collect()
+    };
+    let uniform = arrivals(&["--arrivals", "uniform"]);
+    assert_eq!(uniform, (0..100).map(|i| i * 5_000_000).collect::<Vec<_>>());
+    let (seven, again, eight) = (arrivals(&["--seed", "7"]), arrivals(&["--seed", "7"]), arrivals(&["--seed", "8"]));
+    assert_eq!(seven, again);
+    assert_ne!(seven, eight);
+    // A Poisson number with mean 100: five standard deviations to each side.
+    assert!((50..150).contains(&seven.len()), "{}", seven.len());
+    let sent = uniform.len() + seven.len() + again.len() + eight.len() + 4;
+    assert_eq!(server.stop(), sent as u64);
+}
+
+#[test]
+fn new_connections_are_new_and_their_handshakes_full() {
+    let place = Place::new();
+    for protocol in [Protocol::H1, Protocol::H2, Protocol::H3] {
+        let server = Builtin::start(&place, serve(protocol));
+        let url = url(protocol, server.port, "/bytes/10");
+        let args = ["-n", "12", "-c", "3", "--new-connections", "--samples", "samples.jsonl"];
+        let said = load(&place, protocol, &url, &args).with_status(0);
+        assert!(said.out.contains("12 succeeded, 0 failed"), "{}", said.out);
+        let samples = samples(&place);
+        let connections: HashSet<_> = samples.iter().map(|sample| sample.connection).collect();
+        assert_eq!((samples.len(), connections.len()), (12, 12), "{protocol}");
+        for sample in samples {
+            assert_eq!((sample.handshake, sample.status), (Some(Handshake::Full), Some(200)), "{protocol}");
+            assert!(sample.handshake_ns.is_some() && sample.bytes_in == 10);
+        }
+        assert_eq!(server.stop(), 13);
+    }
+}
+
+#[test]
+fn resumption_and_early_data_are_proven_by_every_sample() {
+    let place = Place::new();
+    for protocol in [Protocol::H1, Protocol::H2, Protocol::H3] {
+        for (how, expected) in [("resume", Handshake::Resumed), ("zero-rtt", Handshake::EarlyAccepted)] {
+            let server = Builtin::start(&place, Serve { early_data: how == "zero-rtt", ..serve(protocol) });
+            let url = url(protocol, server.port, "/bytes/10");
+            let args = ["-n", "8", "--new-connections", "--resumption", how, "--samples", "samples.jsonl"];
+            let said = load(&place, protocol, &url, &args).with_status(0);
+            assert!(said.out.contains("resumed_share          100 %"), "{}", said.out);
+            let samples = samples(&place);
+            assert_eq!(samples.len(), 8);
+            for sample in samples {
+                assert_eq!(sample.handshake, Some(expected), "{protocol} {how}");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_threads_share_the_requests() {
+    let place = Place::new();
+    let server = Builtin::start(&place, serve(Protocol::H2));
+    let url = url(Protocol::H2, server.port, "/bytes/10");
+    let found =
+        json(&load(&place, Protocol::H2, &url, &["-n", "101", "-c", "4", "--threads", "2", "--json"]).with_status(0));
+    assert_eq!((&found["requests"], &found["configured"]["threads"]), (&Value::from(101), &Value::from(2)));
+    assert_eq!(server.stop(), 102);
+}
+
+#[test]
+fn a_body_is_posted_and_comes_back() {
+    let place = Place::new();
+    for protocol in HTTP {
+        let server = Builtin::start(&place, serve(protocol));
+        let url = url(protocol, server.port, "/echo");
+        load(&place, protocol, &url, &["-n", "5", "--body", "100 KiB", "--samples", "samples.jsonl"]).with_status(0);
+        for sample in samples(&place) {
+            assert_eq!((sample.bytes_out, sample.bytes_in), (102_400, 102_400), "{protocol}");
+        }
+        // The body of the request before everything is not waited for: it may have been cut short.
+        assert!((5..=6).contains(&server.stop()), "{protocol}");
+    }
+}
+
+#[test]
+fn header_fields_are_sent_as_given_and_replace_those_of_wirelab() {
+    let place = Place::new();
+    let server = Hostile::plain(Conduct::ok());
+    let url = url(Protocol::H1c, server.port, "/a?b=c");
+    load(&place, Protocol::H1c, &url, &["-n", "1"]).with_status(0);
+    let heads = server.heads();
+    assert_eq!(heads.len(), 2);
+    assert!(heads[1].starts_with("get /a?b=c http/1.1\r\n"), "{}", heads[1]);
+    assert!(
+        heads[1].contains(&format!("host: localhost:{}\r\n", server.port)) && heads[1].contains("user-agent: wirelab/")
+    );
+    let own = ["-n", "1", "-H", "User-Agent: mine", "-H", "Host: other.example", "-H", "X-A: 1", "-H", "X-A: 2"];
+    load(&place, Protocol::H1c, &url, &own).with_status(0);
+    let head = server.heads().pop().unwrap();
+    for (field, times) in
+        [("host: other.example\r\n", 1), ("host:", 1), ("user-agent: mine\r\n", 1), ("user-agent:", 1), ("x-a:", 2)]
+    {
+        assert_eq!(head.matches(field).count(), times, "{field} in {head}");
+    }
+}
+
+#[test]
+fn an_ipv6_address_is_connected_to_checked_and_named_in_brackets() {
+    let place = Place::new();
+    place.certificate("six", "::1", 2099);
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        return skip(Skip::NoIpv6);
+    }
+    for protocol in [Protocol::H1, Protocol::H2, Protocol::H3] {
+        let address = std::net::Ipv6Addr::LOCALHOST.into();
+        let server = Builtin::start(&place, Serve { address, certificate: "six", ..serve(protocol) });
+        let url = format!("https://[::1]:{}/bytes/10", server.port);
+        let said = load(&place, protocol, &url, &["-n", "3"]).with_status(0);
+        assert!(said.out.contains(&format!("([::1]:{})", server.port)), "{}", said.out);
+        assert_eq!(server.stop(), 4, "{protocol}");
+    }
+    let server = Hostile::secure_at(&place, "::1", "six", Conduct::ok());
+    load(&place, Protocol::H1, &format!("https://[::1]:{}/", server.port), &["-n", "1"]).with_status(0);
+    assert!(server.heads()[0].contains(&format!("host: [::1]:{}\r\n", server.port)), "{:?}", server.heads());
+}
+
+#[test]
+fn nothing_listening_is_an_error_that_names_attempt_and_remedy() {
+    let place = Place::new();
+    let port = closed_port();
+    for protocol in HTTP {
+        let url = url(protocol, port, "/");
+        let carrier = format!("listen on {} port {port}", if protocol == Protocol::H3 { "UDP" } else { "TCP" });
+        load(&place, protocol, &url, &[]).with_status(1).complains(&[protocol.title(), &url, "127.0.0.1", &carrier]);
+    }
+    let said = run(place.folder(), &["load", "http://no-such-host.invalid/"]).with_status(1);
+    said.complains(&["no-such-host.invalid", "--connect-to"]);
+}
+
+#[test]
+fn a_silent_server_ends_in_a_time_out_and_one_that_hangs_up_in_an_error() {
+    let place = Place::new();
+    let silent = Hostile::plain(Conduct::Silence);
+    for protocol in ["h1c", "h2c"] {
+        let url = url(Protocol::H1c, silent.port, "/");
+        let said = run(place.folder(), &["load", "--protocol", protocol, "--timeout", "300ms", &url]).with_status(1);
+        said.complains(&[&url, "300ms", "--timeout"]);
+    }
+    // It answers no datagram: the socket is bound and nobody reads.
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let url = url(Protocol::H3, socket.local_addr().unwrap().port(), "/");
+    let args = ["load", "--protocol", "h3", "--ca", "ca.pem", "--connect-timeout", "300ms", &url];
+    run(place.folder(), &args).with_status(1).complains(&["300ms", "--connect-timeout", "UDP"]);
+
+    let rude = Hostile::plain(Conduct::Close);
+    let url = self::url(Protocol::H1c, rude.port, "/");
+    load(&place, Protocol::H1c, &url, &[]).with_status(1).complains(&[&url, "clos", "Does the server speak HTTP/1.1"]);
+}
+
+#[test]
+fn a_correct_server_that_closes_after_each_response_is_measured() {
+    let place = Place::new();
+    let measured = |answer: &str, protocol: Protocol, server: &Hostile| {
+        let said = load(&place, protocol, &url(protocol, server.port, "/"), &["-n", "5"]).with_status(0);
+        assert!(said.out.contains("5 succeeded, 0 failed"), "{protocol} {answer:?}: {}", said.out);
+    };
+    for answer in [
+        "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok",
+        "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 304 Not Modified\r\nconnection: close\r\n\r\n",
+        "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok",
+    ] {
+        let conduct = Conduct::AnswerAndClose(answer.to_owned());
+        measured(answer, Protocol::H1c, &Hostile::plain(conduct.clone()));
+        measured(answer, Protocol::H1, &Hostile::secure(&place, "good", conduct));
+    }
+    // Bodies that end with the connection. Within TLS that takes a `close_notify`, which this server does not send.
+    for answer in ["HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nok", "HTTP/1.0 200 OK\r\n\r\nok"] {
+        measured(answer, Protocol::H1c, &Hostile::plain(Conduct::AnswerAndClose(answer.to_owned())));
+    }
+}
+
+#[test]
+fn a_malformed_answer_is_named_in_the_error() {
+    let place = Place::new();
+    for (answer, cause) in [
+        ("HTTP/1.1 ok\r\n\r\n", "invalid HTTP status-code"),
+        ("SSH-2.0-OpenSSH_9.2\r\n\r\n", "invalid HTTP version"),
+        ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "invalid HTTP header"),
+    ] {
+        let server = Hostile::plain(Conduct::AnswerAndClose(answer.to_owned()));
+        let url = url(Protocol::H1c, server.port, "/");
+        load(&place, Protocol::H1c, &url, &["-n", "1"]).with_status(1).complains(&[&url, cause]);
+    }
+}
+
+#[test]
+fn an_invalid_certificate_is_refused_unless_told_otherwise() {
+    let place = Place::new();
+    place.stranger("stranger");
+    place.certificate("elsewhere", "elsewhere.example", 2099);
+    place.certificate("expired", "localhost", 2001);
+    for protocol in [Protocol::H1, Protocol::H2, Protocol::H3] {
+        for (certificate, ca, why) in [
+            ("good", "stranger.pem", "UnknownIssuer"),
+            ("elsewhere", "ca.pem", "elsewhere.example"),
+            ("expired", "ca.pem", "expired"),
+        ] {
+            let server = Builtin::start(&place, Serve { certificate, ..serve(protocol) });
+            let url = url(protocol, server.port, "/bytes/1");
+            let args = ["load", "--protocol", protocol.token(), "-n", "2", &url];
+            let said = run(place.folder(), &[&args[..], &["--ca", ca]].concat()).with_status(1);
+            said.complains(&[&url, "certificate", why, "--ca", "--insecure"]);
+            run(place.folder(), &[&args[..], &["--insecure"]].concat()).with_status(0);
+            assert_eq!(server.stop(), 3, "{protocol} {certificate}: only the second attempt got through");
+        }
+    }
+}
+
+#[test]
+fn a_missing_page_and_a_redirect_are_not_measured() {
+    let place = Place::new();
+    for protocol in HTTP {
+        let server = Builtin::start(&place, serve(protocol));
+        let url = url(protocol, server.port, "/nothing-here");
+        load(&place, protocol, &url, &["-n", "50"]).with_status(1).complains(&[&url, "404"]);
+        assert_eq!(server.stop(), 1, "{protocol}: nothing was sent after the first answer");
+    }
+    let server = Hostile::plain(Conduct::redirect());
+    let url = url(Protocol::H1c, server.port, "/");
+    let said = load(&place, Protocol::H1c, &url, &["-n", "50"]).with_status(1);
+    said.complains(&[&url, "302", "https://elsewhere.example/page", "not followed"]);
+    assert_eq!(server.heads().len(), 1);
+}
+
+#[test]
+fn a_redirect_that_comes_later_is_a_failed_request() {
+    let place = Place::new();
+    let redirect = Conduct::response("302 Found", "location: /login\r\n");
+    let server = Hostile::plain(Conduct::AnswerThen(Conduct::response("200 OK", ""), redirect));
+    let url = url(Protocol::H1c, server.port, "/");
+    let said = load(&place, Protocol::H1c, &url, &["-n", "5", "--json"]).with_status(1);
+    let found = json(&said);
+    assert_eq!((&found["requests"], &found["errors"]["status"]), (&Value::from(0), &Value::from(5)));
+    said.complains(&["no request", "302", "redirect"]);
+}
+
+#[test]
+fn ctrl_c_ends_it_with_what_was_measured() {
+    let place = Place::new();
+    let server = Hostile::plain(Conduct::ok());
+    let url = url(Protocol::H1c, server.port, "/");
+    let mut command = wirelab(place.folder(), &["load", "-d", "1h", "--json", &url]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    server.wait_for(20);
+    interrupt(&child);
+    let said = said(child.wait_with_output().unwrap()).with_status(130).complains(&["interrupted", "until then"]);
+    let found = json(&said);
+    assert_eq!(found["stopped"], true);
+    let counted = found["requests"].as_u64().unwrap();
+    assert!(counted > 0 && counted < server.heads().len() as u64, "{counted}");
+}
+
+#[test]
+fn ctrl_c_while_it_waits_for_the_first_answer_ends_it_too() {
+    let place = Place::new();
+    let server = Hostile::plain(Conduct::Silence);
+    let url = url(Protocol::H1c, server.port, "/");
+    let mut command = wirelab(place.folder(), &["load", "--timeout", "1h", &url]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    server.wait_for(1);
+    interrupt(&child);
+    let said = said(child.wait_with_output().unwrap()).with_status(130).complains(&["before anything was measured"]);
+    assert_eq!(said.out, "");
+}
+
+#[test]
+fn arguments_that_would_do_nothing_are_refused() {
+    let place = Place::new();
+    let check = |args: &[&str], words: &[&str]| {
+        run(place.folder(), &[&["load"], args].concat()).with_status(2).complains(words);
+    };
+    check(&["https://localhost/", "-p", "h1", "-m", "2"], &["-c instead of -m"]);
+    check(&["https://localhost/", "-m", "2", "--new-connections"], &["-c instead of -m"]);
+    check(&["https://localhost/", "-c", "2", "--new-connections", "--rate", "5/s"], &["-c would limit nothing"]);
+    check(&["https://localhost/", "--resumption", "resume"], &["--new-connections"]);
+    check(&["http://localhost/", "-p", "h2"], &["https://"]);
+    check(&["https://localhost/", "-p", "quic"], &["cannot ask for a URL"]);
+    check(&["https://localhost/", "-p", "grpc"], &["cannot ask for a URL"]);
+    check(&["https://user:secret@localhost/"], &["user name"]);
+    check(&["ftp://localhost/"], &["ftp", "https"]);
+    check(&["https://localhost/", "-H", "nonsense"], &["NAME: VALUE"]);
+}

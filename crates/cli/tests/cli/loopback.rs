@@ -1,0 +1,73 @@
+//! A real run on loopback: every trial is measured, and the accounts agree with each other.
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::tempdir;
+use wirelab_testkit::{only_run, run};
+
+#[test]
+fn a_run_on_loopback_measures_every_cell_on_both_sides() {
+    let folder = tempdir().unwrap();
+    let small = ["--set", "payload=1 KiB", "--set", "duration=30 ms", "--set", "blocks.min=2", "--set", "blocks.max=2"];
+    run(folder.path(), &[&["run", "quick", "--quiet", "--json"], &small[..]].concat()).with_status(0);
+    let path = only_run(folder.path());
+    let journal = fs::read_to_string(path.join("journal.jsonl")).unwrap();
+    let trials: Vec<Value> = journal
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|entry: &Value| entry["entry"] == "trial")
+        .collect();
+    // Three protocols and the baseline's twin, on new and on kept connections, in two blocks.
+    assert_eq!(trials.len(), 4 * 2 * 2);
+    for trial in &trials {
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+        let number = |name: &str| trial["values"][name].as_f64().unwrap_or_else(|| panic!("{name}: {trial}"));
+        assert!(number("requests") > 0.0 && number("error_share") == 0.0, "{trial}");
+        assert!(number("response_min") <= number("response_median"), "{trial}");
+        for side in ["client", "server"] {
+            let window = number(&format!("cpu_{side}_per_request")) * number("requests");
+            let life = number(&format!("life_cpu_{side}_user")) + number(&format!("life_cpu_{side}_system"));
+            assert!(window > 0.0 && window <= life * 1.01, "{side}: {window} ns in the window, {life} ns in all");
+            assert!(number(&format!("memory_{side}_peak")) > 1e6, "{trial}");
+        }
+        assert!(path.join(trial["results"].as_str().unwrap()).exists(), "{trial}");
+    }
+    let work = path.join("work");
+    assert!(!work.exists(), "certificates and keys are removed: {work:?}");
+}
+
+#[test]
+fn where_strace_counts_system_calls_nothing_else_is_measured_and_nothing_else_is_kept() {
+    let folder = tempdir().unwrap();
+    let small =
+        ["--set", "protocol=h1", "--set", "connection=persistent", "--set", "payload=1 KiB", "--set", "duration=30 ms"];
+    let blocks = ["--set", "blocks.min=1", "--set", "blocks.max=1", "--observe", "strace"];
+    run(folder.path(), &[&["run", "quick", "--quiet"], &small[..], &blocks].concat()).with_status(0);
+    let path = only_run(folder.path());
+    let journal = fs::read_to_string(path.join("journal.jsonl")).unwrap();
+    let entries = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let trials: Vec<_> = entries.filter(|entry| entry["entry"] == "trial").collect();
+    assert!(!trials.is_empty(), "{journal}");
+    for trial in &trials {
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+        assert_eq!(trial["warnings"][0]["warning"], "stopped", "{trial}");
+        assert!(trial["results"].is_null(), "{trial}");
+        // A request and its answer are a call each on both sides, at least.
+        for side in ["client", "server"] {
+            let calls = trial["values"][format!("strace_{side}_per_request")].as_f64();
+            assert!(calls.is_some_and(|calls| (2.0..100.0).contains(&calls)), "{trial}");
+        }
+        let values = trial["values"].as_object().unwrap().iter();
+        let others: Vec<_> = values.filter(|(name, value)| !name.starts_with("strace_") && value.is_number()).collect();
+        assert!(others.is_empty(), "{others:?}");
+    }
+}
+
+#[test]
+fn an_observer_that_there_is_not_is_refused_with_the_nearest_one() {
+    let folder = tempdir().unwrap();
+    let refusal = run(folder.path(), &["run", "quick", "--observe", "stracee"]).with_status(2);
+    let expected = "--observe stracee: there is no observer `stracee`, did you mean `strace`";
+    assert!(refusal.err.contains(expected), "{}", refusal.err);
+}

@@ -1,0 +1,20 @@
+//! The commands as a user types them. These tests run side by side, and pass on a machine under full load.
+
+mod analyze;
+mod architecture;
+mod bad_input;
+mod cluster;
+mod contract;
+mod crowd;
+mod fake_lab;
+mod helm;
+mod image;
+mod install;
+mod killed;
+mod kubernetes;
+mod load;
+mod loopback;
+mod page;
+mod pages;
+mod probe;
+mod report_in_browsers;

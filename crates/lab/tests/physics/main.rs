@@ -1,0 +1,23 @@
+//! Labs that start processes and make networks. This program plays them too: guard, network and wirelab. Tests run one at a time.
+
+mod discovery;
+mod guard;
+mod loopback;
+mod netns;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use wirelab_lab::netns::fabric;
+
+fn main() -> ExitCode {
+    // What this program is started as by its own tests comes before the arguments of the harness.
+    match std::env::args().nth(1).as_deref() {
+        Some(wirelab_lab::guard::SUBCOMMAND) => return wirelab_lab::guard::main(),
+        Some(fabric::SUBCOMMAND) => return fabric::main(),
+        Some("play-wirelab") => return guard::play_wirelab(Path::new(&std::env::args().nth(2).expect("a folder"))),
+        _ => {}
+    }
+    let files = [discovery::tests(), guard::tests(), loopback::tests(), netns::tests()];
+    wirelab_testkit::physics::main(files.into_iter().flatten())
+}

@@ -1,0 +1,115 @@
+//! The physics of the emulated network: a link does what it was told, and leaves nothing behind. This program is its own guard and holds
+//! its own network.
+//!
+//! Other work on the machine can delay what is measured here, so each link has six tries; a link that is wrong stays so.
+
+use wirelab_lab::Netns;
+use wirelab_model::link::{Link, Reading};
+use wirelab_model::units::{BitRate, Share, Span};
+use wirelab_testkit::physics::Test;
+use wirelab_testkit::stolen::ProcessorTime;
+use wirelab_testkit::{Skip, skip, skip_part, test};
+
+/// What this file tests.
+pub fn tests() -> Vec<Test> {
+    vec![
+        test!(the_round_trip_is_the_configured_one_from_1_to_600_ms).retries(2),
+        test!(the_rate_is_the_configured_one_from_1_to_100_mbit_per_s).retries(2),
+        test!(the_rate_is_the_configured_one_from_300_to_500_mbit_per_s).quiet(),
+        test!(losses_are_those_of_chance).retries(2),
+        test!(the_mtu_is_honoured).retries(2),
+        test!(what_is_wrong_is_seen).retries(2),
+    ]
+}
+
+/// A network of this program; none, and the test is skipped, where the kernel forbids it. Any other failure is one.
+fn network() -> Option<Netns> {
+    match Netns::start(&std::env::current_exe().unwrap()) {
+        Ok(lab) => Some(lab),
+        Err(error) if error.to_string().contains("Run as root") => {
+            skip(Skip::NoNetworkNamespaces { why: error.to_string() });
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Measures a link until it does what it was told, six times at most. A reading during which the host of a virtual machine took
+/// processor time says nothing of the lab; with no other reading the link is a skipped part of the test.
+fn obeys(lab: &mut Netns, link: Link) -> Option<Reading> {
+    let mut why = String::new();
+    let mut tries = 0;
+    for seed in 0..24 {
+        let before = ProcessorTime::now();
+        let reading = lab.measure(&link, seed).unwrap();
+        let spent = before.since();
+        println!("  {link:?}\n    {reading:?}\n    {spent:?}");
+        match link.misses(&reading) {
+            None => return Some(reading),
+            Some(miss) => why = miss,
+        }
+        tries += i32::from(spent.is_ours());
+        if tries == 6 {
+            panic!("{why}");
+        }
+    }
+    skip_part(Skip::HostStealsProcessors { measured: why });
+    None
+}
+
+fn the_round_trip_is_the_configured_one_from_1_to_600_ms() {
+    let Some(mut lab) = network() else { return };
+    for ms in [1, 2, 10, 50, 200, 600] {
+        obeys(&mut lab, Link { round_trip: Span::from_millis(ms), ..Link::wire() });
+    }
+}
+
+/// Links of these rates, in Mbit/s.
+fn rates_are_kept(lab: &mut Netns, rates: &[u64]) {
+    for mbit in rates {
+        let rate = Some(BitRate(mbit * 1_000_000));
+        obeys(lab, Link { round_trip: Span::from_millis(10), rate, ..Link::wire() });
+    }
+}
+
+fn the_rate_is_the_configured_one_from_1_to_100_mbit_per_s() {
+    let Some(mut lab) = network() else { return };
+    rates_are_kept(&mut lab, &[1, 10, 100]);
+    let asymmetric = Link { rate: Some(BitRate(50_000_000)), rate_up: Some(BitRate(5_000_000)), ..Link::wire() };
+    obeys(&mut lab, Link { round_trip: Span::from_millis(20), ..asymmetric });
+}
+
+fn the_rate_is_the_configured_one_from_300_to_500_mbit_per_s() {
+    let Some(mut lab) = network() else { return };
+    rates_are_kept(&mut lab, &[300, 500]);
+}
+
+fn losses_are_those_of_chance() {
+    let Some(mut lab) = network() else { return };
+    for (percent, burst) in [(0.5, 1.0), (2.0, 1.0), (5.0, 4.0)] {
+        let (round_trip, loss) = (Span::from_millis(5), Share(percent / 100.0));
+        obeys(&mut lab, Link { round_trip, loss, loss_burst: burst, ..Link::wire() });
+    }
+}
+
+fn the_mtu_is_honoured() {
+    let Some(mut lab) = network() else { return };
+    for mtu in [1280, 1450, 1500, 9000] {
+        let reading = obeys(&mut lab, Link { round_trip: Span::from_millis(2), mtu, ..Link::wire() });
+        assert!(reading.is_none_or(|reading| reading.mtu == mtu), "{mtu}: {reading:?}");
+    }
+}
+
+fn what_is_wrong_is_seen() {
+    let Some(mut lab) = network() else { return };
+    let link = Link { round_trip: Span::from_millis(20), rate: Some(BitRate(20_000_000)), ..Link::wire() };
+    let reading = lab.measure(&link, 1).unwrap();
+    for other in [
+        Link { round_trip: Span::from_millis(22), ..link },
+        Link { rate: Some(BitRate(21_000_000)), ..link },
+        Link { loss: Share(0.05), ..link },
+        Link { mtu: 1400, ..link },
+    ] {
+        assert!(other.misses(&reading).is_some(), "{other:?} {reading:?}");
+    }
+}

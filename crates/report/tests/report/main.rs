@@ -1,0 +1,6 @@
+//! Reports in every format.
+
+mod fixture;
+mod overhead;
+mod page;
+mod reports;

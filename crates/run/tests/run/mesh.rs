@@ -1,0 +1,153 @@
+//! Trials with sidecars in the fake lab: who is started with which spec, who is told of new servers, who gets the blame.
+
+use std::net::IpAddr;
+
+use crate::support::{Started, as_the_fake_one, coming_and_going, executed};
+use wirelab_lab::fake::{Misbehaviour, Moment, Noise, Script};
+use wirelab_lab::{Addresses, Beside, Fake, Lab, LabError, Launch, Process, Role};
+use wirelab_model::journal::TrialRecord;
+use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
+use wirelab_model::plan::Job;
+use wirelab_model::protocol::Protocol;
+use wirelab_model::spec::SidecarSpec;
+
+/// A fake lab that keeps in mind what sidecars were given, and servers and clients with them.
+struct Noting {
+    fake: Fake,
+    sidecars: Vec<(Beside, u32, SidecarSpec, Vec<String>)>,
+    started: Started,
+    has_no_sidecars: bool,
+}
+
+impl Noting {
+    fn new(script: Script) -> Self {
+        let fake = Fake::new(script.with_noise(Noise::NONE));
+        Self { fake, sidecars: Vec::new(), started: Started::default(), has_no_sidecars: false }
+    }
+}
+
+impl Lab for Noting {
+    as_the_fake_one!();
+
+    fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
+        self.fake.addresses(job)
+    }
+
+    fn sidecars(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {
+        if self.has_no_sidecars {
+            return Err(LabError("there are none here".to_owned()));
+        }
+        // Each has an address of its own.
+        let count = self.fake.sidecars(job)?.len() as u8;
+        Ok((0..count).map(|number| [10, 0, 0, number].into()).collect())
+    }
+
+    fn reach(&mut self, _: &Job, _: &[(u32, u16)]) -> Result<(), LabError> {
+        Err(LabError("with sidecars nobody else is told of servers".to_owned()))
+    }
+
+    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
+        if let Some(text) = self.started.note(launch) {
+            let Role::Sidecar(beside) = launch.role else { panic!("nobody asked for one") };
+            assert_eq!(launch.endpoint.name, "proxy");
+            let spec: SidecarSpec = serde_json::from_str(&text).unwrap();
+            let named = serde_json::from_slice(&std::fs::read(&spec.upstreams).unwrap()).unwrap();
+            self.sidecars.push((beside, launch.number, spec, named));
+        }
+        self.fake.start(launch)
+    }
+}
+
+/// The trials of a run.
+fn trials(lab: &mut dyn Lab) -> Vec<TrialRecord> {
+    let parent = tempfile::tempdir().unwrap();
+    let study = coming_and_going("mesh = 'proxy'\nexchange = 'heron'", ["grpcc", "h1c"]);
+    let run = executed(parent.path(), &study, &["builtin", "proxy"], lab);
+    // What sidecars take is looked at in whatever study.
+    assert_eq!(run.manifest().observers, ["sidecars"]);
+    assert!(run.manifest().endpoints.contains_key("proxy"));
+    run.trials().to_vec()
+}
+
+#[test]
+fn each_server_has_a_sidecar_and_that_of_the_clients_knows_those_that_are_there() {
+    let mut lab = Noting::new(Script::plausible());
+    let trials = trials(&mut lab);
+    assert!(trials.iter().all(|trial| trial.outcome == Outcome::Ok), "{trials:?}");
+    let actions: Vec<_> = trials[0].timeline.as_ref().unwrap().actions.iter().map(|action| &action.name).collect();
+    assert_eq!(actions, ["T2", "T3"]);
+    // Three beside servers, one of which comes later, and one beside the clients.
+    assert_eq!(lab.sidecars.len(), trials.len() * 4);
+    for of_trial in lab.sidecars.chunks(4) {
+        let places: Vec<_> = of_trial.iter().map(|(beside, number, ..)| (*beside, *number)).collect();
+        let beside = |number| (Beside::Server, number);
+        assert_eq!(places, [beside(0), beside(1), beside(2), (Beside::Clients, 0)]);
+        let (_, _, of_clients, named) = &of_trial[3];
+        // Where the fake ones say that they listen; the third one is not there yet.
+        assert_eq!(named, &["10.0.0.0:40000", "10.0.0.1:40000"]);
+        let between = if of_clients.protocol == Protocol::Grpcc { Protocol::Grpcc } else { Protocol::H2c };
+        assert_eq!(of_clients.upstream_protocol, between);
+        for (number, (_, _, of_server, named)) in of_trial[..3].iter().enumerate() {
+            assert_eq!(of_server.address, IpAddr::from([10, 0, 0, number as u8]));
+            assert_eq!((of_server.protocol, of_server.upstream_protocol), (between, of_clients.protocol));
+            assert_eq!(named, &["127.0.0.1:40000"]);
+        }
+    }
+    assert!(lab.started.servers.iter().all(|spec| spec.port == 0 && spec.address.is_loopback()));
+    assert!(lab.started.clients.iter().all(|spec| spec.port == 40_000 && spec.address.is_loopback()));
+}
+
+/// What comes of a trial in which sidecars beside these do this.
+fn outcome(of: Beside, moment: Moment, misbehaviour: &Misbehaviour) -> Outcome {
+    let misbehaviour = misbehaviour.clone();
+    let script = Script::plausible()
+        .with_trouble(move |case| (case.role == Role::Sidecar(of)).then(|| (moment, misbehaviour.clone())));
+    trials(&mut Noting::new(script))[0].outcome.clone()
+}
+
+#[test]
+fn what_a_sidecar_does_wrong_is_its_own_fault() {
+    let fails = Misbehaviour::Fails(ErrorKind::Other, "no more memory".to_owned());
+    let (dies, hangs) = (Misbehaviour::Dies(11), Misbehaviour::Hangs);
+    for (of, moment, misbehaviour, words) in [
+        (Beside::Server, Moment::Start, &dies, "`proxy` of a server was killed by signal 11 while starting"),
+        (
+            Beside::Clients,
+            Moment::Start,
+            &fails,
+            "`proxy` of the clients reported `other` while starting: no more memory",
+        ),
+        (Beside::Server, Moment::Window, &dies, "`proxy` of a server was killed by signal 11"),
+        (Beside::Clients, Moment::Window, &dies, "`proxy` of the clients was killed by signal 11"),
+        (Beside::Clients, Moment::Reach, &hangs, "printed no event for 10.0 s while reading the new server list"),
+        (Beside::Server, Moment::Finish, &dies, "was killed by signal 11 while stopping"),
+    ] {
+        let Outcome::Failed { blame, reason } = outcome(of, moment, misbehaviour) else { panic!("{words}") };
+        assert_eq!(blame, Blame::Sidecar, "{reason}");
+        assert!(reason.contains(words), "{reason}");
+    }
+    let refuses = Misbehaviour::Unsupported("no such window".to_owned());
+    let Outcome::Unsupported { reason } = outcome(Beside::Server, Moment::Start, &refuses) else { panic!() };
+    assert!(reason.contains("the sidecar `proxy` of a server: no such window"), "{reason}");
+}
+
+#[test]
+fn what_a_client_got_through_a_sidecar_is_not_blamed_on_a_server_that_lives() {
+    for (kind, blame) in [(ErrorKind::Status, Blame::Sidecar), (ErrorKind::Other, Blame::Client)] {
+        let script = Script::plausible().with_trouble(move |case| {
+            (case.role == Role::Client).then(|| (Moment::Check, Misbehaviour::Fails(kind, "status 503".to_owned())))
+        });
+        let outcome = trials(&mut Noting::new(script))[0].outcome.clone();
+        let Outcome::Failed { blame: found, reason } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(found, blame, "{reason}");
+    }
+}
+
+#[test]
+fn a_lab_without_sidecars_is_no_failure_and_nothing_is_started_for_it() {
+    let mut lab = Noting { has_no_sidecars: true, ..Noting::new(Script::plausible()) };
+    let outcomes: Vec<_> = trials(&mut lab).into_iter().map(|trial| trial.outcome).collect();
+    let reason = "there are none here".to_owned();
+    assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Unsupported { reason: reason.clone() }), "{outcomes:?}");
+    assert!(lab.started.servers.is_empty() && lab.sidecars.is_empty() && lab.started.clients.is_empty());
+}

@@ -1,0 +1,4 @@
+//! The contract suite and the schemas.
+
+mod broken;
+mod schemas;

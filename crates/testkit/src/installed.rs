@@ -1,0 +1,77 @@
+//! Studies whose endpoints have to be installed first.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Once;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, getpgid, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::lab::{all_trials, folder_with};
+use crate::{Skip, eventually_within, processes, root, said, skip, wirelab};
+
+/// How long a trial may take to start what is installed on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A folder with this study, in the lab and with the endpoint that it needs, where the program is that the endpoint needs. By one test at a
+/// time it is installed in the user's cache, as those of the core set are, for wirelab waits for no other installation.
+#[track_caller]
+pub fn prepared(study: &str, endpoint: &str, [program, version]: [&str; 2]) -> Option<TempDir> {
+    static INSTALLED: Once = Once::new();
+    let folder = folder_with(study, &["services"])?;
+    if Command::new(program).arg(version).stdout(Stdio::null()).status().is_err() {
+        let remedy = format!("the endpoint {endpoint} names its package in endpoint.toml");
+        skip(Skip::MissingProgram { program: program.to_owned(), remedy });
+        return None;
+    }
+    INSTALLED.call_once(|| {
+        let mut install = wirelab(&root(), &["endpoints", "install", endpoint]);
+        said(install.env("WIRELAB_ENDPOINTS", "").output().unwrap()).with_status(0);
+    });
+    Some(folder)
+}
+
+/// The run of the study in a folder, with all endpoints that are installed.
+pub fn run(folder: &Path) -> Command {
+    let mut command = wirelab(folder, &["run", "study.toml", "--quiet"]);
+    command.env("WIRELAB_ENDPOINTS", root().join("endpoints"));
+    command
+}
+
+/// Begins the run of the study in a folder, kills the process that it starts with this spec, and stops it after its first trial, which it
+/// gives.
+#[track_caller]
+pub fn first_trial_without(folder: &Path, spec: &str) -> Value {
+    let child = run(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mark = folder.to_string_lossy();
+    let is_ours = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&*mark)
+    };
+    // Whoever leads the group is what wirelab started. A process has no command line for a moment in each `execve`, and an interpreter
+    // may be found by a script, whose short-lived children have the same one: the number stays, whatever was seen of them.
+    let leader = |pid: u32| getpgid(Pid::from_raw(pid.cast_signed())).ok();
+    let mut victim = None;
+    eventually_within(PATIENCE, &format!("the start of a process with {spec}"), || {
+        victim = processes(spec).into_iter().filter(is_ours).find_map(leader);
+        victim.is_some()
+    });
+    kill_process(victim.unwrap(), Signal::KILL).unwrap();
+    eventually_within(PATIENCE, "the end of the first trial", || has_ended_a_trial(folder));
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    said(child.wait_with_output().unwrap()).with_status(130);
+    let (_, trial) = all_trials(folder).into_iter().next().unwrap();
+    trial
+}
+
+fn has_ended_a_trial(folder: &Path) -> bool {
+    let Some(run) = std::fs::read_dir(folder.join("wirelab-runs")).ok().and_then(|mut runs| runs.next()) else {
+        return false;
+    };
+    let text = std::fs::read_to_string(run.unwrap().path().join("journal.jsonl")).unwrap_or_default();
+    let mut entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    entries.any(|entry| entry["entry"] == "trial")
+}

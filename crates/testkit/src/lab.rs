@@ -1,0 +1,85 @@
+//! Runs in the lab `netns`, and what they wrote.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::{TempDir, tempdir};
+
+use crate::{Skip, only_run, run, skip, skip_part};
+
+/// A folder with this study as `study.toml`.
+pub fn folder_of(study: &str) -> TempDir {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("study.toml"), study).unwrap();
+    folder
+}
+
+/// The same. None where network namespaces cannot be made, or something else that is needed (as `wirelab doctor` names it) is
+/// missing; then the test is skipped.
+#[track_caller]
+pub fn folder_with(study: &str, needs: &[&str]) -> Option<TempDir> {
+    let folder = folder_of(study);
+    let text = run(folder.path(), &["doctor", "--json"]).with_status(0).out;
+    let findings: Vec<Value> = serde_json::from_str(&text).unwrap();
+    for need in needs.iter().chain(&["network namespaces"]) {
+        let is_it = |one: &&Value| one["what"].as_str().unwrap().starts_with(need);
+        let finding = findings.iter().find(is_it).unwrap_or_else(|| panic!("doctor does not look at {need}"));
+        if finding["state"] == "missing" {
+            let why = finding.to_string();
+            skip(match *need {
+                "network namespaces" => Skip::NoNetworkNamespaces { why },
+                what => Skip::KernelLacks { what: what.to_owned(), why },
+            });
+            return None;
+        }
+    }
+    Some(folder)
+}
+
+/// The trials of a timeline whose actions were in time. All of these must have succeeded, and at least one must be left. A trial whose
+/// actions other work on the machine delayed says nothing of wirelab and is a skipped part.
+#[track_caller]
+pub fn in_time(trials: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
+    let mut in_time = trials;
+    in_time.retain(|(cell, trial)| {
+        let was_too_busy = trial["reason"].as_str().is_some_and(|reason| reason.contains("the machine was too busy"));
+        if was_too_busy {
+            let (what, why) = (cell["levels"].to_string(), trial["reason"].to_string());
+            skip_part(Skip::MachineTooBusy { what, why });
+        }
+        !was_too_busy
+    });
+    assert!(!in_time.is_empty(), "the machine was too busy for every trial");
+    for (_, trial) in &in_time {
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+    }
+    in_time
+}
+
+/// The trials of the only run, which must all have succeeded, each with its cell.
+#[track_caller]
+pub fn trials(folder: &Path) -> Vec<(Value, Value)> {
+    let trials = all_trials(folder);
+    assert!(!trials.is_empty());
+    for (_, trial) in &trials {
+        assert_eq!(trial["outcome"], "ok", "{trial}");
+    }
+    trials
+}
+
+/// The trials of the only run, however they ended, each with its cell.
+#[track_caller]
+pub fn all_trials(folder: &Path) -> Vec<(Value, Value)> {
+    let read = |name: &str| fs::read_to_string(only_run(folder).join(name)).unwrap();
+    let manifest: Value = serde_json::from_str(&read("manifest.json")).unwrap();
+    let mut trials = Vec::new();
+    for line in read("journal.jsonl").lines() {
+        let entry: Value = serde_json::from_str(line).unwrap();
+        if entry["entry"] == "trial" {
+            let cell = manifest["plan"]["cells"][entry["cell"].as_u64().unwrap() as usize].clone();
+            trials.push((cell, entry));
+        }
+    }
+    trials
+}

@@ -1,0 +1,24 @@
+//! What test programs share: the `wirelab` command, servers, browsers, labs, a cluster, skips with typed reasons, and the harness of
+//! the tests that run one at a time. Only tests depend on this crate.
+
+pub mod browsers;
+pub mod cluster;
+mod command;
+pub mod har;
+pub mod installed;
+pub mod lab;
+pub mod page_command;
+pub mod pages;
+pub mod physics;
+pub mod prometheus;
+pub mod readable;
+mod record;
+pub mod servers;
+pub mod short_of_memory;
+mod skips;
+pub mod stolen;
+pub mod traces;
+pub mod tree;
+
+pub use command::{Said, eventually, eventually_within, only_run, processes, program, root, run, said, wirelab};
+pub use skips::{Skip, skip, skip_part};

@@ -1,0 +1,91 @@
+//! Whether a report is readable in real browsers: it asks for nothing, nothing is cut off, its scripts run.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::tempdir;
+use wirelab_browser::Browser;
+use wirelab_model::protocol::Protocol;
+
+use crate::browsers::browsers;
+use crate::page_command::{only_load, page};
+use crate::servers::{Builtin, Place, Serve, serve};
+
+/// What is drawn and can be seen is counted, and what is wrong with it named. What is folded away has no size.
+const PROBE: &str = r#"
+const seen = (element) => element.getClientRects().length > 0;
+const named = (elements) => [...elements].slice(0, 5).map((element) => element.textContent.trim().slice(0, 80));
+const drawings = [...document.querySelectorAll("svg")].filter(seen);
+const outside = (text) => {
+  const [inner, outer] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];
+  return inner.left < outer.left - 1 || inner.right > outer.right + 1 || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
+};
+const found = {
+  drawings: drawings.length,
+  without_size: named(drawings.filter((drawing) => drawing.getBoundingClientRect().width < 10)),
+  cut_off: named(drawings.flatMap((drawing) => [...drawing.querySelectorAll("text")]).filter(outside)),
+  wider_than_the_window: document.documentElement.scrollWidth > window.innerWidth,
+  headings_that_do_not_sort: named([...document.querySelectorAll("table.sortable th[scope=col]")].filter((head) => !head.querySelector("button"))),
+};
+const answer = document.createElement("script");
+answer.type = "application/json";
+answer.id = "found";
+answer.textContent = JSON.stringify(found);
+document.body.append(answer);
+"#;
+
+/// Looks at a report in every browser that is installed; says of each other one that it was not tested.
+#[track_caller]
+pub fn assert_readable(report: &Path) {
+    let browsers = browsers();
+    let place = Place::new();
+    let root = place.path("root");
+    fs::create_dir(&root).unwrap();
+    fs::copy(report, root.join("report.html")).unwrap();
+    let server = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
+    for browser in &browsers {
+        let args = ["--browsers", browser, "--protocols", "h2", "--loads", "1", "--expect", "1", "--json"];
+        let load = only_load(&page(&place, server.port, "report.html", &args).with_status(0));
+        assert_eq!((&load["outcome"], &load["warnings"]), (&"ok".into(), &serde_json::json!([])), "{browser}: {load}");
+    }
+    if browsers.contains(&"chromium") {
+        let found = found(&fs::read_to_string(report).unwrap());
+        assert!(found["drawings"].as_u64() >= Some(4), "{found}");
+        for flaw in ["without_size", "cut_off", "headings_that_do_not_sort"] {
+            assert_eq!(found[flaw], serde_json::json!([]), "{flaw}: {found}");
+        }
+        assert_eq!(found["wider_than_the_window"], false, "{found}");
+    }
+}
+
+/// What Chromium finds in a page that is a file, without any network.
+fn found(page: &str) -> Value {
+    let folder = tempdir().unwrap();
+    let copy = folder.path().join("report.html");
+    let end = page.rfind("</body>").expect("the page has an end");
+    fs::write(&copy, format!("{}<script>{PROBE}</script>{}", &page[..end], &page[end..])).unwrap();
+    let program = Browser::Chromium.find().unwrap();
+    let output = Command::new("timeout")
+        .arg("120")
+        .arg(program)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--window-size=1280,900",
+        ])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg("--dump-dom")
+        .arg(format!("file://{}", copy.display()))
+        .env("HOME", folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let answer = text.split_once("id=\"found\">").and_then(|(_, rest)| rest.split_once("</script>"));
+    let (json, _) =
+        answer.unwrap_or_else(|| panic!("the scripts did not run: {}", String::from_utf8_lossy(&output.stderr)));
+    serde_json::from_str(json).unwrap()
+}

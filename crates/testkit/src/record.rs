@@ -1,0 +1,88 @@
+//! What tests tell beside passing and failing: skips and retries, one JSON line each, in the file that `WIRELAB_TEST_RECORDS` names.
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::panic::Location;
+use std::sync::Mutex;
+use std::thread;
+
+use serde::Serialize;
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub(crate) enum Record {
+    Skip {
+        test: String,
+        code: String,
+        reason: String,
+        /// The rest of the test was tested.
+        is_part: bool,
+        /// The harness counts the test as ignored. Otherwise it counts it as passed.
+        is_ignored: bool,
+    },
+    Retry {
+        test: String,
+        attempt: u32,
+        of: u32,
+        reason: String,
+    },
+    Seconds {
+        test: String,
+        seconds: f64,
+    },
+}
+
+/// The test that the harness `physics` runs now.
+struct Current {
+    name: String,
+    is_skipped: bool,
+}
+
+static CURRENT: Mutex<Option<Current>> = Mutex::new(None);
+
+/// Names the test that runs alone from now on.
+pub(crate) fn begin(name: &str) {
+    *CURRENT.lock().expect("no test panics here") = Some(Current { name: name.to_owned(), is_skipped: false });
+}
+
+/// Whether the test that ran alone was skipped as a whole.
+pub(crate) fn end() -> bool {
+    CURRENT.lock().expect("no test panics here").take().is_some_and(|current| current.is_skipped)
+}
+
+/// Notes that the current test is skipped as a whole; false where the harness is libtest, which cannot be told.
+pub(crate) fn note_whole_skip() -> bool {
+    let mut current = CURRENT.lock().expect("no test panics here");
+    current.as_mut().map(|current| current.is_skipped = true).is_some()
+}
+
+/// The name of the test that runs: libtest names threads so, except where it has only one, and then the place of the call stands for it.
+pub(crate) fn test_name(place: &Location<'_>) -> String {
+    if let Some(current) = &*CURRENT.lock().expect("no test panics here") {
+        return current.name.clone();
+    }
+    let thread = thread::current();
+    match thread.name() {
+        Some(name) if name != "main" => name.to_owned(),
+        _ => format!("{}:{}", place.file(), place.line()),
+    }
+}
+
+/// Appends a record, and prints it past the capture of libtest.
+pub(crate) fn add(record: &Record) {
+    let mut stderr = std::io::stderr().lock();
+    // What cannot be printed is in the file.
+    let _ = match record {
+        Record::Skip { test, code, reason, .. } => writeln!(stderr, "SKIPPED {test} ({code}): {reason}"),
+        Record::Retry { test, attempt, of, reason } => {
+            writeln!(stderr, "RETRIED {test} (attempt {attempt} of {of} failed): {reason}")
+        }
+        Record::Seconds { .. } => Ok(()),
+    };
+    let Some(path) = env::var_os("WIRELAB_TEST_RECORDS") else { return };
+    let line = serde_json::to_string(record).expect("records are plain data") + "\n";
+    let mut file = OpenOptions::new().create(true).append(true).open(&path).expect("the folder of the records exists");
+    // One write, so that lines of programs side by side do not mix.
+    file.write_all(line.as_bytes()).expect("the records can be written");
+}
