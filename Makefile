@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build test test-endpoints setup lint unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages check-browsertime calibration \
+.PHONY: help quick build test test-endpoints setup lint prose unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages check-browsertime calibration \
 	bench-peers chart power clean
 
 CARGO ?= cargo
@@ -34,6 +34,10 @@ lint:
 	@echo "== formatting and lints"
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
+
+prose: ## check the wording of all texts and of --help against the rules in tests/prose
+	@tests/setup.sh prose
+	@WIRELAB=$(WIRELAB) tests/prose.sh
 
 # One profile for tests, `make quick` and benchmarks, so that dependencies are built once.
 unit:
