@@ -37,6 +37,7 @@ lint:
 
 prose: ## check the wording of all texts and of --help against the rules in tests/prose
 	@tests/setup.sh prose
+	@tests/prose/rules-work.sh
 	@WIRELAB=$(WIRELAB) tests/prose.sh
 
 # One profile for tests, `make quick` and benchmarks, so that dependencies are built once.
