@@ -15,12 +15,11 @@ install_vale() {
     return
   fi
   if ! command -v go >/dev/null; then
-    echo "missing: Go 1.25 or later, to build the prose linter. Remedy: https://go.dev/doc/install" >&2
+    echo "missing: Go 1.25 or later, for the prose linter. Remedy: https://go.dev/doc/install" >&2
     return 1
   fi
   echo "installing Vale $vale_version into $(dirname "$vale")"
-  # The flags stop a workspace or module around this folder from taking part.
-  GOBIN=$(dirname "$vale") GOFLAGS=-mod=mod go install "github.com/vale-cli/vale/v3/cmd/vale@$vale_version"
+  GOBIN=$(dirname "$vale") go install "github.com/vale-cli/vale/v3/cmd/vale@$vale_version"
 }
 if [ "${1:-}" = prose ]; then
   install_vale
