@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build check test test-endpoints setup lint deny unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages test-quiet \
+.PHONY: help quick build check test test-endpoints setup lint deny prose unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages test-quiet \
 	check-browsertime calibration bench-peers chart power clean
 
 CARGO ?= cargo
@@ -41,6 +41,11 @@ lint: deny
 deny: ## licences, sources, duplicates and advisories of dependencies (deny.toml)
 	@echo "== dependencies"
 	@tests/deny.sh
+
+prose: ## check the wording of all texts and of --help against the rules in tests/prose
+	@tests/setup.sh prose
+	@tests/prose/rules-work.sh
+	@WIRELAB=$(WIRELAB) tests/prose.sh
 
 # One profile for tests, `make quick` and benchmarks, so that dependencies are built once. Test programs run one after the other;
 # those called `physics` run their tests one at a time, the others side by side.

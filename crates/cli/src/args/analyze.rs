@@ -17,52 +17,52 @@ use super::Format;
   wirelab analyze loads.csv --wide h1=h1_ms,h2=h2_ms --unit ms --block run --by page --skip run=mean
   wirelab analyze loads.csv --mapping loads.toml --format html > report.html
 
-Rows are independent observations; name a --block only if rows with the same value were measured together. Columns that
-nobody names are an error, not a guess. Without --mapping, FILE.toml beside FILE.csv is the mapping, if it is there;
-options go before it. docs/analyze.md says what a mapping file has, and what a verdict on a table means.")]
+Rows are independent observations. Name a --block only if rows with the same value were measured together. A column
+without a meaning is an error. Without --mapping, an existing FILE.toml beside FILE.csv is the mapping; options override
+it. docs/analyze.md explains mapping files and verdicts on tables.")]
 pub struct AnalyzeArgs {
-    /// The table (CSV with a heading; semicolons and tabs do as well), or the name of a published one
+    /// The table (CSV with a heading; semicolons and tabs also separate), or the name of a published one
     pub file: String,
-    /// What the columns mean, as a TOML file
+    /// The meaning of the columns, as a TOML file
     #[arg(long, value_name = "FILE")]
     pub mapping: Option<PathBuf>,
-    /// What is compared: the column that has the levels, or with --wide a name for it
+    /// The column with the levels to compare, or with --wide a name for what is compared
     #[arg(long, value_name = "COLUMN")]
     pub factor: Option<String>,
-    /// The column of the numbers, one for each metric
+    /// The columns with the numbers, one for each metric
     #[arg(long, value_name = "COLUMN", value_delimiter = ',', conflicts_with = "wide")]
     pub value: Vec<String>,
-    /// The column of the numbers of each level, where every level has one
+    /// The columns with the numbers of each level, if every level has its own
     #[arg(long, value_name = "LEVEL=COLUMN", value_delimiter = ',', value_parser = pair)]
     pub wide: Vec<(String, String)>,
-    /// The level that the others are compared with; default: the first one
+    /// The baseline level; default: the first one
     #[arg(long, value_name = "LEVEL")]
     pub baseline: Option<String>,
-    /// A level that is the baseline measured once more: the A/A pair, whose spread is the noise floor
+    /// A level that repeats the baseline: the A/A pair, which gives the noise floor
     #[arg(long, value_name = "LEVEL")]
     pub twin: Option<String>,
-    /// Columns that tell cells apart: rows that differ in them are never thrown together
+    /// Columns that distinguish cells; rows with different values are never pooled
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub by: Vec<String>,
-    /// The column whose equal values mark rows that were measured together; default: rows are independent
+    /// The column with equal values for rows that were measured together; default: rows are independent
     #[arg(long, value_name = "COLUMN")]
     pub block: Option<String>,
-    /// Columns that are not to be used
+    /// Columns to ignore
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub ignore: Vec<String>,
-    /// Leave out the rows that have this value in this column; repeatable
+    /// Omit the rows with this value in this column; repeatable
     #[arg(long, value_name = "COLUMN=VALUE", value_parser = pair)]
     pub skip: Vec<(String, String)>,
     /// The unit of the numbers: ns, us, ms, s, B, KiB, Mbit/s, /s, %, ...; default: the end of the column's name
     #[arg(long)]
     pub unit: Option<String>,
-    /// Which direction is an improvement; default: higher of rates, lower of everything else
+    /// The direction of improvement; default: higher for rates, lower for everything else
     #[arg(long, value_enum)]
     pub better: Option<BetterArg>,
-    /// Differences below this are called equivalent, for example '5 %'; default: 5 %
+    /// The equivalence margin, for example '5 %'; default: 5 %
     #[arg(long)]
     pub margin: Option<Share>,
-    /// The form
+    /// The format
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub format: Format,
 }

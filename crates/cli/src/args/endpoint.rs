@@ -9,10 +9,10 @@ use super::BrowserArg;
 /// Arguments of `endpoint`.
 #[derive(Debug, Args)]
 pub struct EndpointArgs {
-    /// Play a browser, which is a client of pages, instead of the endpoint that speaks every protocol itself
+    /// Play a browser as a client of pages, instead of the built-in endpoint
     #[arg(long, value_enum)]
     pub browser: Option<BrowserArg>,
-    /// What to play
+    /// The role
     #[command(subcommand)]
     pub role: EndpointRole,
 }
@@ -22,13 +22,13 @@ pub struct EndpointArgs {
 pub enum EndpointRole {
     /// Print what the endpoint can do, as JSON
     Describe,
-    /// Serve
+    /// Play a server
     Server {
         /// The spec (contract/schema/server-spec.schema.json)
         #[arg(long)]
         spec: PathBuf,
     },
-    /// Send requests
+    /// Play a client
     Client {
         /// The spec (contract/schema/client-spec.schema.json)
         #[arg(long)]

@@ -18,7 +18,7 @@ Endpoints are folders with an endpoint.toml below ./endpoints, below the folders
 colons), and below the user's data folder (~/.local/share/wirelab/endpoints). contract/README.md says how to write one.
 What is installed is in the user's cache folder (~/.cache/wirelab), a version for each content of the endpoint's folder.")]
 pub struct EndpointsArgs {
-    /// What to do; default: list
+    /// The command; default: list
     #[command(subcommand)]
     pub command: Option<EndpointsCommand>,
     /// Print as JSON
@@ -29,32 +29,32 @@ pub struct EndpointsArgs {
 /// The subcommands of `endpoints`.
 #[derive(Debug, Subcommand)]
 pub enum EndpointsCommand {
-    /// List them: what they can do, or why they cannot be used
+    /// List endpoints with their abilities, or the reason why they cannot be used
     List {
-        /// Print a page in Markdown, with what installing took and what the contract suite said
+        /// Print a page in Markdown, with the cost of installation and the result of the contract suite
         #[arg(long, conflicts_with = "json")]
         markdown: bool,
     },
-    /// Build those that are not built in
+    /// Build endpoints that are not built in
     Install {
         #[command(flatten)]
         chosen: Chosen,
-        /// How many to build at the same time; default: one for each two processors
+        /// The number of endpoints to build at the same time; default: one for each two processors
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
         jobs: Option<u32>,
     },
-    /// Run the contract suite; of endpoints that are not named only what failed is shown
+    /// Run the contract suite. Endpoints that are not named show only failed cases
     Check {
         #[command(flatten)]
         chosen: Chosen,
-        /// Try only the cases whose line has these words, as in "client h3"; the list keeps the last whole check
+        /// Try only the cases with these words, such as "client h3"; the list keeps the last complete check
         #[arg(long, value_name = "WORDS")]
         only: Option<String>,
-        /// Leave out those that passed already as they are now, checked by this very program
+        /// Omit unchanged endpoints that passed with this version of wirelab
         #[arg(long, conflicts_with = "only")]
         resume: bool,
     },
-    /// Remove what was installed, all versions of it
+    /// Remove all installed versions of an endpoint
     Remove {
         #[command(flatten)]
         chosen: Chosen,
@@ -67,7 +67,7 @@ pub struct Chosen {
     /// What includes them.
     #[command(flatten)]
     pub which: Which,
-    /// But not these, of --all or --set
+    /// Exclude these from --all or --set
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "names")]
     pub except: Vec<String>,
 }
@@ -76,13 +76,14 @@ pub struct Chosen {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct Which {
-    /// Their names
+    /// The names of endpoints
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// Every endpoint
     #[arg(long)]
     pub all: bool,
-    /// Those of a set: core (installed in well under a minute each, and tested with every change of wirelab) or full (the others)
+    /// A set: core (each installed in well under a minute, and tested with every change of wirelab) or full (the
+    /// others)
     #[arg(long, value_name = "SET", value_enum)]
     pub set: Option<SetName>,
 }

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
   wirelab labs rbac | kubectl apply -f -        the rights that the lab kubernetes needs
   wirelab labs clean --dry-run                  what killed runs left in the cluster")]
 pub struct LabsArgs {
-    /// What to do; default: list
+    /// The command; default: list
     #[command(subcommand)]
     pub command: Option<LabsCommand>,
     /// Print as JSON
@@ -23,28 +23,27 @@ pub struct LabsArgs {
 /// The subcommands of `labs`.
 #[derive(Debug, Subcommand)]
 pub enum LabsCommand {
-    /// Measure what the links of the lab netns really do on this machine: round trip, rate, loss, MTU. Exit status 1 if one is
-    /// out of tolerance
+    /// Measure the links of the lab netns on this machine: round trip, rate, loss, MTU. Exit status 1 if one is out of
+    /// tolerance
     Measure {
-        /// A built-in study or the path of a study file, whose links are measured; default: every link that has a name
+        /// A built-in study or the path of a study file, for its links; default: every link with a name
         study: Option<String>,
         /// Replace the levels of a factor, or fix a setting; repeatable
         #[arg(long = "set", value_name = "KEY=VALUE[,VALUE]")]
         sets: Vec<String>,
-        /// How often each link is measured
+        /// The number of measurements of each link
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
         times: u32,
     },
-    /// Remove what runs that were killed left in the cluster of the kubeconfig: namespaces with wirelab's labels whose run has
-    /// ended
+    /// Remove what killed runs left in the cluster of the kubeconfig: namespaces with wirelab's labels that no run uses
     Clean {
-        /// List them, and remove nothing
+        /// List them without removing them
         #[arg(long)]
         dry_run: bool,
-        /// Remove those of other machines as well: whether their runs go on cannot be told from here
+        /// Remove the namespaces of other machines, too; wirelab cannot see here whether their runs go on
         #[arg(long)]
         other_machines: bool,
     },
-    /// Print the rights that the lab kubernetes needs, and no others, as a ClusterRole in YAML
+    /// Print exactly the rights that the lab kubernetes needs, as a ClusterRole in YAML
     Rbac,
 }

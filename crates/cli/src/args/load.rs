@@ -18,7 +18,7 @@ use super::ShowArgs;
   wirelab load --protocol h1 --new-connections -n 1000 URL
 
 Time starts at the intended start of each request, so a stalled server cannot hide (no coordinated omission).
-Send load only to servers that are yours. docs/load-and-probe.md says what is measured, and what --json prints.")]
+Send load only to your own servers. docs/load-and-probe.md explains the measurement and the output of --json.")]
 pub struct LoadArgs {
     /// The URL, http:// or https://
     pub url: String,
@@ -31,31 +31,31 @@ pub struct LoadArgs {
     /// Requests in flight on each connection (HTTP/2 and HTTP/3)
     #[arg(long, short = 'm', default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub streams: u32,
-    /// A new connection for every request; -c is then the number of requests in flight
+    /// Open a new connection for every request; -c is then the number of requests in flight
     #[arg(long)]
     pub new_connections: bool,
-    /// What new connections may reuse
+    /// Session resumption for new connections
     #[arg(long, value_enum, default_value_t = ResumptionArg::None, requires = "new_connections")]
     pub resumption: ResumptionArg,
-    /// How many requests to send
+    /// The number of requests
     #[arg(long, short = 'n', value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
-    /// How long to send, for example 10s; default 10 s
+    /// The duration, for example 10s; default: 10 s
     #[arg(long, short)]
     pub duration: Option<Span>,
-    /// Requests to send before measuring
+    /// Warm-up requests before the measured window
     #[arg(long, value_name = "REQUESTS", default_value_t = 0)]
     pub warm_up: u64,
     /// Arrivals per second, for example 500/s: an open loop
     #[arg(long, short)]
     pub rate: Option<Frequency>,
-    /// How the arrivals of an open loop are spaced
+    /// The spacing of arrivals in an open loop
     #[arg(long, value_enum, default_value_t = ArrivalsArg::Poisson, requires = "rate")]
     pub arrivals: ArrivalsArg,
     /// Threads of the client
     #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: u16,
-    /// The method; default: GET, or POST with --body
+    /// The method; default: `GET`, or `POST` with --body
     #[arg(long)]
     pub method: Option<String>,
     /// A header field; repeatable
@@ -72,14 +72,14 @@ pub struct LoadArgs {
     /// Write one record per request to this file, as JSON lines (contract/schema/sample.schema.json)
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
-    /// Seeds arrivals
+    /// The seed of the arrivals
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     #[command(flatten)]
     pub show: ShowArgs,
 }
 
-/// How a server is reached, and whom to trust.
+/// How to reach a server, and which certificates to trust.
 #[derive(Debug, Args)]
 pub struct ReachArgs {
     /// Trust this certificate authority (PEM) instead of the system's
@@ -88,7 +88,7 @@ pub struct ReachArgs {
     /// Do not verify the server's certificate
     #[arg(long, conflicts_with = "ca")]
     pub insecure: bool,
-    /// Connect to this address instead of looking up the URL's host
+    /// Connect to this address without looking up the host of the URL
     #[arg(long, value_name = "ADDRESS")]
     pub connect_to: Option<std::net::IpAddr>,
     /// The deadline of a request, connecting included

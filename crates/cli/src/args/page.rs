@@ -20,12 +20,12 @@ use super::ShowArgs;
 
 Every load is cold, and counts only if every resource came over the protocol that was forced. Without
 --i-may-load-these-hosts a host gets at most 30 loads, one at a time, with 5 s between them.
-docs/pages.md says what is measured, and what --json prints.")]
+docs/pages.md explains the measurement and the output of --json.")]
 pub struct PageArgs {
     /// The pages, https://
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
-    /// The browsers; default: those that are installed
+    /// The browsers; default: all that are installed
     #[arg(long, value_enum, value_delimiter = ',')]
     pub browsers: Vec<BrowserArg>,
     /// The versions of HTTP: h1, h2, h3
@@ -34,10 +34,10 @@ pub struct PageArgs {
     /// Loads of each page in each browser over each version, in random order
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub loads: u32,
-    /// Start the browser anew for every load; otherwise a load has an isolated context in a browser that runs
+    /// Start the browser for every load, instead of an isolated context in a running browser
     #[arg(long)]
     pub fresh: bool,
-    /// The requests that a page makes: a load with another number is no sample
+    /// The number of requests that a page makes; a load with another number fails
     #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(u32).range(1..))]
     pub expect: Option<u32>,
     /// Trust this certificate authority (PEM) beside the system's; needs certutil
@@ -49,28 +49,29 @@ pub struct PageArgs {
     /// Write every load to this file, as an HTTP Archive (HAR 1.2)
     #[arg(long, value_name = "FILE")]
     pub har: Option<PathBuf>,
-    /// Load the page once more in Chromium, and write what came of it with all bodies to this file: an HTTP Archive that a study loads again
-    /// from servers of its own (`--set page=./FILE.har`)
+    /// Load the page once more in Chromium, and write the result with all bodies to this file: an HTTP Archive that a
+    /// study can serve again (`--set page=./FILE.har`)
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Film one more load of each page in each browser over each version: pictures and a page of filmstrips go to this new folder, and the
-    /// Speed Index to the result. The loads that are measured are not filmed
+    /// Film one additional load of each page in each browser over each version. Pictures and a page of filmstrips go to
+    /// this new folder, the Speed Index goes to the result
     #[arg(long, value_name = "DIR")]
     pub filmstrip: Option<PathBuf>,
-    /// Add the secrets of TLS and QUIC to this file, by which Wireshark decrypts packets (the format of SSLKEYLOGFILE). This and the
-    /// next two are written while pages load, and make loads longer
+    /// Append the secrets of TLS and QUIC to this file, so that Wireshark can decrypt packets (the format of
+    /// `SSLKEYLOGFILE`). This and the next two options make loads longer
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
-    /// Have Chromium log what its network stack does (netlog): a file for each start of it goes to this new folder. Firefox writes none
+    /// Write the log of Chromium's network stack (netlog) to this new folder, one file for each start. Firefox writes
+    /// none
     #[arg(long, value_name = "DIR")]
     pub netlog: Option<PathBuf>,
-    /// Have Firefox log its QUIC (qlog): a file for each connection goes to this new folder. Chromium writes none
+    /// Write the QUIC log of Firefox (qlog) to this new folder, one file for each connection. Chromium writes none
     #[arg(long, value_name = "DIR")]
     pub qlog: Option<PathBuf>,
-    /// Lift the limits: you may send load to these hosts
+    /// Lift the limits. Use it only for hosts that you may load
     #[arg(long)]
     pub i_may_load_these_hosts: bool,
-    /// Seeds the order
+    /// The seed of the order
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     #[command(flatten)]

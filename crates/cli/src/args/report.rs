@@ -14,15 +14,15 @@ use clap::{Args, ValueEnum};
 pub struct ReportArgs {
     /// The run folder; default: the newest one below --out
     pub run: Option<PathBuf>,
-    /// Where run folders are
+    /// The folder with the run folders
     #[arg(long, value_name = "DIR", default_value = "wirelab-runs")]
     pub out: PathBuf,
-    /// The form
+    /// The format
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub format: Format,
 }
 
-/// The forms of a report.
+/// The format
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Tables for the terminal
@@ -35,9 +35,9 @@ pub enum Format {
     Csv,
     /// CSV, one row per comparison
     Comparisons,
-    /// CSV, which level is the best under which conditions: one row per condition, metric and level
+    /// CSV of the best levels, one row per condition, metric and level
     Contests,
-    /// CSV, clients against servers: one row per pair, condition and metric
+    /// CSV of client and server pairs, one row per pair, condition and metric
     Pairs,
     /// JSON
     Json,

@@ -32,11 +32,12 @@ pub struct RunArgs {
     /// Replace the levels of a factor, or fix a setting; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE[,VALUE]")]
     pub sets: Vec<String>,
-    /// How many clients share the workload, started together: processes, in the lab `kubernetes` pods; the same as --set clients=N.
-    /// `workers`, `rate`, `requests`, `warm_up` and `connections` stay those of all together, and have to divide by N
+    /// The number of clients that share the workload and start together: processes, in the lab `kubernetes` pods; the
+    /// same as --set clients=N. `workers`, `rate`, `requests`, `warm_up` and `connections` remain totals and must be
+    /// divisible by N
     #[arg(long, value_name = "N")]
     pub clients: Option<u32>,
-    /// Where to run
+    /// The lab
     #[arg(long, value_name = "LAB")]
     pub lab: Option<String>,
     /// Observe more than the study does, by the name of an observer (`wirelab labs` lists them); repeatable, with commas too. With
@@ -44,21 +45,21 @@ pub struct RunArgs {
     #[arg(long, value_name = "OBSERVER", value_delimiter = ',')]
     pub observe: Vec<String>,
 
-    /// What else to keep of each trial: packets (pcapng that Wireshark decrypts), qlog, the secrets of TLS and Chromium's netlog, which
-    /// make trials slower; HAR of pages
+    /// Additional files to keep of each trial: packets (pcapng that Wireshark decrypts), qlog, the secrets of TLS and
+    /// Chromium's netlog, which make trials slower; HAR of pages
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub keep: Vec<Keep>,
-    /// Show the run to Prometheus while it goes on: requests, response times and connections of each server and client, and the
-    /// actions of a timeline, at http://ADDRESS:PORT/metrics
+    /// Serve the state of the run to Prometheus: requests, response times and connections of each server and client,
+    /// and the actions of a timeline, at `http://ADDRESS:PORT/metrics`
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Where run folders are made
+    /// The folder for run folders
     #[arg(long, value_name = "DIR", default_value = "wirelab-runs")]
     pub out: PathBuf,
     /// Show the plan and stop
     #[arg(long)]
     pub plan: bool,
-    /// Lift the limits on what hosts are sent that are not started here (`site`): you may send load to all of them
+    /// Lift the limits for hosts that wirelab does not start (`site`). Use it only for hosts that you may load
     #[arg(long)]
     pub i_may_load_these_hosts: bool,
     #[command(flatten)]
@@ -70,11 +71,11 @@ pub struct RunArgs {
 pub enum Keep {
     /// Every packet, as pcapng with the secrets of TLS in it
     Pcap,
-    /// What QUIC libraries log of themselves
+    /// The QUIC log of each library that writes one (qlog)
     Qlog,
     /// The secrets of TLS and QUIC, as a key log
     Keys,
-    /// What Chromium's network stack does (netlog)
+    /// The log of Chromium's network stack (netlog)
     Netlog,
     /// Every load of a page, as HTTP Archive (HAR 1.2)
     Har,
@@ -88,10 +89,10 @@ pub enum Keep {
 pub struct ResumeArgs {
     /// The run folder; default: the newest one below --out
     pub run: Option<PathBuf>,
-    /// Where run folders are
+    /// The folder with the run folders
     #[arg(long, value_name = "DIR", default_value = "wirelab-runs")]
     pub out: PathBuf,
-    /// Go on though the machine or an endpoint has changed since; the report will say so
+    /// Continue although the machine or an endpoint has changed; the report states it
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
   wirelab studies check my-study.toml
   wirelab studies keys                          every key that [workload] and [factors] know")]
 pub struct StudiesArgs {
-    /// What to do; default: list
+    /// The command; default: list
     #[command(subcommand)]
     pub command: Option<StudiesCommand>,
     /// Print as JSON
@@ -23,9 +23,9 @@ pub struct StudiesArgs {
 pub enum StudiesCommand {
     /// Print the file of a built-in study
     Show {
-        /// Its name
+        /// The name of the study
         study: String,
-        /// Its description instead of its file
+        /// Print the description instead of the file
         #[arg(long)]
         readme: bool,
     },
@@ -33,7 +33,7 @@ pub enum StudiesCommand {
     Check {
         /// A built-in study or a file
         study: String,
-        /// With this preset applied
+        /// Apply this preset first
         #[arg(long)]
         preset: Option<String>,
     },

@@ -197,7 +197,7 @@ fn what_was_measured_is_listed_and_what_was_not_says_why() {
         "{core}"
     );
     assert!(
-        page.contains("## What failed\n") && page.contains("\n- `made`: describe prints a valid description "),
+        page.contains("## What failed\n") && page.contains("\n| `made` | describe prints a valid description "),
         "{page}"
     );
     assert!(!page.contains(&*place.path().to_string_lossy()), "a page to be published: {page}");

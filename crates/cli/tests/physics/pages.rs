@@ -32,9 +32,9 @@ fn a_folder_is_a_page_in_both_labs_and_what_is_no_page_is_refused_or_blamed() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("study.toml"), &text).unwrap();
     let refused = || run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(2);
-    refused().complains(&["`./site`", "no such folder"]);
+    refused().complains(&["`./site`", "does not exist"]);
     fs::create_dir(folder.path().join("site")).unwrap();
-    refused().complains(&["`./site`", "no `index.html` in it"]);
+    refused().complains(&["`./site`", "has no `index.html`"]);
     if browsers.is_empty() {
         return;
     }

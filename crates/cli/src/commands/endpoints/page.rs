@@ -8,25 +8,35 @@ use wirelab_model::endpoint::{Description, Set};
 use crate::commands::endpoints::list::{Row, library, megabytes, protocols, seconds, verdict};
 
 const READING: &str = "\
-Not written by hand: `make test-endpoints` installs and checks all of them and writes this page; `wirelab endpoints list --markdown`
-prints it as far as they are installed and checked.
+`make test-endpoints` installs and checks all endpoints and writes this page. `wirelab endpoints list --markdown` prints
+it for the endpoints that are installed and checked on a machine.
 
-- *server* and *client* are what it speaks in that role: HTTP/1.1, HTTP/2 and HTTP/3 (`h1`, `h2`, `h3`), gRPC (`grpc`), the raw transports
-  (`udp`, `tcp`, `tls`, `quic`). A `c` at the end means clear text; [the contract](../contract/README.md) says what each demands.
-- *core* is what `wirelab endpoints install --set core` installs: what takes well under a minute each where nothing else goes on, and is
-  tested with every change of wirelab. The others are *full*; `--all` is both.
-- *installed in* is the wall time of all steps, attempts that failed included. Steps run at low priority, so that it is much longer where
-  the machine did other work. Downloads are included, of what the package managers of this user did not have
-  yet, and compilation, of what compilers had not kept from an installation before: from nothing it may be many times as long.
-- *disk* is what is installed, without what compilers and package managers keep for all.
-- *contract suite* is what `wirelab endpoints check` said last: cases that passed, that do not concern the endpoint (n.a.), that failed,
-  and in how much wall time.
-- *not measured* is followed by the reason. What has nothing to build is a program of the system, or part of wirelab.
+## How to read the table
+
+- *server* and *client* list the protocols of an endpoint in that role: HTTP/1.1, HTTP/2 and HTTP/3 (`h1`, `h2`, `h3`),
+  gRPC (`grpc`), and the raw transports (`udp`, `tcp`, `tls`, `quic`). A `c` at the end means clear text. [The
+  contract](../contract/README.md) says what each protocol requires.
+- *core* is the set that `wirelab endpoints install --set core` installs. Each takes well under a minute on an idle
+  machine, and every change of wirelab is tested with it. The other endpoints are *full*; `--all` installs both sets.
+- *installed in* is the wall time of all steps, failed attempts included. Steps run at low priority, so other work on
+  the machine makes them longer. The time includes downloads that the package managers of this user did not have yet. It
+  also includes compilation that no earlier installation had done. An installation from nothing can take many times as
+  long.
+- *disk* is the size of what is installed, without the shared caches of compilers and package managers.
+- *contract suite* is the last result of `wirelab endpoints check`: cases passed, not applicable (n.a.) and failed, and
+  the wall time.
+- *not measured* is followed by the reason. An endpoint with nothing to build is a program of the system, or part of
+  wirelab.
+
+## Endpoints
 ";
 
 const FAILING: &str = "\
-Cases of the contract suite, after role and protocol. Why is in the README of the endpoint where the library is to blame;
-`wirelab endpoints check NAME --only 'WORDS'` repeats those with these words, and says what was expected.
+Cases of the contract suite, after role and protocol. If the library is the cause, the README of the endpoint explains
+it. `wirelab endpoints check NAME --only 'WORDS'` repeats the cases with these words, and says what was expected.
+
+| endpoint | case |
+|---|---|
 ";
 
 /// The page, of this machine and of today.
@@ -48,10 +58,10 @@ fn failures(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows {
         for case in row.checked.iter().flat_map(|checked| &checked.failures) {
-            let _ = writeln!(text, "- `{}`: {case}", row.found.name);
+            let _ = writeln!(text, "| `{}` | {} |", row.found.name, in_a_cell(&case.to_string()));
         }
     }
-    if text.is_empty() { text } else { format!("\n## What failed\n\n{FAILING}\n{text}") }
+    if text.is_empty() { text } else { format!("\n## What failed\n\n{FAILING}{text}") }
 }
 
 /// By whom, when and where.
