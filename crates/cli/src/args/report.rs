@@ -1,4 +1,4 @@
-//! Reports of runs.
+//! Arguments of `wirelab report`.
 
 use std::path::PathBuf;
 
@@ -9,20 +9,20 @@ use clap::{Args, ValueEnum};
 #[command(after_help = "Examples:
   wirelab report                                the newest run, in the terminal
   wirelab report RUN --format html > report.html
-  wirelab report RUN --format csv               one row per cell and metric
-  wirelab report RUN --format comparisons       one row per comparison")]
+  wirelab report RUN --format csv               one row for each cell and metric
+  wirelab report RUN --format comparisons       one row for each comparison")]
 pub struct ReportArgs {
     /// The run folder; default: the newest one below --out
     pub run: Option<PathBuf>,
-    /// Where run folders are
+    /// The folder that contains run folders
     #[arg(long, value_name = "DIR", default_value = "wirelab-runs")]
     pub out: PathBuf,
-    /// The form
+    /// The format
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub format: Format,
 }
 
-/// The forms of a report.
+/// The formats of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Tables for the terminal
@@ -31,13 +31,13 @@ pub enum Format {
     Markdown,
     /// One self-contained HTML file
     Html,
-    /// CSV, one row per cell and metric
+    /// CSV, one row for each cell and metric
     Csv,
-    /// CSV, one row per comparison
+    /// CSV, one row for each comparison
     Comparisons,
-    /// CSV, which level is the best under which conditions: one row per condition, metric and level
+    /// CSV, the best level under each condition: one row for each condition, metric and level
     Contests,
-    /// CSV, clients against servers: one row per pair, condition and metric
+    /// CSV, clients against servers: one row for each pair, condition and metric
     Pairs,
     /// JSON
     Json,
