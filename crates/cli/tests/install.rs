@@ -146,7 +146,7 @@ fn a_manifest_that_cannot_be_right_is_refused_with_what_is_wrong() {
     let (without, _) = MANIFEST.split_once("[install]").unwrap();
     Place::new(without).run(&["check", "made"]).with_status(2).complains(&["`{installed}` needs a table [install]"]);
     let place = Place::new(MANIFEST);
-    place.run(&["install", "mad"]).with_status(2).complains(&["no endpoint `mad`", "did you mean `made`"]);
+    place.run(&["install", "mad"]).with_status(2).complains(&["no endpoint has the name `mad`", "did you mean `made`"]);
     place.run(&["install"]).with_status(2).complains(&["--all"]);
     place.run(&["install", "--all", "--except", "mad"]).with_status(2).complains(&["did you mean `made`"]);
     place.run(&["install", "made", "--except", "made"]).with_status(2).complains(&["--except"]);

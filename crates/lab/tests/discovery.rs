@@ -58,5 +58,5 @@ fn endpoints_are_found_in_every_place_and_broken_ones_are_reported() {
     assert_eq!(templates(program).iter().map(|found| found.name.as_str()).collect::<Vec<_>>(), ["_template"]);
     assert!(find(program, "_template").is_ok() && find(program, "go-http").unwrap().command.len() == 2);
     let error = find(program, "builtn").unwrap_err().to_string();
-    assert!(error.starts_with("there is no endpoint `builtn`, did you mean `builtin`"), "{error}");
+    assert!(error.starts_with("no endpoint has the name `builtn`, did you mean `builtin`"), "{error}");
 }

@@ -73,13 +73,23 @@ pub fn find(program: &Path, name: &str) -> Result<Endpoint, LabError> {
     Err(LabError(unknown(name, &all)))
 }
 
-/// The message for a name that no endpoint has, with the nearest one and all of them.
+/// The message for a name that no endpoint has: with the nearest name and all names. If no folder of endpoints was found, as
+/// outside a checkout, it says where endpoints are searched for.
 #[must_use]
 pub fn unknown(name: &str, all: &[Found]) -> String {
     let names: Vec<_> = all.iter().map(|found| found.name.as_str()).collect();
+    let meant = did_you_mean(name, names.iter().copied());
+    if meant.is_empty() && all.iter().all(|found| found.folder.is_none()) {
+        let roots: Vec<_> = search_path().iter().map(|root| absolute(root).display().to_string()).collect();
+        return format!(
+            "no endpoint has the name `{name}`, and no folder with an {MANIFEST} was found below {}. Run wirelab in a checkout \
+             of its source, or set {SEARCH_PATH} to the folder `endpoints` of a checkout",
+            roots.join(" or ")
+        );
+    }
     format!(
-        "there is no endpoint `{name}`{}; there are {}. A folder with an {MANIFEST} in ./endpoints or in ${SEARCH_PATH} adds one",
-        did_you_mean(name, names.iter().copied()),
+        "no endpoint has the name `{name}`{meant}; known endpoints: {}. A folder with an {MANIFEST} in ./endpoints or in \
+         ${SEARCH_PATH} adds one",
         names.join(", ")
     )
 }
@@ -139,6 +149,10 @@ fn search_path() -> Vec<PathBuf> {
     roots.push(PathBuf::from("endpoints"));
     roots.extend(of_user("XDG_DATA_HOME", ".local/share").map(|data| data.join("wirelab/endpoints")));
     roots
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// A folder of this user: that of the variable, or this one in the home folder (XDG Base Directory Specification).
