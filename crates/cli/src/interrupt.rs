@@ -1,19 +1,30 @@
-//! Ctrl-C.
+//! Ctrl-C, SIGTERM and SIGHUP.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::{Failure, Result};
 
-/// A flag that Ctrl-C and SIGTERM raise. A second signal ends wirelab at once; its guard then ends the endpoints.
+/// Returns a flag that the first Ctrl-C, SIGTERM or SIGHUP raises. A second signal ends wirelab at once; its guard then
+/// ends the endpoints. SIGHUP stays ignored if the parent process ignored it, as `nohup` does.
 pub fn stop_flag() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&flag);
+    let was_ignored = ignore_hangup();
     ctrlc::set_handler(move || {
         if raised.swap(true, Ordering::SeqCst) {
             std::process::exit(130);
         }
     })
     .map_err(|error| Failure::failed(format!("cannot catch Ctrl-C: {error}")))?;
+    if was_ignored {
+        ignore_hangup();
+    }
     Ok(flag)
+}
+
+/// Ignores SIGHUP. Returns whether it was ignored before.
+fn ignore_hangup() -> bool {
+    // SAFETY: `SIG_IGN` installs no handler, so no code of this program runs in a signal context.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) == libc::SIG_IGN }
 }

@@ -11,6 +11,7 @@ mod labs;
 mod output;
 mod place;
 mod progress;
+mod stderr;
 mod target;
 
 use std::process::ExitCode;

@@ -1,31 +1,33 @@
-//! The progress of a run on standard error: a bar in a terminal, a line now and then elsewhere.
+//! Progress of a run on standard error: a bar in a terminal, otherwise a line every half minute.
 
-use std::io::{IsTerminal, stderr};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use wirelab_run::{Phase, Progress};
 
-/// Between two lines where there is no terminal: logs of a night stay readable, and nobody takes the run for dead.
-const BETWEEN_LINES: Duration = Duration::from_secs(30);
+use crate::stderr;
 
-/// Shows the progress of a run on standard error.
-pub enum Shown {
-    /// Nothing, on request.
+/// Time between two lines: short enough to show that the run is alive, long enough for the log of a night.
+const LINE_INTERVAL: Duration = Duration::from_secs(30);
+
+/// The display of a run's progress.
+pub enum Display {
+    /// `--quiet`.
     Nothing,
-    /// Elapsed, remaining, current cell.
+    /// Elapsed time, remaining time and current cell, in a terminal.
     Bar(ProgressBar),
     /// A line at the first trial, and then at most one in half a minute.
     Lines { last: Option<Instant> },
 }
 
-impl Shown {
-    /// As standard error can show it.
+impl Display {
+    /// Chooses the display by the kind of standard error.
     pub fn new(quiet: bool) -> Self {
         if quiet {
             return Self::Nothing;
         }
-        if !stderr().is_terminal() {
+        if !std::io::stderr().is_terminal() {
             return Self::Lines { last: None };
         }
         let bar = ProgressBar::no_length();
@@ -35,26 +37,26 @@ impl Shown {
         Self::Bar(bar)
     }
 
-    /// Shows where the run is.
+    /// Updates the bar, or writes a line if one is due.
     pub fn show(&mut self, progress: &Progress) {
         match self {
             Self::Nothing => {}
             Self::Bar(bar) => {
                 bar.set_length(u64::from(progress.trials));
                 bar.set_position(u64::from(progress.done));
-                bar.set_message(place(progress));
+                bar.set_message(activity(progress));
             }
             Self::Lines { last } => {
-                let is_due = last.is_none_or(|last| last.elapsed() >= BETWEEN_LINES);
+                let is_due = last.is_none_or(|last| last.elapsed() >= LINE_INTERVAL);
                 let is_left = progress.done < progress.trials;
                 if is_due && is_left && progress.phase == Phase::Measuring {
-                    eprintln!(
+                    stderr::write_line(format_args!(
                         "{} {} of at most {} trials done, {}",
                         clock(progress.elapsed),
                         progress.done,
                         progress.trials,
-                        place(progress)
-                    );
+                        activity(progress)
+                    ));
                     *last = Some(Instant::now());
                 }
             }
@@ -62,7 +64,7 @@ impl Shown {
     }
 }
 
-impl Drop for Shown {
+impl Drop for Display {
     fn drop(&mut self) {
         if let Self::Bar(bar) = self {
             bar.finish_and_clear();
@@ -70,13 +72,13 @@ impl Drop for Shown {
     }
 }
 
-/// What is being done, as words.
-fn place(progress: &Progress) -> String {
+/// The current step of the run, for humans.
+fn activity(progress: &Progress) -> String {
     match progress.phase {
-        Phase::Preparing => "making certificates and documents".to_owned(),
+        Phase::Preparing => "generating certificates and documents".to_owned(),
         Phase::Probing => "checking that the endpoints keep the contract".to_owned(),
-        Phase::Links => "measuring what the links do".to_owned(),
-        Phase::Showing => "waiting for Prometheus to see the last numbers, a minute at most".to_owned(),
+        Phase::Links => "measuring the links".to_owned(),
+        Phase::Showing => "waiting at most a minute for the last scrape of Prometheus".to_owned(),
         Phase::Measuring => {
             let left = progress.remaining.map_or_else(String::new, |left| format!("at most {} left, ", clock(left)));
             format!("{left}block {}/{}: {}", progress.block + 1, progress.blocks, progress.cell)
@@ -84,7 +86,7 @@ fn place(progress: &Progress) -> String {
     }
 }
 
-/// A length of time as `1:05`.
-pub fn clock(time: Duration) -> String {
+/// A duration as minutes and seconds: `1:05`.
+fn clock(time: Duration) -> String {
     format!("{}:{:02}", time.as_secs() / 60, time.as_secs() % 60)
 }

@@ -1,4 +1,4 @@
-//! The server that a URL names.
+//! The server of a URL, for `load`, `probe` and `page`.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -18,12 +18,12 @@ use wirelab_model::units::Span;
 use crate::args::ReachArgs;
 use crate::failure::{Failure, Result};
 
-/// A server, and what to ask it for.
+/// A server, and the path to request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// The URL as it was understood.
+    /// The parsed URL.
     pub url: Url,
-    /// The host's name, or its address in words.
+    /// The host's name, or its address as text.
     pub host: String,
     /// The address to connect to.
     pub address: IpAddr,
@@ -33,23 +33,24 @@ pub struct Target {
     pub path: String,
 }
 
+/// A part of rustls's message for a server certificate with CA:TRUE.
+const IS_AUTHORITY: &str = "CaUsedAsEndEntity";
+
 impl Target {
-    /// Reads the URL and looks its host up, unless `connect_to` says where it is.
+    /// Parses the URL and resolves its host, unless `connect_to` is given.
     pub fn find(url: &str, connect_to: Option<IpAddr>) -> Result<Self> {
         let wrong = |why: String| {
-            Failure::input(format!(
-                "`{url}` is not a URL that can be measured: {why}. Example: https://localhost:8443/"
-            ))
+            Failure::input(format!("`{url}` cannot be measured: {why}. Give a URL such as https://localhost:8443/"))
         };
         let parsed = Url::parse(url).map_err(|error| wrong(error.to_string()))?;
         if !matches!(parsed.scheme(), "http" | "https") {
-            return Err(wrong(format!("its scheme is `{}`; http or https was expected", parsed.scheme())));
+            return Err(wrong(format!("its scheme is `{}` instead of http or https", parsed.scheme())));
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {
-            return Err(wrong("it has a user name or a password, which would not be sent".to_owned()));
+            return Err(wrong("it contains a user name or a password, which would not be sent".to_owned()));
         }
         let (Some(host), Some(port)) = (parsed.host(), parsed.port_or_known_default()) else {
-            return Err(wrong("it names no host".to_owned()));
+            return Err(wrong("it has no host".to_owned()));
         };
         let (name, literal) = match host {
             Host::Domain(name) => (name.to_owned(), None),
@@ -65,76 +66,87 @@ impl Target {
         Ok(Self { host: name, address, port, path, url: parsed })
     }
 
-    /// Where to connect to.
+    /// The socket address of the server.
     pub const fn socket(&self) -> SocketAddr {
         SocketAddr::new(self.address, self.port)
     }
 
-    /// Refuses a server whose first answer shows that there is nothing to measure.
+    /// Refuses a server whose first response shows that measuring it makes no sense.
     pub fn accept(&self, head: &Head) -> Result {
-        match head.status {
-            304 => Ok(()),
+        let remedy = match head.status {
+            ..300 | 304 => return Ok(()),
             status @ 300..400 => {
-                let place = head.values("location").next().unwrap_or("nowhere (it sends no Location)");
-                Err(Failure::failed(format!(
-                    "{} answers {status} and sends clients to {place}. A redirect is not followed, because its target may be \
-                     another server: give that URL instead",
+                let place = head.values("location").next().unwrap_or("no address (it sends no Location)");
+                return Err(Failure::failed(format!(
+                    "{} answers {status} and redirects to {place}. A redirect is not followed, because its target may be \
+                     another server; give the URL of the target instead",
                     self.url
-                )))
+                )));
             }
-            status @ 400.. => Err(Failure::failed(format!(
-                "{} answers {status}: there is nothing to measure. Is the path right?",
-                self.url
-            ))),
-            _ => Ok(()),
-        }
+            400 | 411 | 413 | 415 | 422 => {
+                "The server rejects the request. With `load`, --method, -H and --body SIZE change it; the body is generated"
+            }
+            401 | 403 => "The server demands authorization. With `load`, send it with -H 'authorization: ...'",
+            405 => "The server does not allow this method. With `load`, --method sets another one",
+            404 | 410 => "Is the path right?",
+            500.. => "The server failed; its log may say why",
+            _ => "The server refuses the request",
+        };
+        Err(Failure::failed(format!("{} answers {}, so nothing was measured. {remedy}", self.url, head.status)))
     }
 
-    /// What kept the server from answering, with the attempt and the remedy.
+    /// The message for a failed request: the attempt, the failure and the remedy.
     pub fn unanswered(&self, protocol: Protocol, refusal: &Refusal) -> String {
         let attempt = format!("{} to {} ({})", protocol.title(), self.url, self.socket());
         let Refusal::Failed(failure) = refusal else { return format!("{attempt}: {refusal}") };
         let (carrier, port) = (if protocol.uses_udp() { "UDP" } else { "TCP" }, self.port);
         let remedy = match failure.kind {
-            ErrorKind::Refused => format!(". Does the server run, and listen on {carrier} port {port}?"),
+            ErrorKind::Refused => format!(". Does the server run and listen on {carrier} port {port}?"),
             ErrorKind::Unreachable => {
-                ". Is there a route to that address? --connect-to ADDRESS names another".to_owned()
+                ". Does a route to that address exist? --connect-to ADDRESS sets another address".to_owned()
             }
-            ErrorKind::Certificate => ". --ca FILE trusts another authority, --insecure trusts every server".to_owned(),
+            ErrorKind::Certificate if failure.message.contains(IS_AUTHORITY) => {
+                ". The server's certificate is that of an authority (CA:TRUE). Issue one with basicConstraints=CA:FALSE, or \
+                 accept any certificate with --insecure"
+                    .to_owned()
+            }
+            ErrorKind::Certificate => {
+                ". --ca FILE trusts another authority, --insecure accepts any certificate".to_owned()
+            }
             ErrorKind::Timeout => format!(
-                ". Does something listen on {carrier} port {port}, and does no firewall drop it? A longer --timeout waits for \
-                 a slow server (with `load` also --connect-timeout)"
+                ". Does a server listen on {carrier} port {port}, and does no firewall drop the packets? For a slow server, \
+                 raise --timeout (with `load` also --connect-timeout)"
             ),
-            ErrorKind::Tls => ". The server has to speak TLS 1.3".to_owned(),
+            ErrorKind::Tls => ". The server must support TLS 1.3".to_owned(),
             ErrorKind::Protocol | ErrorKind::Reset | ErrorKind::Truncated => {
-                format!(". Does the server speak {} on this port?", protocol.title())
+                format!(". Does the server support {} on this port?", protocol.title())
             }
             _ => String::new(),
         };
         format!("{attempt}: {failure}{remedy}", failure = failure.message)
     }
 
-    /// Whether the URL asks for TLS.
+    /// Whether the scheme of the URL is https.
     pub fn is_secure(&self) -> bool {
         self.url.scheme() == "https"
     }
 
-    /// Refuses a protocol that the URL's scheme rules out.
+    /// Refuses a protocol that does not fit the scheme of the URL.
     pub fn admit(&self, protocol: Protocol) -> Result {
         if !protocol.is_http() {
-            return Err(Failure::input(format!("{protocol} cannot ask for a URL; h1, h1c, h2, h2c and h3 can")));
+            return Err(Failure::input(format!("{protocol} cannot request a URL; use h1, h1c, h2, h2c or h3")));
         }
         if protocol.is_secure() != self.is_secure() {
             let scheme = if protocol.is_secure() { "https" } else { "http" };
             return Err(Failure::input(format!(
-                "{protocol} needs a URL that begins with {scheme}://, which {} does not",
+                "{protocol} needs a URL that begins with {scheme}://, but the URL is {}",
                 self.url
             )));
         }
         Ok(())
     }
 
-    /// A spec for one request after the other on one connection; the caller changes what it wants otherwise.
+    /// A spec for sequential GET requests on one connection, which the caller adapts. One request in total.
     pub fn spec(&self, protocol: Protocol, reach: &ReachArgs, connect_timeout: Span, seed: u64) -> ClientSpec {
         ClientSpec {
             contract: CONTRACT_VERSION,
@@ -177,10 +189,43 @@ impl Target {
 
 fn look_up(name: &str, port: u16) -> Result<IpAddr> {
     let found = (name, port).to_socket_addrs().map_err(|error| {
-        Failure::failed(format!("cannot find the address of `{name}`: {error}. --connect-to ADDRESS says where it is"))
+        Failure::failed(format!("cannot resolve the host `{name}`: {error}. --connect-to ADDRESS sets its address"))
     })?;
     // IPv4 first: a name such as localhost often has an IPv6 address on which the server does not listen.
     let mut addresses: Vec<_> = found.map(|socket| socket.ip()).collect();
     addresses.sort_by_key(IpAddr::is_ipv6);
     addresses.first().copied().ok_or_else(|| Failure::failed(format!("`{name}` has no address")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target() -> Target {
+        Target::find("https://127.0.0.1:8443/api", None).unwrap()
+    }
+
+    #[test]
+    fn a_refusing_status_is_answered_with_what_may_help() {
+        for (status, word) in [(400, "--body"), (401, "authorization"), (404, "path"), (405, "--method"), (503, "log")]
+        {
+            let failure = target().accept(&Head { status, fields: Vec::new() }).unwrap_err();
+            let message = format!("{failure:?}");
+            assert!(message.contains(&status.to_string()) && message.contains(word), "{message}");
+        }
+        for status in [200, 204, 304] {
+            target().accept(&Head { status, fields: Vec::new() }).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_certificate_of_an_authority_is_not_answered_with_ca() {
+        let failed = |message: &str| {
+            let refusal = Refusal::Failed(wirelab_endpoint::Failure::new(ErrorKind::Certificate, message));
+            target().unanswered(Protocol::H2, &refusal)
+        };
+        let authority = failed("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))");
+        assert!(authority.contains("CA:FALSE") && !authority.contains("--ca FILE"), "{authority}");
+        assert!(failed("invalid peer certificate: UnknownIssuer").contains("--ca FILE"));
+    }
 }

@@ -74,9 +74,7 @@ pub use crate::client::tickets::{Tickets, patience};
 pub use crate::client::transport::{Answer, Connection, Opened, Sink, Transport};
 pub use crate::lock_file::version;
 pub use crate::payload::{piece, piece_slice};
-pub use crate::quic_contract::{
-    SERVER_IDLE, check as check_quic, client_idle, done_code, given_up_code, kind_of_code,
-};
+pub use crate::quic_contract::{SERVER_IDLE, check as check_quic, client_idle, done_code, given_up_code, kind_of_code};
 pub use crate::raw::Header;
 pub use crate::raw_stream::{ATTEMPT, RawStream, answer};
 pub use crate::refusal::{Failure, Refusal};

@@ -348,7 +348,7 @@ impl Warning {
             Self::RequestsFailed { .. } => {
                 "Look at the error kinds; raise time-outs or buffers only if the failure is not the finding."
             }
-            Self::TooFewBlocks { .. } => "Resume the run, or choose a preset with more blocks.",
+            Self::TooFewBlocks { .. } => "Choose a preset with more blocks, or raise `blocks.min`.",
             Self::NoPlace { .. } => {
                 "Nothing, if the rest is what is wanted; otherwise use another lab (`wirelab labs` lists them), or change the cells as the reason says."
             }

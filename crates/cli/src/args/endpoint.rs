@@ -1,4 +1,4 @@
-//! The built-in endpoint.
+//! Arguments of `wirelab endpoint`.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,17 @@ use super::BrowserArg;
 
 /// Arguments of `endpoint`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelab endpoint describe
+  wirelab endpoint server --spec server.json
+  wirelab endpoint --browser firefox client --spec client.json
+
+wirelab starts itself with this command. contract/README.md describes the messages of server and client.")]
 pub struct EndpointArgs {
-    /// Play a browser as a client of pages, instead of the built-in endpoint
+    /// Run a browser, which is a client of pages, instead of the endpoint that supports every protocol
     #[arg(long, value_enum)]
     pub browser: Option<BrowserArg>,
-    /// The role
+    /// The role to run
     #[command(subcommand)]
     pub role: EndpointRole,
 }
@@ -20,18 +26,24 @@ pub struct EndpointArgs {
 /// The roles of the built-in endpoint.
 #[derive(Debug, Subcommand)]
 pub enum EndpointRole {
-    /// Print what the endpoint can do, as JSON
+    /// Print the capabilities of the endpoint as JSON
+    #[command(after_help = "Examples:
+  wirelab endpoint describe")]
     Describe,
-    /// Play a server
+    /// Run a server
+    #[command(after_help = "Examples:
+  wirelab endpoint server --spec server.json")]
     Server {
-        /// The spec (contract/schema/server-spec.schema.json)
-        #[arg(long)]
+        /// The specification (contract/schema/server-spec.schema.json)
+        #[arg(long, value_name = "FILE")]
         spec: PathBuf,
     },
-    /// Play a client
+    /// Run a client, which sends requests
+    #[command(after_help = "Examples:
+  wirelab endpoint client --spec client.json")]
     Client {
-        /// The spec (contract/schema/client-spec.schema.json)
-        #[arg(long)]
+        /// The specification (contract/schema/client-spec.schema.json)
+        #[arg(long, value_name = "FILE")]
         spec: PathBuf,
     },
 }

@@ -1,21 +1,19 @@
-//! What labs there are.
+//! Arguments of `wirelab labs`.
 
 use clap::{Args, Subcommand};
 
 /// Arguments of `labs`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  wirelab labs                                  the list
-  wirelab labs measure                          every link that has a name
-  wirelab labs measure --set placement=home --set bandwidth='10 Mbit/s,50 Mbit/s'
-  wirelab labs measure conditions               the links of a study
-  wirelab labs rbac | kubectl apply -f -        the rights that the lab kubernetes needs
-  wirelab labs clean --dry-run                  what killed runs left in the cluster")]
+  wirelab labs                                  list labs, links, observers and metrics
+  wirelab labs measure                          measure every link that has a name
+  wirelab labs rbac | kubectl apply -f -        grant the rights that the lab kubernetes needs
+  wirelab labs clean --dry-run                  list the remains of killed runs in the cluster")]
 pub struct LabsArgs {
-    /// The command; default: list
+    /// The action; default: list
     #[command(subcommand)]
     pub command: Option<LabsCommand>,
-    /// Print as JSON
+    /// Print the result as JSON
     #[arg(long, global = true)]
     pub json: bool,
 }
@@ -23,27 +21,37 @@ pub struct LabsArgs {
 /// The subcommands of `labs`.
 #[derive(Debug, Subcommand)]
 pub enum LabsCommand {
-    /// Measure the links of the lab netns on this machine: round trip, rate, loss, MTU. Exit status 1 if one is out of
-    /// tolerance
+    /// Measure round trip, rate, loss and MTU of the links of the lab netns on this machine. The exit status is 1 if a
+    /// link is out of tolerance
+    #[command(after_help = "Examples:
+  wirelab labs measure                          every link that has a name
+  wirelab labs measure --set placement=home --set bandwidth='10 Mbit/s,50 Mbit/s'
+  wirelab labs measure conditions --times 3     the links of a study, three times each")]
     Measure {
         /// A built-in study or the path of a study file, for its links; default: every link with a name
         study: Option<String>,
         /// Replace the levels of a factor, or fix a setting; repeatable
         #[arg(long = "set", value_name = "KEY=VALUE[,VALUE]")]
         sets: Vec<String>,
-        /// The number of measurements of each link
+        /// Number of measurements of each link
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
         times: u32,
     },
-    /// Remove what killed runs left in the cluster of the kubeconfig: namespaces with wirelab's labels that no run uses
+    /// Remove the remains of killed runs from the cluster of the kubeconfig: namespaces with wirelab's labels whose run
+    /// has ended
+    #[command(after_help = "Examples:
+  wirelab labs clean --dry-run
+  wirelab labs clean")]
     Clean {
-        /// List them without removing them
+        /// List the namespaces, and remove nothing
         #[arg(long)]
         dry_run: bool,
-        /// Remove the namespaces of other machines, too; wirelab cannot see here whether their runs go on
+        /// Remove the namespaces of other machines as well, even if their runs may still be active
         #[arg(long)]
         other_machines: bool,
     },
-    /// Print exactly the rights that the lab kubernetes needs, as a ClusterRole in YAML
+    /// Print the minimal rights of the lab kubernetes as a ClusterRole in YAML
+    #[command(after_help = "Examples:
+  wirelab labs rbac | kubectl apply -f -")]
     Rbac,
 }

@@ -1,4 +1,4 @@
-//! The manual in other forms.
+//! Arguments of `wirelab completions` and `wirelab man`.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,8 @@ use clap::Args;
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  wirelab completions bash > ~/.local/share/bash-completion/completions/wirelab")]
+  wirelab completions bash > ~/.local/share/bash-completion/completions/wirelab
+  wirelab completions fish > ~/.config/fish/completions/wirelab.fish")]
 pub struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
@@ -18,12 +19,12 @@ pub struct CompletionsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wirelab man | man -l -
-  wirelab man run | man -l -
+  wirelab man endpoints install | man -l -
   wirelab man --out /usr/local/share/man/man1")]
 pub struct ManArgs {
-    /// The command; default: wirelab itself
-    pub command: Option<String>,
-    /// Write the pages of all commands into this folder
+    /// The command, with its subcommand if it has one; default: wirelab itself
+    pub command: Vec<String>,
+    /// Write the pages of all commands to this folder
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub out: Option<PathBuf>,
 }

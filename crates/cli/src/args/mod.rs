@@ -1,4 +1,4 @@
-//! Every command and flag, documented where it is declared: `--help`, the man pages and the completions come from here.
+//! Declarations of all commands and options. `--help`, the manual pages and the completions are derived from them.
 
 mod analyze;
 mod doctor;
@@ -28,20 +28,20 @@ pub use report::{Format, ReportArgs};
 pub use run::{Keep, ResumeArgs, RunArgs};
 pub use studies::{StudiesArgs, StudiesCommand};
 
-/// A laboratory for web communication protocols: measures HTTP/1.1, HTTP/2, HTTP/3 and the transports under them side by
-/// side, and says how sure it is.
+/// A laboratory for web communication protocols: measures HTTP/1.1, HTTP/2, HTTP/3 and their transports side by side,
+/// with verdicts and intervals
 #[derive(Debug, Parser)]
 #[command(name = "wirelab", version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Examples:
-  wirelab run quick                             HTTP/1.1, HTTP/2 and HTTP/3 side by side, in about a minute
-  wirelab run quick --set protocol=h1,h3        only these two
+  wirelab run quick                             HTTP/1.1, HTTP/2 and HTTP/3, in about a minute
+  wirelab run quick --set protocol=h1,h3        HTTP/1.1 and HTTP/3 only
   wirelab load --protocol h2 -c 10 -m 10 -d 10s https://localhost:8443/
-  wirelab page https://example.org/             the same versions in real browsers
+  wirelab page https://example.org/             the three versions in real browsers
   wirelab doctor                                what this machine can and cannot measure
 
 Exit status: 0 done, 1 failed, 2 wrong input, 130 interrupted.")]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -51,31 +51,31 @@ pub struct Cli {
 pub enum Command {
     /// Run a study: a built-in one by name, or a study file
     Run(RunArgs),
-    /// Go on with a run that was interrupted or killed
+    /// Resume an interrupted or killed run
     Resume(ResumeArgs),
-    /// Show the report of a run again, in any format
+    /// Show the report of a run in any format
     Report(ReportArgs),
-    /// Run the statistics on measurements of anybody's (CSV), and show them as a run is shown
+    /// Analyze your own CSV data with the statistics of a run
     Analyze(AnalyzeArgs),
-    /// Send load to a server and print latencies: the load generator on its own
+    /// Send load to a server and print latencies
     Load(LoadArgs),
-    /// Compare HTTP/1.1, HTTP/2 and HTTP/3 against one server that need not be yours, politely
+    /// Compare HTTP/1.1, HTTP/2 and HTTP/3 against a server you do not own, rate-limited
     Probe(ProbeArgs),
-    /// Load pages in real browsers over HTTP/1.1, HTTP/2 and HTTP/3, politely
+    /// Load pages in real browsers over HTTP/1.1, HTTP/2 and HTTP/3, rate-limited
     Page(PageArgs),
     /// List the built-in studies, print one, or check a study file
     Studies(StudiesArgs),
-    /// List endpoints, or check that one keeps the contract
+    /// List endpoints, install them, or check that they keep the contract
     Endpoints(EndpointsArgs),
-    /// List labs and observers, measure what links really do, or clean up in a cluster
+    /// List labs and observers, measure links, or clean up in a cluster
     Labs(LabsArgs),
-    /// Say what this machine can and cannot measure, with the remedy for each
+    /// Show what this machine can and cannot measure, with a remedy for each gap
     Doctor(DoctorArgs),
     /// Print the completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page of wirelab or of one command, or write all of them
     Man(ManArgs),
-    /// Play a built-in endpoint (this is how wirelab starts itself; see contract/README.md)
+    /// Run a built-in endpoint (internal)
     Endpoint(EndpointArgs),
     /// Watch over the processes of a run (internal)
     #[command(hide = true)]
@@ -83,25 +83,89 @@ pub enum Command {
     /// Hold the network of a run (internal)
     #[command(hide = true)]
     Fabric,
-    /// Look at the network of a run from within (internal)
+    /// Observe the network of a run from within (internal)
     #[command(hide = true)]
     Witness,
     /// Work in a pod of a run (internal)
     #[command(hide = true)]
     Agent {
-        /// What to do
+        /// The action and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
 }
 
-/// How progress and results are shown.
+/// Display of progress and results.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Print the result as JSON on standard output
     #[arg(long)]
     pub json: bool,
-    /// No progress: neither the bar nor, where standard error is no terminal, a line in half a minute
+    /// Suppress progress output
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Calls `check` with every command that users see, and with its examples.
+    fn each_command(command: &clap::Command, check: &mut impl FnMut(&clap::Command, &str)) {
+        let name = command.get_bin_name().unwrap_or_default();
+        let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let paragraph = after.split("\n\n").next().unwrap_or_default();
+        let examples = paragraph.strip_prefix("Examples:\n");
+        check(command, examples.unwrap_or_else(|| panic!("`{name}` has no examples")));
+        for subcommand in command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help") {
+            each_command(subcommand, check);
+        }
+    }
+
+    fn root() -> clap::Command {
+        let mut root = Cli::command();
+        root.build();
+        root
+    }
+
+    /// The words of the command in a line of examples; absent: the line continues a comment.
+    fn words(line: &str) -> Option<Vec<String>> {
+        let line = line.strip_prefix("  ").filter(|line| line.starts_with("wirelab"))?;
+        // A comment follows after two spaces or more, and a shell may redirect the output.
+        let end = ["  ", " | ", " > "].iter().filter_map(|end| line.find(end)).min().unwrap_or(line.len());
+        let (mut words, mut is_quoted) = (vec![String::new()], false);
+        for letter in line[..end].chars() {
+            match letter {
+                '\'' => is_quoted = !is_quoted,
+                ' ' if !is_quoted => words.push(String::new()),
+                letter => words.last_mut().unwrap().push(letter),
+            }
+        }
+        Some(words)
+    }
+
+    #[test]
+    fn every_example_of_every_command_is_understood() {
+        each_command(&root(), &mut |command, examples| {
+            let name = command.get_bin_name().unwrap();
+            let examples: Vec<_> = examples.lines().filter_map(words).collect();
+            assert!(!examples.is_empty(), "`{name}` has no examples");
+            for example in examples {
+                if let Err(error) = Cli::try_parse_from(&example) {
+                    panic!("{example:?} of `{name}`: {error}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn examples_fit_the_width_of_help() {
+        each_command(&root(), &mut |_, examples| {
+            for line in examples.lines() {
+                assert!(line.chars().count() <= 100, "{line}");
+            }
+        });
+    }
 }

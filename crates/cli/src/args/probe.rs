@@ -1,4 +1,4 @@
-//! One server, politely.
+//! Arguments of `wirelab probe`.
 
 use clap::Args;
 use wirelab_model::protocol::Protocol;
@@ -9,28 +9,29 @@ use super::{ReachArgs, ShowArgs};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wirelab probe https://example.org/
+  wirelab probe https://example.org/ --protocols h2,h3 --json
   wirelab probe https://localhost:8443/ --ca ca.pem --requests 10 --i-own-this-host
 
-Without --i-own-this-host at most 30 requests per protocol are sent, one at a time, at most 2 per second.
-docs/load-and-probe.md explains the measurement and the output of --json.")]
+Without --i-own-this-host, a protocol gets at most 30 requests, one at a time, at most 2 per second.
+docs/load-and-probe.md describes the measurement and the output of --json.")]
 pub struct ProbeArgs {
     /// The URL, https://
     pub url: String,
-    /// The protocols to compare
+    /// The protocols to compare; the first one is the baseline
     #[arg(long, value_delimiter = ',', default_value = "h1,h2,h3")]
     pub protocols: Vec<Protocol>,
-    /// The number of blocks. In each block every protocol uses a new and a kept connection, in random order
+    /// Number of blocks; each block measures every protocol on a new and on a kept connection, in random order
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub blocks: u32,
-    /// Requests per protocol and block: one on a new connection, the others on a second, kept connection
+    /// Requests for each protocol and block: one on a new connection, the others on a second, kept connection
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub requests: u32,
-    /// Lift the limits. Use it only for hosts that you may load
+    /// Lift the limits: you own this host, or may send load to it
     #[arg(long)]
     pub i_own_this_host: bool,
     #[command(flatten)]
     pub reach: ReachArgs,
-    /// The seed of the order
+    /// The seed of the random order
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     #[command(flatten)]

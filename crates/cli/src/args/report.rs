@@ -1,4 +1,4 @@
-//! Reports of runs.
+//! Arguments of `wirelab report`.
 
 use std::path::PathBuf;
 
@@ -9,12 +9,12 @@ use clap::{Args, ValueEnum};
 #[command(after_help = "Examples:
   wirelab report                                the newest run, in the terminal
   wirelab report RUN --format html > report.html
-  wirelab report RUN --format csv               one row per cell and metric
-  wirelab report RUN --format comparisons       one row per comparison")]
+  wirelab report RUN --format csv               one row for each cell and metric
+  wirelab report RUN --format comparisons       one row for each comparison")]
 pub struct ReportArgs {
     /// The run folder; default: the newest one below --out
     pub run: Option<PathBuf>,
-    /// The folder with the run folders
+    /// The folder that contains run folders
     #[arg(long, value_name = "DIR", default_value = "wirelab-runs")]
     pub out: PathBuf,
     /// The format
@@ -22,7 +22,7 @@ pub struct ReportArgs {
     pub format: Format,
 }
 
-/// The format
+/// The formats of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Tables for the terminal
@@ -31,13 +31,13 @@ pub enum Format {
     Markdown,
     /// One self-contained HTML file
     Html,
-    /// CSV, one row per cell and metric
+    /// CSV, one row for each cell and metric
     Csv,
-    /// CSV, one row per comparison
+    /// CSV, one row for each comparison
     Comparisons,
-    /// CSV of the best levels, one row per condition, metric and level
+    /// CSV, the best level under each condition: one row for each condition, metric and level
     Contests,
-    /// CSV of client and server pairs, one row per pair, condition and metric
+    /// CSV, clients against servers: one row for each pair, condition and metric
     Pairs,
     /// JSON
     Json,

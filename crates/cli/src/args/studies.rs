@@ -1,19 +1,19 @@
-//! What studies there are.
+//! Arguments of `wirelab studies`.
 
 use clap::{Args, Subcommand};
 
 /// Arguments of `studies`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  wirelab studies                               the list
-  wirelab studies show quick > my-study.toml    a start for one's own
-  wirelab studies check my-study.toml
-  wirelab studies keys                          every key that [workload] and [factors] know")]
+  wirelab studies                               list the built-in studies
+  wirelab studies show quick > my-study.toml    copy one, as a start for your own
+  wirelab studies check my-study.toml           check a study file
+  wirelab studies keys                          list the keys of [workload] and [factors]")]
 pub struct StudiesArgs {
-    /// The command; default: list
+    /// The action; default: list
     #[command(subcommand)]
     pub command: Option<StudiesCommand>,
-    /// Print as JSON
+    /// Print the result as JSON
     #[arg(long, global = true)]
     pub json: bool,
 }
@@ -22,21 +22,30 @@ pub struct StudiesArgs {
 #[derive(Debug, Subcommand)]
 pub enum StudiesCommand {
     /// Print the file of a built-in study
+    #[command(after_help = "Examples:
+  wirelab studies show quick > my-study.toml    change its `name`, which names the folders of its runs
+  wirelab studies show cloud-quic --readme")]
     Show {
         /// The name of the study
         study: String,
-        /// Print the description instead of the file
+        /// Print the description of the study instead of its file
         #[arg(long)]
         readme: bool,
     },
     /// Check a study file
+    #[command(after_help = "Examples:
+  wirelab studies check my-study.toml
+  wirelab studies check cloud-quic --preset smoke")]
     Check {
-        /// A built-in study or a file
+        /// A built-in study, or the path of a study file
         study: String,
         /// Apply this preset first
-        #[arg(long)]
+        #[arg(long, value_name = "NAME")]
         preset: Option<String>,
     },
     /// List the keys of [workload] and [factors]
+    #[command(after_help = "Examples:
+  wirelab studies keys
+  wirelab studies keys --json")]
     Keys,
 }

@@ -21,7 +21,8 @@ use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
 use crate::place::{newest, program};
-use crate::progress::Shown;
+use crate::progress::Display;
+use crate::stderr;
 
 /// Runs a study from its first block.
 pub fn run(args: &RunArgs) -> Result {
@@ -77,7 +78,7 @@ pub fn run(args: &RunArgs) -> Result {
     }
     if args.plan {
         if let Some(why) = polite::excess(&plan).filter(|_| !args.i_may_load_these_hosts) {
-            eprintln!("! This plan would be refused without --i-may-load-these-hosts: {why}.");
+            stderr::write_line(format_args!("! Without --i-may-load-these-hosts this plan is refused: {why}."));
         }
         return show_plan(&plan, &warnings, args.show.json);
     }
@@ -106,7 +107,7 @@ pub fn run(args: &RunArgs) -> Result {
 fn exporter(address: Option<SocketAddr>) -> Result<Option<Exporter>> {
     let Some(address) = address else { return Ok(None) };
     let exporter = Exporter::start(address).map_err(Failure::input)?;
-    eprintln!("For Prometheus: http://{}/metrics", exporter.address());
+    stderr::write_line(format_args!("For Prometheus: http://{}/metrics", exporter.address()));
     Ok(Some(exporter))
 }
 
@@ -138,8 +139,8 @@ pub fn resume(args: &ResumeArgs) -> Result {
 fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Result {
     let stop = stop_flag()?;
     let result = {
-        let mut shown = Shown::new(show.quiet);
-        run.execute(lab, &mut |progress| shown.show(progress), &stop)
+        let mut display = Display::new(show.quiet);
+        run.execute(lab, &mut |progress| display.show(progress), &stop)
     };
     let folder = run.folder().to_owned();
     let again = format!("wirelab resume {}", folder.display());

@@ -362,8 +362,8 @@ fn arguments_that_would_do_nothing_are_refused() {
     check(&["https://localhost/", "-c", "2", "--new-connections", "--rate", "5/s"], &["-c would limit nothing"]);
     check(&["https://localhost/", "--resumption", "resume"], &["--new-connections"]);
     check(&["http://localhost/", "-p", "h2"], &["https://"]);
-    check(&["https://localhost/", "-p", "quic"], &["cannot ask for a URL"]);
-    check(&["https://localhost/", "-p", "grpc"], &["cannot ask for a URL"]);
+    check(&["https://localhost/", "-p", "quic"], &["cannot request a URL"]);
+    check(&["https://localhost/", "-p", "grpc"], &["cannot request a URL"]);
     check(&["https://user:secret@localhost/"], &["user name"]);
     check(&["ftp://localhost/"], &["ftp", "https"]);
     check(&["https://localhost/", "-H", "nonsense"], &["NAME: VALUE"]);

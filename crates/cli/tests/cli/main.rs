@@ -18,3 +18,4 @@ mod page;
 mod pages;
 mod probe;
 mod report_in_browsers;
+mod terminal;

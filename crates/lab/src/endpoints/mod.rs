@@ -73,14 +73,23 @@ pub fn find(program: &Path, name: &str) -> Result<Endpoint, LabError> {
     Err(LabError(unknown(name, &all)))
 }
 
-/// Error message for an unknown endpoint name, with the nearest name and all known ones.
+/// The message for a name that no endpoint has: with the nearest name and all names. If no folder of endpoints was found, as
+/// outside a checkout, it says where endpoints are searched for.
 #[must_use]
 pub fn unknown(name: &str, all: &[Found]) -> String {
     let names: Vec<_> = all.iter().map(|found| found.name.as_str()).collect();
+    let meant = did_you_mean(name, names.iter().copied());
+    if meant.is_empty() && all.iter().all(|found| found.folder.is_none()) {
+        let roots: Vec<_> = search_path().iter().map(|root| absolute(root).display().to_string()).collect();
+        return format!(
+            "no endpoint has the name `{name}`, and no folder with an {MANIFEST} was found below {}. Run wirelab in a checkout \
+             of its source, or set {SEARCH_PATH} to the folder `endpoints` of a checkout",
+            roots.join(" or ")
+        );
+    }
     format!(
-        "no endpoint has the name `{name}`{}; known endpoints: {}. A folder with an {MANIFEST} in ./endpoints or in \
+        "no endpoint has the name `{name}`{meant}; known endpoints: {}. A folder with an {MANIFEST} in ./endpoints or in \
          ${SEARCH_PATH} adds one",
-        did_you_mean(name, names.iter().copied()),
         names.join(", ")
     )
 }
@@ -142,7 +151,11 @@ fn search_path() -> Vec<PathBuf> {
     roots
 }
 
-/// A user folder: the value of the variable, or its default below the home folder (XDG Base Directory Specification).
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// A folder of this user: that of the variable, or this one in the home folder (XDG Base Directory Specification).
 fn of_user(variable: &str, below_home: &str) -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set(variable).or_else(|| set("HOME").map(|home| home.join(below_home)))

@@ -1,4 +1,4 @@
-//! `wirelab endpoints`: which endpoints there are, building them, and whether they keep the contract.
+//! `wirelab endpoints`: lists, installs, checks and removes endpoints.
 
 mod check;
 mod install;
@@ -12,7 +12,7 @@ use crate::args::{Chosen, EndpointsArgs, EndpointsCommand, SetName};
 use crate::failure::{Failure, Result};
 use crate::place::program;
 
-/// Lists, installs, checks or removes endpoints.
+/// Runs the subcommand.
 pub fn endpoints(args: &EndpointsArgs) -> Result {
     match &args.command {
         None => list::list(args.json, false),
@@ -25,7 +25,7 @@ pub fn endpoints(args: &EndpointsArgs) -> Result {
     }
 }
 
-/// The endpoints that the command line chose, in the order of the list.
+/// The selected endpoints, in the order of the list. A name may be that of a template.
 fn chosen(Chosen { which, except }: &Chosen) -> Result<Vec<Found>> {
     let program = program()?;
     let mut all = wirelab_lab::endpoints::discover(&program);

@@ -1,0 +1,164 @@
+//! wirelab in a shell: signals, an unwritable standard error, completions and manual pages.
+
+use std::fs::{File, read_dir, read_to_string};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::tempdir;
+use wirelab_testkit::{Said, eventually, run, said, wirelab};
+
+/// Three blocks of four trials of 20 ms.
+const RUN: &[&str] = &[
+    "run",
+    "quick",
+    "--set",
+    "protocol=h1,h2",
+    "--set",
+    "payload=1 KiB",
+    "--set",
+    "duration=20 ms",
+    "--set",
+    "blocks.min=3",
+    "--set",
+    "blocks.max=3",
+];
+
+#[test]
+fn a_full_or_closed_standard_error_ends_no_command() {
+    let folder = tempdir().unwrap();
+    let with_stderr = |args: &[&str], stderr: Stdio| {
+        said(
+            wirelab(folder.path(), args)
+                .stdout(Stdio::piped())
+                .stderr(stderr)
+                .spawn()
+                .unwrap()
+                .wait_with_output()
+                .unwrap(),
+        )
+    };
+    let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    let closed = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        Stdio::from(writer)
+    };
+    for stderr in [&full as &dyn Fn() -> Stdio, &closed] {
+        with_stderr(&["run", "quik"], stderr()).with_status(2);
+        // A run prints progress lines.
+        let run = ["run", "null", "--preset", "smoke", "--lab", "fake"];
+        assert!(with_stderr(&run, stderr()).with_status(0).out.contains("report.html"));
+    }
+}
+
+/// Sends SIGHUP to a run that has measured a few trials; waits for its end.
+#[track_caller]
+fn hang_up(folder: &Path, child: Child) -> Said {
+    let lines = || {
+        let runs = read_dir(folder.join("wirelab-runs")).ok()?;
+        Some(read_to_string(runs.flatten().next()?.path().join("journal.jsonl")).ok()?.lines().count())
+    };
+    eventually("a few trials", || lines().is_some_and(|lines| lines > 3));
+    let status = Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    said(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn a_hang_up_interrupts_a_run_unless_nohup_started_it() {
+    let folder = tempdir().unwrap();
+    let child = wirelab(folder.path(), RUN).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    hang_up(folder.path(), child).with_status(130).complains(&["interrupted", "wirelab resume"]);
+
+    let folder = tempdir().unwrap();
+    let program = wirelab(folder.path(), RUN);
+    let mut command = Command::new("nohup");
+    command.arg(program.get_program()).args(RUN).current_dir(folder.path());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let said = hang_up(folder.path(), command.spawn().unwrap()).with_status(0);
+    assert!(said.out.contains("report.html"), "{}", said.out);
+}
+
+#[test]
+fn completions_offer_studies_and_no_internal_commands() {
+    let folder = tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let text = run(folder.path(), &["completions", shell]).with_status(0).out;
+        for internal in ["guard", "fabric", "witness", "agent"] {
+            let is_word = |word: &str| word == internal || word.ends_with(&format!("__{internal}"));
+            let words = || text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            assert!(!words().any(is_word), "{shell} completes `{internal}`");
+        }
+        assert!(text.contains("resume") && text.contains("preset"), "{shell}: {text}");
+    }
+    for shell in ["bash", "zsh"] {
+        let text = run(folder.path(), &["completions", shell]).with_status(0).out;
+        assert!(text.contains("quick grpc grpc-balancing null cloud-quic"), "{shell}: {text}");
+    }
+}
+
+#[test]
+fn bash_completes_the_names_of_studies_and_files() {
+    let folder = tempdir().unwrap();
+    let script = run(folder.path(), &["completions", "bash"]).with_status(0).out;
+    let completed = |words: &[&str]| {
+        let (current, previous) = (words[words.len() - 1], words[words.len() - 2]);
+        let call = format!(
+            "{script}\nCOMP_WORDS=({}); COMP_CWORD={}; _wirelab wirelab '{current}' {previous}; echo \"${{COMPREPLY[@]}}\"",
+            words.join(" "),
+            words.len() - 1
+        );
+        said(Command::new("bash").args(["-c", &call]).output().unwrap()).with_status(0).out
+    };
+    assert_eq!(completed(&["wirelab", "run", "qu"]).trim(), "quick");
+    assert_eq!(completed(&["wirelab", "labs", "measure", "cond"]).trim(), "conditions");
+    assert_eq!(completed(&["wirelab", "run", "my-study"]).trim(), "", "left to the completion of files");
+}
+
+#[test]
+fn manual_pages_have_synopses_with_values_and_a_section_of_examples() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), &["man", "--out", "man"]).with_status(0);
+    let mut pages = 0;
+    for entry in read_dir(folder.path().join("man")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = read_to_string(&path).unwrap();
+        assert!(text.contains("\n.SH EXAMPLES\n"), "{}: {text}", path.display());
+        assert!(!text.contains("EXTRA"), "{}: {text}", path.display());
+        // Every page that this one refers to is there.
+        for name in text.lines().filter_map(|line| line.strip_suffix("(1)")) {
+            let name = name.replace('\\', "");
+            assert!(folder.path().join(format!("man/{name}.1")).is_file(), "{name} in {}", path.display());
+        }
+        pages += 1;
+    }
+    assert!(pages > 20, "{pages} pages");
+    let page = |words: &[&str]| run(folder.path(), &[&["man"], words].concat()).with_status(0).out;
+    let of_run = page(&["run"]);
+    for synopsis in
+        [r"[\fB\-\-preset\fR \fINAME\fR]", r"[\fB\-\-set\fR \fIKEY=VALUE[,VALUE]\fR]...", "\n\\fISTUDY\\fR\n"]
+    {
+        assert!(of_run.contains(synopsis), "{synopsis}: {of_run}");
+    }
+    assert_eq!(
+        page(&["endpoints", "install"]),
+        read_to_string(folder.path().join("man/wirelab-endpoints-install.1")).unwrap()
+    );
+    assert!(page(&[]).contains("\n.SH EXIT STATUS\n"));
+    run(folder.path(), &["man", "rum"]).with_status(2).complains(&["no command `rum`", "did you mean `run`"]);
+}
+
+#[test]
+fn outside_a_checkout_an_unknown_endpoint_is_answered_with_the_places_of_endpoints() {
+    let folder = tempdir().unwrap();
+    let here = folder.path().canonicalize().unwrap().join("endpoints");
+    for args in [&["endpoints", "install", "go-quic-go"][..], &["run", "quick", "--set", "endpoint=go-quic-go"]] {
+        let mut command = wirelab(folder.path(), args);
+        command.env_remove("WIRELAB_ENDPOINTS").env("HOME", folder.path()).env_remove("XDG_DATA_HOME");
+        said(command.output().unwrap()).with_status(2).complains(&[
+            "`go-quic-go`",
+            here.to_str().unwrap(),
+            "set WIRELAB_ENDPOINTS to the folder `endpoints`",
+        ]);
+    }
+}
