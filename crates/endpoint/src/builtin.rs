@@ -3,8 +3,8 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::sync::Arc;
 
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::ServerSpec;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::ServerSpec;
 
 use crate::client::Driver;
 use crate::client::grpc::GrpcTransport;

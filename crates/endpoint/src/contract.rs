@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use tokio::runtime::Builder;
-use wirelab_model::CONTRACT_VERSION;
-use wirelab_model::endpoint::UNSUPPORTED_STATUS;
-use wirelab_model::event::{Command, Event};
-use wirelab_model::exposition::Exposed;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ClientSpec, ServerSpec};
+use wirelab_contract::CONTRACT_VERSION;
+use wirelab_contract::endpoint::UNSUPPORTED_STATUS;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::{Command, Event};
+use wirelab_contract::exposition::Exposed;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::{ClientSpec, ServerSpec};
 
 use crate::client::transport::Failure;
 use crate::client::{Control, Driver, Ended, Message};

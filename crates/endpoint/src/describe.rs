@@ -1,9 +1,9 @@
 //! The description of the built-in endpoint.
 
-use wirelab_model::CONTRACT_VERSION;
-use wirelab_model::endpoint::{Description, Role};
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::Feature;
+use wirelab_contract::CONTRACT_VERSION;
+use wirelab_contract::endpoint::{Description, Role};
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::Feature;
 
 use crate::lock_file::version;
 

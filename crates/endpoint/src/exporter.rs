@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use wirelab_model::exposition::{Exposed, Exposition};
+use wirelab_contract::exposition::{Exposed, Exposition};
 
 use crate::refusal::Refusal;
 

@@ -1,6 +1,6 @@
 //! Flow-control windows of HTTP/2 (RFC 9113, section 5.2), for both roles.
 
-use wirelab_model::spec::Transport;
+use wirelab_contract::spec::Transport;
 
 use crate::refusal::Refusal;
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use hyper::Response;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::TokioIo;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::h3::H3Transport;
 use crate::client::transport::{Connection, Failure, Transport};

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use wirelab_model::pattern::{self, PERIOD};
+use wirelab_contract::pattern::{self, PERIOD};
 
 /// Maximum length of a [`piece`] in bytes.
 pub const LONGEST: usize = 256 * 1024;

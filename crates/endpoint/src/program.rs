@@ -13,7 +13,7 @@
 //! #     use wirelab_endpoint::program::{Bound, Refusal, ServerSpec, Site, Stop};
 //! #     pub async fn bind(_: ServerSpec, _: Arc<Site>, _: Stop) -> Result<Bound, Refusal> { std::future::pending().await }
 //! # }
-//! use wirelab_model::protocol::Protocol;
+//! use wirelab_contract::protocol::Protocol;
 //!
 //! fn main() -> ExitCode {
 //!     Program::new("rust-mylib", "mylib", version("..the text of Cargo.lock..", "mylib"))
@@ -58,11 +58,11 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use wirelab_model::CONTRACT_VERSION;
-use wirelab_model::endpoint::{Description, Role};
-use wirelab_model::event::Event;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::Feature;
+use wirelab_contract::CONTRACT_VERSION;
+use wirelab_contract::endpoint::{Description, Role};
+use wirelab_contract::event::Event;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::Feature;
 
 #[cfg(feature = "h3")]
 pub use crate::client::h3_requests::{ByH3, Http3};
@@ -87,8 +87,8 @@ pub use crate::transport_accounts::{Account, Accounts, Meter};
 pub use crate::transport_reading::Reading;
 pub use crate::udp_socket;
 pub use crate::wait::{Timer, until};
-pub use wirelab_model::event::Configured;
-pub use wirelab_model::spec::{ClientSpec, ServerSpec};
+pub use wirelab_contract::event::Configured;
+pub use wirelab_contract::spec::{ClientSpec, ServerSpec};
 
 use crate::client::Driver;
 use crate::contract::{self, Binding};
@@ -225,7 +225,7 @@ fn with_spec(path: &str, run: impl FnOnce(&str) -> i32) -> i32 {
     match std::fs::read_to_string(path) {
         Ok(text) => run(&text),
         Err(error) => {
-            let kind = wirelab_model::outcome::ErrorKind::Other;
+            let kind = wirelab_contract::error_kind::ErrorKind::Other;
             let event = Event::Error { kind, message: format!("reading the spec {path}: {error}") };
             println!("{}", serde_json::to_string(&event).unwrap_or_default());
             1
@@ -235,7 +235,7 @@ fn with_spec(path: &str, run: impl FnOnce(&str) -> i32) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use wirelab_model::endpoint::UNSUPPORTED_STATUS;
+    use wirelab_contract::endpoint::UNSUPPORTED_STATUS;
 
     use super::*;
 

@@ -10,9 +10,9 @@ use quinn::{
     Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt,
 };
 use serde_json::json;
-use wirelab_model::event::Configured;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::spec::{Congestion, Transport};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Configured;
+use wirelab_contract::spec::{Congestion, Transport};
 
 use crate::client::transport::Failure;
 use crate::quic_contract::{self, kind_of_code};

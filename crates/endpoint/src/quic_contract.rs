@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ClientSpec, Transport};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::{ClientSpec, Transport};
 
 use crate::refusal::Refusal;
 

@@ -17,7 +17,7 @@ use rustls::pki_types::ServerName;
 use rustls::quic::{ClientConnection, Connection, DirectionalKeys, KeyChange, Secrets, Suite, Version};
 use rustls::{CipherSuite, HandshakeKind, NamedGroup};
 use tokio::sync::Notify;
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 
 use crate::tls;
 

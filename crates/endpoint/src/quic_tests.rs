@@ -14,11 +14,11 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::pattern;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::{
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::pattern;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{
     ClientSpec, ClientTls, Congestion, ConnectionPolicy, Expect, Extent, Feature, Pause, Recording, Request,
     Resumption, Schedule, ServerSpec, ServerTls, Timeouts, Transport as Settings,
 };

@@ -1,6 +1,6 @@
 //! The request header of the raw transports: 24 bytes, three big-endian numbers.
 
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::spec::ClientSpec;
 
 /// Length of the encoded header in bytes.
 pub const HEADER: usize = 24;

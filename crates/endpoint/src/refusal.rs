@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 
 /// The failure of a connection or a request.
 #[derive(Debug, Clone)]

@@ -7,10 +7,10 @@ use std::os::fd::AsRawFd;
 use serde_json::json;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::net::{TcpListener, TcpSocket};
-use wirelab_model::event::Configured;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::Transport;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Configured;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::Transport;
 
 use crate::client::transport::Failure;
 use crate::refusal::Refusal;
@@ -28,7 +28,7 @@ const FAST_OPEN_SERVER: u32 = 2;
 /// The TCP options of a spec.
 #[derive(Debug, Clone, Copy)]
 pub struct TcpOptions {
-    congestion: Option<wirelab_model::spec::Congestion>,
+    congestion: Option<wirelab_contract::spec::Congestion>,
     no_delay: bool,
     fast_open: bool,
 }

@@ -26,10 +26,10 @@ use rustls::{
     CipherSuite, ClientConfig, CommonState, DigitallySignedStruct, KeyLog, NamedGroup, RootCertStore, ServerConfig,
     SignatureScheme,
 };
-use wirelab_model::event::Configured;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ClientSpec, Resumption, ServerSpec};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Configured;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::{ClientSpec, Resumption, ServerSpec};
 
 use crate::refusal::Refusal;
 

@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 
-use wirelab_model::transport::TransportReport;
+use wirelab_contract::transport::TransportReport;
 
 /// Transport statistics of a connection. Unknown values are absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! A datagram has five big-endian numbers of eight bytes (request, offset of the piece, size of the whole message,
 //! wanted size of the response, delay in microseconds) and the piece. An empty message is one datagram without a piece.
 
-use wirelab_model::spec::Transport;
+use wirelab_contract::spec::Transport;
 
 use crate::payload;
 use crate::refusal::Refusal;
@@ -149,8 +149,8 @@ impl Coverage {
 
 #[cfg(test)]
 mod tests {
-    use wirelab_model::pattern;
-    use wirelab_model::spec::Congestion;
+    use wirelab_contract::pattern;
+    use wirelab_contract::spec::Congestion;
 
     use super::*;
 

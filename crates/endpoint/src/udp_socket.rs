@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 use serde_json::json;
 use socket2::{Domain, Protocol, Socket, Type};
-use wirelab_model::event::Configured;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::spec::Transport;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Configured;
+use wirelab_contract::spec::Transport;
 
 use crate::refusal::{Failure, Refusal};
 

@@ -5,13 +5,8 @@
 //! `schemars` for the published JSON Schemas in `contract/`.
 
 pub mod claim;
-pub mod endpoint;
 pub mod environment;
-pub mod event;
-pub mod exposition;
 pub mod film;
-pub mod heron;
-pub mod histogram;
 pub mod journal;
 pub mod link;
 pub mod manifest;
@@ -22,22 +17,18 @@ pub mod nodes;
 pub mod outcome;
 pub mod page;
 pub mod page_path;
-pub mod pattern;
 pub mod plan;
-pub mod protocol;
 pub mod queue;
-pub mod sample;
 pub mod selector;
 pub mod settings;
 pub mod site;
-pub mod spec;
 pub mod study;
 pub mod table;
 pub mod timeline;
-pub mod transport;
 pub mod units;
 pub mod usage;
 pub mod warning;
 
-/// The version of the endpoint contract that this build implements. It changes when an endpoint must change.
-pub const CONTRACT_VERSION: u32 = 1;
+pub use wirelab_contract::{
+    CONTRACT_VERSION, endpoint, event, exposition, heron, histogram, pattern, protocol, sample, spec, transport,
+};

@@ -6,7 +6,7 @@ use boring::ssl::SslRef;
 use quiche::{BufFactory, Connection};
 use serde_json::json;
 use wirelab_endpoint::program::{Configured, Failure, Reading};
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 
 /// Notes the negotiated values of a client's connection to `server`, and checks that the application protocol is `alpn`.
 ///

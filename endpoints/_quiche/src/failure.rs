@@ -2,7 +2,7 @@
 
 use quiche::{BufFactory, Connection, ConnectionError};
 use wirelab_endpoint::program::{Failure, kind_of_code};
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 
 /// Why a connection cannot carry requests any more; absent while it can.
 pub fn of_connection<F: BufFactory>(attempt: &str, connection: &Connection<F>) -> Option<Failure> {

@@ -11,9 +11,9 @@ use wirelab_endpoint::program::{
     ATTEMPT, Account, Accounts, Configured, Dial, Failure, Http3, RawQuic, Refusal, Servers, Tickets, client_idle,
     done_code, given_up_code, patience,
 };
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::{ClientSpec, Resumption};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{ClientSpec, Resumption};
 
 use crate::connection::{Connection, Line, Target, Wishes};
 use crate::failure::Broken;

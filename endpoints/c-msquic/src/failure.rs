@@ -5,7 +5,7 @@ use std::fmt;
 use h3::quic::{ConnectionErrorIncoming, StreamErrorIncoming};
 use msquic::{Status, StatusCode};
 use wirelab_endpoint::program::{Failure, kind_of_code};
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 
 /// Why a connection cannot be used any more.
 #[derive(Debug, Clone)]

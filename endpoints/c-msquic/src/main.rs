@@ -21,7 +21,7 @@ mod stream;
 use std::process::ExitCode;
 
 use wirelab_endpoint::program::{ByH3, Multiplexed, Program, Raw, version};
-use wirelab_model::protocol::Protocol;
+use wirelab_contract::protocol::Protocol;
 
 use crate::client::Dialer;
 

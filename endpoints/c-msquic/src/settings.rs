@@ -12,8 +12,8 @@ use msquic::{
 };
 use serde_json::json;
 use wirelab_endpoint::program::{ClientSpec, Configured, Refusal, ServerSpec, check_quic};
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{Congestion, Transport};
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::{Congestion, Transport};
 
 use crate::library::{Open, registration};
 

@@ -13,9 +13,9 @@ use wirelab_endpoint::program::{
     Accounts, Answer, Configured, Dial, Failure, Refusal, RequestProtocol, Servers, Sink, Tickets, client_idle,
     udp_socket,
 };
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::{ClientSpec, Resumption};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{ClientSpec, Resumption};
 use wirelab_quiche::record;
 
 use crate::link::{Handle, Link};

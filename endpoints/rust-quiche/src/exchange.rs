@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use wirelab_endpoint::program::{Answer, Failure};
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 
 /// A request in flight.
 #[derive(Debug, Default)]

@@ -20,7 +20,7 @@ mod work;
 use std::process::ExitCode;
 
 use wirelab_endpoint::program::{Multiplexed, Program, version};
-use wirelab_model::protocol::Protocol;
+use wirelab_contract::protocol::Protocol;
 
 use crate::client::{Dialer, Requests};
 use crate::http::Http;

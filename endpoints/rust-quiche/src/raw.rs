@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use quiche::Connection;
 use wirelab_endpoint::program::{ATTEMPT, Answer, ClientSpec, Failure, Header, Refusal, piece_slice};
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 
 use crate::exchange::Exchanges;
 use crate::speaker::{PIECE, Speaker};

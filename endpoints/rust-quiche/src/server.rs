@@ -9,7 +9,7 @@ use boring::rand::rand_bytes;
 use quiche::{ConnectionId, Type};
 use tokio::task::JoinSet;
 use wirelab_endpoint::program::{Accounts, Bound, Refusal, SERVER_IDLE, ServerSpec, Site, Stop, Timer};
-use wirelab_model::protocol::Protocol;
+use wirelab_contract::protocol::Protocol;
 
 use crate::outbox::Sent;
 use crate::peer::Peer;

@@ -9,7 +9,7 @@ use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use wirelab_endpoint::program::{Configured, Refusal, udp_socket};
-use wirelab_model::spec::Transport;
+use wirelab_contract::spec::Transport;
 
 /// Bytes that one receipt may bring: with receive offload the kernel joins datagrams up to this size.
 const JOINED: usize = 65_536;

@@ -22,9 +22,9 @@ use wirelab_endpoint::program::{
     ATTEMPT, Account, Accounts, Configured, Dial, Failure, Http3, RawQuic, Refusal, Servers, client_idle, done_code,
     udp_socket,
 };
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::{ClientSpec, Congestion, Resumption};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{ClientSpec, Congestion, Resumption};
 
 use crate::events::{Gauge, Listener, Platform, Shared};
 use crate::settings::Settings;

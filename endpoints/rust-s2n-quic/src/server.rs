@@ -12,7 +12,7 @@ use tachyon_quic::h3::error::Code;
 use tokio::sync::mpsc;
 use wirelab_endpoint::program::tls::server_with;
 use wirelab_endpoint::program::{Accounts, Bound, Refusal, SERVER_IDLE, ServerSpec, Site, Stop, answer, h3_connection};
-use wirelab_model::spec::Congestion;
+use wirelab_contract::spec::Congestion;
 
 use crate::events::{Gauge, Listener, Platform, Shared};
 use crate::settings::Settings;

@@ -10,7 +10,7 @@ use s2n_quic::provider::io::tokio::{Builder, Provider as Io};
 use s2n_quic::provider::limits::Limits;
 use serde_json::json;
 use wirelab_endpoint::program::{Configured, Refusal, check_quic, udp_socket};
-use wirelab_model::spec::{Congestion, Transport};
+use wirelab_contract::spec::{Congestion, Transport};
 
 use crate::events::Platform;
 

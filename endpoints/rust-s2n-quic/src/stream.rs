@@ -5,7 +5,7 @@ use s2n_quic::application;
 use s2n_quic::connection::Error as ConnectionError;
 use s2n_quic::stream::{BidirectionalStream, Error as StreamError};
 use wirelab_endpoint::program::{Failure, RawStream, kind_of_code};
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 
 /// Error codes of the raw protocol: all is well; the request was not as announced.
 pub const DONE: application::Error = application::Error::UNKNOWN;

@@ -18,9 +18,9 @@ use wirelab_endpoint::program::{
     ATTEMPT, Account, Accounts, Configured, Dial, Failure, RawQuic, Refusal, Servers, Tickets, done_code, patience,
     udp_socket,
 };
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::{ClientSpec, Resumption};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{ClientSpec, Resumption};
 
 use crate::hooks::Trust;
 use crate::line::{Expects, Line};

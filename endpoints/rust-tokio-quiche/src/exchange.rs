@@ -14,7 +14,7 @@ use tokio_quiche::http3::driver::{
     StreamShutdown,
 };
 use wirelab_endpoint::program::{Answer, ClientSpec, Failure, Recipe, Refusal, RequestProtocol, Sink, piece};
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 use wirelab_quiche::{number, request};
 
 use crate::client::{Dialer, Http, Link};

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio_quiche::quic::ConnectionHook;
 use tokio_quiche::settings::TlsCertificatePaths;
 use wirelab_endpoint::program::Refusal;
-use wirelab_model::spec::{ClientTls, ServerTls};
+use wirelab_contract::spec::{ClientTls, ServerTls};
 use wirelab_quiche::{client_context, context, server_context};
 
 /// The trust of a client, read once.

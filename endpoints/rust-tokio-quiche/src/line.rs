@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio_quiche::quic::QuicheConnection;
 use wirelab_endpoint::program::{Configured, Failure, Meter, Reading};
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::sample::Handshake;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::sample::Handshake;
 use wirelab_quiche::{of_connection, reading, record};
 
 /// The action that a failure names if no request was made.

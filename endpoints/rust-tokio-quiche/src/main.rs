@@ -15,7 +15,7 @@ mod watched;
 use std::process::ExitCode;
 
 use wirelab_endpoint::program::{Multiplexed, Program, Raw, version};
-use wirelab_model::protocol::Protocol;
+use wirelab_contract::protocol::Protocol;
 
 use crate::client::{Dialer, Http, OfStreams};
 use crate::exchange::Requests;

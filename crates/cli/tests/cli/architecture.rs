@@ -89,7 +89,7 @@ fn the_pure_crates_touch_nothing_outside() {
         "std::thread",
         "tokio",
     ];
-    assert_absent(&["model", "plan", "stats", "report"], &outside, "it has to stay pure");
+    assert_absent(&["contract", "model", "plan", "stats", "report"], &outside, "it has to stay pure");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn the_statistics_know_no_protocol() {
 
 #[test]
 fn nothing_but_the_command_line_prints_or_exits() {
-    let silent = ["model", "plan", "stats", "report", "run", "observe", "suite", "browser"];
+    let silent = ["contract", "model", "plan", "stats", "report", "run", "observe", "suite", "browser"];
     let words = ["println!", "eprintln!", "print!(", "process::exit", "stdout()"];
     assert_absent(&silent, &words, "only cli prints or exits");
     assert_absent(&["endpoint", "lab"], &["process::exit("], "only cli exits");
@@ -117,7 +117,7 @@ fn no_code_names_an_endpoint_but_the_built_in_one() {
         })
         .collect();
     assert!(!names.is_empty(), "there is at least the template");
-    for name in ["model", "plan", "endpoint", "lab", "observe", "browser", "stats", "run", "report"] {
+    for name in ["contract", "model", "plan", "endpoint", "lab", "observe", "browser", "stats", "run", "report"] {
         for (path, text) in code(name) {
             for endpoint in &names {
                 assert!(!text.contains(&format!("\"{endpoint}\"")), "{} names the endpoint {endpoint}", path.display());

@@ -2,8 +2,8 @@
 //! so that no measurement includes hashing.
 
 use ring::digest::{Context, SHA256};
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::thread_state::ThreadState;
 use crate::client::transport::{Connection, Failure, Sink, Transport};

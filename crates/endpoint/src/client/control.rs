@@ -6,11 +6,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
-use wirelab_model::event::{Command, Configured};
-use wirelab_model::exposition::{Exposed, Times};
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::spec::{ClientSpec, ConnectionPolicy};
-use wirelab_model::transport::TransportReport;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::{Command, Configured};
+use wirelab_contract::exposition::{Exposed, Times};
+use wirelab_contract::spec::{ClientSpec, ConnectionPolicy};
+use wirelab_contract::transport::TransportReport;
 
 use crate::client::engine::ThreadResults;
 use crate::client::record::Results;

@@ -13,10 +13,10 @@ use quinn::{ClientConfig, Endpoint, NoneTokenStore, TokenMemoryCache, VarInt, Ze
 use rustls::HandshakeKind;
 use serde_json::json;
 use tokio::time::timeout;
-use wirelab_model::event::Configured;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Resumption};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Configured;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Resumption};
 
 use crate::allocator::keep_large_blocks_fresh;
 use crate::client::multiplexed::Dial;

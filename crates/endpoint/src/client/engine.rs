@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
-use wirelab_model::event::Configured;
-use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Resumption, Schedule};
+use wirelab_contract::event::Configured;
+use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Extent, Resumption, Schedule};
 
 use crate::client::check;
 use crate::client::lanes::{self, Period};

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use tokio::task::LocalSet;
 use tokio::time::{Instant as TokioInstant, sleep, sleep_until};
-use wirelab_model::event::Configured;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::sample::{Handshake, Sample};
-use wirelab_model::spec::{
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Configured;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::sample::{Handshake, Sample};
+use wirelab_contract::spec::{
     Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Request, Resumption, Schedule, Timeouts,
     Transport as Settings,
 };

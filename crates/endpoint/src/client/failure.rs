@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 
 use crate::client::transport::Failure;
 use crate::tls;

@@ -11,11 +11,11 @@ use tonic::body::Body;
 use tonic::client::Grpc;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Status};
-use wirelab_model::event::Configured;
-use wirelab_model::heron;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Configured;
+use wirelab_contract::heron;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::grpc_wire::{ServerError, Wire};
 use crate::client::http::Recipe;

@@ -17,7 +17,7 @@ use hyper::client::conn::http2::SendRequest;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::client::GrpcService;
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 
 use crate::client::transport::Failure;
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use ::http::Response;
 use h3_quinn::OpenStreams;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::dial::{Dialer, Link};
 use crate::client::early::{self, Early};

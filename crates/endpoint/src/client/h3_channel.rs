@@ -9,8 +9,8 @@ use h3::quic::{self, BidiStream, OpenStreams, RecvStream, SendStream};
 use http::header::CONTENT_LENGTH;
 use http::{Request, Response};
 use tokio::task::JoinHandle;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::http::Recipe;
 use crate::client::transport::{Answer, Failure, Sink};

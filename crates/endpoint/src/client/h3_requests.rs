@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use h3::quic;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::h3_channel::{self, ATTEMPT, Channel, Order};
 use crate::client::multiplexed::{Dial, RequestProtocol};

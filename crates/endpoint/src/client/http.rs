@@ -4,8 +4,8 @@ use std::net::Ipv6Addr;
 
 use http::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Uri};
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::refusal::Refusal;
 

@@ -15,9 +15,9 @@ use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
-use wirelab_model::event::Configured;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::event::Configured;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::failure;
 use crate::client::http::Recipe;

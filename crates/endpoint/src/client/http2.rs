@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use hyper::body::{Body, Incoming};
-use wirelab_model::event::Configured;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::event::Configured;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::http::Recipe;
 use crate::client::http_body::PatternBody;

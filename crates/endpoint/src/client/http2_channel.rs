@@ -14,10 +14,10 @@ use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use wirelab_model::event::Configured;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Configured;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::failure;
 use crate::client::stream::{Dialed, Dialer, Proof, TICKET_WAIT};

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::spec::{Pause, Schedule};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::spec::{Pause, Schedule};
 
 use crate::client::deadline::Elapsed;
 use crate::client::pool::{Lane, Pool};

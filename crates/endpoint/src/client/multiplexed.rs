@@ -4,9 +4,9 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use wirelab_model::event::Configured;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::event::Configured;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};
 use crate::refusal::Refusal;

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use tokio::sync::{Mutex, Semaphore};
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::spec::ConnectionPolicy;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::spec::ConnectionPolicy;
 
 use crate::client::deadline::{Deadline, Elapsed};
 use crate::client::schedule::Share;

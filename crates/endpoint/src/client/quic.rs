@@ -1,7 +1,7 @@
 //! Raw QUIC: one bidirectional stream of quinn per request, with the header of the raw transports.
 
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::dial::{Dialer, Link};
 use crate::client::early::{self, Early};

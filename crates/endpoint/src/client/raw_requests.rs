@@ -1,6 +1,6 @@
 //! A client's raw requests, each on a stream of its own, on the connections of any QUIC library.
 
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::multiplexed::{Dial, RequestProtocol};
 use crate::client::transport::{Answer, Failure, Sink};

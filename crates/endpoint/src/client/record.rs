@@ -13,10 +13,10 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use indexmap::IndexMap;
-use wirelab_model::histogram::{Histogram, Histograms};
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::sample::{Handshake, Sample};
-use wirelab_model::spec::Recording;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::histogram::{Histogram, Histograms};
+use wirelab_contract::sample::{Handshake, Sample};
+use wirelab_contract::spec::Recording;
 
 /// Maximum number of records allocated and touched before the window, per thread: 76 MB.
 const PREALLOCATED: u64 = 500_000;

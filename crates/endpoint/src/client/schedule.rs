@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp};
-use wirelab_model::spec::{Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Schedule};
+use wirelab_contract::spec::{Arrivals, ClientSpec, ConnectionPolicy, Extent, Pause, Schedule};
 
 /// One thread's share of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

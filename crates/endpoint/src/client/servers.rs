@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::spec::ClientSpec;
 
 /// Number of connections that took an address, over all threads of the process.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);

@@ -11,10 +11,10 @@ use std::time::Instant;
 use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
-use wirelab_model::event::Configured;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Configured;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::failure;
 use crate::client::stream::{Dialed, Dialer, Stream, TICKET_WAIT};

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use wirelab_model::exposition::{self, BOUNDS, Times};
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Schedule};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::exposition::{self, BOUNDS, Times};
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Extent, Schedule};
 
 use crate::client::record::{Record, Recorder};
 use crate::client::schedule::Share;

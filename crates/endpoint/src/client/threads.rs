@@ -10,8 +10,8 @@ use std::time::Instant;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
-use wirelab_model::event::{Command, Configured};
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::event::{Command, Configured};
+use wirelab_contract::spec::ClientSpec;
 
 use crate::client::engine::{Engine, ThreadResults};
 use crate::client::schedule::Share;

@@ -5,9 +5,9 @@
 
 use std::time::Instant;
 
-use wirelab_model::event::Configured;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::ClientSpec;
+use wirelab_contract::event::Configured;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::ClientSpec;
 
 pub use crate::refusal::Failure;
 use crate::refusal::Refusal;

@@ -9,10 +9,10 @@ use std::time::Instant;
 
 use serde_json::json;
 use tokio::net::UdpSocket;
-use wirelab_model::event::Configured;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::{ClientSpec, Transport as Settings};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Configured;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{ClientSpec, Transport as Settings};
 
 use crate::client::servers::Servers;
 use crate::client::transport::{Answer, Connection, Failure, Opened, Sink, Transport};

@@ -1,7 +1,7 @@
 //! Checks of a client's spec before the start, for every protocol.
 
-use wirelab_model::CONTRACT_VERSION;
-use wirelab_model::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule};
+use wirelab_contract::CONTRACT_VERSION;
+use wirelab_contract::spec::{ClientSpec, ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule};
 
 use crate::refusal::Refusal;
 

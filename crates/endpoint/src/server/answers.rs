@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Uri};
-use wirelab_model::page::Answer;
+use wirelab_contract::page::Answer;
 
 use crate::refusal::Refusal;
 use crate::server::documents::LARGEST_TOTAL;

@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::server::{Grpc, UnaryService};
-use wirelab_model::heron;
+use wirelab_contract::heron;
 
 use crate::grpc::{METHOD, Numbers, Received};
 use crate::server::Site;

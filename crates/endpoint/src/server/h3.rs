@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use h3::error::Code;
-use wirelab_model::page::Priorities;
-use wirelab_model::spec::ServerSpec;
+use wirelab_contract::page::Priorities;
+use wirelab_contract::spec::ServerSpec;
 
 use crate::refusal::Refusal;
 use crate::server::h3_ranked::Ranked;

@@ -14,7 +14,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
-use wirelab_model::spec::ServerSpec;
+use wirelab_contract::spec::ServerSpec;
 
 use crate::http2::Windows;
 use crate::server::grpc;

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use tokio::sync::watch;
-use wirelab_model::event::Configured;
+use wirelab_contract::event::Configured;
 
 use crate::transport_accounts::Accounts;
 

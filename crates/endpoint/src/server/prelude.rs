@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::header::LINK;
 use http::{HeaderValue, Response, StatusCode};
-use wirelab_model::page::ServedPage;
+use wirelab_contract::page::ServedPage;
 
 use crate::refusal::Refusal;
 

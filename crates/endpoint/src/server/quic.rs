@@ -9,7 +9,7 @@ use std::time::Duration;
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Connection, Endpoint, Incoming, ServerConfig, ValidationTokenConfig, VarInt, ZeroRttAccepted};
 use tokio::time::timeout;
-use wirelab_model::spec::ServerSpec;
+use wirelab_contract::spec::ServerSpec;
 
 use crate::quic_config::QuicSettings;
 use crate::quic_contract::SERVER_IDLE;

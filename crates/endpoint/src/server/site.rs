@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use http::header::CACHE_CONTROL;
 use http::{HeaderValue, Method, Response, Uri};
-use wirelab_model::heron;
-use wirelab_model::page::content_type;
-use wirelab_model::spec::{Feature, ServerSpec};
+use wirelab_contract::heron;
+use wirelab_contract::page::content_type;
+use wirelab_contract::spec::{Feature, ServerSpec};
 
 use crate::refusal::Refusal;
 use crate::server::answers::Answers;

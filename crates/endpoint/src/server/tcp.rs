@@ -11,9 +11,9 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
-use wirelab_model::page::Priorities;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::ServerSpec;
+use wirelab_contract::page::Priorities;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::ServerSpec;
 
 use crate::http2::Windows;
 use crate::payload;

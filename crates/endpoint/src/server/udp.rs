@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::net::UdpSocket;
-use wirelab_model::event::Configured;
-use wirelab_model::spec::ServerSpec;
+use wirelab_contract::event::Configured;
+use wirelab_contract::spec::ServerSpec;
 
 use crate::refusal::Refusal;
 use crate::server::{Bound, Site, Stop};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use wirelab_model::event::Event;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ClientSpec, Extent, Pause, Schedule, ServerSpec};
+use wirelab_contract::event::Event;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::{ClientSpec, Extent, Pause, Schedule, ServerSpec};
 
 use crate::support::{Endpoint, Place};
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 
-use wirelab_model::exposition::{BOUNDS, Exposed, Exposition};
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ClientSpec, Extent, Recording, ServerSpec};
+use wirelab_contract::exposition::{BOUNDS, Exposed, Exposition};
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::{ClientSpec, Extent, Recording, ServerSpec};
 
 use crate::support::{Endpoint, Place};
 

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 
-use wirelab_model::event::Event;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::pattern;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ConnectionPolicy, Extent, Pause, Resumption, Schedule};
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Event;
+use wirelab_contract::pattern;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::{ConnectionPolicy, Extent, Pause, Resumption, Schedule};
 
 use crate::support::{Endpoint, OVER_TCP, Place, get, pattern_of};
 

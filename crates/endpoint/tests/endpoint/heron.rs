@@ -8,12 +8,12 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use ring::digest::{SHA256, digest};
-use wirelab_model::event::Event;
-use wirelab_model::heron;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::{
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Event;
+use wirelab_contract::heron;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{
     self, ClientSpec, ConnectionPolicy, Expect, Feature, Pause, Resumption, Schedule, ServerSpec, Transport,
 };
 

@@ -19,11 +19,11 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use wirelab_model::event::Event;
-use wirelab_model::page::{Priorities, ServedPage};
-use wirelab_model::pattern;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{Feature, ServerSpec};
+use wirelab_contract::event::Event;
+use wirelab_contract::page::{Priorities, ServedPage};
+use wirelab_contract::pattern;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::{Feature, ServerSpec};
 
 use crate::support::{Endpoint, Place};
 

@@ -1,9 +1,9 @@
 //! Whole trials on loopback over UDP: QUIC, HTTP/3 and bare datagrams, each way of using connections.
 
-use wirelab_model::event::Event;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::{ConnectionPolicy, Extent, Pause, Resumption, Schedule};
+use wirelab_contract::event::Event;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{ConnectionPolicy, Extent, Pause, Resumption, Schedule};
 
 use crate::support::{Endpoint, Place, echo, get};
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use wirelab_model::event::Event;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::spec::{ConnectionPolicy, Extent, Pause, Schedule};
-use wirelab_model::transport::TransportReport;
+use wirelab_contract::event::Event;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::spec::{ConnectionPolicy, Extent, Pause, Schedule};
+use wirelab_contract::transport::TransportReport;
 
 use crate::support::{Endpoint, OVER_TCP, Place, get};
 

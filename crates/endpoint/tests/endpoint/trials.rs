@@ -2,11 +2,11 @@
 
 use std::net::{Shutdown, TcpListener, TcpStream};
 
-use wirelab_model::event::Event;
-use wirelab_model::histogram::Histograms;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::sample::Handshake;
-use wirelab_model::spec::{Arrivals, ConnectionPolicy, Extent, Pause, Recording, Request, Resumption, Schedule};
+use wirelab_contract::event::Event;
+use wirelab_contract::histogram::Histograms;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::sample::Handshake;
+use wirelab_contract::spec::{Arrivals, ConnectionPolicy, Extent, Pause, Recording, Request, Resumption, Schedule};
 
 use crate::support::{Endpoint, OVER_TCP, Place, echo, get};
 

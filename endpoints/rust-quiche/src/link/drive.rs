@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use quiche::RecvInfo;
 use wirelab_endpoint::program::Failure;
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 use wirelab_quiche::of_connection;
 
 use crate::link::{Link, State};

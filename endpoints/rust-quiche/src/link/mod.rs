@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use wirelab_endpoint::program::{Account, Failure, patience};
-use wirelab_model::sample::Handshake;
+use wirelab_contract::sample::Handshake;
 use wirelab_quiche::of_connection;
 
 use crate::exchange::Exchanges;

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 
 use wirelab_endpoint::program::{Answer, Failure, Sink};
-use wirelab_model::outcome::ErrorKind;
+use wirelab_contract::error_kind::ErrorKind;
 
 use crate::exchange::Exchange;
 use crate::link::Link;

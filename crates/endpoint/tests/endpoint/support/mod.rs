@@ -10,12 +10,12 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use ring::digest::{SHA256, digest};
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
-use wirelab_model::event::Event;
-use wirelab_model::outcome::ErrorKind;
-use wirelab_model::pattern;
-use wirelab_model::protocol::Protocol;
-use wirelab_model::sample::Sample;
-use wirelab_model::spec::{
+use wirelab_contract::error_kind::ErrorKind;
+use wirelab_contract::event::Event;
+use wirelab_contract::pattern;
+use wirelab_contract::protocol::Protocol;
+use wirelab_contract::sample::Sample;
+use wirelab_contract::spec::{
     ClientSpec, ClientTls, ConnectionPolicy, Expect, Extent, Feature, Pause, Recording, Request, Resumption, Schedule,
     ServerSpec, ServerTls, Timeouts, Transport,
 };

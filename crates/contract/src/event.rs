@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::ErrorKind;
+use crate::error_kind::ErrorKind;
 use crate::transport::TransportReport;
 
 /// One line of an endpoint's standard output.

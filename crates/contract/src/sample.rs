@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::ErrorKind;
+use crate::error_kind::ErrorKind;
 
 /// One request, as measured by its client: one JSON line of the results file.
 ///

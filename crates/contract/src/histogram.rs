@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::ErrorKind;
+use crate::error_kind::ErrorKind;
 use crate::sample::Handshake;
 
 /// The results file of a client whose spec says `"recording": "histograms"`.
