@@ -216,17 +216,17 @@ impl Warning {
     pub fn meaning(&self) -> String {
         match self {
             Self::ClientBound { cell, share } => format!(
-                "In `{cell}` the client used {:.0} % of its processor time: the numbers show the client's limit, not the server's or the protocol's.",
+                "In `{cell}` the client used {:.0} % of its processor time: the numbers show the limit of the client, not of the server or the protocol.",
                 share * 100.0
             ),
             Self::LoopbackMtu { mtu } => format!(
-                "The loopback interface has an MTU of {mtu} bytes, where real networks have 1500: costs per packet are far smaller than in a network."
+                "The loopback interface has an MTU of {mtu} bytes instead of the usual 1500: costs per packet are far lower than in a network."
             ),
             Self::Parity { what, values } => {
                 format!("Compared cells differ in `{what}`, which is not a factor of the study: {}.", by_value(values))
             }
             Self::AaDiffers { cell, ratio } => format!(
-                "The two halves of the A/A pair `{cell}` were told apart (ratio {ratio:.3}), though they are the same: something other than the cells changes between trials."
+                "The two halves of the A/A pair `{cell}` differ significantly (ratio {ratio:.3}) although they are equal: an uncontrolled influence changes between trials."
             ),
             Self::Drift { cell, metric, change } => format!(
                 "`{metric}` of `{cell}` changed by {:+.1} % from the first to the last trial: the machine was not in a steady state.",
@@ -239,86 +239,86 @@ impl Warning {
             ),
             Self::TrialsFailed { cell, failed, of, reason } => {
                 format!(
-                    "{failed} of {of} trials of `{cell}` failed. Comparisons rank a trial that failed through the cell as the worst; estimates are of completed trials. Most frequent: {reason}."
+                    "{failed} of {of} trials of `{cell}` failed. Estimates cover completed trials only; comparisons rank failures of the cell's endpoints as worst. Most frequent reason: {reason}."
                 )
             }
             Self::RequestsFailed { cell, share, kind } => format!(
-                "{:.2} % of the requests of `{cell}` failed, mostly `{kind}`. Percentiles rank them as slower than every success; means, minimum and maximum leave them out.",
+                "{:.2} % of the requests of `{cell}` failed, mostly with `{kind}`. Percentiles rank them as slower than every success; mean, minimum and maximum exclude them.",
                 share * 100.0
             ),
             Self::TooFewBlocks { blocks, needed } => {
-                format!(
-                    "Only {blocks} complete blocks; a verdict needs {needed}. Everything here is a first impression."
-                )
+                let noun = if *blocks == 1 { "block" } else { "blocks" };
+                format!("{blocks} complete {noun}; {needed} needed. All results are preliminary.")
             }
             Self::NoPlace { lab, cells, why } => format!(
-                "Left out of the study, because the lab `{lab}` cannot be it: `{}`. Reason: {why}.",
+                "Omitted, because the lab `{lab}` does not support it: `{}`. Reason: {why}.",
                 cells.join("`, `")
             ),
             Self::EndpointMissing { endpoint, levels, why } => format!(
-                "Left out of the study, because the endpoint `{endpoint}` cannot be used: `{}`. Reason: {why}.",
+                "Omitted, because the endpoint `{endpoint}` cannot be used: `{}`. Reason: {why}.",
                 levels.join("`, `")
             ),
             Self::ArchiveInPart { page, what } => {
-                format!("Entries of the archive `{page}` are not answered: {}.", what.join(", "))
+                format!("Entries of the archive `{page}` get no answer: {}.", what.join(", "))
             }
             Self::BlocksRaised { from, to, comparisons } => format!(
-                "The minimum number of blocks was raised from {from} to {to}: with {comparisons} comparisons under Holm's correction fewer cannot reach significance."
+                "The minimum number of blocks was raised from {from} to {to}: fewer cannot reach significance for {comparisons} comparisons under Holm's correction."
             ),
             Self::Drops { cell, counter, count } => {
                 format!("The kernel counted {count} drops ({counter}) during trials of `{cell}`.")
             }
             Self::Stolen { trials, of, largest } => format!(
-                "In {trials} of {of} trials the host of this virtual machine gave more than 2 % of the processors' time to others, up to {:.0} %: their times are partly the host's.",
+                "In {trials} of {of} trials the hypervisor took more than 2 % of the processor time, up to {:.0} %: timings may be inflated by the hypervisor.",
                 largest * 100.0
             ),
             Self::ResumptionMissed { cell, wanted, share } => {
-                format!("Only {:.1} % of the connections of `{cell}` were `{wanted}` as the cell asks.", share * 100.0)
+                format!("Only {:.1} % of the connections of `{cell}` were `{wanted}` as configured.", share * 100.0)
             }
             Self::BusyMachine { load, cores } => {
                 format!(
-                    "The load average was {load:.1} on {cores} processors when the run began: other work shared the machine."
+                    "The load average was {load:.1} on {cores} processors at the start of the run: other work used the machine."
                 )
             }
             Self::ConditionsChanged { what } => format!(
-                "The run was continued under other conditions than it was begun under: {}. Trials before and after are not comparable.",
+                "The run was resumed under changed conditions: {}. Trials before and after the change are not comparable.",
                 what.join("; ")
             ),
             Self::EmulatorBusy { cell, share } => format!(
-                "In `{cell}` the emulated link took up to {:.0} % of a processor: it may have delayed packets, and what it took was missing elsewhere.",
+                "In `{cell}` the link emulator used up to {:.0} % of a processor: it may have delayed packets and slowed other processes.",
                 share * 100.0
             ),
             Self::Exposing { without } => {
-                let shown = "Trials were shown to Prometheus while requests were measured: clients counted each of them once more, and each scrape took processor time.";
+                let shown = "Prometheus scraped the trials while requests were measured: clients counted each request once more, and each scrape took processor time.";
                 match without.as_slice() {
                     [] => shown.to_owned(),
-                    without => format!("{shown} Not shown, because they do not tell: {}.", without.join(", ")),
+                    without => format!("{shown} Endpoints without metrics: {}.", without.join(", ")),
                 }
             }
             Self::Keeping { what } => {
                 format!(
-                    "While requests were measured, files were written ({what}): that slows trials down, and not all of them alike."
+                    "Trials wrote files during the measured window ({what}): this slows trials down to different degrees."
                 )
             }
             Self::Stopped { cell, observer } => format!(
-                "In `{cell}` the observer `{observer}` stopped client and server at every system call: its counts are all that is measured there."
+                "In `{cell}` the observer `{observer}` stopped client and server at every system call: only its counts are measured there."
             ),
             Self::NodeAgents => {
-                "Where packets or system calls were counted, pods with all privileges (node agents) were at work on the nodes of client and servers.".to_owned()
+                "Privileged pods (node agents) counted packets or system calls on the nodes of client and servers."
+                    .to_owned()
             }
             Self::Filmed { cell } => format!(
-                "In `{cell}` the browser's window was filmed, which makes loads longer: the Speed Index is all that is measured there, and is to be compared with that of other films only."
+                "In `{cell}` the browser's window was filmed, which slows loads down: only the Speed Index is measured there, and it is comparable with other films only."
             ),
             Self::ClientsUneven { cell, what, share } => format!(
-                "In `{cell}` the {what} of one client was {:.0} % of that of another, though all had the same part of the workload: the merged numbers are those of a mixture.",
+                "In `{cell}` the {what} of one client was {:.0} % of that of another, although all had the same share of the workload: the merged numbers describe a mixture.",
                 share * 100.0
             ),
             Self::ClientsApart { cell, share } => format!(
-                "In `{cell}` clients began up to {:.1} % of the measured window apart: at its begin and end not all of the load was there.",
+                "In `{cell}` the clients started up to {:.1} % of the measured window apart: the load was incomplete at its start and end.",
                 share * 100.0
             ),
             Self::ScheduleLag { cell, p99_ns } => format!(
-                "In `{cell}` one request in a hundred started more than {:.2} ms late: the client could not keep its schedule.",
+                "In `{cell}` 1 % of the requests started more than {:.2} ms late: the client did not keep its schedule.",
                 p99_ns / 1e6
             ),
         }
@@ -331,57 +331,57 @@ impl Warning {
             Self::ClientBound { .. } => {
                 "Give the client more threads (`client_threads`), or lower its load with `rate` or `workers`."
             }
-            Self::LoopbackMtu { .. } => {
-                "Use a lab whose links have an MTU of 1500 before deciding anything about a real network."
-            }
+            Self::LoopbackMtu { .. } => "Use a lab with an MTU of 1500 for conclusions about real networks.",
             Self::Parity { .. } => {
-                "Set it in `[workload]`, make it a factor, or read the comparison as one of whole implementations."
+                "Set it in `[workload]`, make it a factor, or interpret the comparison as one of whole implementations."
             }
             Self::AaDiffers { .. } => {
-                "Stop other work on the machine, run more blocks, and distrust differences of this size."
+                "Stop other work on the machine, run more blocks, and treat differences of this size with caution."
             }
-            Self::Drift { .. } => "Warm the machine up, stop other work on it, or run longer.",
+            Self::Drift { .. } => "Warm up the machine, stop other work on it, or run longer.",
             Self::NotStationary { .. } => {
-                "Raise `warm_up` until the change lies before the window, or lengthen `duration` until it no longer matters."
+                "Raise `warm_up` until the change lies before the window, or lengthen `duration` until its share of the window is negligible."
             }
             Self::TrialsFailed { .. } => "Read the logs of the trials named in the journal.",
             Self::RequestsFailed { .. } => {
-                "Look at the error kinds; raise time-outs or buffers only if the failure is not the finding."
+                "Check the kinds of errors. Raise time-outs or buffers only if the failures are not the result of interest."
             }
             Self::TooFewBlocks { .. } => "Choose a preset with more blocks, or raise `blocks.min`.",
             Self::NoPlace { .. } => {
-                "Nothing, if the rest is what is wanted; otherwise use another lab (`wirelab labs` lists them), or change the cells as the reason says."
+                "None, if the remaining cells suffice. Otherwise use another lab (`wirelab labs` lists them), or change the cells according to the reason."
             }
             Self::EndpointMissing { .. } => {
-                "Install what the endpoint needs (its folder has a README.md, `wirelab endpoints` says what can be used), and run again."
+                "Install the requirements of the endpoint (see its README.md; `wirelab endpoints` lists usable endpoints), and run again."
             }
             Self::ArchiveInPart { .. } => {
-                "Nothing, unless the loads miss them, which their warnings then say; otherwise save the page again."
+                "None, unless warnings name loads that miss these entries; then save the page again."
             }
-            Self::BlocksRaised { .. } => "Nothing, or compare fewer cells.",
+            Self::BlocksRaised { .. } => "None; compare fewer cells to need fewer blocks.",
             Self::Drops { .. } => {
-                "Raise the socket buffers (`udp_receive_buffer`) or the kernel's limits, or keep it as a finding."
+                "Raise the socket buffers (`udp_receive_buffer`) or the kernel's limits, or report the drops as a result."
             }
             Self::ResumptionMissed { .. } => {
-                "Check that the server issues tickets, and that the client waits for them before it closes."
+                "Check that the server issues tickets and that the client waits for them before it closes."
             }
             Self::Stolen { .. } => {
-                "Run again when the host is quiet, or on a machine whose processors nobody shares; `machine_stolen_share` says which trials."
+                "Run again on a quiet host or on dedicated processors; the metric `machine_stolen_share` shows the affected trials."
             }
             Self::BusyMachine { .. } => "Stop other work and run again.",
-            Self::ConditionsChanged { .. } => "Measure again from the start before you rely on a comparison.",
+            Self::ConditionsChanged { .. } => "Repeat the run from the start before you rely on a comparison.",
             Self::EmulatorBusy { .. } => {
                 "Lower the rate of the link or the load, or use a machine with more processors."
             }
-            Self::Exposing { .. } => "Watch a run of a few blocks; take the numbers from a run without `--metrics`.",
+            Self::Exposing { .. } => "Use `--metrics` for a short run; take the numbers from a run without it.",
             Self::Keeping { .. } => {
-                "Keep it of a run of a few blocks, for looking into; take the numbers from a run without `keep`."
+                "Use `keep` for a short run, as a diagnostic; take the numbers from a run without it."
             }
-            Self::Stopped { .. } => "Nothing; measure times in a run, or in cells, without it.",
-            Self::NodeAgents => "Nothing, if you may; without `WIRELAB_KUBERNETES_NODE_AGENTS` there are none.",
-            Self::Filmed { .. } => "Nothing; measure the times of loads in a run, or in cells, without `film`.",
+            Self::Stopped { .. } => "None; measure times in a run or in cells without this observer.",
+            Self::NodeAgents => {
+                "None, if the cluster permits it; without `WIRELAB_KUBERNETES_NODE_AGENTS` wirelab starts no privileged pods."
+            }
+            Self::Filmed { .. } => "None; measure load times in a run or in cells without `film`.",
             Self::ClientsUneven { .. } => {
-                "Look at `clients` of the journal for which one; give each client a processor of its own, and nodes that are alike, or keep it as a finding."
+                "Check `clients` in the journal. Give each client its own processor and equal nodes, or report the difference as a result."
             }
             Self::ClientsApart { .. } => "Set a longer `duration` or more `requests`, or use fewer clients.",
             Self::ScheduleLag { .. } => "Lower the rate, give the client more threads, or use a faster machine.",

@@ -1,4 +1,4 @@
-//! Claims and what became of them, in the words of a report.
+//! Claims with their verdicts and effects, in words.
 
 use wirelab_model::claim::Needs;
 use wirelab_model::metric::Unit;
@@ -10,19 +10,17 @@ use crate::words::{self, phrase};
 
 /// An effect in words.
 pub(crate) struct EffectWords {
-    /// Where: levels, or nothing.
+    /// The common levels; empty if there are none.
     pub at: String,
-    /// Of what, in which metric.
+    /// The metric and the compared cells.
     pub of: String,
-    /// Its size with its interval.
+    /// The measured size with its interval.
     pub size: String,
-    /// What was expected.
+    /// The expected bound.
     pub expect: String,
-    /// Whether it is so.
     pub verdict: ClaimVerdict,
 }
 
-/// The effects of a claim.
 pub(crate) fn effects(input: &Input, claim: &ClaimResult) -> Vec<EffectWords> {
     claim.effects.iter().map(|effect| in_words(input, effect)).collect()
 }
@@ -34,7 +32,7 @@ fn in_words(input: &Input, effect: &Effect) -> EffectWords {
     let size = match (effect.size, &effect.interval) {
         (Some(size), Some(interval)) => format!("{} [{}, {}]", show(size), show(interval.low), show(interval.high)),
         (Some(size), None) => format!("{} (no interval: too few trials)", show(size)),
-        (None, _) => "not measured: a cell that it needs has no values".to_owned(),
+        (None, _) => "not measured: a required cell has no data".to_owned(),
     };
     let title = metric.map_or(effect.metric.as_str(), |metric| metric.title);
     let title = match &effect.with {
@@ -48,7 +46,7 @@ fn in_words(input: &Input, effect: &Effect) -> EffectWords {
     EffectWords { at: effect.at.clone(), of, size, expect: bound(effect, unit), verdict: effect.verdict }
 }
 
-/// The bound in the unit in which the effect is shown.
+/// The bound, in the same unit as the size.
 fn bound(effect: &Effect, unit: Unit) -> String {
     use wirelab_model::claim::Bound;
     if !effect.plain {
@@ -61,8 +59,8 @@ fn bound(effect: &Effect, unit: Unit) -> String {
     }
 }
 
-/// For which levels the claim holds, where it speaks of several, and how many of the effects do, in words: `4 effects: 3 as claimed, 1
-/// against the claim`.
+/// The number of effects by verdict: `4 effects: 3 as claimed, 1 against the claim`. A claim about several levels also lists the
+/// levels by verdict.
 pub(crate) fn tally(claim: &ClaimResult) -> String {
     match &claim.cases {
         Some(cases) if !cases.tested.is_empty() => format!("{}. {}", levels(cases), of_effects(claim)),
@@ -70,7 +68,7 @@ pub(crate) fn tally(claim: &ClaimResult) -> String {
     }
 }
 
-/// For which levels a claim holds: `needed for some of 3 levels of implementation: holds for a; does not hold for b; cannot tell for c`.
+/// The levels by verdict: `required for some of 3 levels of implementation: holds for a; does not hold for b; inconclusive for c`.
 fn levels(cases: &Cases) -> String {
     let needed = match cases.needs {
         Needs::All => "all",
@@ -85,19 +83,19 @@ fn levels(cases: &Cases) -> String {
     };
     let found = [ClaimVerdict::Holds, ClaimVerdict::DoesNotHold, ClaimVerdict::CannotTell].into_iter().filter_map(of);
     let found: Vec<_> = found.collect();
-    format!("needed for {needed} of {} {noun} of {}: {}", cases.tested.len(), cases.factor, found.join("; "))
+    format!("required for {needed} of {} {noun} of {}: {}", cases.tested.len(), cases.factor, found.join("; "))
 }
 
 fn of_effects(claim: &ClaimResult) -> String {
     if claim.effects.is_empty() {
-        return "no effect was looked at".to_owned();
+        return "no effect was tested".to_owned();
     }
     let count = |verdict| claim.effects.iter().filter(|effect| effect.verdict == verdict).count();
     let mut words = Vec::new();
     for (verdict, name) in [
         (ClaimVerdict::Holds, "as claimed"),
         (ClaimVerdict::DoesNotHold, "against the claim"),
-        (ClaimVerdict::CannotTell, "undecided"),
+        (ClaimVerdict::CannotTell, "inconclusive"),
         (ClaimVerdict::NotTested, "not tested"),
     ] {
         if count(verdict) > 0 {

@@ -1,4 +1,4 @@
-//! The metrics of the summary table, found by what they are rather than by who computes them.
+//! The metrics of the summary table, found by their properties.
 
 use wirelab_model::metric::{Metric, Side, Unit};
 
@@ -9,15 +9,13 @@ use crate::numbers::Scale;
 /// A column of the summary.
 #[derive(Clone, Copy)]
 pub(crate) struct Column<'a> {
-    /// What it shows.
     pub metric: &'a Metric,
-    /// Its heading, in one or two short lines, without the unit.
+    /// The heading in one or two short lines, without the unit.
     pub heading: (&'static str, &'static str),
-    /// Its unit.
     pub scale: Scale,
 }
 
-/// The role of a metric in the summary, with the words of its heading.
+/// A predicate for a metric of the summary, with the two lines of its heading.
 type Role = (fn(&Metric) -> bool, &'static str, &'static str);
 
 const ROLES: [Role; 8] = [
@@ -52,14 +50,14 @@ pub(crate) fn is_peak_memory(metric: &Metric, side: Side) -> bool {
         && (metric.name.contains("peak") || metric.name.contains("max"))
 }
 
-/// Whether a smaller value means that something is over sooner, so that `faster` and `slower` are the right words.
+/// Whether the metric is a waiting time, so that `faster` and `slower` are the right words.
 pub(crate) fn is_waiting(metric: &Metric) -> bool {
     metric.unit == Unit::Nanoseconds
         && !metric.name.contains("cpu")
         && metric.better == wirelab_model::metric::Better::Lower
 }
 
-/// The first declared metric that a predicate accepts and that was measured, else the first that the run says why it was not.
+/// The first accepted metric that was measured, else the first with a reason why it was not measured.
 pub(crate) fn find<'a>(input: &Input<'a>, accepts: impl Fn(&Metric) -> bool) -> Option<&'a Metric> {
     let measured = |metric: &Metric| input.analysis.cells.iter().any(|cell| cell.estimates.contains_key(metric.name));
     let found = input.metrics.iter().copied().find(|metric| accepts(metric) && measured(metric));
@@ -70,7 +68,7 @@ pub(crate) fn find<'a>(input: &Input<'a>, accepts: impl Fn(&Metric) -> bool) -> 
     })
 }
 
-/// The columns of the summary: those of the table that the run knows of, led by the metric that decides.
+/// The columns of the summary: the metrics of [`ROLES`] that the run knows, after the first metric if it has no role.
 pub(crate) fn summary<'a>(input: &Input<'a>) -> Vec<Column<'a>> {
     let mut columns: Vec<Column> = Vec::new();
     let first = input.metric(input.first_metric());
@@ -86,7 +84,7 @@ pub(crate) fn summary<'a>(input: &Input<'a>) -> Vec<Column<'a>> {
     columns
 }
 
-/// Gives columns that a reader compares with each other the same unit: the latencies, and each pair of client and server.
+/// Gives comparable columns the same unit: the latencies, and each pair of client and server.
 fn share_scales(input: &Input, columns: &mut [Column]) {
     let family = |column: &Column| (column.metric.unit, is_waiting(column.metric), column.heading.1.is_empty());
     for index in 0..columns.len() {
@@ -109,7 +107,7 @@ fn column_scale(input: &Input, metrics: &[&Metric]) -> Scale {
     Scale::of(unit, medians)
 }
 
-/// Every metric that the run measured, or says why not, in the order of declaration.
+/// Every metric that the run measured or has a reason for, in the order of declaration.
 pub(crate) fn known<'a>(input: &Input<'a>) -> Vec<&'a Metric> {
     input.metrics.iter().copied().filter(|metric| find(input, |other| other.name == metric.name).is_some()).collect()
 }

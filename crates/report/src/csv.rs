@@ -1,4 +1,4 @@
-//! Tables for other tools, in the tidy long format: one row per cell and metric, one row per comparison.
+//! CSV files in the tidy long format: one row per cell and metric, one row per comparison.
 
 use wirelab_model::metric::Metric;
 use wirelab_stats::analysis::{CannotTell, Interval, Verdict};
@@ -8,8 +8,8 @@ use crate::columns::known;
 use crate::failures::failures;
 use crate::fate::Fate;
 
-/// One row per cell and metric, with a column per factor. Numbers are in the metric's base unit; a number that does not
-/// exist is an empty field, and `not_measured` says why.
+/// One row per cell and metric, with a column per factor. Numbers are in the metric's base unit. A missing number is an empty
+/// field, and `not_measured` has the reason.
 ///
 /// # Panics
 /// Never: writing to memory cannot fail, and every row has as many fields as the header.
@@ -131,7 +131,7 @@ pub fn comparisons_csv(input: &Input) -> String {
     written(rows)
 }
 
-/// One row per contest and cell: the leader, which has no comparison, and each of its rivals, with a column per factor.
+/// One row per contest and cell, with a column per factor: the leader, without a comparison, and each rival.
 ///
 /// # Panics
 /// Never: writing to memory cannot fail, and every row has as many fields as the header.
@@ -167,8 +167,7 @@ pub fn contests_csv(input: &Input) -> String {
     written(rows)
 }
 
-/// One row per pair of a client and a server and metric, with a column per factor: whether it works, what it takes, and whether that
-/// is what its two sides predict.
+/// One row per metric and pair of a client and a server, with a column per factor: outcome, value and interaction.
 ///
 /// # Panics
 /// Never: writing to memory cannot fail, and every row has as many fields as the header.
@@ -253,7 +252,7 @@ fn factors(input: &Input) -> Vec<String> {
     factors.into_iter().collect()
 }
 
-/// The word that a unit, a side or a direction has in JSON.
+/// The JSON token of a unit, a side or a direction.
 fn token(value: impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(text)) => text,

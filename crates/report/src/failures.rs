@@ -1,34 +1,34 @@
-//! Cells with trials that failed or were refused: who is to blame, and why.
+//! Failed and unsupported trials by cell, with blame and reason.
 
 use indexmap::IndexMap;
 use wirelab_model::outcome::{Outcome, without_numbers};
 
 use crate::Input;
 
-/// Trials of one cell that ended in the same way.
+/// Trials of one cell with the same outcome and reason.
 pub(crate) struct Failure {
     /// The number of the cell.
     pub cell: usize,
-    /// How many trials.
+    /// The number of these trials.
     pub trials: usize,
-    /// Of how many.
+    /// The number of all trials of the cell.
     pub of: usize,
     /// `failed` or `unsupported`.
     pub outcome: &'static str,
-    /// Who has to look into it: the party that is to blame, or the endpoint that refused.
+    /// The party to blame, or `endpoint` for unsupported trials.
     pub blame: String,
-    /// In whose words why; of several that differ in numbers only the first, and that there are more.
+    /// The reason. For reasons that differ only in numbers: the first, with a hint that others exist.
     pub reason: String,
 }
 
-/// The trials of a cell that ended in one way: how many, the first reason, and whether another one has other numbers.
+/// A group of trials of one outcome: its size, its first reason, and whether other reasons have other numbers.
 struct Alike<'a> {
     trials: usize,
     first: &'a str,
     others: bool,
 }
 
-/// Every way in which trials did not end well, by cell, the most frequent first.
+/// Failed and unsupported trials by cell and reason, the most frequent first.
 pub(crate) fn failures(input: &Input) -> Vec<Failure> {
     let mut list = Vec::new();
     for cell in 0..input.manifest.plan.cells.len() {
@@ -52,13 +52,13 @@ pub(crate) fn failures(input: &Input) -> Vec<Failure> {
             of: of_cell().count(),
             outcome,
             blame,
-            reason: if others { format!("{first}, and others with other numbers") } else { first.to_owned() },
+            reason: if others { format!("{first}, and similar reasons with other numbers") } else { first.to_owned() },
         }));
     }
     list
 }
 
-/// How one cell fared, where not every trial ended well: `2 of 10 trials failed (server: connection reset)`.
+/// The failures of one cell: `2 of 10 trials failed (server: connection reset)`; `None` without any.
 pub(crate) fn of_cell(failures: &[Failure], cell: usize) -> Option<String> {
     let words: Vec<_> = failures
         .iter()

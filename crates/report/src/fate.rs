@@ -1,4 +1,4 @@
-//! Whether a cell works: how its trials and their requests ended, in a few words.
+//! Whether a cell works: the outcomes of its trials and requests in a few words.
 
 use wirelab_model::outcome::NOT_RUN;
 use wirelab_model::warning::Warning;
@@ -7,18 +7,18 @@ use crate::Input;
 use crate::failures::Failure;
 use crate::numbers::share;
 
-/// How a cell fared.
+/// The outcome of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fate {
-    /// Every trial ended well, and every request in it.
+    /// All trials and all their requests succeeded.
     Works,
-    /// Some did not: how many trials of how many, and the largest share of requests that failed in one.
+    /// Some trials (`bad` of `of`) or requests did not succeed; `requests` is the largest share of failed requests in a trial.
     Partly { bad: u32, of: u32, requests: f64, kind: String, why: Option<String> },
-    /// No trial ended well, or no request succeeded. Some may not have been run, because it was of no use.
+    /// No trial or no request succeeded. wirelab skipped `not_run` trials after earlier failures.
     Failed { of: u32, not_run: u32, blame: String, reason: String },
-    /// Every trial was refused.
+    /// All trials were unsupported.
     Unsupported { reason: String },
-    /// There is no trial yet.
+    /// No trial has run yet.
     Untried,
 }
 
@@ -29,9 +29,9 @@ impl Fate {
         let of_cell = || failures.iter().filter(|failure| failure.cell == cell);
         let was_run = |failure: &&Failure| !failure.reason.starts_with(NOT_RUN);
         let not_run = of_cell().filter(|failure| !was_run(failure)).map(|failure| failure.trials as u32).sum();
-        // A failure says more than a refusal, and what happened more than that it was not tried again.
+        // A failure is more informative than an unsupported trial, and both than a skipped trial.
         let first = of_cell().min_by_key(|failure| (failure.outcome != "failed", !was_run(failure)));
-        let reason = || first.map_or_else(|| "no reason is known".to_owned(), |failure| failure.reason.clone());
+        let reason = || first.map_or_else(|| "the reason is unknown".to_owned(), |failure| failure.reason.clone());
         let requests = input.estimate(cell, "error_share");
         let kind =
             || kind_of_failed_requests(input, cell).map_or_else(String::new, |kind| format!(" (mostly `{kind}`)"));
@@ -76,7 +76,7 @@ impl Fate {
         }
     }
 
-    /// The name of its class in the page.
+    /// The CSS class in the HTML report.
     pub(crate) const fn class(&self) -> &'static str {
         match self {
             Self::Works => "works",
@@ -86,7 +86,7 @@ impl Fate {
         }
     }
 
-    /// The token of tables for other tools.
+    /// The token in CSV files.
     pub(crate) const fn token(&self) -> &'static str {
         match self {
             Self::Works => "works",
@@ -97,7 +97,7 @@ impl Fate {
         }
     }
 
-    /// What stands in the place of a number.
+    /// The words in place of a number.
     pub(crate) fn short(&self) -> &str {
         match self {
             Self::Works | Self::Partly { .. } => "works",
@@ -108,7 +108,7 @@ impl Fate {
         }
     }
 
-    /// What stands beside a number.
+    /// The note beside a number; empty without one.
     pub(crate) fn note(&self) -> String {
         match self {
             Self::Partly { bad, of, requests, .. } => {
@@ -120,7 +120,7 @@ impl Fate {
         }
     }
 
-    /// What went wrong; absent where nothing did.
+    /// The failures in a sentence; `None` if the cell works.
     pub(crate) fn sentence(&self) -> Option<String> {
         Some(match self {
             Self::Works => return None,
@@ -130,7 +130,7 @@ impl Fate {
             }
             Self::Failed { of, not_run, blame, reason } => {
                 let run = of - not_run;
-                let rest = if *not_run > 0 { format!(", {not_run} more were not tried") } else { String::new() };
+                let rest = if *not_run > 0 { format!(", {not_run} more were not run") } else { String::new() };
                 format!("✗ failed in {run} of {run} trials{rest}, blame {blame}: {reason}")
             }
             Self::Unsupported { reason } => format!("∅ unsupported: {reason}"),
@@ -142,7 +142,7 @@ impl Fate {
     pub(crate) fn tally(fates: &[Self]) -> String {
         let words = [
             ("works", "works", "work"),
-            ("partly", "works, but not always", "work, but not always"),
+            ("partly", "fails sometimes", "fail sometimes"),
             ("failed", "fails", "fail"),
             ("unsupported", "is unsupported", "are unsupported"),
             ("untried", "has no trial yet", "have no trial yet"),
@@ -156,7 +156,7 @@ impl Fate {
     }
 }
 
-/// The kind of error that most of the failed requests of a cell ended with.
+/// The most frequent kind of error among the failed requests of a cell.
 fn kind_of_failed_requests<'a>(input: &Input<'a>, cell: usize) -> Option<&'a str> {
     let label = input.manifest.plan.cells.get(cell)?.label();
     crate::warnings::all(input).into_iter().find_map(|warning| match warning {

@@ -1,4 +1,4 @@
-//! The figures that a study asks for: which requests go into which box, and what a box looks like.
+//! The figures of a study: the requests of each box, and the numbers of a box.
 
 use std::collections::BTreeMap;
 
@@ -13,34 +13,33 @@ use crate::numbers::Scale;
 
 /// A figure.
 pub(crate) struct Drawn {
-    /// What is seen.
+    /// The study's title of the figure.
     pub title: String,
     /// Its plots, in the order of the study.
     pub plots: Vec<Plot>,
 }
 
-/// Boxes that stand below each other.
+/// Boxes below each other on one axis.
 pub(crate) struct Plot {
-    /// The levels that they have in common.
+    /// The common levels of the boxes.
     pub title: String,
     /// A box for each level of the figure's factor.
     pub rows: Vec<Row>,
 }
 
-/// A box, or the reason why there is none.
+/// A box, or the reason for its absence.
 pub(crate) struct Row {
     /// The level.
     pub label: String,
     /// The distribution of its requests.
     pub requests: Result<Boxed, String>,
-    /// The median total time of its cells, summed where several are thrown together; absent: one has none.
+    /// The median total time of the cell, summed over pooled cells; `None` if a cell has no value.
     pub total: Option<f64>,
 }
 
-/// A distribution as a box plot shows it (Tukey 1977). Times are nanoseconds.
+/// The numbers of a box plot (Tukey 1977). Times are nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Boxed {
-    /// How many values.
     pub count: u64,
     /// First quartile, median, third quartile (interpolated, type 7 of Hyndman and Fan 1996).
     pub quartiles: [f64; 3],
@@ -53,7 +52,7 @@ pub(crate) struct Boxed {
 }
 
 impl Boxed {
-    /// From values with their counts, ascending; absent if there are none.
+    /// From values with their counts, ascending; `None` without values.
     pub(crate) fn of(counts: &[(u64, u64)]) -> Option<Self> {
         let count: u64 = counts.iter().map(|(_, count)| count).sum();
         let (first, last) = (counts.first()?.0 as f64, counts.last()?.0 as f64);
@@ -64,17 +63,17 @@ impl Boxed {
         let low = inside.next().map_or(first, |value| value as f64);
         let high = inside.next_back().map_or(low, |value| value as f64);
         let outliers = counts.iter().copied().filter(|(value, _)| !within(*value)).collect();
-        // Between two values far apart a quartile may lie beyond the last value within reach; a whisker never begins inside.
+        // An interpolated quartile between distant values may lie beyond the last value within reach; a whisker starts at the box.
         let whiskers = (low.min(quartiles[0]), high.max(quartiles[2]));
         Some(Self { count, quartiles, whiskers, range: (first, last), outliers })
     }
 
-    /// How many values are outliers.
+    /// The number of outliers.
     pub(crate) fn outlying(&self) -> u64 {
         self.outliers.iter().map(|(_, count)| count).sum()
     }
 
-    /// The interval that has to be shown, with the outliers or without.
+    /// The interval from the smallest to the largest drawn value.
     pub(crate) const fn extent(&self, outliers: bool) -> (f64, f64) {
         if outliers { self.range } else { self.whiskers }
     }
@@ -95,7 +94,7 @@ fn interpolated(counts: &[(u64, u64)], count: u64, share: f64) -> f64 {
     below + (above - below) * place.fract()
 }
 
-/// The figures of the study that have any cells in the plan.
+/// The figures of the study with at least one cell in the plan.
 pub(crate) fn figures(input: &Input) -> Vec<Drawn> {
     let drawn = |figure: &Figure| Drawn { title: figure.title.clone(), plots: plots(input, figure) };
     input.manifest.study.figures.iter().map(drawn).filter(|drawn| !drawn.plots.is_empty()).collect()
@@ -116,7 +115,7 @@ fn plots(input: &Input, figure: &Figure) -> Vec<Plot> {
         let have = cells.iter().filter(|cell| (input.pooled)(**cell).is_ok()).count();
         let partly = have > 0 && have < cells.len();
         Row {
-            // A box of fewer cells than the one below it does not mean the same.
+            // The label shows that the box covers fewer cells than its neighbours.
             label: if partly { format!("{label} ({have} of {})", cells.len()) } else { label },
             requests: together(input, &cells),
             total: cells.iter().map(|cell| Some(input.estimate(*cell, "total_time")?.median)).sum(),
@@ -125,7 +124,7 @@ fn plots(input: &Input, figure: &Figure) -> Vec<Plot> {
     plots.into_iter().map(|(title, rows)| Plot { title, rows: rows.into_iter().map(row).collect() }).collect()
 }
 
-/// The levels that the figure neither has as rows, nor throws together, nor fixes.
+/// The levels of the remaining factors: neither rows, nor pooled, nor fixed by the figure.
 fn title(figure: &Figure, cell: &Cell) -> String {
     let is_fixed = |factor: &str| figure.cells.0.get(factor).is_some_and(|wanted| !wanted.is_array());
     let others = cell
@@ -136,7 +135,7 @@ fn title(figure: &Figure, cell: &Cell) -> String {
     if others.is_empty() { "All cells".to_owned() } else { sentence(&others) }
 }
 
-/// The requests of all these cells as one distribution; of those that have any, where others have none.
+/// The requests of all these cells as one distribution; cells without requests are skipped.
 fn together(input: &Input, cells: &[usize]) -> Result<Boxed, String> {
     let mut counts = BTreeMap::<u64, u64>::new();
     let mut missing = None;
@@ -156,10 +155,13 @@ fn together(input: &Input, cells: &[usize]) -> Result<Boxed, String> {
 pub(crate) const HEADER: [&str; 9] =
     ["", "requests", "smallest", "Q1", "median", "Q3", "largest", "outliers", "total time"];
 
-/// How the text is to be read.
-pub(crate) const NOTE: &str = "Response times of single requests, pooled over trials; intervals and verdicts come from trials, never from these. An outlier is further from the box than 1.5 times its length (Q3 less Q1); smallest and largest include outliers, the drawn whiskers end before them. Total time is the length of the measured window, the median of its trials, summed over cells that are thrown together; `(2 of 3)` marks a box to which only some of them have requests to give.";
+/// How to read the figures.
+pub(crate) const NOTE: &str = "Response times of single requests, pooled over trials; intervals and verdicts come from trials. \
+    Outliers lie more than 1.5 times the interquartile range (Q3 − Q1) outside the box. Smallest and largest include outliers; the \
+    whiskers exclude them. Total time is the length of the measured window: the median over trials, summed over pooled cells. \
+    `(2 of 3)` marks a box with requests from 2 of its 3 cells.";
 
-/// Characters of a box that is drawn in text.
+/// The width of a box in text, in characters.
 const WIDTH: usize = 32;
 
 impl Plot {
@@ -169,7 +171,7 @@ impl Plot {
         Scale::of(Unit::Nanoseconds, boxes.flat_map(|found| found.quartiles))
     }
 
-    /// Its rows as text: the columns of [`HEADER`], then the box without its outliers.
+    /// The rows as text: the columns of [`HEADER`], then the box without outliers.
     pub(crate) fn table(&self) -> Vec<Vec<String>> {
         let scale = self.scale();
         let extent = extent(self.rows.iter(), false);
@@ -198,7 +200,7 @@ impl Plot {
     }
 }
 
-/// The interval that all boxes of a plot need; absent if it has none.
+/// The common interval of all boxes of a plot; `None` without boxes.
 pub(crate) fn extent<'a>(rows: impl Iterator<Item = &'a Row>, outliers: bool) -> Option<(f64, f64)> {
     let extents = rows.filter_map(|row| Some(row.requests.as_ref().ok()?.extent(outliers)));
     extents.reduce(|(low, high), (other_low, other_high)| (low.min(other_low), high.max(other_high)))

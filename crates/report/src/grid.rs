@@ -1,14 +1,14 @@
-//! How the combinations of several factors are laid out in two dimensions: which factors make the columns, which the rows.
+//! The layout of combinations of several factors in two dimensions: the factors of the rows and of the columns.
 
 use indexmap::{IndexMap, IndexSet};
 
 use crate::layout::level_title;
 
-/// Combinations of levels as rows and columns. Where an axis has several factors, they are nested, the outermost first.
+/// Combinations of levels as rows and columns. Several factors of an axis are nested, the outermost first.
 pub(crate) struct Grid {
     pub rows: Axis,
     pub columns: Axis,
-    /// By row and column the number of the combination; absent where the study does not have it.
+    /// The number of the combination by row and column; `None` if the study lacks it.
     pub tiles: Vec<Vec<Option<usize>>>,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Axis {
 }
 
 impl Grid {
-    /// The grid of these combinations; absent with fewer than two factors of at least two levels.
+    /// The grid of these combinations; `None` with fewer than two factors of at least two levels.
     pub(crate) fn of(combinations: &[&IndexMap<String, String>]) -> Option<Self> {
         let mut levels: IndexMap<&String, IndexSet<&String>> = IndexMap::new();
         for (factor, level) in combinations.iter().copied().flatten() {
@@ -50,7 +50,7 @@ impl Grid {
         Some(Self { rows, columns, tiles })
     }
 
-    /// The varied levels of a combination in the order of the study, for people: `25 ms, 1 %`.
+    /// The varied levels of a combination in the order of the study: `25 ms, 1 %`.
     pub(crate) fn title(&self, combination: &IndexMap<String, String>) -> String {
         let varied =
             |factor: &String| self.rows.factors.iter().chain(&self.columns.factors).any(|(name, _)| name == factor);
@@ -63,17 +63,17 @@ impl Grid {
 type Place<'a> = Vec<(&'a String, &'a String)>;
 
 impl Axis {
-    /// How many rows or columns there are.
+    /// The number of rows or columns.
     pub(crate) fn len(&self) -> usize {
         self.factors.iter().map(|(_, levels)| levels.len()).product()
     }
 
-    /// How many rows or columns a level of the factor at this depth spans.
+    /// The number of rows or columns that a level of the factor at this depth spans.
     pub(crate) fn span(&self, depth: usize) -> usize {
         self.factors[depth + 1..].iter().map(|(_, levels)| levels.len()).product()
     }
 
-    /// Every row or column, the innermost factor changing first.
+    /// Every row or column; the innermost factor changes first.
     fn places(&self) -> Vec<Place<'_>> {
         (0..self.len())
             .map(|number| {
@@ -86,16 +86,16 @@ impl Axis {
             .collect()
     }
 
-    /// The levels of each row or column for people, outermost first.
+    /// The titles of the levels of each row or column, outermost first.
     pub(crate) fn titles(&self) -> Vec<Vec<String>> {
         let title = |place: &Place| place.iter().map(|(factor, level)| level_title(factor, level)).collect();
         self.places().iter().map(title).collect()
     }
 }
 
-/// Which factors make the columns, by their numbers of levels. A grid is read on screens that scroll down, and its tiles are wider
-/// than high: so it has as many columns as it can have without having more columns than rows; then as few factors nested in either
-/// axis as possible; then the later factors of the study in the columns.
+/// Chooses the factors of the columns by their numbers of levels. Screens scroll down and tiles are wider than high. The grid
+/// therefore has as many columns as possible without more columns than rows. Among equal choices it has the fewest nested factors
+/// on either axis, then the later factors of the study in the columns.
 fn columns(counts: &[usize]) -> Vec<bool> {
     let is_column = |choice: usize, factor: usize| choice >> factor & 1 == 1;
     let product = |choice: usize, column: bool| -> usize {
@@ -105,7 +105,7 @@ fn columns(counts: &[usize]) -> Vec<bool> {
         let nested = choice.count_ones() as usize;
         nested.max(counts.len() - nested)
     };
-    // Every choice with a factor on either axis. A factor has two levels, so there are fewer choices than combinations.
+    // Every choice with at least one factor on each axis. Each factor has two levels or more, so combinations outnumber choices.
     let all = 1..(1_usize << counts.len()) - 1;
     let fitting = all.filter(|choice| product(*choice, true) <= product(*choice, false));
     let best = fitting.max_by_key(|choice| (product(*choice, true), std::cmp::Reverse(deepest(*choice)), *choice));

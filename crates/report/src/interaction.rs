@@ -1,4 +1,4 @@
-//! Whether pairs of a client and a server are what their two sides predict, in sentences.
+//! The interactions of clients and servers in sentences.
 
 use wirelab_model::metric::{Better, Unit};
 use wirelab_stats::analysis::{CannotTell, Pair, Verdict};
@@ -8,7 +8,7 @@ use crate::pairs::View;
 use crate::words::margin;
 
 impl<'a> View<'a> {
-    /// Whether the pair's value is what its two sides predict, in a sentence; absent where nothing is predicted.
+    /// The interaction of a pair in a sentence; `None` without a prediction.
     pub(crate) fn interaction(&self, pair: &Pair) -> Option<String> {
         let (size, predicted) = pair.interaction.zip(pair.predicted)?;
         let estimate = self.input.estimate(pair.cell, &self.table.metric)?;
@@ -18,13 +18,13 @@ impl<'a> View<'a> {
         let text = match pair.verdict {
             Verdict::More => format!("▲ {size}, {}", self.judged(false)),
             Verdict::Less => format!("▼ {size}, {}", self.judged(true)),
-            Verdict::Equivalent => format!("as predicted within ±{} ({size})", margin(self.input)),
+            Verdict::Equivalent => format!("equivalent to the prediction within ±{} ({size})", margin(self.input)),
             Verdict::CannotTell { why: CannotTell::TooFewBlocks } => {
-                format!("cannot tell, {} of {} blocks ({size})", pair.blocks, self.table.blocks_needed)
+                format!("preliminary, {} of {} blocks ({size})", pair.blocks, self.table.blocks_needed)
             }
             Verdict::CannotTell { .. } => match pair.p_holm.filter(|p| *p > wirelab_stats::compare::ALPHA) {
-                Some(p) => format!("cannot tell, P {} after correction ({size})", p_value(p)),
-                None => format!("cannot tell, the interval is too wide ({size})"),
+                Some(p) => format!("inconclusive, P {} after correction ({size})", p_value(p)),
+                None => format!("inconclusive, the interval is too wide ({size})"),
             },
         };
         Some(format!("{}: {text}; {values}", self.name(pair)))
@@ -32,12 +32,12 @@ impl<'a> View<'a> {
 
     fn judged(&self, less: bool) -> &'static str {
         match self.metric.map_or(Better::Lower, |metric| metric.better) == Better::Lower {
-            lower if lower == less => "better than its two sides predict",
-            _ => "worse than its two sides predict",
+            lower if lower == less => "better than predicted",
+            _ => "worse than predicted",
         }
     }
 
-    /// The pairs that are better or worse than predicted, the farthest first.
+    /// The pairs that are better or worse than predicted, the largest interaction first.
     pub(crate) fn odd(&self) -> Vec<&'a Pair> {
         let odd = |pair: &&Pair| matches!(pair.verdict, Verdict::Less | Verdict::More);
         let mut odd: Vec<_> = self.table.pairs.iter().filter(odd).collect();
@@ -46,32 +46,34 @@ impl<'a> View<'a> {
         odd
     }
 
-    /// What is known of the pairs that are neither.
+    /// The number of pairs by verdict.
     pub(crate) fn rest(&self) -> String {
         let count_of = |is: fn(&Pair) -> bool| self.table.pairs.iter().filter(|pair| is(pair)).count();
         let parts = [
-            (count_of(|pair| pair.verdict == Verdict::Equivalent), "as predicted within the margin"),
+            (count_of(|pair| pair.verdict == Verdict::Equivalent), "equivalent within the margin"),
             (
                 count_of(|pair| matches!(pair.verdict, Verdict::CannotTell { .. }) && pair.interaction.is_some()),
-                "not told from their predictions",
+                "inconclusive",
             ),
             (count_of(|pair| pair.interaction.is_none()), "without a prediction"),
         ];
         let words: Vec<_> =
             parts.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}")).collect();
-        format!("{}: {} better or worse; {}.", self.subject(), self.odd().len(), words.join(", "))
+        let found = self.odd().len();
+        let differ = if found == 1 { "pair differs" } else { "pairs differ" };
+        format!("{}: {found} {differ} from the prediction; {}.", self.subject(), words.join(", "))
     }
 
-    /// Whether there is anything to judge: a pair with a prediction in enough blocks.
+    /// Whether any pair has enough blocks for a verdict.
     pub(crate) fn judges(&self) -> bool {
         self.table.pairs.iter().any(|pair| pair.blocks >= self.table.blocks_needed)
     }
 
-    /// What a verdict needs.
+    /// The requirements of a verdict.
     pub(crate) fn needs(&self) -> String {
         format!(
-            "A verdict on a pair needs {} blocks, and at least two clients and two servers that work; with two of a side nobody knows which of \
-             the two is the odd one, and both are named.",
+            "A verdict on a pair needs {} blocks and at least two working clients and two working servers. With only two on one \
+             side, the data do not show which of the two deviates; both are named.",
             self.table.blocks_needed
         )
     }

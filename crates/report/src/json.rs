@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::Input;
 
-/// The study, its cells with their estimates, the comparisons, the contests (which level is the best where), the pairs of clients and servers, claims and warnings as one JSON object.
+/// One JSON object with the study, its cells with their estimates, comparisons, contests (the best level by condition), pairs of
+/// clients and servers, claims and warnings.
 ///
 /// # Panics
 /// Never: every part has string keys and finite numbers.

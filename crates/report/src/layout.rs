@@ -1,4 +1,4 @@
-//! How the cells of a study are arranged: series to compare side by side, in groups of equal other levels.
+//! The arrangement of a study's cells: series (levels of the compared factor) in groups of equal other levels.
 
 use indexmap::{IndexMap, IndexSet};
 use wirelab_model::plan::Cell;
@@ -12,21 +12,20 @@ pub(crate) struct Layout {
     pub series: Vec<Series>,
     /// One per combination of the levels of all other factors, in the order of the study.
     pub groups: Vec<Group>,
-    /// A factor other than the compared one whose levels are sizes of payload, with at least two of them.
+    /// A factor other than the compared one whose levels are at least two payload sizes.
     pub size_factor: Option<String>,
 }
 
 /// A level of the compared factor.
 pub(crate) struct Series {
-    /// As a person reads it.
     pub title: String,
 }
 
-/// Cells that differ in the compared factor alone.
+/// Cells that differ only in the compared factor.
 pub(crate) struct Group {
-    /// The levels that they have in common.
+    /// The common levels of the cells.
     pub levels: IndexMap<String, String>,
-    /// Its cells; each twin follows the cell that it repeats.
+    /// The cells; each A/A twin follows its original.
     pub rows: Vec<Row>,
 }
 
@@ -37,7 +36,7 @@ pub(crate) struct Row {
     pub cell: usize,
     /// Its series.
     pub series: usize,
-    /// Whether it is the second half of an A/A pair.
+    /// Whether the cell is the second half of an A/A pair.
     pub twin: bool,
 }
 
@@ -69,7 +68,7 @@ impl Layout {
         self.groups.iter().find(|group| group.rows.iter().any(|row| row.cell == cell))
     }
 
-    /// The title of a cell's series, marked where it is the second half of an A/A pair.
+    /// The title of a cell's series, with a mark for the second half of an A/A pair.
     pub(crate) fn row_title(&self, row: Row) -> String {
         let title = &self.series[row.series].title;
         if row.twin { format!("{title} (A/A)") } else { title.clone() }
@@ -83,12 +82,12 @@ impl Layout {
 }
 
 impl Group {
-    /// The levels in words: `payload 1 KiB, connections 1`; a phrase where there is only one group.
+    /// The levels in words: `payload 1 KiB, connections 1`; `All cells` with a single group.
     pub(crate) fn title(&self) -> String {
         if self.levels.is_empty() { "All cells".to_owned() } else { sentence(&self.levels) }
     }
 
-    /// The cell whose A/A twin is in this group: the baseline.
+    /// The baseline: the cell with an A/A twin in this group.
     pub(crate) fn baseline(&self) -> Option<usize> {
         let twin = self.rows.iter().find(|row| row.twin)?;
         self.rows.iter().find(|row| !row.twin && row.series == twin.series).map(|row| row.cell)
@@ -104,7 +103,7 @@ pub(crate) fn sentence(levels: &IndexMap<String, String>) -> String {
         .join(", ")
 }
 
-/// A level for people: protocols by their names, everything else as the study writes it.
+/// The title of a level: the name of a protocol, otherwise the level as in the study.
 pub(crate) fn level_title(factor: &str, level: &str) -> String {
     let protocol = Protocol::ALL.into_iter().find(|protocol| factor == "protocol" && protocol.token() == level);
     protocol.map_or_else(|| level.to_owned(), |protocol| protocol.title().to_owned())
@@ -115,7 +114,7 @@ pub(crate) fn payload(cell: &Cell) -> u64 {
     cell.job.request_size.0.max(cell.job.response_size.0)
 }
 
-/// The factor that decides the payload, where each of its levels has one payload and they differ.
+/// The factor that sets the payload: each of its levels has one payload, and these differ.
 fn size_factor(cells: &[Cell], compared: &str) -> Option<String> {
     let names: IndexSet<_> =
         cells.iter().flat_map(|cell| cell.levels.keys()).filter(|name| *name != compared).collect();

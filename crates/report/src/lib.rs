@@ -1,7 +1,6 @@
 //! Reports: pure functions from a run's manifest, journal, samples and analysis to text.
 //!
-//! No function here reads a file or a clock: what a report shows is decided by the content of the run folder alone, so that
-//! the same folder gives the same report on every machine.
+//! No function here reads a file or a clock. The same run folder gives the same report on every machine.
 
 mod charts;
 mod claims;

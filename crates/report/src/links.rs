@@ -1,4 +1,4 @@
-//! What the lab's links were told to do, beside what they were measured to do.
+//! The configured conditions of the lab's links beside the measured ones.
 
 use std::fmt::Write;
 
@@ -20,12 +20,12 @@ pub(crate) const HEADER: [&str; 8] = [
     "measured",
 ];
 
-/// How the table reads.
-pub(crate) const NOTE: &str = "Configured → measured before, between and after the blocks: medians, with the whole range. Under load: \
-     with the queue from server to client full. A link without any condition is a bare veth pair; packets on the others are \
-     carried by an emulator in user space. Rates count whole Ethernet frames.";
+/// How to read the table.
+pub(crate) const NOTE: &str = "Configured → measured before, between and after the blocks: medians with the full range. Under load: \
+     with a full queue from server to client. A link without any condition is a bare veth pair; a user-space emulator carries the \
+     packets of all other links. Rates count whole Ethernet frames.";
 
-/// The links that were measured, as text: a paragraph for each, and how to read it.
+/// The measured links as text: a paragraph for each, and a note on how to read it.
 #[must_use]
 pub fn links(checks: &[LinkCheck]) -> String {
     let mut text = String::new();
@@ -39,7 +39,7 @@ pub fn links(checks: &[LinkCheck]) -> String {
     text
 }
 
-/// A row for each link that was measured.
+/// A row for each measured link.
 pub(crate) fn rows(checks: &[LinkCheck]) -> Vec<[String; 8]> {
     let records: Vec<&LinkRecord> = checks.iter().flat_map(|check| &check.links).collect();
     let mut rows = Vec::new();

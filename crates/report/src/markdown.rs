@@ -30,7 +30,7 @@ pub fn markdown(input: &Input) -> String {
     for sentence in ground(input, &layout) {
         let _ = writeln!(out, "{}  ", escape(&sentence));
     }
-    // A matrix of clients and servers says the same as the tables of each client, in less room, and whether they work at all.
+    // A matrix of clients and servers replaces the tables of each client in less space, and shows which pairs work.
     let has_matrix = pairs(&mut out, input);
     winners(&mut out, input, &layout);
     let has_rows = comparisons(&mut out, input, &layout);
@@ -49,7 +49,7 @@ pub fn markdown(input: &Input) -> String {
     out.replace(NBSP, " ")
 }
 
-/// Where the numbers come from: the machine, or the table and what it cannot show.
+/// The source of the numbers: the machine, or the imported table with its limits.
 fn foot(out: &mut String, input: &Input) {
     let manifest = input.manifest;
     let Some(table) = input.table else {
@@ -74,7 +74,7 @@ fn foot(out: &mut String, input: &Input) {
     }
 }
 
-/// Every comparison of a table of somebody else's in one row; says whether there are any.
+/// Every comparison of an imported table in one row. Returns whether the report has such a table.
 fn comparisons(out: &mut String, input: &Input, layout: &Layout) -> bool {
     let tables = means::tables(input, layout);
     for of_metric in &tables {
@@ -95,11 +95,11 @@ fn comparisons(out: &mut String, input: &Input, layout: &Layout) -> bool {
     !tables.is_empty()
 }
 
-/// Who wins where, in the metric that decides.
+/// Winners by condition in the first metric.
 fn winners(out: &mut String, input: &Input, layout: &Layout) {
     let Some(field) = Field::of(input, layout, input.first_metric()) else { return };
     let title = field.metric.map_or_else(|| input.first_metric().to_owned(), |metric| words::phrase(metric.title));
-    let _ = writeln!(out, "\n### Who wins where: {}\n", escape(&title));
+    let _ = writeln!(out, "\n### Winners by condition: {}\n", escape(&title));
     for tally in tallies(&field) {
         let _ = writeln!(out, "- {}", escape(&tally));
     }
@@ -114,7 +114,7 @@ fn winners(out: &mut String, input: &Input, layout: &Layout) {
     let _ = writeln!(out, "\n<sub>{}</sub>", escape(NOTE));
 }
 
-/// The matrix of clients and servers; says whether there is one.
+/// The matrix of clients and servers. Returns whether the study has one.
 fn pairs(out: &mut String, input: &Input) -> bool {
     let failures = failures(input);
     let views = views(input, &failures);
@@ -188,7 +188,7 @@ fn tables(out: &mut String, input: &Input, layout: &Layout) {
     }
 }
 
-/// Why numbers of a group are missing: once per cell and reason.
+/// The reasons for missing numbers of a group, once per cell and reason.
 fn missing(out: &mut String, input: &Input, layout: &Layout, group: usize, columns: &[Column]) {
     let mut reasons: IndexMap<(String, String), Vec<String>> = IndexMap::new();
     for row in &layout.groups[group].rows {
@@ -206,7 +206,7 @@ fn missing(out: &mut String, input: &Input, layout: &Layout, group: usize, colum
     }
 }
 
-/// The figures of the study: a table for each plot, with its boxes drawn in text.
+/// The figures of the study: a table for each plot, with its boxes in text.
 fn figure_tables(out: &mut String, input: &Input) {
     let figures = figures::figures(input);
     for figure in &figures {
@@ -238,7 +238,7 @@ fn failed(out: &mut String, input: &Input) {
     if list.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n### Trials that did not end well\n");
+    let _ = writeln!(out, "\n### Failed and unsupported trials\n");
     for failure in list {
         let label = input.manifest.plan.cells[failure.cell].label();
         let _ = writeln!(
@@ -268,7 +268,7 @@ fn claims_table(out: &mut String, input: &Input) {
                 format!("{at}{} = {}, expected {}: {}", e.of, e.size, e.expect, words::claim(e.verdict))
             })
             .collect();
-        // A comment is read in passing; the page has them all.
+        // A comment shows the first effects; the HTML report has all.
         const SHOWN: usize = 6;
         let has_more = effects.len() > SHOWN;
         effects.truncate(SHOWN);
@@ -363,7 +363,7 @@ fn row(out: &mut String, cells: &[String]) {
     let _ = writeln!(out, "| {} |", cells.join(" | "));
 }
 
-/// Keeps a text from being read as markup; code in backticks stays code.
+/// Escapes Markdown and HTML markup; code in backticks stays code.
 fn escape(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*").replace(['\r', '\n'], " ")
 }

@@ -1,4 +1,4 @@
-//! Every comparison of a table in one row, beside what its means say: for those who have so far looked at means alone.
+//! Every comparison of an imported table in one row, with the judgement on its better mean.
 
 use wirelab_model::metric::{Better, Metric};
 use wirelab_stats::analysis::{Compared, Estimate, Verdict};
@@ -13,37 +13,40 @@ pub(crate) struct Comparisons {
     /// The metric in words.
     pub title: String,
     pub header: Vec<String>,
-    /// How many columns at the left have words, not numbers.
+    /// The number of columns with words, to the left of the numbers.
     pub words: usize,
     pub rows: Vec<Vec<String>>,
-    /// How many of the better means stand.
+    /// The number of better means by outcome.
     pub tally: String,
 }
 
-/// How the tables are to be read.
-pub(crate) const NOTE: &str = "The better mean is what a reader of averages would call the winner, and by how much. It stands if the difference is beyond chance after Holm's correction over the table and points the same way; it does not matter if the difference is known to be within the margin; it is not shown if these data cannot tell. Change, interval and verdict are of medians, which a single outlier does not move.";
+/// How to read the tables.
+pub(crate) const NOTE: &str = "“Better mean” is the naive winner with its lead. It is confirmed if the difference is beyond chance \
+    after Holm's correction over the table and points the same way. It is reversed if the difference points the other way, and equivalent if \
+    it is known to be within the margin. Otherwise it is inconclusive. Change, interval and verdict refer to medians, which a single \
+    outlier does not move.";
 
-/// What became of a better mean.
+/// The judgement on a better mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    Stands,
+    Confirmed,
     Reversed,
-    Within,
-    NotShown,
+    Equivalent,
+    Inconclusive,
 }
 
 impl Fate {
     const fn words(self) -> &'static str {
         match self {
-            Self::Stands => "stands",
+            Self::Confirmed => "confirmed",
             Self::Reversed => "reversed",
-            Self::Within => "does not matter",
-            Self::NotShown => "not shown",
+            Self::Equivalent => "equivalent",
+            Self::Inconclusive => "inconclusive",
         }
     }
 }
 
-/// A table for each compared metric; none of a run, whose reports have tables with more in them.
+/// A table for each compared metric; empty for a run, whose reports have more detailed tables.
 pub(crate) fn tables(input: &Input, layout: &Layout) -> Vec<Comparisons> {
     if input.table.is_none() {
         return Vec::new();
@@ -73,7 +76,7 @@ fn of_metric(input: &Input, layout: &Layout, name: &str) -> Option<Comparisons> 
         format!("median against {baseline} [95 %]"),
         "P (Holm)".to_owned(),
         "verdict".to_owned(),
-        "the better mean".to_owned(),
+        "better mean is".to_owned(),
     ]);
     let mut fates = Vec::new();
     let row = |compared: &&Compared| {
@@ -116,36 +119,30 @@ fn winner(cell: f64, baseline: f64, metric: &Metric) -> Option<bool> {
     (cell != baseline).then_some((cell < baseline) == (metric.better == Better::Lower))
 }
 
-/// What the verdict makes of the better mean, which the cell has or the baseline.
+/// The judgement on the better mean, which is the cell's if `cell_wins`, else the baseline's.
 fn fate(cell_wins: bool, compared: &Compared, metric: &Metric) -> Fate {
     let cell_is_better = match compared.verdict {
-        Verdict::Equivalent => return Fate::Within,
-        Verdict::CannotTell { .. } => return Fate::NotShown,
+        Verdict::Equivalent => return Fate::Equivalent,
+        Verdict::CannotTell { .. } => return Fate::Inconclusive,
         Verdict::Less => metric.better == Better::Lower,
         Verdict::More => metric.better == Better::Higher,
     };
-    if cell_is_better == cell_wins { Fate::Stands } else { Fate::Reversed }
+    if cell_is_better == cell_wins { Fate::Confirmed } else { Fate::Reversed }
 }
 
-/// `Of 16 better means 3 stand, 1 is reversed, ...`.
+/// `Of 16 better means 3 are confirmed, 1 is reversed, ...`.
 fn tally(input: &Input, fates: &[Fate]) -> String {
     let count = |fate: Fate| fates.iter().filter(|one| **one == fate).count();
     let are = |number: usize| if number == 1 { "is" } else { "are" };
-    let stand = count(Fate::Stands);
-    let mut words = vec![format!("{stand} {}", if stand == 1 { "stands" } else { "stand" })];
-    let reversed = count(Fate::Reversed);
-    if reversed > 0 {
-        words.push(format!("{reversed} {} reversed", are(reversed)));
-    }
-    let within = count(Fate::Within);
-    if within > 0 {
-        let does = if within == 1 { "does" } else { "do" };
-        words.push(format!("{within} {does} not matter (no difference beyond ±{})", margin(input)));
-    }
-    let not_shown = count(Fate::NotShown);
-    if not_shown > 0 {
-        words.push(format!("{not_shown} {} not shown by these data", are(not_shown)));
-    }
+    let confirmed = count(Fate::Confirmed);
+    let mut words = vec![format!("{confirmed} {} confirmed", are(confirmed))];
+    let others = [
+        (count(Fate::Reversed), "reversed".to_owned()),
+        (count(Fate::Equivalent), format!("equivalent within ±{}", margin(input))),
+        (count(Fate::Inconclusive), "inconclusive".to_owned()),
+    ];
+    let others = others.into_iter().filter(|(number, _)| *number > 0);
+    words.extend(others.map(|(number, word)| format!("{number} {} {word}", are(number))));
     let means = if fates.len() == 1 { "better mean" } else { "better means" };
     format!("Of {} {means} {}.", fates.len(), words.join(", "))
 }

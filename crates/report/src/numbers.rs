@@ -1,9 +1,9 @@
-//! Numbers for people: three significant digits, one unit per column, changes that cannot be misread.
+//! Numbers for readers: three significant digits, one unit per column, signed changes.
 
 use wirelab_model::metric::Unit;
 use wirelab_stats::analysis::Interval;
 
-/// A space at which no line is broken: between a number and its unit. Plain text takes it out after breaking its lines.
+/// A no-break space between a number and its unit. Plain text replaces it after breaking its lines.
 pub(crate) const NBSP: char = '\u{a0}';
 
 /// The unit of a column or an axis: every number in it is divided by the same factor.
@@ -15,11 +15,11 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// The scale in which values of a unit between these are easiest to read.
+    /// The scale that suits the middle of the values' magnitudes.
     pub(crate) fn of(unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
         let positive = values.into_iter().filter(|value| value.is_finite() && *value > 0.0);
         let (low, high) = positive.fold((f64::INFINITY, 0_f64), |(low, high), value| (low.min(value), high.max(value)));
-        // In the middle of the values' magnitudes, so that neither end needs many digits.
+        // The geometric mean of the extremes, so that neither end needs many digits.
         let middle = if high > 0.0 { (low * high).sqrt() } else { 0.0 };
         let steps = steps(unit);
         let (factor, name) =
@@ -37,7 +37,7 @@ impl Scale {
         value / self.factor
     }
 
-    /// The value that is shown as this number.
+    /// The value behind a number in this scale.
     pub(crate) fn undo(self, number: f64) -> f64 {
         number * self.factor
     }
@@ -67,7 +67,7 @@ pub(crate) fn significant(value: f64) -> String {
         return "0".to_owned();
     }
     let magnitude = value.abs().log10().floor();
-    // Nine decimals show every number that a scale leaves; more would be noise.
+    // Nine decimals suffice for every number in a scale.
     let decimals = (2.0 - magnitude).clamp(0.0, 9.0) as usize;
     let text = format!("{value:.decimals$}");
     // Rounding can carry into a further digit: 9.996 has two decimals and becomes 10.00.
@@ -81,7 +81,7 @@ fn minus(text: &str) -> String {
     text.replace('-', "−")
 }
 
-/// The change that a ratio means: `−20 %`, `+8.3 %`, and `×6.20` from a doubling on, where percents mislead.
+/// The change for a ratio: `−20 %`, `+8.3 %`, and `×6.20` from a doubling on, where percentages mislead.
 pub(crate) fn change(ratio: f64) -> String {
     if ratio >= 2.0 { format!("×{}", significant(ratio)) } else { format!("{}{NBSP}%", percent(ratio)) }
 }
@@ -113,7 +113,7 @@ pub(crate) fn percent(ratio: f64) -> String {
     if text.trim_start_matches(['+', '-']).parse() == Ok(0.0) { format!("{:.decimals$}", 0.0) } else { minus(&text) }
 }
 
-/// The size of a change in percent without a sign, for sentences that say the direction in a word.
+/// The size of a change in percent without a sign, for sentences with the direction as a word.
 pub(crate) fn magnitude(ratio: f64) -> String {
     let change = ((ratio - 1.0) * 100.0).abs();
     let decimals = usize::from(change < 9.95);
@@ -125,7 +125,20 @@ pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-/// A share as percent, without needless decimals: `5 %`.
+/// An integer with a comma between groups of three digits: `183,680`.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A share as percent, without trailing zeros: `5 %`.
 pub(crate) fn share(share: f64) -> String {
     format!("{}{NBSP}%", (share * 1e4).round() / 1e2)
 }
@@ -147,6 +160,12 @@ mod tests {
         ] {
             assert_eq!(significant(value), expected, "{value}");
         }
+    }
+
+    #[test]
+    fn thousands_are_separated_by_commas() {
+        let texts = [0, 999, 1000, 183_680, 1_000_000].map(thousands);
+        assert_eq!(texts, ["0", "999", "1,000", "183,680", "1,000,000"]);
     }
 
     #[test]

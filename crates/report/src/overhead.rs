@@ -1,10 +1,10 @@
-//! The bytes that protocols add to a payload: a model beside what was measured.
+//! The bytes that protocols add to a payload: a model beside the measurement.
 //!
 //! The model is that of M. Butkerei, Evaluation von modernen Webkommunikationsprotokollen in Kubernetes (HAW Hamburg, 2023),
-//! section 3.3, with the two corrections that section 4.5 makes after looking at captures: TCP headers have 12 bytes of options
-//! (timestamps, RFC 7323), and each QUIC packet ends in 16 bytes of AEAD tag (RFC 9001, section 5.3). It counts headers of
-//! packets that carry payload and are filled to the MTU. It knows no handshake, no acknowledgements, no request line and no
-//! header fields, and TLS over TCP costs it nothing but in HTTP/2, where it takes a record and a frame for each packet.
+//! section 3.3, with two corrections from captures in section 4.5: TCP headers have 12 bytes of options (timestamps, RFC 7323),
+//! and each QUIC packet ends in 16 bytes of AEAD tag (RFC 9001, section 5.3). The model counts the headers of packets with
+//! payload, filled to the MTU. It omits handshakes, acknowledgements, request lines and header fields. TLS over TCP costs nothing
+//! in the model except in HTTP/2, with a record and a frame for each packet.
 
 use wirelab_model::link::Link;
 use wirelab_model::network::Network;
@@ -15,17 +15,16 @@ use crate::Input;
 use crate::layout::sentence;
 use crate::numbers::significant;
 
-/// Where packets are seen, and the metrics of the observer of packets there: all that this module knows of it.
+/// A place where packets are observed, with the names of its metrics.
 struct Vantage {
-    /// In words.
     title: &'static str,
     /// Packets per request, towards the client.
     down: &'static str,
     /// Packets per request, towards the server.
     up: &'static str,
-    /// Bytes per request in each direction, whole Ethernet frames.
+    /// Bytes of whole Ethernet frames per request, one metric for each direction.
     bytes: [&'static str; 2],
-    /// Whether packets are seen in their VXLAN packets, where there are any.
+    /// Whether packets of an overlay network appear with their VXLAN headers.
     outside: bool,
 }
 
@@ -49,19 +48,19 @@ const VANTAGES: [Vantage; 2] = [
 /// Ethernet header and IPv4 header without options.
 const ETHERNET: u64 = 14;
 const IPV4: u64 = 20;
-/// What VXLAN puts around a frame (RFC 7348): Ethernet 14, IPv4 20, UDP 8, VXLAN 8.
+/// The bytes that VXLAN adds to a frame (RFC 7348): Ethernet 14, IPv4 20, UDP 8, VXLAN 8.
 const VXLAN: u64 = 50;
-/// A TCP header with the option of timestamps, padded.
+/// A TCP header with the timestamps option, padded.
 const TCP: u64 = 32;
 const UDP: u64 = 8;
-/// Header of a TLS record and its type inside (RFC 8446, section 5.2).
+/// Header of a TLS record and its inner content type (RFC 8446, section 5.2).
 const RECORD: u64 = 6;
 /// Header of an HTTP/2 frame (RFC 9113, section 4.1).
 const FRAME: u64 = 9;
 /// QUIC's short header, header of a STREAM frame, AEAD tag.
 const QUIC: u64 = 7 + 6 + 16;
 
-/// What the model says of the payload of one request.
+/// The prediction for the payload of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Predicted {
     /// Packets that carry payload.
@@ -83,8 +82,8 @@ const fn headers(protocol: Protocol) -> u64 {
     }
 }
 
-/// The model for request and response bodies. Absent where the lab has no link, and so no MTU that is known, or one that no
-/// payload fits in.
+/// The model for request and response bodies. `None` if the lab has no link, and thus no known MTU, or if no payload fits into
+/// the MTU.
 fn predict(job: &Job) -> Option<Predicted> {
     let Link { mtu, .. } = job.link?;
     let around = if job.network == Network::Overlay { VXLAN } else { 0 };
@@ -99,23 +98,23 @@ fn predict(job: &Job) -> Option<Predicted> {
 pub(crate) const HEADER: [&str; 8] =
     ["cell", "seen at", "packets: model", "down", "up", "bytes: model", "measured", "measured / model"];
 
-/// How the table reads.
-pub(crate) const NOTE: &str = "Per request. The model fills packets of the link's MTU with payload and adds headers: Ethernet and IPv4 34 bytes \
-     (VXLAN 50 more between nodes), TCP 32, UDP 8; a TLS record and a frame for each packet of HTTP/2 15; QUIC's header, STREAM frame \
-     and tag 29. What is measured beyond it are handshakes, acknowledgements, requests and header fields, and packets that are not \
-     full. Measured are medians over trials.";
+/// How to read the table.
+pub(crate) const NOTE: &str = "Per request. The model fills packets up to the link's MTU with payload and adds headers: Ethernet and \
+     IPv4 34 bytes (VXLAN 50 more between nodes), TCP 32, UDP 8; HTTP/2 a TLS record and a frame per packet, 15; QUIC header, STREAM \
+     frame and tag, 29. The measurement also contains handshakes, acknowledgements, requests, header fields and partly filled \
+     packets. Measured values are medians over trials.";
 
-/// Two rows at most for each cell that has any of the measured numbers.
+/// At most two rows for each cell with at least one of the measured numbers.
 pub(crate) fn rows(input: &Input) -> Vec<[String; 8]> {
     let cells = input.manifest.plan.cells.iter().enumerate();
     let originals = cells.filter(|(_, cell)| cell.twin_of.is_none());
     originals.flat_map(|(number, cell)| of_cell(cell, &|metric| Some(input.estimate(number, metric)?.median))).collect()
 }
 
-/// `median` gives the measured median of a metric.
+/// `median` returns the measured median of a metric.
 fn of_cell(cell: &Cell, median: &dyn Fn(&str) -> Option<f64>) -> Vec<[String; 8]> {
     let Some(model) = predict(&cell.job) else { return Vec::new() };
-    // What goes to a server on the client's node never crosses the link.
+    // Packets to a server on the client's node never cross the link.
     let seen = |vantage: &&Vantage| !vantage.outside || cell.job.servers.near == 0;
     let rows = VANTAGES.iter().filter(seen).filter_map(|vantage| {
         let [down, up] = [vantage.down, vantage.up].map(median);

@@ -1,4 +1,4 @@
-//! Clients against servers: whether each pair works, what it takes, and whether that is what its two sides predict.
+//! Pairs of clients and servers: outcome, value and interaction.
 
 use wirelab_model::metric::{Metric, Unit};
 use wirelab_stats::analysis::{Pair, PairTable, Verdict};
@@ -11,10 +11,10 @@ use crate::numbers::{Scale, change};
 use crate::summary::count;
 use crate::words::phrase;
 
-/// What the marks of a table say.
-pub(crate) const NOTE: &str = "✓ works: in every trial status, body and its digest, the negotiated protocol and a clean end of both were right; ! not \
-     always; ✗ fails, with who is to blame; ∅ refused as unsupported; ▲ more and ▼ less than its two sides predict, beyond chance (every \
-     pair tested, Holm's correction over all of them).";
+/// The meaning of the marks in a table.
+pub(crate) const NOTE: &str = "✓ works: in every trial status, body, digest, negotiated protocol and a clean exit of both were right; \
+     ! fails sometimes; ✗ fails, with the party to blame; ∅ unsupported; ▲ higher and ▼ lower than client and server predict, beyond chance \
+     (all pairs tested, Holm's correction).";
 
 /// A table of one metric under one combination of the other factors.
 pub(crate) struct View<'a> {
@@ -27,24 +27,24 @@ pub(crate) struct View<'a> {
     range: Option<(f64, f64)>,
 }
 
-/// What is to be seen of a pair.
+/// The content of a pair's tile.
 pub(crate) struct Tile {
     pub mark: &'static str,
-    /// The value, or what is there in its place.
+    /// The value, or the words in its place.
     pub shown: String,
-    /// Whether it does beyond chance more or less than predicted: a mark and the change.
+    /// A significant interaction: its mark, and the change against the prediction.
     pub interaction: Option<(&'static str, String)>,
-    /// What else has to be known.
+    /// Failures beside the value; empty without any.
     pub note: String,
     pub class: &'static str,
-    /// How large the value is among those of the table, from 0 to [`STEPS`].
+    /// The rank of the value within the range of the table, from 0 to [`STEPS`].
     pub step: Option<usize>,
 }
 
-/// Steps of the colour of values.
+/// The number of colour steps.
 pub(crate) const STEPS: usize = 7;
 
-/// Every table, metric by metric; none where the study does not vary client and server.
+/// Every table, metric by metric; empty if the study does not vary client and server.
 pub(crate) fn views<'a>(input: &'a Input<'a>, failures: &'a [Failure]) -> Vec<View<'a>> {
     input.analysis.pairs.iter().map(|table| View::of(input, table, failures)).collect()
 }
@@ -60,7 +60,7 @@ impl<'a> View<'a> {
         Self { input, table, failures, metric, scale, range }
     }
 
-    /// `HTTP/3`, or nothing where only client and server are varied.
+    /// `HTTP/3`; empty if the study varies only client and server.
     pub(crate) fn place(&self) -> String {
         let words = sentence(&self.table.levels);
         words.strip_prefix("protocol ").map_or_else(|| words.clone(), str::to_owned)
@@ -117,14 +117,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// On a logarithmic scale, because what differs here are factors.
+    /// The colour step on a logarithmic scale, because values differ by factors.
     fn step(&self, median: f64) -> usize {
         let (low, high) = self.range.unwrap_or((median, median));
         let share = (median / low).ln() / (high / low).ln();
         if share.is_finite() { (share * STEPS as f64).round() as usize } else { 0 }
     }
 
-    /// The table as lines, the first of them its heading, with these servers.
+    /// The rows of the table with these servers; the first row is the heading.
     pub(crate) fn lines(&self, servers: &[String]) -> Vec<Vec<String>> {
         let mut lines =
             vec![["client ╲ server".to_owned()].into_iter().chain(servers.iter().cloned()).collect::<Vec<_>>()];
@@ -135,7 +135,7 @@ impl<'a> View<'a> {
         lines
     }
 
-    /// How many pairs work, fail, and are refused.
+    /// The number of pairs by outcome.
     pub(crate) fn tally(&self) -> String {
         let fates: Vec<_> = self.table.pairs.iter().map(|pair| self.fate(pair)).collect();
         let words = Fate::tally(&fates);
@@ -143,7 +143,7 @@ impl<'a> View<'a> {
         format!("{place}{}{}: {words}.", if place.is_empty() { "" } else { ", " }, count(fates.len(), "pair"))
     }
 
-    /// What went wrong with a pair, and what the rest of the table says of its two sides; absent where all is well.
+    /// The failure of a pair, and how both sides do with other partners; `None` if the pair works.
     pub(crate) fn trouble(&self, pair: &Pair) -> Option<String> {
         let fate = self.fate(pair);
         let what = fate.sentence()?;
@@ -158,16 +158,16 @@ impl<'a> View<'a> {
         Some(format!("{}: {what}{seen}", self.name(pair)))
     }
 
-    /// Who is to blame, judged by the company of both.
+    /// A hint on the cause of a failure: how both sides do with other partners.
     fn seen(&self, pair: &Pair, client: (usize, usize), server: (usize, usize)) -> String {
         let (with_servers, with_clients) = (
             format!("{} works with {} of {}", pair.client, client.0, count(client.1, "other server")),
             format!("{} with {} of {}", pair.server, server.0, count(server.1, "other client")),
         );
         let follows = match (client.0 > 0, server.0 > 0) {
-            (true, true) => "it is between the two",
-            (false, true) if client.1 > 0 => "look at the client",
-            (true, false) if server.1 > 0 => "look at the server",
+            (true, true) => "check the combination",
+            (false, true) if client.1 > 0 => "check the client",
+            (true, false) if server.1 > 0 => "check the server",
             _ => return String::new(),
         };
         format!(" ({with_servers}, {with_clients}: {follows})")
@@ -181,7 +181,7 @@ impl<'a> View<'a> {
 }
 
 impl Tile {
-    /// `✓ 0.132 ▲ +25 %`; a star where there is a note.
+    /// The tile in one line: `✓ 0.132 ▲ +25 %`, with its note in brackets.
     pub(crate) fn line(&self) -> String {
         let interaction = self.interaction.as_ref().map_or_else(String::new, |(mark, size)| format!(" {mark}{size}"));
         let note = if self.note.is_empty() { String::new() } else { format!(" ({})", self.note) };

@@ -14,17 +14,17 @@ pub(crate) struct Pair {
     pub metric: String,
     /// The published number.
     pub published: String,
-    /// The measured one with its interval, or why there is none.
+    /// The measured number with its interval, or the reason for its absence.
     pub measured: String,
-    /// Measured divided by published, where both are there.
+    /// Measured divided by published; `–` if a number is missing.
     pub ratio: String,
-    /// The publication and its words.
+    /// The publication and its wording.
     pub note: String,
     /// Whether the run has such a cell.
     pub is_here: bool,
 }
 
-/// Every published number of the study, with every cell that it belongs to.
+/// Every published number of the study with each of its cells.
 pub(crate) fn pairs(input: &Input) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for published in &input.manifest.study.published {
@@ -44,7 +44,7 @@ pub(crate) fn pairs(input: &Input) -> Vec<Pair> {
         };
         if matching.is_empty() {
             let levels = published.cell.0.iter().map(|(factor, level)| (factor.clone(), words(level))).collect();
-            pairs.push(pair(sentence(&levels), "not measured: no such cell in this run".to_owned(), "–".to_owned()));
+            pairs.push(pair(sentence(&levels), "not measured: this run has no such cell".to_owned(), "–".to_owned()));
         }
         for (number, cell) in &matching {
             let label = sentence(&cell.levels);

@@ -1,4 +1,4 @@
-//! How the requests of each window of a timeline were shared among the servers, and when they were balanced.
+//! The distribution of requests over servers in each window of a timeline, and the times to balance.
 
 use wirelab_model::metric::Unit;
 use wirelab_model::outcome::Outcome;
@@ -10,26 +10,24 @@ use crate::Input;
 use crate::layout::sentence;
 use crate::numbers::{quantity, significant};
 
-/// A table, for a window or for the actions.
+/// A table for a window, or for the actions.
 pub(crate) struct Shares {
-    /// What is seen.
     pub title: String,
-    /// Its columns.
     pub header: Vec<String>,
     /// A row for each cell.
     pub rows: Vec<Vec<String>>,
-    /// How it is to be read.
+    /// How to read the table.
     pub note: &'static str,
 }
 
-const NOTE: &str = "Medians over trials. A server's requests are its own count of what it answered in the window, where it could be reached in it; the \
-    servers of a trial are ordered by them, because which one gets the most is chance. The deviation is the population standard deviation \
-    over servers; Jain's index is 100 % where all have the same, and 1 / servers where one has all.";
+const NOTE: &str = "Medians over trials. A server's requests are its own count of answers in the window while it was reachable. The \
+    servers of a trial are ordered by this count, because chance decides which server gets the most. The deviation is the population \
+    standard deviation over servers. Jain's index is 100 % if all servers have the same count, and 1 / servers if one server has all.";
 
-const BALANCED: &str = "From the action to the moment from which on, until the next action, Jain's index of any half second is at least 90 %; medians \
-    over trials. Without a number: in some trial the servers were not balanced before the next action.";
+const BALANCED: &str = "From the action to the moment after which Jain's index of every half second stays at 90 % or more until the next \
+    action; medians over trials. No number: in some trial the servers were not balanced before the next action.";
 
-/// A table for each window of the study, in its order, and one for the actions; none without a timeline.
+/// A table for each window of the study, in order, and one for the actions; empty without a timeline.
 pub(crate) fn shares(input: &Input) -> Vec<Shares> {
     let Some(timeline) = &input.manifest.study.timeline else { return Vec::new() };
     let mut tables: Vec<_> = timeline.windows.iter().map(|(name, part)| window(input, name, part)).collect();
@@ -39,7 +37,7 @@ pub(crate) fn shares(input: &Input) -> Vec<Shares> {
     tables
 }
 
-/// Those that there is room for in a text: of the first window, and of the actions.
+/// The tables of a text report: the first window, and the actions.
 pub(crate) fn main(input: &Input) -> Vec<Shares> {
     let mut tables = shares(input);
     let last = tables.len().saturating_sub(1);
@@ -49,13 +47,13 @@ pub(crate) fn main(input: &Input) -> Vec<Shares> {
     tables
 }
 
-/// The cells of the run without the twins.
+/// The cells of the run without A/A twins.
 fn cells<'a>(input: &Input<'a>) -> impl Iterator<Item = (usize, String)> + use<'a> {
     let cells = input.manifest.plan.cells.iter().enumerate();
     cells.filter(|(_, cell)| cell.twin_of.is_none()).map(|(number, cell)| (number, sentence(&cell.levels)))
 }
 
-/// What was done in the successful trials of a cell.
+/// The timelines of the successful trials of a cell.
 pub(crate) fn played<'a>(input: &Input<'a>, cell: usize) -> Vec<&'a TimelineRecord> {
     let of_cell = input.trials.iter().filter(|record| record.trial.cell == cell && record.outcome == Outcome::Ok);
     of_cell.filter_map(|record| record.timeline.as_ref()).collect()
@@ -101,7 +99,7 @@ fn window(input: &Input, name: &str, part: &Part) -> Shares {
     Shares { title, header, rows: rows.into_iter().map(row).collect(), note: NOTE }
 }
 
-/// What the servers that could be reached have answered, the most first.
+/// The counts of the reachable servers, the largest first.
 fn ranked(counts: Vec<Option<u64>>) -> Vec<f64> {
     let mut counts: Vec<_> = counts.into_iter().flatten().map(|count| count as f64).collect();
     counts.sort_by(|a, b| b.total_cmp(a));
@@ -136,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_are_ordered_by_what_they_answered_and_those_that_were_not_there_are_left_out() {
+    fn reachable_servers_are_ordered_by_their_counts() {
         assert_eq!(ranked(vec![Some(3), None, Some(0), Some(12)]), [12.0, 3.0, 0.0]);
         assert_eq!([1, 2, 3, 4, 11, 12, 21].map(ordinal), ["1st", "2nd", "3rd", "4th", "11th", "12th", "21st"]);
     }

@@ -1,4 +1,4 @@
-//! What comes first in every report: the verdicts in sentences, and how far they can be trusted.
+//! The head of every report: the verdicts in sentences, and how reliable they are.
 
 use wirelab_model::journal::StopReason;
 use wirelab_stats::analysis::{Compared, Verdict};
@@ -16,17 +16,17 @@ pub(crate) struct Sentence {
     pub text: String,
 }
 
-/// With more comparisons than this, one sentence for each would bury what matters.
+/// With more comparisons than this, the report has a sentence per level instead of one per comparison.
 const ONE_BY_ONE: usize = 12;
 
-/// The verdicts in the metric that decides.
+/// The verdicts in the first metric.
 pub(crate) fn verdicts(input: &Input, layout: &Layout) -> Vec<Sentence> {
     let all: Vec<_> = first_comparisons(input).collect();
     if all.is_empty() {
         return vec![Sentence {
             tone: Tone::Unknown,
             symbol: "?",
-            text: "The study compares no cells with a baseline: there is no verdict, only an A/A pair or estimates."
+            text: "No verdict: the study compares no cell with a baseline. It has estimates, and at most an A/A pair."
                 .to_owned(),
         }];
     }
@@ -43,13 +43,13 @@ pub(crate) fn verdicts(input: &Input, layout: &Layout) -> Vec<Sentence> {
     by_series(input, layout, &all)
 }
 
-/// The comparisons in the metric that decides, without A/A pairs.
+/// The comparisons in the first metric, without A/A pairs.
 pub(crate) fn first_comparisons<'a>(input: &Input<'a>) -> impl Iterator<Item = &'a Compared> {
     let metric = input.first_metric();
     input.analysis.comparisons.iter().filter(move |compared| !compared.aa && compared.metric == metric)
 }
 
-/// One sentence per level: in how many groups it is better, worse, the same, unknown.
+/// One sentence per level with the number of conditions by verdict.
 fn by_series(input: &Input, layout: &Layout, all: &[&Compared]) -> Vec<Sentence> {
     let metric = input.metric(input.first_metric());
     let mut sentences = Vec::new();
@@ -86,12 +86,14 @@ fn by_series(input: &Input, layout: &Layout, all: &[&Compared]) -> Vec<Sentence>
         }
         let same = of_series.iter().filter(|compared| compared.verdict == Verdict::Equivalent).count();
         if same > 0 {
-            parts.push((same, Verdict::Equivalent, format!("no difference beyond ±{} in {same}", margin(input))));
+            parts.push((same, Verdict::Equivalent, format!("equivalent within ±{} in {same}", margin(input))));
         }
-        let unknown = of_series.iter().find(|compared| matches!(compared.verdict, Verdict::CannotTell { .. }));
-        if let Some(example) = unknown {
-            let count = of_series.iter().filter(|c| matches!(c.verdict, Verdict::CannotTell { .. })).count();
-            parts.push((count, example.verdict, format!("cannot tell in {count}")));
+        for word in ["inconclusive", "preliminary"] {
+            let is_meant = |compared: &&&&Compared| direction(&compared.verdict, metric) == word;
+            let open: Vec<_> = of_series.iter().filter(is_meant).collect();
+            if let Some(example) = open.first() {
+                parts.push((open.len(), example.verdict, format!("{word} in {}", open.len())));
+            }
         }
         let main = parts.iter().max_by_key(|(count, ..)| *count).map_or(first.verdict, |(_, verdict, _)| *verdict);
         let words: Vec<_> = parts.into_iter().map(|(.., words)| words).collect();
@@ -99,7 +101,7 @@ fn by_series(input: &Input, layout: &Layout, all: &[&Compared]) -> Vec<Sentence>
             tone: Tone::of(&main, metric),
             symbol: symbol(&main),
             text: format!(
-                "{} against {} in {}, over {} settings: {}.",
+                "{} against {} in {}, over {} conditions: {}.",
                 series.title,
                 layout.cell_title(first.baseline),
                 metric.map_or_else(|| first.metric.clone(), |metric| phrase(metric.title)),
@@ -111,17 +113,17 @@ fn by_series(input: &Input, layout: &Layout, all: &[&Compared]) -> Vec<Sentence>
     sentences
 }
 
-/// How much was measured, why it ended, and how far equal cells differ.
+/// The amount of data, the reason for the end, and the noise floor.
 pub(crate) fn ground(input: &Input, layout: &Layout) -> Vec<String> {
     let plan = &input.manifest.plan;
     let blocks = input.analysis.complete_blocks;
     let ended = match input.stopped {
-        Some(StopReason::Precise) => "it ended because every interval was narrow enough",
-        Some(StopReason::MaxBlocks) => "it ended with the last planned block",
-        Some(StopReason::Budget) => "it ended because its time budget was spent",
+        Some(StopReason::Precise) => "it ended because every interval reached the target precision",
+        Some(StopReason::MaxBlocks) => "it ended after the last planned block",
+        Some(StopReason::Budget) => "it ended because its time budget was used up",
         Some(StopReason::Interrupted) => "it was interrupted and can be resumed",
-        Some(StopReason::Hopeless) => "it was given up because every trial of the first blocks failed",
-        None => "it has not ended",
+        Some(StopReason::Hopeless) => "it was aborted because every trial of the first blocks failed",
+        None => "it has not finished",
     };
     let of_run = || {
         format!(
@@ -138,11 +140,11 @@ pub(crate) fn ground(input: &Input, layout: &Layout) -> Vec<String> {
         (0..layout.groups.len()).filter_map(|group| noise_floor(input, layout, group, metric)).collect();
     let widest = floors.iter().max_by(|a, b| (a.high / a.low).total_cmp(&(b.high / b.low)));
     sentences.push(widest.map_or_else(
-        || "The noise floor was not measured: no A/A pair has values, so small differences may be chance.".to_owned(),
+        || "The noise floor was not measured (no A/A pair has data); small differences may be noise.".to_owned(),
         |widest| {
             let which = if floors.len() > 1 { "widest noise floor" } else { "noise floor" };
             let title = input.metric(metric).map_or_else(|| metric.to_owned(), |metric| phrase(metric.title));
-            format!("{which} (the same cell against itself, {title}): {}.", percent_interval(widest))
+            format!("{which} (baseline against itself, {title}): {}.", percent_interval(widest))
         },
     ));
     sentences.into_iter().map(|sentence| upper_first(&sentence)).collect()

@@ -1,40 +1,41 @@
-//! What each level of the compared factor comes to over all conditions.
+//! The record of each level of the compared factor over all conditions.
 
 use wirelab_stats::analysis::{ContestOutcome, Standing};
 
 use crate::contests::Field;
 use crate::numbers::change;
+use crate::summary::count;
 
-/// What a level comes to over all combinations.
+/// The record of a level, counted in conditions.
 #[derive(Debug, Default)]
 struct Tally {
-    /// The ratio to the next wherever it is the best.
-    best: Vec<Option<f64>>,
-    tied: usize,
-    beaten: usize,
-    open: usize,
-    absent: usize,
+    /// For each win, the ratio to the runner-up.
+    wins: Vec<Option<f64>>,
+    ties: usize,
+    losses: usize,
+    inconclusive: usize,
+    without_data: usize,
 }
 
-/// A line per level: in how many of the combinations it is the best, among the best, beaten, undecided.
+/// A line per level: wins, ties, losses, inconclusive conditions, and conditions without data.
 pub(crate) fn tallies(field: &Field) -> Vec<String> {
     let mut tallies: Vec<Tally> = field.layout.series.iter().map(|_| Tally::default()).collect();
     for contest in &field.contests {
         let undecided = contest.outcome == ContestOutcome::Undecided;
         if let Some(tally) = contest.leader.and_then(|leader| field.series(leader)).map(|series| &mut tallies[series]) {
             match contest.outcome {
-                ContestOutcome::Best => tally.best.push(contest.rivals.first().and_then(|next| next.ratio)),
-                ContestOutcome::Tied => tally.tied += 1,
-                ContestOutcome::Undecided | ContestOutcome::NoContest => tally.open += 1,
+                ContestOutcome::Best => tally.wins.push(contest.rivals.first().and_then(|next| next.ratio)),
+                ContestOutcome::Tied => tally.ties += 1,
+                ContestOutcome::Undecided | ContestOutcome::NoContest => tally.inconclusive += 1,
             }
         }
         for rival in &contest.rivals {
             let Some(tally) = field.series(rival.cell).map(|series| &mut tallies[series]) else { continue };
             match rival.standing {
-                Standing::Beaten => tally.beaten += 1,
-                Standing::Tied if !undecided => tally.tied += 1,
-                Standing::Tied | Standing::Open => tally.open += 1,
-                Standing::Absent => tally.absent += 1,
+                Standing::Beaten => tally.losses += 1,
+                Standing::Tied if !undecided => tally.ties += 1,
+                Standing::Tied | Standing::Open => tally.inconclusive += 1,
+                Standing::Absent => tally.without_data += 1,
             }
         }
     }
@@ -47,21 +48,23 @@ pub(crate) fn tallies(field: &Field) -> Vec<String> {
 }
 
 fn words(tally: &Tally, all: usize) -> String {
-    let ratios: Vec<f64> = tally.best.iter().copied().flatten().collect();
+    let ratios: Vec<f64> = tally.wins.iter().copied().flatten().collect();
     let (low, high) =
         ratios.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
     let size = match ratios.len() {
         0 => String::new(),
-        1 => format!(" ({} against the next)", change(low)),
-        _ => format!(" ({} to {} against the next)", change(low), change(high)),
+        1 => format!(" ({} against the runner-up)", change(low)),
+        _ => format!(" ({} to {} against the runner-up)", change(low), change(high)),
     };
-    let mut words = vec![format!("the best in {} of {all}{size}", tally.best.len())];
+    let of = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
+    let mut words = vec![format!("{}{size}", of(tally.wins.len(), "win", "wins"))];
     let others = [
-        (tally.tied, "among the best in"),
-        (tally.beaten, "beaten in"),
-        (tally.open, "undecided in"),
-        (tally.absent, "without values in"),
+        (tally.ties, "tie", "ties"),
+        (tally.losses, "loss", "losses"),
+        (tally.inconclusive, "inconclusive", "inconclusive"),
+        (tally.without_data, "without data", "without data"),
     ];
-    words.extend(others.iter().filter(|(number, _)| *number > 0).map(|(number, name)| format!("{name} {number}")));
-    words.join(", ")
+    let others = others.into_iter().filter(|(number, ..)| *number > 0);
+    words.extend(others.map(|(number, one, many)| of(number, one, many)));
+    format!("{} in {}", words.join(", "), count(all, "condition"))
 }

@@ -1,4 +1,4 @@
-//! The report of a terminal: verdicts first, then a table per group of levels, claims, warnings with their remedies.
+//! The report for a terminal: verdicts, then a table per group of levels, claims, and warnings with their remedies.
 
 mod pairs;
 
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 
 use crate::Input;
 use crate::columns::{Column, summary};
@@ -20,7 +20,7 @@ use crate::tile::NOTE;
 use crate::words::{self, Tone};
 use crate::{claims, figures, links, means, overhead, published, shares, source, warnings};
 
-/// Lines narrower than this cannot hold a table of any use; the text is then laid out for this width.
+/// Narrower widths cannot hold a table; the text is then laid out for this width.
 const NARROWEST: usize = 40;
 
 /// The report for a terminal of `width` columns, with ANSI colours only if `colour` is set.
@@ -29,7 +29,7 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
     let page = Page { input, layout: Layout::new(input), width: width.max(NARROWEST), colour };
     let mut out = String::new();
     page.verdicts(&mut out);
-    // A matrix of clients and servers says the same as the tables of each client, in less room, and whether they work at all.
+    // A matrix of clients and servers replaces the tables of each client in less space, and shows which pairs work.
     let has_matrix = page.pairs(&mut out);
     page.winners(&mut out);
     let has_rows = page.rows(&mut out);
@@ -47,10 +47,10 @@ pub fn terminal(input: &Input, width: usize, colour: bool) -> String {
     out.replace(NBSP, " ")
 }
 
-/// Rows of the model of bytes on the wire before the rest is only counted.
+/// The number of shown rows of the model of bytes on the wire; further rows are counted.
 const ROWS: usize = 8;
 
-/// Warnings of one kind before the rest is only counted.
+/// The number of shown warnings of one kind; further warnings are counted.
 const SHOWN: usize = 3;
 
 struct Page<'a> {
@@ -73,11 +73,11 @@ impl Page<'_> {
         }
     }
 
-    /// Who wins where, in the metric that decides: the grid, or a line for each tile where the grid is too wide.
+    /// Winners by condition in the first metric: the grid, or a line for each tile if the grid is too wide.
     fn winners(&self, out: &mut String) {
         let Some(field) = Field::of(self.input, &self.layout, self.input.first_metric()) else { return };
         let title = field.metric.map_or_else(|| self.input.first_metric().to_owned(), |m| words::phrase(m.title));
-        self.heading(out, &format!("Who wins where: {title}"));
+        self.heading(out, &format!("Winners by condition: {title}"));
         for tally in tallies(&field) {
             self.item(out, "·", &tally);
         }
@@ -103,7 +103,7 @@ impl Page<'_> {
         self.item(out, "·", NOTE);
     }
 
-    /// Every comparison of a table of somebody else's in one row; says whether there are any.
+    /// Every comparison of an imported table in one row. Returns whether the report has such a table.
     fn rows(&self, out: &mut String) -> bool {
         let tables = means::tables(self.input, &self.layout);
         for of_metric in &tables {
@@ -137,7 +137,7 @@ impl Page<'_> {
         !tables.is_empty()
     }
 
-    /// Where the numbers of a table come from, and what they cannot show.
+    /// The interpretation of an imported table, and its limits.
     fn source(&self, out: &mut String) {
         let Some(table) = self.input.table else { return };
         self.heading(out, source::TAKEN);
@@ -178,12 +178,11 @@ impl Page<'_> {
         if !dropped.is_empty() {
             out.push('\n');
             let titles: Vec<_> = dropped.iter().map(|column| words::phrase(column.metric.title)).collect();
-            self.item(out, "·", &format!("Left out at this width: {}.", titles.join(", ")));
+            self.item(out, "·", &format!("Omitted at this width: {}.", titles.join(", ")));
         }
     }
 
-    /// How many columns fit into the width in every table. The last ones go first: what a process costs matters after how
-    /// long it takes.
+    /// The number of columns that fit into the width in every table. The last columns, which show costs, are omitted first.
     fn fitting(&self, columns: &[Column], failures: &[Failure]) -> usize {
         let fits = |kept: &usize| {
             (0..self.layout.groups.len()).all(|group| {
@@ -232,19 +231,22 @@ impl Page<'_> {
         text
     }
 
-    /// What the marks of a table mean.
+    /// The meaning of the marks in a table.
     fn notes(&self, group: usize, columns: &[Column], table: &str) -> String {
         let mut notes = String::new();
         if table.contains('*') {
-            self.item(&mut notes, "*", "Measured in some of the trials only.");
+            self.item(&mut notes, "*", "Measured in some trials only.");
         }
-        let mut reasons = IndexSet::new();
+        let mut reasons: IndexMap<String, IndexSet<String>> = IndexMap::new();
         for row in &self.layout.groups[group].rows {
-            let missing = columns.iter().filter(|column| self.input.estimate(row.cell, column.metric.name).is_none());
-            reasons.extend(missing.map(|column| self.input.why_missing(row.cell, column.metric.name)));
+            for column in columns.iter().filter(|column| self.input.estimate(row.cell, column.metric.name).is_none()) {
+                let metrics = reasons.entry(self.input.why_missing(row.cell, column.metric.name)).or_default();
+                metrics.insert(words::phrase(column.metric.title));
+            }
         }
-        for reason in reasons {
-            self.item(&mut notes, "n/m", &format!("Not measured: {reason}"));
+        for (reason, metrics) in reasons {
+            let metrics: Vec<_> = metrics.into_iter().collect();
+            self.item(&mut notes, "n/m", &format!("Not measured ({}): {reason}", metrics.join(", ")));
         }
         notes
     }
@@ -257,7 +259,7 @@ impl Page<'_> {
             let (word, size) = words::short(self.input, compared);
             let mut text = format!("{mark} {word}");
             if !size.is_empty() {
-                // A long verdict takes two lines, so that there is room for the numbers before it.
+                // A long verdict takes two lines to leave room for the numbers before it.
                 let short = word.chars().count() <= 6;
                 let _ = write!(text, "{}{size}", if short { ": " } else { "\n  " });
             }
@@ -271,10 +273,10 @@ impl Page<'_> {
             return (format!("noise floor {}", words::noise_words(noise)), None);
         }
         let lost = self.input.estimate(row.cell, metric).is_none() && failures::of_cell(failures, row.cell).is_some();
-        (if lost { "no values, see below" } else { "baseline" }.to_owned(), None)
+        (if lost { "no data, see below" } else { "baseline" }.to_owned(), None)
     }
 
-    /// The figures of the study as tables, each row with its box where there is room for it.
+    /// The figures of the study as tables, each row with its box if the width allows it.
     fn figures(&self, out: &mut String) {
         let figures = figures::figures(self.input);
         for figure in &figures {
@@ -362,7 +364,7 @@ impl Page<'_> {
             return;
         }
         self.heading(out, "Published and measured");
-        // A preset may have a part of the published cells only, or none.
+        // A preset may have only some of the published cells, or none.
         let (here, elsewhere): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|pair| pair.is_here);
         let more = elsewhere.len().saturating_sub(1);
         for pair in here.into_iter().chain(elsewhere.into_iter().take(1)) {
@@ -370,7 +372,7 @@ impl Page<'_> {
             self.item(out, "·", &text);
         }
         if more > 0 {
-            self.item(out, " ", &format!("… and {more} more of cells that this run does not have, in the page."));
+            self.item(out, " ", &format!("… and {more} more for cells outside this run; the HTML report lists them."));
         }
     }
 
@@ -383,13 +385,13 @@ impl Page<'_> {
         let more = rows.len().saturating_sub(ROWS);
         for [cell, at, packets, down, up, model, measured, ratio] in rows.into_iter().take(ROWS) {
             let text = format!(
-                "{cell}, seen at the {at}: {packets} packets by the model, measured {down} down and {up} up; {model} bytes by the \
-                 model, measured {measured} (ratio {ratio})"
+                "{cell}, at the {at}: {packets} packets predicted, {down} down and {up} up measured; {model} bytes predicted, \
+                 {measured} measured (ratio {ratio})"
             );
             self.item(out, "·", &text);
         }
         if more > 0 {
-            self.item(out, " ", &format!("… and {more} more in the page."));
+            self.item(out, " ", &format!("… and {more} more in the HTML report."));
         }
         self.item(out, " ", overhead::NOTE);
     }
@@ -431,7 +433,7 @@ impl Page<'_> {
         let _ = writeln!(out, "{}{text}", if out.is_empty() { "" } else { "\n" });
     }
 
-    /// A sentence behind a mark, wrapped below itself.
+    /// A sentence after a mark; its further lines are indented.
     fn item(&self, out: &mut String, mark: &str, text: &str) {
         let text = wrapped(text, self.width.saturating_sub(visible_width(mark) + 2));
         let indent = " ".repeat(visible_width(mark));
@@ -451,7 +453,7 @@ impl Page<'_> {
     }
 }
 
-/// A table without spaces at the ends of its lines.
+/// The table as text without trailing spaces.
 fn trimmed(table: &Table) -> String {
     table.to_string().lines().fold(String::new(), |mut text, line| {
         let _ = writeln!(text, "{}", line.trim_end());
@@ -468,7 +470,7 @@ const fn tone_colour(tone: Tone) -> Color {
     }
 }
 
-/// A heading in two lines of about the same length.
+/// A heading, split into two lines of similar length if it is long.
 fn halved(name: &str) -> String {
     let middle = name.len() / 2;
     let spaces = name.match_indices(' ').map(|(place, _)| place);
@@ -478,10 +480,10 @@ fn halved(name: &str) -> String {
     }
 }
 
-/// Breaks a text at spaces so that no line is longer than `width`, save for words that are.
+/// Breaks a text at spaces into lines of at most `width` characters; a longer word has a line of its own.
 fn wrapped(text: &str, width: usize) -> String {
     let mut lines = vec![String::new()];
-    // Only at plain spaces: others belong to a number and its unit.
+    // Only at plain spaces: a no-break space joins a number and its unit.
     for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
         let line = lines.last_mut().expect("there is always a line");
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
@@ -496,7 +498,7 @@ fn wrapped(text: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// The columns that a line takes: its characters without ANSI escape sequences.
+/// The width of a line in columns: its characters without ANSI escape sequences.
 fn visible_width(line: &str) -> usize {
     let mut width = 0;
     let mut escape = false;

@@ -1,4 +1,4 @@
-//! A contest in a few words: what a tile of the heat map says.
+//! A contest in a few words, for a tile of the heat map.
 
 use wirelab_stats::analysis::{CannotTell, Contest, ContestOutcome, Rival, Standing, Verdict};
 
@@ -6,23 +6,23 @@ use crate::contests::Field;
 use crate::grid::Axis;
 use crate::numbers::change;
 
-/// What the marks of a table say.
-pub(crate) const NOTE: &str = "✓ beats every other beyond chance (every pair tested, Holm's correction over all of them), with the \
-     change of its value against the next; ! the same, but no more than the noise floor; = no difference that matters; ? cannot tell, \
-     names are those that may be the best; – no values, or one level alone has any; * trials failed or were refused.";
+/// The meaning of the marks in a table.
+pub(crate) const NOTE: &str = "✓ beats every other level beyond chance (all pairs tested, Holm's correction), with its change \
+     against the runner-up; ! the same, but within the A/A noise floor; = equivalent; ? inconclusive, candidates listed; \
+     – no data to compare; * some trials failed or were unsupported.";
 
-/// What a tile says, without its colour.
+/// The verdict of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// One level is the best.
     Sure,
-    /// The same, but its lead is no more than the same cell differs from itself.
+    /// One level is the best, but its lead is within the A/A noise floor.
     Noise,
-    /// Several are the best without a difference that matters.
+    /// Several levels are the best and equivalent.
     Tied,
-    /// Unknown.
+    /// Inconclusive or preliminary.
     Unknown,
-    /// There was nothing to decide between.
+    /// Fewer than two levels have data.
     Nothing,
 }
 
@@ -38,34 +38,33 @@ impl Mark {
     }
 }
 
-/// A contest as a tile shows it.
+/// The content of a tile.
 pub(crate) struct Tile {
     pub mark: Mark,
-    /// The series of the winner, where there is one.
+    /// The winner's series, if there is a winner.
     pub series: Option<usize>,
-    /// How large the winner's lead is, from 1 to 4: see [`STEPS`].
+    /// The size of the winner's lead, from 1 to 4: see [`STEPS`].
     pub step: usize,
-    /// Who wins, or that nobody does.
+    /// The winner, the candidates, or a verdict without a winner.
     pub name: String,
-    /// By how much the winner's value differs from that of the next; empty without a winner.
+    /// The change of the winner's value against the runner-up; empty without a winner.
     pub size: String,
-    /// What else has to be known: failures.
+    /// Failed and unsupported trials; empty without any.
     pub note: String,
 }
 
 impl Tile {
-    /// Its words in one line: `✓ HTTP/3 −23 %`; a star where there is a note.
+    /// The tile in one line: `✓ HTTP/3 −23 %`; a star stands for the note.
     pub(crate) fn line(&self) -> String {
         let size = if self.size.is_empty() { String::new() } else { format!(" {}", self.size) };
         format!("{} {}{size}{}", self.mark.symbol(), self.name, if self.note.is_empty() { "" } else { " *" })
     }
 }
 
-/// Leads, as the larger of two medians divided by the smaller one, at which the steps of [`Tile::step`] end.
+/// The limits between the steps of [`Tile::step`]: larger median divided by the smaller one.
 pub(crate) const STEPS: [f64; 3] = [1.1, 1.25, 2.0];
 
 impl Field<'_> {
-    /// A contest as a tile shows it.
     pub(crate) fn tile(&self, contest: &Contest) -> Tile {
         let tile = |mark, name: String| Tile {
             mark,
@@ -88,24 +87,24 @@ impl Field<'_> {
                 }
             }
             ContestOutcome::Tied if self.with(contest, Standing::Beaten).is_empty() => {
-                tile(Mark::Tied, "no difference".to_owned())
+                tile(Mark::Tied, "equivalent".to_owned())
             }
             ContestOutcome::Tied => tile(Mark::Tied, self.first(contest, Standing::Tied).join(", ")),
-            ContestOutcome::Undecided if contest.rivals.iter().any(few) => {
-                tile(Mark::Unknown, format!("too few {}", self.input.design().counted()))
+            ContestOutcome::Undecided if contest.rivals.iter().any(has_few_blocks) => {
+                tile(Mark::Unknown, "preliminary".to_owned())
             }
             ContestOutcome::Undecided if self.with(contest, Standing::Beaten).is_empty() => {
-                tile(Mark::Unknown, "cannot tell".to_owned())
+                tile(Mark::Unknown, "inconclusive".to_owned())
             }
             ContestOutcome::Undecided => tile(Mark::Unknown, self.open(contest).join(" or ")),
             ContestOutcome::NoContest => {
                 let alone = contest.leader.map(|leader| format!("only {}", self.name(leader)));
-                tile(Mark::Nothing, alone.unwrap_or_else(|| "no values".to_owned()))
+                tile(Mark::Nothing, alone.unwrap_or_else(|| "no data".to_owned()))
             }
         }
     }
 
-    /// The grid as lines of a table, the first of them its heading.
+    /// The grid as rows of a table; the first row is the heading.
     pub(crate) fn table(&self) -> Vec<Vec<String>> {
         let rows: Vec<_> = self.grid.rows.factors.iter().map(|(factor, _)| factor.as_str()).collect();
         let titles = |axis: &Axis| axis.titles().into_iter().map(|levels| levels.join(", "));
@@ -121,6 +120,7 @@ impl Field<'_> {
     }
 }
 
-fn few(rival: &Rival) -> bool {
+/// Whether a comparison with the leader lacks blocks.
+pub(crate) fn has_few_blocks(rival: &Rival) -> bool {
     rival.verdict == Verdict::CannotTell { why: CannotTell::TooFewBlocks }
 }

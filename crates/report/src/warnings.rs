@@ -1,4 +1,4 @@
-//! Warnings by kind: what to do is said once, however many cells it is about.
+//! Warnings by kind, each with a single remedy.
 
 use indexmap::IndexMap;
 use wirelab_model::warning::Warning;
@@ -7,13 +7,12 @@ use crate::Input;
 
 /// Warnings of one kind.
 pub(crate) struct Group {
-    /// What each means for the numbers.
+    /// The effect of each warning on the numbers.
     pub meanings: Vec<String>,
-    /// What to do.
     pub remedy: &'static str,
 }
 
-/// What the run, its trials and the analysis have to warn of, without repetition.
+/// The warnings of the run, its trials and the analysis, without repetition.
 pub(crate) fn all<'a>(input: &Input<'a>) -> Vec<&'a Warning> {
     let mut all: Vec<&Warning> = Vec::new();
     for warning in input.manifest.warnings.iter().chain(&input.analysis.warnings) {
@@ -26,7 +25,7 @@ pub(crate) fn all<'a>(input: &Input<'a>) -> Vec<&'a Warning> {
 
 /// The warnings of a run by kind, in the order of the first of each.
 pub(crate) fn grouped(input: &Input) -> Vec<Group> {
-    // Every kind has a remedy of its own, so the remedy tells the kinds apart.
+    // Every kind has its own remedy, so the remedy identifies the kind.
     let mut kinds: IndexMap<&'static str, Vec<String>> = IndexMap::new();
     for warning in all(input) {
         kinds.entry(warning.remedy()).or_default().push(warning.meaning());

@@ -1,4 +1,4 @@
-//! What a comparison says, in words that cannot be misread: a direction, the change of the value, its interval.
+//! Verdicts in words: the direction, the change of the value and its interval.
 
 use wirelab_model::metric::{Better, Metric};
 use wirelab_stats::analysis::{CannotTell, ClaimVerdict, Compared, Interval, Verdict};
@@ -8,16 +8,16 @@ use crate::columns::is_waiting;
 use crate::layout::{Layout, sentence};
 use crate::numbers::{change_with, magnitude, percent_interval, plain_interval, share, significant};
 
-/// What a verdict means to someone who has to choose; decides colour and symbol.
+/// The value of a verdict for the compared cell; decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// An improvement over the baseline.
     Better,
     /// The opposite.
     Worse,
-    /// No difference that matters.
+    /// Equivalent within the margin.
     Same,
-    /// Unknown.
+    /// Inconclusive or preliminary.
     Unknown,
 }
 
@@ -33,7 +33,7 @@ impl Tone {
         }
     }
 
-    /// The name of its class in the page.
+    /// The CSS class in the HTML report.
     pub(crate) const fn class(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -44,7 +44,7 @@ impl Tone {
     }
 }
 
-/// A mark that says the verdict without colour.
+/// The verdict as a symbol, for readers without colour.
 pub(crate) const fn symbol(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Less => "▼",
@@ -54,50 +54,51 @@ pub(crate) const fn symbol(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// The direction in one word.
+/// The verdict in one word.
 pub(crate) fn direction(verdict: &Verdict, metric: Option<&Metric>) -> &'static str {
     let waiting = metric.is_some_and(is_waiting);
     match verdict {
         Verdict::Less if waiting => "faster",
         Verdict::More if waiting => "slower",
-        Verdict::Less => "less",
-        Verdict::More => "more",
-        Verdict::Equivalent => "no difference",
-        Verdict::CannotTell { .. } => "cannot tell",
+        Verdict::Less => "lower",
+        Verdict::More => "higher",
+        Verdict::Equivalent => "equivalent",
+        Verdict::CannotTell { why: CannotTell::TooFewBlocks } => "preliminary",
+        Verdict::CannotTell { .. } => "inconclusive",
     }
 }
 
-/// Why there is no verdict, in words.
+/// The reason for an inconclusive or preliminary comparison.
 pub(crate) fn why(input: &Input, compared: &Compared, why: CannotTell) -> String {
     match why {
         CannotTell::TooFewBlocks => {
-            format!("too few {}: {} of {}", input.design().counted(), compared.blocks, input.blocks_needed())
+            format!("{} of {} {}", compared.blocks, input.blocks_needed(), input.design().counted())
         }
-        CannotTell::TooNoisy => "the interval is too wide".to_owned(),
+        CannotTell::TooNoisy => "the data are too noisy".to_owned(),
         CannotTell::UnequalFailures => unequal_failures(input, compared),
         CannotTell::NoValues => {
             let empty = [compared.cell, compared.baseline]
                 .into_iter()
                 .find(|cell| input.estimate(*cell, &compared.metric).is_none());
             empty.map_or_else(
-                || "no values".to_owned(),
-                |cell| format!("no values: {}", input.why_missing(cell, &compared.metric)),
+                || "no data".to_owned(),
+                |cell| format!("no data: {}", input.why_missing(cell, &compared.metric)),
             )
         }
     }
 }
 
-/// The verdict as a table shows it: its words, and the change with its interval: `slower`, `+20 % [+18, +22]`.
+/// The verdict in a table, as words and as the change with its interval: `slower`, `+20 % [+18, +22]`.
 pub(crate) fn short(input: &Input, compared: &Compared) -> (String, String) {
     let word = match compared.verdict {
         Verdict::Less | Verdict::More => direction(&compared.verdict, input.metric(&compared.metric)).to_owned(),
-        Verdict::Equivalent => format!("no difference beyond ±{}", margin(input)),
-        Verdict::CannotTell { why: CannotTell::NoValues } => "cannot tell, no values".to_owned(),
+        Verdict::Equivalent => format!("equivalent within ±{}", margin(input)),
+        Verdict::CannotTell { why: CannotTell::NoValues } => "inconclusive, no data".to_owned(),
         Verdict::CannotTell { why: CannotTell::TooFewBlocks } => {
-            format!("cannot tell, too few {}", input.design().counted())
+            format!("preliminary, too few {}", input.design().counted())
         }
-        Verdict::CannotTell { why: CannotTell::TooNoisy } => "cannot tell, too noisy".to_owned(),
-        Verdict::CannotTell { why: CannotTell::UnequalFailures } => "cannot tell, fails more".to_owned(),
+        Verdict::CannotTell { why: CannotTell::TooNoisy } => "inconclusive, too noisy".to_owned(),
+        Verdict::CannotTell { why: CannotTell::UnequalFailures } => "inconclusive, fails more".to_owned(),
     };
     let size = compared.ratio.map_or_else(String::new, |ratio| change_with(ratio, compared.interval.as_ref()));
     (word, size)
@@ -113,12 +114,12 @@ pub(crate) fn no_ratio(input: &Input, compared: &Compared) -> &'static str {
     }
 }
 
-/// Which of the two fails more, with the shares: `h3 fails in 26 % of requests and trials, h1 in 0 %`.
+/// The failure shares of both cells: `failures differ: 26 %, and 0 % for the baseline; ...`.
 fn unequal_failures(input: &Input, compared: &Compared) -> String {
     let [cell, baseline] = [compared.cell, compared.baseline].map(|cell| {
         input.cell(cell).and_then(|cell| cell.failure_share).map_or_else(|| "an unknown share".to_owned(), share)
     });
-    format!("failures differ: {cell} against {baseline} of the baseline's, and what fails is not fast")
+    format!("failures differ: {cell}, and {baseline} for the baseline; successful requests alone are a selection")
 }
 
 /// The margin of equivalence: `5 %`.
@@ -140,7 +141,7 @@ pub(crate) fn full(input: &Input, layout: &Layout, compared: &Compared) -> Strin
             let word = if metric.is_some_and(is_waiting) {
                 format!("is {} than {baseline}", direction(verdict, metric))
             } else {
-                format!("has {} than {baseline}", if *verdict == Verdict::Less { "less" } else { "more" })
+                format!("is {} than {baseline} in {title}", direction(verdict, metric))
             };
             let interval = compared.interval.as_ref();
             let amount = if ratio >= 2.0 {
@@ -152,32 +153,32 @@ pub(crate) fn full(input: &Input, layout: &Layout, compared: &Compared) -> Strin
                 let change = magnitude(ratio);
                 format!("{change} {lower}{interval} ({})", ratio_words(ratio, compared.interval.as_ref()))
             };
-            format!("{at}{cell} {word}: its {title} is {amount}.")
+            if metric.is_some_and(is_waiting) {
+                format!("{at}{cell} {word}: its {title} is {amount}.")
+            } else {
+                format!("{at}{cell} {word}: {amount}.")
+            }
         }
-        (Verdict::Equivalent, _) => format!(
-            "{at}{cell} and {baseline} do not differ by more than ±{} in {title}{}.",
-            margin(input),
-            bracket(size)
-        ),
+        (Verdict::Equivalent, _) => {
+            format!("{at}{cell} and {baseline} are equivalent within ±{} in {title}{}.", margin(input), bracket(size))
+        }
         (Verdict::CannotTell { why: reason }, _) => {
             let estimate = size.map(|size| format!("best estimate {size}"));
             format!(
-                "{at}cannot tell whether {cell} differs from {baseline} in {title}, {}{}.",
+                "{at}{cell} against {baseline} in {title} is {}: {}{}.",
+                direction(&compared.verdict, metric),
                 why(input, compared, *reason),
                 bracket(estimate)
             )
         }
         (verdict, None) => format!(
-            "{at}{title} of {cell}: {} than of {baseline} ({}).",
-            if *verdict == Verdict::Less { "less" } else { "more" },
+            "{at}{cell} is {} than {baseline} in {title} ({}).",
+            direction(verdict, metric),
             no_ratio(input, compared)
         ),
     };
-    let caution = if within_noise(compared) {
-        " This is no more than the same cell differs from itself (A/A): distrust it."
-    } else {
-        ""
-    };
+    let caution =
+        if within_noise(compared) { " This is within the A/A noise floor; treat it with caution." } else { "" };
     format!("{}{caution}", upper_first(&text))
 }
 
@@ -201,7 +202,7 @@ fn bracket(text: Option<String>) -> String {
     text.map_or_else(String::new, |text| format!(" ({text})"))
 }
 
-/// `At payload 1 KiB: `, or nothing where there is only one group.
+/// `at payload 1 KiB, `; empty with a single group.
 fn place(layout: &Layout, cell: usize) -> String {
     match layout.group_of(cell) {
         Some(group) if !group.levels.is_empty() => format!("at {}, ", sentence(&group.levels)),
@@ -209,7 +210,7 @@ fn place(layout: &Layout, cell: usize) -> String {
     }
 }
 
-/// Whether a difference that was found lies within what the same cell differs from itself.
+/// Whether a significant difference lies within the A/A noise floor.
 pub(crate) fn within_noise(compared: &Compared) -> bool {
     let found = matches!(compared.verdict, Verdict::Less | Verdict::More);
     match (compared.ratio, compared.noise_floor) {
@@ -229,7 +230,7 @@ pub(crate) fn noise_floor(input: &Input, layout: &Layout, group: usize, metric: 
         .or_else(|| comparisons().find_map(|compared| compared.noise_floor))
 }
 
-/// The noise floor as a table shows it.
+/// The noise floor in a table.
 pub(crate) fn noise_words(noise: Option<Interval>) -> String {
     noise.map_or_else(|| "not measured".to_owned(), |noise| percent_interval(&noise))
 }
@@ -239,12 +240,12 @@ pub(crate) const fn claim(verdict: ClaimVerdict) -> &'static str {
     match verdict {
         ClaimVerdict::Holds => "holds",
         ClaimVerdict::DoesNotHold => "does not hold",
-        ClaimVerdict::CannotTell => "cannot tell",
+        ClaimVerdict::CannotTell => "inconclusive",
         ClaimVerdict::NotTested => "not tested",
     }
 }
 
-/// The class of a claim's verdict in the page.
+/// The CSS class of a claim's verdict in the HTML report.
 pub(crate) const fn claim_class(verdict: ClaimVerdict) -> &'static str {
     match verdict {
         ClaimVerdict::Holds => "holds",
@@ -254,7 +255,7 @@ pub(crate) const fn claim_class(verdict: ClaimVerdict) -> &'static str {
     }
 }
 
-/// A mark that says a claim's verdict without colour.
+/// A claim's verdict as a symbol, for readers without colour.
 pub(crate) const fn claim_symbol(verdict: ClaimVerdict) -> &'static str {
     match verdict {
         ClaimVerdict::Holds => "✓",
@@ -278,7 +279,7 @@ pub(crate) fn upper_first(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The first letter in lower case, unless the word is an abbreviation such as `CPU` or a name such as `P99`.
+/// Lowers the first letter, except in an abbreviation (`CPU`) or a name (`P99`).
 pub(crate) fn lower_first(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.next()) {

@@ -10,7 +10,7 @@ fn main() {
     let mut bootstrap = Bootstrap::new(1);
     println!("{STUDIES} simulated comparisons each.\n");
     println!(
-        "| true difference | blocks | comparisons in the study | less | more | equivalent | cannot tell | interval covers the truth | mean blocks |"
+        "| true difference | blocks | comparisons in the study | lower | higher | equivalent | inconclusive | interval covers the truth | mean blocks |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for ratio in [1.0, 1.03, 1.05, 1.1] {

@@ -1,30 +1,30 @@
-//! The additive model of a table with two ways: a value is an effect of its row plus an effect of its column (Scheffé 1959, "The
-//! analysis of variance", chapter 4), by least squares over the fields that have a value.
+//! The additive model of a two-way table: a value is an effect of its row plus an effect of its column (Scheffé 1959, "The analysis
+//! of variance", chapter 4), by least squares over the fields with a value.
 //!
-//! Asked is what a field has beyond that. Sprague and Tatum (1942), "General vs. specific combining ability in single crosses of
-//! corn", called it the specific combining ability of a pair. Here every field is held against what all *other* fields predict for it,
-//! because a field that takes part in its own prediction hides a part of what is special about it: the deleted residual, which is the
-//! residual divided by one minus its leverage (Belsley, Kuh and Welsch 1980, "Regression diagnostics", section 2.1).
+//! The result is the rest of each field. Sprague and Tatum (1942), "General vs. specific combining ability in single crosses of corn",
+//! called it the specific combining ability of a pair. A field that takes part in its own prediction hides a part of its own effect.
+//! Every field is therefore compared with the prediction from all *other* fields: the deleted residual, which is the residual divided
+//! by one minus its leverage (Belsley, Kuh and Welsch 1980, "Regression diagnostics", section 2.1).
 
-/// The model for the fields of a table that have a value.
+/// The model for the fields of a table with a value.
 pub struct Additive {
-    /// Each field as row and column, numbered as one sequence, and whether it takes part in the predictions.
+    /// Each field as row and column, in one sequence of numbers, and whether it takes part in the predictions.
     fields: Vec<((usize, usize), bool)>,
-    /// By row and column: the inverse of the normal equations.
+    /// The inverse of the normal equations.
     inverse: Vec<Vec<f64>>,
-    /// The share of its value that each field does not predict itself; 0 where the others predict nothing.
+    /// One minus the leverage of each field; 0 if the others do not predict it.
     free: Vec<f64>,
 }
 
-/// Below this a field is the only one that joins its row to its column, and rounding is all that is left.
+/// Below this limit, only rounding remains: no other field connects the row of the field to its column.
 const NOTHING: f64 = 1e-9;
 
 impl Additive {
-    /// The model for fields given by their row and column, of which those take part in predictions that `takes` says.
+    /// The model for fields by row and column. `takes` has a flag per field: whether it takes part in predictions.
     pub fn of(fields: &[(usize, usize)], takes: &[bool]) -> Self {
         let rows = fields.iter().map(|(row, _)| row + 1).max().unwrap_or(0);
         let columns = fields.iter().map(|(_, column)| column + 1).max().unwrap_or(0);
-        // With the columns' effects taken negative, the normal equations are the Laplacian of the graph whose edges are the fields.
+        // With negated column effects, the normal equations are the Laplacian of the graph with the fields as edges.
         let fields: Vec<_> =
             fields.iter().map(|(row, column)| (*row, rows + column)).zip(takes.iter().copied()).collect();
         let edges: Vec<_> = fields.iter().filter(|(_, takes)| *takes).map(|(edge, _)| *edge).collect();
@@ -35,7 +35,7 @@ impl Additive {
             equations[row][column] -= 1.0;
             equations[column][row] -= 1.0;
         }
-        // Effects are known up to a constant in each part of the table that no field joins to the rest. They are made to add up to 0.
+        // Each connected part of the table determines its effects up to a constant. The sum of the effects is set to 0.
         let parts = parts(rows + columns, &edges);
         for (a, line) in equations.iter_mut().enumerate() {
             let together = line.iter_mut().zip(&parts).filter(|(_, part)| **part == parts[a]);
@@ -51,12 +51,12 @@ impl Additive {
         Self { fields, inverse, free }
     }
 
-    /// Whether the others predict each field.
+    /// For each field, whether the others predict it.
     pub fn predicts(&self) -> impl Iterator<Item = bool> {
         self.free.iter().map(|free| *free > 0.0)
     }
 
-    /// By how much each value exceeds what all others predict; NaN where they predict nothing.
+    /// The difference between each value and its prediction from all others; NaN without a prediction.
     pub fn beyond(&self, values: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; self.inverse.len()];
         for (&((row, column), _), value) in self.fields.iter().zip(values).filter(|((_, takes), _)| *takes) {
@@ -81,7 +81,7 @@ fn parts(nodes: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     parts
 }
 
-/// The inverse of a symmetric positive definite matrix, by Gauss and Jordan's elimination, which needs no pivoting there.
+/// The inverse of a symmetric positive definite matrix by Gauss-Jordan elimination, which needs no pivoting for such matrices.
 fn inverse(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let n = matrix.len();
     let mut inverse: Vec<Vec<f64>> = (0..n).map(|a| (0..n).map(|b| f64::from(u8::from(a == b))).collect()).collect();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rows_and_columns_explain_leaves_nothing_whatever_is_missing() {
+    fn effects_of_rows_and_columns_leave_no_rest_even_with_missing_fields() {
         let mut fields = table(4, 5);
         check(&all(&fields).beyond(&sum_of_effects(&fields)), &[0.0; 20]);
         fields.retain(|(row, column)| (row + 2 * column) % 5 != 1);
@@ -133,18 +133,18 @@ mod tests {
     }
 
     #[test]
-    fn one_odd_field_is_found_in_its_full_size_and_pulls_others_by_less() {
+    fn one_odd_field_is_found_in_full_size_and_distorts_others_by_less() {
         let fields = table(4, 5);
         let mut values = sum_of_effects(&fields);
         values[7] += 0.4;
         let beyond = all(&fields).beyond(&values);
         assert!((beyond[7] - 0.4).abs() < 1e-9);
-        // Of its row by 1/(columns - 1), of its column by 1/(rows - 1), of the rest by the product.
+        // Other fields of its row are off by 1/(columns - 1), of its column by 1/(rows - 1), the rest by the product.
         check(&[beyond[5], beyond[2], beyond[0]], &[-0.4 / 4.0, -0.4 / 3.0, 0.4 / 12.0]);
     }
 
     #[test]
-    fn a_field_that_is_left_out_of_the_predictions_pulls_no_other_and_is_still_predicted() {
+    fn a_removed_field_distorts_no_other_and_is_still_predicted() {
         let fields = table(3, 3);
         let mut values = sum_of_effects(&fields);
         values[4] += 0.4;
@@ -160,7 +160,7 @@ mod tests {
 
     /// The classical residuals of the complete table: value - mean of row - mean of column + mean of all.
     #[test]
-    fn in_a_complete_table_it_is_the_interaction_divided_by_what_the_field_is_free_to_be() {
+    fn in_a_complete_table_it_is_the_interaction_divided_by_one_minus_the_leverage() {
         let values = [1.0, 4.0, 2.5, 3.0, 3.5, 7.0];
         let (rows, columns) = ([2.5, 4.5], [2.0, 3.75, 4.75]);
         let expected: Vec<f64> =
@@ -169,8 +169,8 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_nothing_else_joins_to_its_row_and_column_has_no_prediction() {
-        // One row; a corner that hangs on one field; two tables that have nothing to do with each other.
+    fn a_field_without_a_connection_to_its_row_and_column_has_no_prediction() {
+        // One row; a corner with a single field; two separate tables.
         assert!(all(&table(1, 3)).beyond(&[1.0, 2.0, 3.0]).iter().all(|value| value.is_nan()));
         let hanging = [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)];
         let beyond = all(&hanging).beyond(&[1.0, 2.0, 3.0, 4.5, 9.0]);

@@ -1,4 +1,4 @@
-//! What the statistics say of a run: plain data, computed by [`crate::analyse`] and shown by the report.
+//! The results of the statistics: plain data, computed by [`crate::analyse`] and shown by the report.
 
 use serde::{Deserialize, Serialize};
 use wirelab_model::claim::{Bound, Needs};
@@ -7,7 +7,7 @@ use wirelab_model::warning::Warning;
 
 use crate::stationarity::Stationarity;
 
-/// Everything that a report shows beside the raw values; a pure function of manifest and journal.
+/// The analysis of a run: a pure function of manifest and journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
     /// Blocks in which every cell has a trial, successful or not.
@@ -16,34 +16,35 @@ pub struct Analysis {
     pub cells: Vec<CellAnalysis>,
     /// One per comparison of the plan and compared metric; comparisons of the first metric come first.
     pub comparisons: Vec<Compared>,
-    /// Which level of the compared factor is the best: one per compared metric and combination of the other factors, metric by metric.
+    /// The best level of the compared factor: one contest per compared metric and combination of the other factors, metric by metric.
     #[serde(default)]
     pub contests: Vec<Contest>,
-    /// Clients against servers, where the study varies both: one per compared metric and combination of the other factors, metric by metric.
+    /// Pairs of clients and servers, if the study varies both: one table per compared metric and combination of the other factors,
+    /// metric by metric.
     #[serde(default)]
     pub pairs: Vec<PairTable>,
     /// One per claim of the study.
     pub claims: Vec<ClaimResult>,
-    /// Everything that the trials and the analysis have to warn of, without repetition.
+    /// The warnings of the trials and of the analysis, without repetition.
     pub warnings: Vec<Warning>,
 }
 
-/// What is known of one cell.
+/// The results of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CellAnalysis {
     /// Trials that ended `ok`.
     pub ok: u32,
     /// Trials that failed.
     pub failed: u32,
-    /// Trials that the endpoint refused as unsupported, and its words.
+    /// Trials that an endpoint refused as unsupported.
     pub unsupported: u32,
-    /// Share of failed requests over the trials; a trial that failed through the cell counts as 1. Absent if no trial says.
+    /// Mean share of failed requests over the trials; a trial that failed through the cell counts as 1. `None` if no trial reports it.
     #[serde(default)]
     pub failure_share: Option<f64>,
     /// Whether response times stay the same over the measured window.
     #[serde(default)]
     pub stationarity: Stationarity,
-    /// The most frequent reason of failure or refusal.
+    /// The most frequent reason of a failed or unsupported trial.
     pub reason: Option<String>,
     /// Estimates by metric name, for every metric with at least one measured value.
     pub estimates: indexmap::IndexMap<String, Estimate>,
@@ -56,26 +57,26 @@ pub struct CellAnalysis {
 pub struct Estimate {
     /// The median over trials.
     pub median: f64,
-    /// Bootstrap interval of the median; absent with fewer than three trials.
+    /// Bootstrap interval of the median; `None` with fewer than three trials.
     pub interval: Option<Interval>,
     /// First and third quartile over trials.
     pub quartiles: (f64, f64),
     /// Smallest and largest value.
     pub range: (f64, f64),
-    /// The value of each successful trial with its trial number, in the order of trials; never with outliers removed.
+    /// The value of each successful trial with its trial number, in the order of trials. Outliers are included.
     pub values: Vec<(u32, f64)>,
-    /// Trial numbers of values beyond 1.5 times the interquartile range (Tukey 1977). Shown, and kept in the estimates.
+    /// Trial numbers of values beyond 1.5 times the interquartile range (Tukey 1977). They stay in the estimates.
     pub outliers: Vec<u32>,
 }
 
 /// A confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Its lower end.
+    /// The lower end.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end.
     pub high: f64,
-    /// Its nominal coverage, for example 0.95.
+    /// The nominal coverage, for example 0.95.
     pub confidence: f64,
 }
 
@@ -86,13 +87,13 @@ pub struct Compared {
     pub cell: usize,
     /// The number of the baseline's cell.
     pub baseline: usize,
-    /// Whether they are an A/A pair.
+    /// Whether cell and baseline are an A/A pair.
     pub aa: bool,
     /// The metric's name.
     pub metric: String,
     /// Blocks in which both have a value.
     pub blocks: u32,
-    /// Median of the cell divided by the median of the baseline; absent where one has no values or the baseline is 0.
+    /// Median of the cell divided by the median of the baseline; `None` if a cell has no values or the baseline is 0.
     pub ratio: Option<f64>,
     /// Bootstrap interval of the ratio, resampling blocks.
     pub interval: Option<Interval>,
@@ -102,11 +103,11 @@ pub struct Compared {
     pub p_holm: Option<f64>,
     /// The interval of the ratio of the A/A pair at the same levels: the noise floor.
     pub noise_floor: Option<Interval>,
-    /// What follows.
+    /// The verdict on the cell against the baseline.
     pub verdict: Verdict,
 }
 
-/// What the statistics say of two cells.
+/// The result of a comparison of two cells.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
@@ -114,43 +115,43 @@ pub enum Verdict {
     Less,
     /// The cell's value is larger, beyond chance, and not equivalent within the margin.
     More,
-    /// The ratio's 90 % interval lies within the margin: if there is a difference, it does not matter.
+    /// The ratio's 90 % interval lies within the margin: any difference is negligible.
     Equivalent,
-    /// The data allow neither.
+    /// Inconclusive, or preliminary with too few blocks.
     CannotTell {
-        /// Why.
+        /// The reason.
         why: CannotTell,
     },
 }
 
-/// Why there is no verdict.
+/// The reason for an inconclusive or preliminary comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CannotTell {
     /// Fewer blocks than a verdict needs.
     TooFewBlocks,
-    /// The interval is too wide to call the difference real or irrelevant.
+    /// The data are too noisy for a significant difference or for equivalence.
     TooNoisy,
-    /// One of the two has no values.
+    /// At least one of the two cells has no values.
     NoValues,
-    /// The one that looks better, or no worse, fails more often than the other.
+    /// The cell that looks better or equivalent fails more often than the other.
     UnequalFailures,
 }
 
-/// The levels of the compared factor against each other, in one metric and under one combination of the other factors.
+/// The levels of the compared factor against each other in one metric, under one combination of the other factors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contest {
     /// The metric's name.
     pub metric: String,
     /// The levels of the other factors.
     pub levels: indexmap::IndexMap<String, String>,
-    /// The cell with the best median; absent where no cell has values.
+    /// The cell with the best median; `None` if no cell has values.
     pub leader: Option<usize>,
-    /// The other cells, the best median first, those without values last.
+    /// The other cells, the best median first, cells without values last.
     pub rivals: Vec<Rival>,
-    /// What follows.
+    /// The result of the contest.
     pub outcome: ContestOutcome,
-    /// Blocks that a verdict needs here, where the family is all pairs of levels under all combinations.
+    /// Blocks that a verdict needs; the family is all pairs of levels under all combinations.
     pub blocks_needed: u32,
 }
 
@@ -161,21 +162,21 @@ pub struct Rival {
     pub cell: usize,
     /// Blocks in which both have a value.
     pub blocks: u32,
-    /// The leader's median divided by this cell's; absent where one has no values or this cell's is 0.
+    /// The leader's median divided by this cell's; `None` if a cell has no values or this cell's median is 0.
     pub ratio: Option<f64>,
-    /// Bootstrap interval of the ratio, resampling blocks. Not simultaneous, and the leader was chosen by the data.
+    /// Bootstrap interval of the ratio, resampling blocks. It is not simultaneous, and the data chose the leader.
     pub interval: Option<Interval>,
     /// P value of the rank test, two-sided, uncorrected.
     pub p: Option<f64>,
     /// P value after Holm's correction over all pairs of levels under all combinations in this metric.
     pub p_holm: Option<f64>,
-    /// What the statistics say of the leader's value against this cell's.
+    /// The verdict on the leader's value against this cell's.
     pub verdict: Verdict,
-    /// What that means for this cell.
+    /// The resulting standing of this cell.
     pub standing: Standing,
 }
 
-/// How a cell stands against the leader.
+/// The standing of a cell against the leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -183,27 +184,27 @@ pub enum Standing {
     Beaten,
     /// Equivalent within the margin.
     Tied,
-    /// The data do not tell them apart.
+    /// Inconclusive.
     Open,
-    /// It has no values.
+    /// The cell has no values.
     Absent,
 }
 
-/// What a contest ends with. Cells without values are left out of it.
+/// The result of a contest. Cells without values do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContestOutcome {
     /// The leader beats every other cell.
     Best,
-    /// Some are equivalent to the leader within the margin, and it beats the rest.
+    /// Some cells are equivalent to the leader within the margin, and the leader beats the rest.
     Tied,
-    /// At least one cell is not told apart from the leader.
+    /// At least one comparison with the leader is inconclusive.
     Undecided,
     /// Fewer than two cells have values.
     NoContest,
 }
 
-/// Every client with every server, in one metric and under one combination of the other factors.
+/// Every client with every server in one metric, under one combination of the other factors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairTable {
     /// The metric's name.
@@ -214,13 +215,13 @@ pub struct PairTable {
     pub clients: Vec<String>,
     /// The servers, in the order of the study.
     pub servers: Vec<String>,
-    /// The pairs that the study has, in the order of the plan.
+    /// The pairs of the study, in the order of the plan.
     pub pairs: Vec<Pair>,
-    /// Blocks that a verdict on a pair's interaction needs, where the family is all pairs under all combinations.
+    /// Blocks that a verdict on a pair's interaction needs; the family is all pairs under all combinations.
     pub blocks_needed: u32,
 }
 
-/// A client with a server, and what they do beyond what the two predict in other company.
+/// A client with a server, and their interaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
     /// The number of the cell.
@@ -229,8 +230,8 @@ pub struct Pair {
     pub client: String,
     /// The server.
     pub server: String,
-    /// The median that all other pairs predict, from an effect of the client and one of the server that multiply; absent where the pair
-    /// has no value, or the others predict nothing.
+    /// The median that all other pairs predict: an effect of the client times an effect of the server. `None` if the pair has no
+    /// value, or the others do not determine a prediction.
     pub predicted: Option<f64>,
     /// The pair's median divided by the predicted one.
     pub interaction: Option<f64>,
@@ -242,48 +243,48 @@ pub struct Pair {
     pub p: Option<f64>,
     /// P value after Holm's correction over all pairs under all combinations in this metric.
     pub p_holm: Option<f64>,
-    /// What the statistics say of the pair's value against the predicted one.
+    /// The verdict on the pair's value against the predicted one.
     pub verdict: Verdict,
 }
 
-/// What became of a claim.
+/// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClaimResult {
     /// The claim's identifier.
     pub id: String,
     /// The claim's words.
     pub text: String,
-    /// What all tests together say.
+    /// The verdict of all tests together.
     pub verdict: ClaimVerdict,
-    /// The levels that the claim speaks of, where it speaks of some or most or all of several.
+    /// The levels of a claim about some, most or all of several levels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<Cases>,
-    /// Every effect that was looked at.
+    /// Every tested effect.
     pub effects: Vec<Effect>,
-    /// Why the claim or a part of it is not tested.
+    /// The reason why the claim or a part of it is not tested.
     pub untested: Option<String>,
 }
 
-/// The levels that a claim speaks of, each judged by all tests of the claim.
+/// The levels of a claim, each judged by all tests of the claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cases {
     /// The factor.
     pub factor: String,
-    /// For how many levels the tests have to hold.
+    /// The number of levels for which the tests must hold, as a quantifier.
     pub needs: Needs,
-    /// That many of those that were tested.
+    /// The same as a number of tested levels.
     pub least: u32,
-    /// What became of each that was tested, by the intervals below and not by those of the effects.
+    /// The tested levels, judged by the confidence levels below and not by the intervals of the effects.
     pub tested: Vec<Case>,
-    /// Levels that this plan does not have.
+    /// Levels that the plan lacks.
     pub absent: Vec<String>,
-    /// The confidence of the intervals by which a case holds: 0.95, or more where one of several cases will do.
+    /// The confidence of the intervals by which a case holds: 0.95, or more if fewer than all cases must hold.
     pub confidence_to_hold: f64,
-    /// The confidence of the intervals by which a case does not hold: 0.95, or more where one of several cases refutes the claim.
+    /// The confidence of the intervals by which a case does not hold: 0.95, or more if more than one case must hold.
     pub confidence_to_fail: f64,
 }
 
-/// One level that a claim speaks of.
+/// One level of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
     /// The level.
@@ -296,41 +297,41 @@ pub struct Case {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
-    /// Every effect keeps its bound, with its whole interval; of a claim with cases: in so many cases as it needs.
+    /// The whole interval of every effect keeps its bound; with cases, this holds for as many cases as the claim needs.
     Holds,
-    /// At least one effect violates its bound with its whole interval; of a claim with cases: in so many that too few are left.
+    /// The whole interval of at least one effect violates its bound; with cases, in so many that too few can hold.
     DoesNotHold,
-    /// Neither.
+    /// Inconclusive.
     CannotTell,
-    /// It was not tested.
+    /// Not tested.
     NotTested,
 }
 
 /// One effect of a claim's test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// The levels that this effect belongs to, for example `payload=32 KiB`; empty where there is only one.
+    /// The levels of this effect, for example `payload=32 KiB`; empty for a single effect.
     pub at: String,
-    /// What was divided by what, for example `protocol=quic / protocol=tls`.
+    /// The quotient, for example `protocol=quic / protocol=tls`.
     pub of: String,
     /// The metric's name.
     pub metric: String,
     /// The second metric of a correlation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<String>,
-    /// Its size: a ratio, a plain value where the test names one cell, or a correlation.
+    /// The size: a ratio, a correlation, or a plain value if the test names one cell.
     pub size: Option<f64>,
     /// Whether the size is a plain value in the metric's unit.
     pub plain: bool,
-    /// Its bootstrap interval.
+    /// The bootstrap interval of the size.
     pub interval: Option<Interval>,
-    /// The bound that it was expected to keep.
+    /// The expected bound.
     pub expect: Bound,
-    /// Whether it does.
+    /// Whether the interval keeps the bound.
     pub verdict: ClaimVerdict,
 }
 
-/// A metric by its name, from the declarations of this crate and of the observers.
+/// The declaration of a metric by its name.
 #[must_use]
 pub fn find<'a>(metrics: &[&'a Metric], name: &str) -> Option<&'a Metric> {
     metrics.iter().copied().find(|metric| metric.name == name)

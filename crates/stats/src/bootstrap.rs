@@ -1,13 +1,13 @@
 //! Bootstrap intervals over trials: Efron (1979), "Bootstrap methods: another look at the jackknife"; Efron and Tibshirani (1993), "An
 //! introduction to the bootstrap", chapter 13.
 //!
-//! Percentile intervals, for three reasons. What is resampled are medians, and the acceleration of a BCa interval comes from the
-//! jackknife, which is inconsistent for the median (Miller 1974; Efron 1982). Percentile intervals respect transformations, so that
-//! the interval of a/b is the reciprocal of that of b/a. And they never leave the range of the data. What they cover at 10 to 30
-//! blocks is measured by simulation (`docs/statistics.md`).
+//! Intervals are percentile intervals for three reasons. The acceleration of a BCa interval comes from the jackknife, which is
+//! inconsistent for the median (Miller 1974; Efron 1982). Percentile intervals respect transformations, so that the interval of a/b
+//! is the reciprocal of that of b/a. And they never leave the range of the data. Simulation measures their coverage at 10 to 30
+//! blocks (`docs/statistics.md`).
 //!
-//! Blocks are resampled, all cells of a block together, so that what a block's trials share stays shared. For equal numbers of
-//! blocks every interval uses the same resamples. Cells whose values have nothing in common are resampled each by itself.
+//! Blocks are resampled, all cells of a block together, which preserves their common variation. Equal numbers of blocks share the
+//! same resamples. Without blocks, each cell is resampled by itself.
 
 use std::collections::BTreeMap;
 
@@ -21,34 +21,34 @@ use crate::quantile;
 /// Resamples per interval. At 4000 the ends of a 95 % interval have 100 resamples beyond them.
 pub const RESAMPLES: usize = 4000;
 
-/// The fewest values that an interval is given for.
+/// The smallest number of values for an interval.
 pub const MIN_VALUES: usize = 3;
 
 /// The source of resamples: the same seed gives the same intervals.
 #[derive(Debug, Clone)]
 pub struct Bootstrap {
     seed: u64,
-    /// By number of blocks and place of the cell (0 where all cells share their blocks): for each resample, how often each block is in it.
+    /// By number of blocks and place of the cell (0 if all cells share their blocks): for each resample, the frequency of each block.
     counts: BTreeMap<(usize, usize), Vec<u16>>,
 }
 
 impl Bootstrap {
-    /// A source whose resamples depend on the seed and the number of blocks alone.
+    /// A source of resamples that depend only on the seed and the number of blocks.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { seed, counts: BTreeMap::new() }
     }
 
-    /// The bootstrap distribution, in ascending order, of an effect that is computed from the medians of several cells.
+    /// The bootstrap distribution of an effect of the medians of several cells.
     ///
     /// `cells` has one list per cell, of equal length and in the same order of blocks. `None` for fewer than [`MIN_VALUES`] blocks, or
-    /// where the effect of some resample is not finite (a median of 0 was divided by).
+    /// if the effect of some resample is not finite (division by a median of 0).
     pub fn distribution(&mut self, cells: &[&[f64]], effect: impl Fn(&[f64]) -> f64) -> Option<Distribution> {
         self.under(Design::Blocks, cells, effect)
     }
 
-    /// The same for a design. Without blocks each cell is resampled by itself, and lists may differ in length; `None` where one of them has
-    /// fewer than [`MIN_VALUES`].
+    /// The same for a design. Without blocks each cell is resampled by itself, and lists may differ in length; `None` if a list has fewer
+    /// than [`MIN_VALUES`].
     pub fn under(&mut self, design: Design, cells: &[&[f64]], effect: impl Fn(&[f64]) -> f64) -> Option<Distribution> {
         let fits = |values: &&[f64]| (MIN_VALUES..=usize::from(u16::MAX)).contains(&values.len());
         if cells.is_empty() || !cells.iter().all(fits) {
@@ -73,8 +73,8 @@ impl Bootstrap {
         Distribution::of(effects)
     }
 
-    /// The medians of several cells in each of the resamples of `n` blocks, one after the other. `cells` has a list per cell of values,
-    /// each with the number of its block; in a resample that has none of its blocks a cell has no median (NaN).
+    /// Calls `each` with the medians of several cells for each resample of `n` blocks. `cells` has a list per cell of values with the
+    /// number of their block. In a resample without any of its blocks, a cell's median is NaN.
     pub fn medians(&mut self, n: usize, cells: &[Vec<(usize, f64)>], mut each: impl FnMut(&[f64])) {
         if n < MIN_VALUES || n > usize::from(u16::MAX) {
             return;
@@ -104,7 +104,7 @@ impl Bootstrap {
     }
 }
 
-/// Values in ascending order, each with its block: the median of a resample is found by counting, without sorting again.
+/// Values in ascending order with their blocks. Counting finds the median of a resample without sorting again.
 struct Order(Vec<(f64, usize)>);
 
 impl Order {
@@ -118,7 +118,7 @@ impl Order {
         Self(order)
     }
 
-    /// The median of the values in a resample; NaN if it has none of them.
+    /// The median of the values in a resample; NaN if the resample has none.
     fn median(&self, counts: &[u16]) -> f64 {
         let n: usize = self.0.iter().map(|(_, block)| usize::from(counts[*block])).sum();
         if n == 0 {
@@ -143,7 +143,7 @@ impl Order {
 pub struct Distribution(Vec<f64>);
 
 impl Distribution {
-    /// Absent where an effect is not finite, or there is none.
+    /// `None` if an effect is not finite, or without effects.
     #[must_use]
     pub fn of(mut effects: Vec<f64>) -> Option<Self> {
         effects.sort_unstable_by(f64::total_cmp);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_blocks_share_does_not_widen_a_ratio() {
+    fn common_variation_of_blocks_does_not_widen_a_ratio() {
         let base: Vec<f64> = (0..20).map(|block| 100.0 + 10.0 * f64::from(block % 7)).collect();
         let double: Vec<f64> = base.iter().map(|value| 2.0 * value).collect();
         let interval = Bootstrap::new(1).distribution(&[&double, &base], ratio).unwrap().interval(0.95);

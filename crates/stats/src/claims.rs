@@ -1,9 +1,10 @@
 //! The claims of a study, tested.
 //!
-//! A claim about several levels ("some implementations ...") has a case for each of them, which holds if all tests do. That at least
-//! u of n cases hold is a partial conjunction: Benjamini and Heller (2008), "Screening for partial conjunction hypotheses". With
-//! Bonferroni's bound for any dependence, it is shown at level alpha by u cases that hold at alpha / (n - u + 1) each: without a correction
-//! where all have to hold, divided by n where one will do. It is refuted by n - u + 1 cases that do not hold, at alpha / u each.
+//! A claim about several levels ("some implementations ...") has a case for each level, which holds if all tests hold. That at least
+//! u of n cases hold is a partial conjunction: Benjamini and Heller (2008), "Screening for partial conjunction hypotheses". By
+//! Bonferroni's bound, for any dependence, it is shown at level alpha by u cases that hold at alpha / (n - u + 1) each. This is no
+//! correction if all cases must hold, and a division by n if one case suffices. It is refuted by n - u + 1 cases that do not hold at
+//! alpha / u each.
 
 use wirelab_model::claim::{Claim, Test};
 use wirelab_model::plan::Plan;
@@ -24,27 +25,27 @@ pub fn claims(study: &Study, plan: &Plan, trials: &Trials<'_>, bootstrap: &mut B
 fn claim(claim: &Claim, plan: &Plan, trials: &Trials<'_>, bootstrap: &mut Bootstrap) -> ClaimResult {
     let mut untested: Vec<String> = claim.untested.iter().cloned().collect();
     let factor = claim.each.0.keys().next();
-    let (tested, absent): (Vec<Tried>, Vec<Tried>) =
-        tried(claim, factor, plan).into_iter().partition(|tried| factor.is_none() || tried.has_cells());
-    let absent: Vec<String> = absent.into_iter().filter_map(|tried| tried.level).collect();
+    let (tested, absent): (Vec<LevelTests>, Vec<LevelTests>) =
+        level_tests(claim, factor, plan).into_iter().partition(|level| factor.is_none() || level.has_cells());
+    let absent: Vec<String> = absent.into_iter().filter_map(|of_level| of_level.level).collect();
     untested.extend(factor.and_then(|factor| lacks(factor, &absent)));
     for (number, test) in claim.tests.iter().enumerate() {
-        let without: Vec<&Tried> = tested.iter().filter(|tried| tried.tests[number].1.is_empty()).collect();
+        let without: Vec<&LevelTests> = tested.iter().filter(|level| level.tests[number].1.is_empty()).collect();
         if !without.is_empty() {
-            let levels: Vec<String> = without.iter().filter_map(|tried| tried.level.clone()).collect();
+            let levels: Vec<String> = without.iter().filter_map(|of_level| of_level.level.clone()).collect();
             untested.push(no_cells(&factor.map_or_else(|| test.clone(), |factor| of_levels(test, factor, &levels))));
         } else if test.with.is_some() {
             untested.extend(not_correlated(test, plan).filter(|lacks| !untested.contains(lacks)));
         }
     }
     let (mut levels, mut measured): (Vec<Option<String>>, Vec<Vec<Measured>>) = (Vec::new(), Vec::new());
-    for Tried { level, tests } in tested {
+    for LevelTests { level, tests } in tested {
         let effects = tests.iter().flat_map(|(test, resolved)| resolved.iter().map(move |one| (test, one)));
         levels.push(level);
         measured.push(effects.map(|(test, one)| effect::measure(test, one, plan, trials, bootstrap)).collect());
     }
     let judged = Judged::of(claim, &measured);
-    untested.extend(measured.iter().flatten().filter_map(Measured::left_out));
+    untested.extend(measured.iter().flatten().filter_map(Measured::omission));
     let cases = |factor: &String| Cases {
         factor: factor.clone(),
         needs: claim.needs,
@@ -66,34 +67,34 @@ fn claim(claim: &Claim, plan: &Plan, trials: &Trials<'_>, bootstrap: &mut Bootst
     }
 }
 
-/// The tests for one level of which a claim speaks (or for none), each with the cells of its effects.
-struct Tried {
+/// The tests for one level of a claim (`None` for a claim without levels), each with the cells of its effects.
+struct LevelTests {
     level: Option<String>,
     tests: Vec<(Test, Vec<Resolved>)>,
 }
 
-impl Tried {
+impl LevelTests {
     fn has_cells(&self) -> bool {
         self.tests.iter().any(|(_, resolved)| !resolved.is_empty())
     }
 }
 
-fn tried(claim: &Claim, factor: Option<&String>, plan: &Plan) -> Vec<Tried> {
+fn level_tests(claim: &Claim, factor: Option<&String>, plan: &Plan) -> Vec<LevelTests> {
     let with_cells = |test: Test| {
         let resolved = resolve(&test, plan);
         (test, resolved)
     };
     let Some(factor) = factor else {
-        return vec![Tried { level: None, tests: claim.tests.iter().cloned().map(with_cells).collect() }];
+        return vec![LevelTests { level: None, tests: claim.tests.iter().cloned().map(with_cells).collect() }];
     };
     let of_level = |level: String| {
         let tests = claim.tests.iter().map(|test| of_levels(test, factor, std::slice::from_ref(&level)));
-        Tried { tests: tests.map(with_cells).collect(), level: Some(level) }
+        LevelTests { tests: tests.map(with_cells).collect(), level: Some(level) }
     };
     claim.each.levels(factor).into_iter().map(of_level).collect()
 }
 
-/// The test with levels for every selector that does not name the factor.
+/// The test, with these levels in every selector that does not name the factor.
 fn of_levels(test: &Test, factor: &str, levels: &[String]) -> Test {
     Test { of: test.of.iter().map(|selector| selector.and(factor, levels)).collect(), ..test.clone() }
 }
@@ -105,7 +106,7 @@ fn no_cells(test: &Test) -> String {
     format!("This plan has {no}cells for {} in {}{given}.", effect::of(&test.of), effect::metrics(test))
 }
 
-/// The levels of the list over which a correlation goes that no cell of the plan has.
+/// The levels of a correlation that no cell of the plan has.
 fn not_correlated(test: &Test, plan: &Plan) -> Option<String> {
     let of = test.of.first()?;
     let has = |one: &Selector| plan.cells.iter().any(|cell| one.matches(cell) && test.given.matches(cell));
@@ -121,7 +122,7 @@ fn lacks(factor: &str, absent: &[String]) -> Option<String> {
     (!absent.is_empty()).then(|| format!("This plan does not have the cells to test {}.", Selector::of(factor, absent)))
 }
 
-/// What became of the cases of a claim; one that speaks of no levels is a single case.
+/// The verdicts of the cases of a claim; a claim without levels is a single case.
 struct Judged {
     cases: Vec<ClaimVerdict>,
     least: usize,
@@ -139,7 +140,7 @@ impl Judged {
     }
 }
 
-/// Enough cases hold: the claim holds. So many do not that too few are left: nor does the claim.
+/// The claim holds if enough cases hold. It does not hold if too few cases remain that can hold.
 fn verdict(cases: &[ClaimVerdict], least: usize) -> ClaimVerdict {
     let count = |verdict| cases.iter().filter(|case| **case == verdict).count();
     if cases.iter().all(|case| *case == ClaimVerdict::NotTested) {
@@ -153,7 +154,7 @@ fn verdict(cases: &[ClaimVerdict], least: usize) -> ClaimVerdict {
     }
 }
 
-/// All effects hold: the case holds. One does not: nor does the case.
+/// A case holds if all effects hold. It does not hold if one effect does not hold.
 fn case(effects: &[Measured], confidence_to_hold: f64, confidence_to_fail: f64) -> ClaimVerdict {
     if effects.is_empty() {
         ClaimVerdict::NotTested

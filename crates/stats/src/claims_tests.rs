@@ -23,7 +23,7 @@ fn tested(of: &Json, given: &Json, expect: &str) -> Json {
 const LEVELS: [f64; 4] = [1000.0, 1500.0, 8000.0, 16_000.0];
 
 #[test]
-fn open_factors_are_gone_through_one_by_one() {
+fn each_level_of_an_open_factor_gives_an_effect() {
     let claim = tested(&json!([{ "colour": "blue" }, { "colour": "red" }]), &json!({}), "> 1.2");
     let result = result(&claim, 12, LEVELS);
     assert_eq!(result.verdict, ClaimVerdict::Holds);
@@ -67,7 +67,7 @@ fn one_selector_gives_a_value_and_four_a_ratio_of_ratios() {
 }
 
 #[test]
-fn an_interval_across_the_bound_and_nine_blocks_cannot_tell() {
+fn an_interval_across_the_bound_and_nine_blocks_are_inconclusive() {
     let of = json!([{ "colour": "blue" }, { "colour": "red" }]);
     let close = result(&tested(&of, &json!({ "size": "small" }), "> 1.5"), 12, LEVELS);
     assert_eq!(close.verdict, ClaimVerdict::CannotTell);
@@ -77,7 +77,7 @@ fn an_interval_across_the_bound_and_nine_blocks_cannot_tell() {
 }
 
 #[test]
-fn a_test_without_cells_is_not_tested_and_says_so() {
+fn a_test_without_cells_is_not_tested_with_a_reason() {
     let of = json!([{ "colour": "green" }, { "colour": "red" }]);
     let result = result(&tested(&of, &json!({ "size": "small" }), "> 1"), 12, LEVELS);
     assert_eq!((result.verdict, result.effects.len()), (ClaimVerdict::NotTested, 0));
@@ -92,7 +92,7 @@ fn a_claim_without_tests_keeps_its_own_reason() {
 }
 
 #[test]
-fn a_metric_that_nobody_measured_cannot_tell() {
+fn a_metric_without_values_is_inconclusive() {
     let claim = json!({ "tests": [{ "metric": "goodput", "of": [{ "colour": "red" }], "expect": "> 1" }] });
     let result = result(&claim, 12, LEVELS);
     assert_eq!((result.verdict, result.effects[0].size), (ClaimVerdict::CannotTell, None));
@@ -162,7 +162,7 @@ fn some_most_and_all_need_one_more_than_half_and_every_case() {
 }
 
 #[test]
-fn a_case_is_judged_by_intervals_that_its_number_of_companions_widens() {
+fn more_cases_widen_the_intervals_of_each_case() {
     let some = of_colours("some", &["1", "2", "3", "4"], &[1.2, 1.0, 0.8, 0.8]);
     use ClaimVerdict::{CannotTell, DoesNotHold, Holds};
     assert_eq!(cases(&some), [("1", Holds), ("2", CannotTell), ("3", DoesNotHold), ("4", DoesNotHold)]);
@@ -260,11 +260,11 @@ fn a_correlation_is_of_the_ranks_of_the_medians_of_two_metrics() {
 }
 
 #[test]
-fn a_cell_without_values_is_left_out_of_a_correlation_and_named() {
+fn a_correlation_omits_and_names_a_cell_without_values() {
     let six = json!([{ "colour": ["1", "2", "3", "4", "5", "6"] }]);
     let result = correlated("goodput", &six, "> 0.5", 12);
     assert_eq!((result.verdict, result.effects[0].of.as_str()), (ClaimVerdict::Holds, "colour=1|2|4|5|6"));
-    let words = "In the correlation of response_median with goodput too few trials have values of colour=3.";
+    let words = "The correlation of response_median with goodput omits colour=3: too few trials have values.";
     assert_eq!(result.untested.as_deref(), Some(words));
     let result = correlated("goodput", &json!([{ "colour": ["1", "2", "3", "4", "5"] }]), "> 0.5", 12);
     assert_eq!((result.verdict, result.effects[0].size), (ClaimVerdict::CannotTell, None));

@@ -1,4 +1,4 @@
-//! How alike the clients fared that shared the workload of a trial.
+//! Differences between the clients that share the workload of a trial.
 
 use wirelab_model::journal::Portion;
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
@@ -16,31 +16,31 @@ pub static CLIENTS_METRICS: &[Metric] = &[
         "clients_rate_ratio",
         "Requests per second over clients, largest to smallest",
         Unit::Count,
-        "Each client's successful requests divided by the length of its own window: the largest divided by the smallest, 1 where all are alike.",
+        "Each client's successful requests divided by the length of its own window: the largest divided by the smallest, 1 if all are equal.",
     ),
     metric(
         "clients_median_ratio",
         "Median response time over clients, largest to smallest",
         Unit::Count,
-        "The median response time of each client: the largest divided by the smallest, 1 where all are alike.",
+        "The median response time of each client: the largest divided by the smallest, 1 if all are equal.",
     ),
     metric(
         "clients_start_spread",
-        "Begin of clients, first to last",
+        "Start of clients, first to last",
         Unit::Nanoseconds,
-        "An upper bound of the time from the first client's begin to the last one's: from the word to the first of them to when each had begun at the latest, by when its end was heard of and the length of its own window.",
+        "An upper bound of the time between the starts of the first and the last client: from the start command to the first client to the latest possible start of each, which is the time of its end minus the length of its own window.",
     ),
 ];
 
-/// Ratios from which on clients are not alike, where each has so many requests that chance alone hardly makes as much of it: the rates of
+/// The ratio above which clients are uneven, and the requests per client below which the ratio is not judged. By chance, the rates of
 /// 400 arrivals each differ by a quarter in one of a hundred pairs.
 const UNEVEN: f64 = 1.25;
 const ENOUGH: u64 = 400;
 
-/// The share of the window from which on clients did not begin together.
+/// The share of the window above which clients did not start together.
 const APART: f64 = 0.05;
 
-/// The values of every metric in [`CLIENTS_METRICS`]; none where one client did all.
+/// The values of every metric in [`CLIENTS_METRICS`]; empty for a single client.
 #[must_use]
 pub fn clients(portions: &[Portion]) -> Values {
     if portions.is_empty() {
@@ -55,7 +55,7 @@ pub fn clients(portions: &[Portion]) -> Values {
     CLIENTS_METRICS.iter().map(|metric| metric.name.to_owned()).zip(values).collect()
 }
 
-/// What there is to say of them in a cell of this label.
+/// The warnings on uneven clients, and on clients that did not start together. `label` is the cell's.
 #[must_use]
 pub fn uneven(label: &str, portions: &[Portion], window_ns: u64) -> Vec<Warning> {
     if portions.is_empty() {
@@ -66,7 +66,7 @@ pub fn uneven(label: &str, portions: &[Portion], window_ns: u64) -> Vec<Warning>
     let mut warnings = Vec::new();
     let (rate, median) = ("number of requests per second", "median response time");
     if portions.iter().any(|portion| portion.requests == 0) {
-        // However few they are: each has a part of the workload, so none has nothing.
+        // Each client has a share of the workload, so a client without requests is uneven at any count.
         warnings.push(uneven(rate, 0.0));
     } else if portions.iter().all(|portion| portion.requests >= ENOUGH) {
         let found = [(rate, rates(portions)), (median, medians(portions))];
@@ -94,7 +94,7 @@ fn largest_to_smallest(numbers: impl Iterator<Item = f64>) -> Option<f64> {
     (smallest > 0.0 && smallest.is_finite()).then(|| largest / smallest)
 }
 
-/// The window begins with the word to the first of them.
+/// The latest start; the window begins with the start command to the first client.
 fn spread(portions: &[Portion]) -> u64 {
     portions.iter().map(|portion| portion.begun_ns).max().unwrap_or_default()
 }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_are_alike_are_warned_of_by_nobody() {
+    fn equal_clients_give_no_warning() {
         let alike = [portion(1000, 100, 0), portion(1100, 120, 2_000_000)];
         let values = clients(&alike);
         assert!(values.keys().map(String::as_str).eq(CLIENTS_METRICS.iter().map(|metric| metric.name)));

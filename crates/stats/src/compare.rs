@@ -13,22 +13,22 @@ use crate::rank_sum;
 use crate::trials::Trials;
 use crate::wilcoxon;
 
-/// Blocks below which there is no verdict.
+/// The smallest number of blocks for a verdict.
 pub const MIN_BLOCKS: u32 = 10;
 
 /// The level of tests.
 pub const ALPHA: f64 = 0.05;
 
-/// Blocks that a verdict needs where `family` comparisons share Holm's correction: [`MIN_BLOCKS`], or more where the smallest P value
-/// that the rank test can give with n blocks, 2 / 2^n, would not be significant.
+/// Blocks that a verdict needs if `family` comparisons share Holm's correction: at least [`MIN_BLOCKS`], and enough for significance
+/// of the smallest P value of the rank test with n blocks, 2 / 2^n.
 #[must_use]
 pub fn blocks_needed(family: usize) -> u32 {
     let floor = (2.0 * family as f64 / ALPHA).log2().ceil();
     MIN_BLOCKS.max(floor as u32)
 }
 
-/// The same for a design. Without blocks it is the number of observations that each of the two needs: with n of either the smallest P value
-/// is 2 in the number of ways to choose n of 2n.
+/// The same for a design. Without blocks it is the number of observations of each cell: with n observations each, the smallest P value
+/// is 2 divided by the number of ways to choose n of 2n.
 #[must_use]
 pub fn needed(design: Design, family: usize) -> u32 {
     if design == Design::Blocks {
@@ -71,7 +71,7 @@ fn compare_in(
 
     let compared = plan.comparisons.iter().zip(effects).map(|(comparison, effect)| {
         let p_holm = if comparison.aa || effect.p.is_none() { None } else { corrected.next() };
-        // An A/A pair is no hypothesis of the study; Bonferroni's correction over the pairs keeps their false alarms in bounds.
+        // An A/A pair is no hypothesis of the study. Bonferroni's correction over the pairs bounds their false alarms.
         let p = if comparison.aa { effect.p.map(|p| (p * aa_pairs as f64).min(1.0)) } else { p_holm };
         let needed = if comparison.aa { MIN_BLOCKS } else { needed };
         let verdict = effect.verdict(needed, p, study.compare.margin.0);
@@ -93,28 +93,28 @@ fn compare_in(
     compared.collect()
 }
 
-/// Holm's correction over the comparisons that are not A/A and have a P value, in their order.
+/// Holm's correction over the comparisons with a P value, without A/A pairs, in their order.
 fn corrected(comparisons: &[Comparison], effects: &[PairedEffect]) -> Vec<f64> {
     let family = comparisons.iter().zip(effects).filter(|(comparison, _)| !comparison.aa);
     holm(&family.filter_map(|(_, effect)| effect.p).collect::<Vec<_>>())
 }
 
-/// The difference of two cells over the blocks that they have in common, or over all their values where there are no blocks.
+/// The difference of two cells over their common blocks, or over all their values without blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedEffect {
-    /// Blocks in which both have a value; without blocks, the values of the one that has fewer.
+    /// Blocks in which both have a value; without blocks, the smaller number of values.
     pub blocks: u32,
-    /// Ratio of medians; absent without values, or where the baseline's median is 0.
+    /// Ratio of medians; `None` without values, or if the baseline's median is 0.
     pub ratio: Option<f64>,
-    /// Its 95 % interval.
+    /// The 95 % interval of the ratio.
     pub interval_95: Option<Interval>,
-    /// Its 90 % interval: within the margin, it is two one-sided tests at 5 % (Schuirmann 1987).
+    /// The 90 % interval of the ratio. Its position within the margin equals two one-sided tests at 5 % (Schuirmann 1987).
     pub interval_90: Option<Interval>,
     /// P value of the rank test, two-sided, uncorrected.
     pub p: Option<f64>,
-    /// Where no ratio has a meaning because values are 0: the 95 % interval of the difference of medians.
+    /// The 95 % interval of the difference of medians, if values of 0 make the ratio meaningless.
     pub difference: Option<Interval>,
-    /// Whether both have the same value in every block; without blocks, whether there is but one value.
+    /// Whether both have the same value in every block; without blocks, whether all values are equal.
     pub equal: bool,
 }
 
@@ -161,11 +161,11 @@ impl PairedEffect {
         self.interval_95.filter(is_bounded_interval)
     }
 
-    /// What follows from it, with a P value after correction, and the margin as a share.
+    /// The verdict. `p` is the P value after correction, `margin` a share.
     ///
     /// Equivalent: the 90 % interval lies within 1/(1+margin) to 1+margin. Otherwise less or more: P is at most 5 % and the 95 %
-    /// interval lies wholly on one side of 1. So a difference that is real and known to be smaller than the margin is equivalent,
-    /// and no verdict rests on the P value or on the interval alone.
+    /// interval lies on one side of 1. A significant difference within the margin is thus equivalent, and no verdict rests on the P
+    /// value or on the interval alone.
     #[must_use]
     pub fn verdict(&self, needed: u32, p: Option<f64>, margin: f64) -> Verdict {
         let cannot = |why| Verdict::CannotTell { why };
@@ -184,7 +184,7 @@ impl PairedEffect {
         side(interval, 1.0, p)
     }
 
-    /// Without a ratio there is no margin either: equal values are equivalent, any proven difference is one.
+    /// Without a ratio no margin applies: equal values are equivalent, and any significant difference is a verdict.
     fn verdict_of_difference(&self, p: Option<f64>) -> Verdict {
         match self.difference {
             Some(_) if self.equal => Verdict::Equivalent,
@@ -194,7 +194,7 @@ impl PairedEffect {
     }
 }
 
-/// On which side of "no difference" an interval lies, if P allows to say so.
+/// The side of `none` (no difference) on which the interval lies, if P is significant.
 fn side(interval: Interval, none: f64, p: Option<f64>) -> Verdict {
     let significant = p.is_some_and(|p| p <= ALPHA);
     if significant && interval.high < none {
@@ -206,8 +206,8 @@ fn side(interval: Interval, none: f64, p: Option<f64>) -> Verdict {
     }
 }
 
-/// P value of the rank test of two cells: of signed ranks, from values in the same order of blocks; without blocks, of rank sums. Absent
-/// without values.
+/// P value of the rank test of two cells: the signed-rank test for values in the same order of blocks, the rank-sum test without blocks.
+/// `None` without values.
 pub fn rank_test(design: Design, cell: &[f64], baseline: &[f64]) -> Option<f64> {
     match design {
         Design::Blocks => wilcoxon::signed_rank(&differences_of(cell, baseline)).map(|test| test.p),
@@ -215,7 +215,7 @@ pub fn rank_test(design: Design, cell: &[f64], baseline: &[f64]) -> Option<f64> 
     }
 }
 
-/// What the rank test ranks: log ratios, because noise and effects multiply; plain differences where a value is not positive.
+/// The differences for the rank test: log ratios, because noise and effects multiply; plain differences if a value is not positive.
 fn differences_of(cell: &[f64], baseline: &[f64]) -> Vec<f64> {
     let pairs = cell.iter().zip(baseline);
     if cell.iter().chain(baseline).all(|value| *value > 0.0) {

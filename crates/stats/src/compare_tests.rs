@@ -14,7 +14,7 @@ fn verdicts(compared: &[Compared]) -> Vec<Verdict> {
 }
 
 #[test]
-fn a_large_difference_is_one_and_equal_cells_are_equivalent() {
+fn a_large_difference_is_found_and_equal_cells_are_equivalent() {
     let compared = analyse(&records(12, [1000.0, 800.0, 8000.0, 8000.0])).comparisons;
     assert_eq!(verdicts(&compared), [Verdict::Less, Verdict::Equivalent, Verdict::Equivalent, Verdict::Equivalent]);
     let first = &compared[0];
@@ -26,7 +26,7 @@ fn a_large_difference_is_one_and_equal_cells_are_equivalent() {
 }
 
 #[test]
-fn a_verdict_says_less_or_more_whatever_is_better() {
+fn a_verdict_is_less_or_more_for_either_better_direction() {
     let compared = analyse(&records(12, [1000.0, 1300.0, 8000.0, 4000.0])).comparisons;
     assert_eq!(verdicts(&compared[..2]), [Verdict::More, Verdict::Less]);
 }
@@ -61,7 +61,7 @@ fn a_large_family_needs_more_blocks() {
 }
 
 #[test]
-fn a_trial_that_the_lab_failed_is_left_out_and_the_last_record_counts() {
+fn a_trial_that_the_lab_failed_does_not_count_and_the_last_record_does() {
     let mut all = records(14, [1000.0, 800.0, 8000.0, 8000.0]);
     all.iter_mut().filter(|r| r.trial.cell == 1 && r.trial.block < 2).for_each(|r| {
         r.outcome = Outcome::failed(Blame::Lab, "the link broke");
@@ -93,7 +93,7 @@ fn a_cell_that_fails_more_is_never_called_faster() {
 }
 
 #[test]
-fn a_cell_that_fails_more_may_be_called_slower_and_a_baseline_that_does_makes_nothing_slower() {
+fn a_cell_that_fails_more_may_be_slower_but_a_baseline_that_fails_more_makes_no_cell_slower() {
     let mut slower = records(14, [1000.0, 1300.0, 8000.0, 8000.0]);
     slower.iter_mut().for_each(|r| {
         let share = if r.trial.cell == 1 { 0.3 } else { 0.0 };
@@ -137,7 +137,7 @@ fn a_percentile_among_failed_requests_ranks_as_the_slowest_and_has_no_estimate()
 }
 
 #[test]
-fn a_metric_that_some_trials_could_not_measure_is_not_compared_by_the_others() {
+fn a_metric_with_missing_values_is_not_compared_by_the_remaining_ones() {
     let mut all = records(14, PLAIN);
     let slow = all.iter_mut().find(|r| r.trial.cell == 1 && r.trial.block == 3).unwrap();
     slow.values.insert("response_median".to_owned(), Value::missing("only 9 requests"));

@@ -1,9 +1,9 @@
-//! Which level of the compared factor is the best, under each combination of the other factors.
+//! The best level of the compared factor under each combination of the other factors.
 //!
-//! The best of several levels is chosen by the data, and a level that was chosen for having done well looks better than it is. So
-//! every pair of levels under every combination is tested, not only those that look good afterwards, and Holm's correction goes over
-//! all of them: the chance of any false "better than" in one metric stays at 5 %, whichever level is asked about. This is the
-//! all-pairwise form of comparisons with the best (Hsu 1996, "Multiple comparisons: theory and methods", chapters 4 and 5).
+//! The data choose the best of several levels, and a level chosen for its result looks better than it is (the winner's curse). Every
+//! pair of levels under every combination is therefore tested, with Holm's correction over all of these pairs. The probability of
+//! any false "better than" in one metric stays at 5 %. This is the all-pairwise form of comparisons with the best (Hsu 1996,
+//! "Multiple comparisons: theory and methods", chapters 4 and 5).
 
 use indexmap::IndexMap;
 use wirelab_model::metric::Better;
@@ -30,7 +30,7 @@ const fn pairs_of(cells: usize) -> usize {
     cells * cells.saturating_sub(1) / 2
 }
 
-/// Cells that differ in the compared factor alone.
+/// Cells that differ only in the compared factor.
 struct Field {
     levels: IndexMap<String, String>,
     cells: Vec<usize>,
@@ -123,7 +123,7 @@ fn tests(field: &Field, metric: &str, trials: &Trials<'_>) -> Vec<Test> {
     tests
 }
 
-/// The cells with their medians, the best first, those without values last; equals in the order of the plan.
+/// The cells with their medians, the best first, cells without values last; ties in the order of the plan.
 fn ranking(field: &Field, metric: &str, better: Better, trials: &Trials<'_>) -> Vec<(usize, Option<f64>)> {
     let median = |cell: usize| quantile::median(&trials.ranks(cell, metric).into_values().collect::<Vec<_>>());
     let mut ranking: Vec<_> = field.cells.iter().map(|cell| (*cell, median(*cell))).collect();
@@ -140,17 +140,17 @@ const fn absent(cell: usize) -> Rival {
     Rival { cell, blocks: 0, ratio: None, interval: None, p: None, p_holm: None, verdict, standing: Standing::Absent }
 }
 
-/// What a verdict on the leader's value, against that of a rival that has values, means for the rival.
+/// The standing of a rival with values, by the verdict on the leader's value against its own.
 const fn standing(verdict: Verdict, better: Better) -> Standing {
     match (verdict, better) {
         (Verdict::Less, Better::Lower) | (Verdict::More, Better::Higher) => Standing::Beaten,
         (Verdict::Equivalent, _) => Standing::Tied,
-        // Neither is a leader by its median told apart that does worse in the blocks that the two have in common.
+        // Less or more against the leader: its median is better, but its values are worse in the common blocks.
         (Verdict::Less | Verdict::More | Verdict::CannotTell { .. }, _) => Standing::Open,
     }
 }
 
-/// What follows from the rivals' standings.
+/// The result by the rivals' standings.
 fn outcome(rivals: &[Rival]) -> ContestOutcome {
     let any = |standing| rivals.iter().any(|rival| rival.standing == standing);
     if any(Standing::Open) {

@@ -42,7 +42,7 @@ fn standings(contest: &Contest) -> Vec<(usize, Standing)> {
 }
 
 #[test]
-fn a_level_that_beats_every_other_is_the_best_though_neither_is_the_baseline() {
+fn a_level_that_beats_every_other_is_the_best() {
     let levels = [1000.0, 700.0, 500.0];
     let contest = &analyse(1, 12, |cell, block| levels[cell] * wobble(cell, block))[0];
     assert_eq!((contest.leader, contest.outcome), (Some(2), ContestOutcome::Best));
@@ -54,7 +54,7 @@ fn a_level_that_beats_every_other_is_the_best_though_neither_is_the_baseline() {
 }
 
 #[test]
-fn two_that_beat_the_third_but_are_not_told_apart_leave_the_contest_open() {
+fn two_levels_that_beat_the_third_but_not_each_other_leave_the_contest_open() {
     // The first two differ by 6 % with 8 % of scatter between their trials.
     let scatter = |cell: usize, block: u32| if (block + cell as u32).is_multiple_of(2) { 1.08 } else { 0.92 };
     let levels = [940.0, 1000.0, 3000.0];
@@ -107,7 +107,7 @@ fn a_level_without_values_is_no_rival_and_alone_there_is_no_contest() {
 }
 
 #[test]
-fn levels_that_never_succeed_in_the_same_block_are_not_told_apart() {
+fn levels_that_never_succeed_in_the_same_block_are_open() {
     let mut all = records(1, 24, |cell, block| 100.0 * (cell + 1) as f64 * wobble(cell, block));
     let fails = |record: &TrialRecord| record.trial.cell < 2 && record.trial.block as usize % 2 == record.trial.cell;
     for record in all.iter_mut().filter(|record| fails(record)) {
@@ -119,7 +119,7 @@ fn levels_that_never_succeed_in_the_same_block_are_not_told_apart() {
 }
 
 #[test]
-fn the_largest_value_leads_where_more_is_better() {
+fn the_largest_value_leads_if_higher_is_better() {
     let (study, plan) = (
         fixture::study(&json!({ "compare": { "factor": "colour", "baseline": "red", "metrics": ["goodput"] } })),
         plan(1),

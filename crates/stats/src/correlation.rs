@@ -1,9 +1,9 @@
-//! Rank correlation: Spearman (1904), "The proof and measurement of association between two things". It asks whether what is larger in
-//! one quantity is larger in the other, whatever the form of the relation, so that one far value does not make it.
+//! Rank correlation: Spearman (1904), "The proof and measurement of association between two things". It measures whether two
+//! quantities increase together, for any form of the relation, and a single extreme value does not dominate it.
 
 use crate::ranks;
 
-/// Spearman's coefficient of values in the same order, from -1 to 1; ties have mid-ranks. `None` where one of the two does not vary.
+/// Spearman's coefficient of values in the same order, from -1 to 1; ties have mid-ranks. `None` if one of the two does not vary.
 #[must_use]
 pub fn spearman(first: &[f64], second: &[f64]) -> Option<f64> {
     let [first, second] = [first, second].map(centred_ranks);
@@ -12,7 +12,7 @@ pub fn spearman(first: &[f64], second: &[f64]) -> Option<f64> {
     (spread > 0.0).then(|| sum(&first, &second) / spread)
 }
 
-/// Ranks (doubled, which changes no correlation) less their mean.
+/// Doubled ranks minus their mean; doubling does not change a correlation.
 fn centred_ranks(values: &[f64]) -> Vec<f64> {
     let mean = (values.len() + 1) as f64;
     ranks::doubled(values).into_iter().map(|rank| rank as f64 - mean).collect()
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_vary_goes_with_nothing() {
+    fn constant_values_have_no_correlation() {
         assert_eq!(spearman(&[1.0, 2.0, 3.0], &[5.0; 3]), None);
         assert_eq!(spearman(&[], &[]), None);
     }

@@ -1,4 +1,4 @@
-//! The effects of a claim's test: their cells, their sizes and their intervals.
+//! The effects of a claim's test: cells, sizes and intervals.
 
 use std::collections::BTreeSet;
 
@@ -15,22 +15,22 @@ use crate::failures::{is_bounded, is_bounded_interval};
 use crate::quantile;
 use crate::trials::Trials;
 
-/// The cells of one effect, and at which levels of the open factors.
+/// The cells of one effect, and the levels of the open factors.
 pub struct Resolved {
     at: String,
     cells: Vec<usize>,
 }
 
-/// An effect with what it takes to judge it at any confidence.
+/// An effect with its bootstrap distribution, so that it can be judged at any confidence.
 pub struct Measured {
-    /// As it is shown.
+    /// The effect with its 95 % interval.
     pub effect: Effect,
-    /// Absent where there is no interval.
+    /// `None` without an interval.
     distribution: Option<Distribution>,
-    /// Whether there are blocks enough for a verdict.
+    /// Whether the blocks suffice for a verdict.
     enough: bool,
-    /// Cells of a correlation that have too few values to take part.
-    silent: Option<Selector>,
+    /// Cells that a correlation omits, because they have too few values.
+    omitted: Option<Selector>,
 }
 
 impl Measured {
@@ -40,23 +40,22 @@ impl Measured {
         distribution.map_or(ClaimVerdict::CannotTell, |d| keeps(d.interval(confidence), self.effect.expect))
     }
 
-    /// What the effect should be about and is not.
-    pub fn left_out(&self) -> Option<String> {
+    /// The omitted cells of a correlation, in a sentence.
+    pub fn omission(&self) -> Option<String> {
         let at = if self.effect.at.is_empty() { String::new() } else { format!(" at {}", self.effect.at) };
         let with = self.effect.with.as_ref()?;
-        let silent = self.silent.as_ref()?;
+        let omitted = self.omitted.as_ref()?;
         Some(format!(
-            "In the correlation of {} with {with}{at} too few trials have values of {silent}.",
+            "The correlation of {} with {with}{at} omits {omitted}: too few trials have values.",
             self.effect.metric
         ))
     }
 }
 
-/// The cells of each effect that a test asks for.
+/// The cells of each effect of a test.
 ///
 /// A factor is open if neither a selector nor `where` fixes it; a list of several levels in `where` narrows a factor and leaves it
-/// open. A combination of open levels in which a selector has not exactly one cell gives no effect, nor does one in which a
-/// correlation has too few.
+/// open. A combination of open levels gives no effect if a selector matches no cell or several, or a correlation too few.
 pub fn resolve(test: &Test, plan: &Plan) -> Vec<Resolved> {
     let candidates: Vec<(usize, &Cell)> =
         plan.cells.iter().enumerate().filter(|(_, cell)| cell.twin_of.is_none() && test.given.matches(cell)).collect();
@@ -128,19 +127,19 @@ pub fn measure(
         },
         distribution: found.distribution,
         enough: found.enough,
-        silent: (!found.silent.is_empty()).then(|| named(&found.silent)),
+        omitted: (!found.omitted.is_empty()).then(|| named(&found.omitted)),
     };
     measured.effect.verdict = measured.verdict(0.95);
     measured
 }
 
-/// What the trials say of an effect.
+/// The measurement of an effect.
 struct Found {
     size: Option<f64>,
     distribution: Option<Distribution>,
     enough: bool,
     takes_part: Vec<usize>,
-    silent: Vec<usize>,
+    omitted: Vec<usize>,
 }
 
 fn quotient(metric: &str, cells: &[usize], trials: &Trials<'_>, bootstrap: &mut Bootstrap) -> Found {
@@ -153,11 +152,11 @@ fn quotient(metric: &str, cells: &[usize], trials: &Trials<'_>, bootstrap: &mut 
         distribution: size.and_then(|_| bootstrap.under(trials.design(), &lists, product)),
         enough: lists.iter().all(|list| list.len() >= MIN_BLOCKS as usize),
         takes_part: cells.to_vec(),
-        silent: Vec::new(),
+        omitted: Vec::new(),
     }
 }
 
-/// a; a/b; (a/b)/(c/d): the second and third go below the line.
+/// a; a/b; (a/b)/(c/d): the second and the third median divide.
 fn product(medians: &[f64]) -> f64 {
     medians
         .iter()
@@ -166,14 +165,14 @@ fn product(medians: &[f64]) -> f64 {
         .product()
 }
 
-/// How the medians of two metrics go together over cells. A cell takes part with values of both in at least half of the blocks in which
-/// any has some, so that one that fails often does not decide for all which blocks count.
+/// The rank correlation of the medians of two metrics over cells. A cell takes part if it has values of both metrics in at least half
+/// of the blocks in which any cell has some. A cell that fails often thus does not restrict the blocks of all others.
 fn correlation(metrics: [&String; 2], cells: &[usize], trials: &Trials<'_>, bootstrap: &mut Bootstrap) -> Found {
     let of = |metric: &String| cells.iter().map(|cell| trials.in_blocks(*cell, metric)).collect::<Vec<_>>();
     let [first, second] = metrics.map(of);
     let blocks: BTreeSet<u32> = first.iter().chain(&second).flatten().map(|(block, _)| *block).collect();
-    let speaks = |place: &usize| [&first, &second].iter().all(|of| 2 * of[*place].len() >= blocks.len().max(1));
-    let (takes_part, silent): (Vec<usize>, Vec<usize>) = (0..cells.len()).partition(speaks);
+    let has_enough = |place: &usize| [&first, &second].iter().all(|of| 2 * of[*place].len() >= blocks.len().max(1));
+    let (takes_part, omitted): (Vec<usize>, Vec<usize>) = (0..cells.len()).partition(has_enough);
     let n = takes_part.len();
     let number = |block: u32| blocks.range(..block).count();
     let numbered = |values: &[(u32, f64)]| values.iter().map(|(block, value)| (number(*block), *value)).collect();
@@ -181,10 +180,11 @@ fn correlation(metrics: [&String; 2], cells: &[usize], trials: &Trials<'_>, boot
         [&first, &second].iter().flat_map(|of| takes_part.iter().map(|place| numbered(&of[*place]))).collect();
     let median = |list: &Vec<(usize, f64)>| quantile::median(&list.iter().map(|(_, value)| *value).collect::<Vec<_>>());
     let medians: Option<Vec<f64>> = lists.iter().map(median).collect();
-    let size = medians.filter(|_| n >= Test::LEAST_CELLS).and_then(|medians| together(&medians));
+    let size = medians.filter(|_| n >= Test::LEAST_CELLS).and_then(|medians| rank_correlation(&medians));
     let mut resampled = Vec::new();
     if size.is_some() {
-        bootstrap.medians(blocks.len(), &lists, |medians| resampled.push(together(medians).unwrap_or(f64::NAN)));
+        bootstrap
+            .medians(blocks.len(), &lists, |medians| resampled.push(rank_correlation(medians).unwrap_or(f64::NAN)));
     }
     let number_of = |places: Vec<usize>| places.into_iter().map(|place| cells[place]).collect();
     Found {
@@ -192,12 +192,12 @@ fn correlation(metrics: [&String; 2], cells: &[usize], trials: &Trials<'_>, boot
         distribution: Distribution::of(resampled),
         enough: lists.iter().all(|list| list.len() >= MIN_BLOCKS as usize),
         takes_part: number_of(takes_part),
-        silent: number_of(silent),
+        omitted: number_of(omitted),
     }
 }
 
-/// The rank correlation of the first half of the medians with the second. A cell that a resample has no block of is left out of it.
-fn together(medians: &[f64]) -> Option<f64> {
+/// The rank correlation of the first half of the medians with the second half. A cell without a block in the resample is skipped.
+fn rank_correlation(medians: &[f64]) -> Option<f64> {
     let (first, second) = medians.split_at(medians.len() / 2);
     let pairs = first.iter().zip(second).filter(|(a, b)| a.is_finite() && b.is_finite());
     let (first, second): (Vec<f64>, Vec<f64>) = pairs.unzip();
@@ -219,7 +219,7 @@ fn keeps(interval: Interval, bound: Bound) -> ClaimVerdict {
     }
 }
 
-/// What is divided by what, in words.
+/// The quotient of a test, in words.
 pub fn of(of: &[Selector]) -> String {
     match of {
         [a, b, c, d] => format!("({a} / {b}) / ({c} / {d})"),

@@ -1,4 +1,4 @@
-//! What is known of a single cell.
+//! The results of a single cell.
 
 use indexmap::IndexMap;
 use wirelab_model::journal::TrialRecord;
@@ -12,7 +12,7 @@ use crate::quantile;
 use crate::stationarity::Stationarity;
 use crate::trials::Trials;
 
-/// Outcomes of a cell's trials, and the estimates of every metric that they name, declared ones first.
+/// Outcomes of a cell's trials, and the estimates of all their metrics, declared metrics first.
 pub fn cell(cell: usize, trials: &Trials<'_>, metrics: &[&Metric], bootstrap: &mut Bootstrap) -> CellAnalysis {
     let mut analysis = CellAnalysis {
         ok: 0,
@@ -50,7 +50,7 @@ pub fn cell(cell: usize, trials: &Trials<'_>, metrics: &[&Metric], bootstrap: &m
     analysis
 }
 
-/// The metrics that the cell's trials name, in the order of declaration.
+/// The metrics of the cell's trials, in the order of declaration.
 fn names<'a>(cell: usize, trials: &Trials<'a>, metrics: &[&Metric]) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for record in trials.ok(cell) {
@@ -76,7 +76,7 @@ fn why_not_measured(cell: usize, trials: &Trials<'_>, metric: &str) -> Option<St
     Some(match trials.measured_in(cell, metric) {
         (0, _) => reason,
         (some, all) => {
-            format!("measured in only {some} of {all} trials, which would show them better than they are: {reason}")
+            format!("omitted: available in {some} of {all} trials; reporting it would bias the result ({reason})")
         }
     })
 }
@@ -100,7 +100,7 @@ pub fn estimate(mut values: Vec<(u32, f64)>, bootstrap: &mut Bootstrap) -> Optio
     })
 }
 
-/// The most frequent text; of equally frequent ones the first.
+/// The most frequent text; among equally frequent texts the first.
 pub fn most_frequent(texts: impl IntoIterator<Item = String>) -> Option<String> {
     let mut counts: IndexMap<String, u32> = IndexMap::new();
     for text in texts {

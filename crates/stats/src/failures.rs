@@ -1,9 +1,9 @@
-//! Failures as outcomes of a comparison: a request or trial that failed is not a fast one.
+//! Failures as outcomes of a comparison: a failed request or trial is not a fast one.
 //!
-//! Two rules keep failures from flattering a cell. First, comparisons rank every failed request and every failed trial as worse
+//! Two rules prevent failures from improving the result of a cell. First, comparisons rank every failed request and every failed trial as worse
 //! than all completed ones, as a composite endpoint of clinical trials ranks deaths (Finkelstein and Schoenfeld 1999, "Combining
 //! mortality and longitudinal measures in clinical trials"). Second, a cell that fails more often than the other by more than
-//! [`FAILURE_MARGIN`] gets no favourable verdict in any metric, because the requests that are left are a selection.
+//! [`FAILURE_MARGIN`] gets no favourable verdict in any metric, because the remaining requests are a selection.
 
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::{Better, Value};
@@ -15,15 +15,15 @@ use crate::trials::Trials;
 /// Difference of failure shares above which the cell that fails more gets no favourable verdict.
 pub const FAILURE_MARGIN: f64 = 0.01;
 
-/// Stands for infinity where a lower value is better. It is finite, so that ratios and differences of medians stay defined.
+/// Represents infinity for metrics with lower as better. It is finite, so that ratios and differences of medians stay defined.
 pub(crate) const INFINITE: f64 = 1e200;
 
-/// Whether a number that was computed from medians involves no median that is [`INFINITE`].
+/// Whether a number computed from medians involves no [`INFINITE`] median.
 pub(crate) fn is_bounded(number: f64) -> bool {
     number == 0.0 || (1e-100..1e100).contains(&number.abs())
 }
 
-/// The same of both ends of an interval.
+/// The same for both ends of an interval.
 pub(crate) fn is_bounded_interval(interval: &Interval) -> bool {
     is_bounded(interval.low) && is_bounded(interval.high)
 }
@@ -47,7 +47,7 @@ pub(crate) fn is_failure_of_cell(record: &TrialRecord) -> bool {
     }
 }
 
-/// Share of failed requests over the trials of a cell, 0 to 1; a failed trial counts as 1. `None` if no trial says.
+/// Share of failed requests over the trials of a cell, 0 to 1; a failed trial counts as 1. `None` if no trial reports it.
 pub(crate) fn failure_share(trials: &Trials<'_>, cell: usize) -> Option<f64> {
     let of_trial = |record: &TrialRecord| match record.outcome {
         Outcome::Ok => record.values.get("error_share").and_then(Value::number),
@@ -57,7 +57,7 @@ pub(crate) fn failure_share(trials: &Trials<'_>, cell: usize) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// The verdict on the first of two cells against the second, unless it favours the one that fails more: then it is withheld.
+/// The verdict on the first of two cells against the second, withheld if it favours the cell that fails more.
 pub(crate) fn withhold(verdict: Verdict, cells: [usize; 2], metric: &str, trials: &Trials<'_>) -> Verdict {
     let [Some(own), Some(others)] = cells.map(|cell| failure_share(trials, cell)) else { return verdict };
     let is_misleading = match (verdict, trials.better(metric)) {

@@ -9,7 +9,7 @@ use wirelab_model::study::Study;
 
 use crate::analysis::Analysis;
 
-/// A study with the factors `colour` (red is the baseline) and `size`, and whatever else `more` sets.
+/// A study with the factors `colour` (baseline red) and `size`, and the further keys of `more`.
 pub fn study(more: &Json) -> Study {
     let mut study = json!({
         "name": "test", "title": "Test", "question": "?",
@@ -69,7 +69,7 @@ pub fn record(cell: usize, block: u32, values: &[(&str, f64)]) -> TrialRecord {
     }
 }
 
-/// Noise of a few percent that is the same in every run of a test, and differs between cells and blocks.
+/// Reproducible noise of a few per cent that differs between cells and blocks.
 pub fn wobble(cell: usize, block: u32) -> f64 {
     let step = (block * 7 + cell as u32 * 5 + block * block * 3) % 13;
     1.0 + (f64::from(step) - 6.0) / 300.0

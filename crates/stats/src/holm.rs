@@ -1,5 +1,5 @@
-//! Holm's correction for several tests: Holm (1979), "A simple sequentially rejective multiple test procedure". It keeps the chance
-//! of any false rejection below the level whatever the dependence between the tests, and is never weaker than Bonferroni's.
+//! Holm's correction for several tests: Holm (1979), "A simple sequentially rejective multiple test procedure". It bounds the
+//! probability of any false rejection by the level, for any dependence between the tests, and is never weaker than Bonferroni's.
 
 /// The corrected P values, in the order of the given ones.
 #[must_use]

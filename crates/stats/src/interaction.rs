@@ -8,38 +8,38 @@ use crate::compare::PairedEffect;
 use crate::quantile;
 use crate::wilcoxon::signed_rank;
 
-/// Pairs with their values, and which of them take part in the predictions.
+/// Pairs with their values, and their part in the predictions.
 pub struct Table {
-    /// Every pair: its number among those with values, if it is one.
+    /// For every pair its number among the pairs with values, if it has values.
     numbers: Vec<Option<usize>>,
     /// Row and column of the pairs with values.
     places: Vec<(usize, usize)>,
-    /// Their values, each with the number of its block.
+    /// The values of these pairs, each with the number of its block.
     values: Vec<Vec<(usize, f64)>>,
-    /// Their medians over blocks.
+    /// The medians of these pairs over blocks.
     medians: Vec<f64>,
     takes: Vec<bool>,
     blocks: usize,
     found: Found,
 }
 
-/// A pair's row and column, and its values, each with its block.
+/// A pair's row and column, and its values with their blocks.
 type Measured = ((usize, usize), Vec<(u32, f64)>);
 
-/// What the model says, by the number of the pair.
+/// The fitted model, with results by the number of the pair.
 struct Found {
     model: Additive,
-    /// The logarithm of the interaction of the medians; NaN where nothing is predicted.
+    /// The logarithm of the interaction of the medians; NaN without a prediction.
     sizes: Vec<f64>,
-    /// The same of the trials of each block in which it can be computed.
+    /// The same for the trials of each block in which it is defined.
     by_block: Vec<Vec<f64>>,
 }
 
 impl Table {
-    /// From pairs with row, column and values by block. A pair counts with values in at least half of the blocks in which any has one:
-    /// the others say little, and are missed in most resamples.
+    /// From pairs with row, column and values by block. A pair counts if it has values in at least half of the blocks in which any pair
+    /// has one; fewer values would be missing in most resamples.
     pub fn of(mut pairs: Vec<Measured>) -> Self {
-        // There is no logarithm of 0.
+        // The logarithm of 0 is undefined.
         let not_positive = |values: &[(u32, f64)]| values.iter().any(|(_, value)| *value <= 0.0);
         pairs.iter_mut().filter(|(_, values)| not_positive(values)).for_each(|(_, values)| values.clear());
         let blocks: BTreeSet<u32> = pairs.iter().flat_map(|(_, values)| values).map(|(block, _)| *block).collect();
@@ -62,7 +62,7 @@ impl Table {
         Self { numbers, places, values: numbered, medians, takes, blocks: blocks.len(), found }
     }
 
-    /// How many pairs there are, those without values too.
+    /// The number of pairs, including pairs without values.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
@@ -72,7 +72,7 @@ impl Table {
         self.places.iter().position(|other| *other == place).map(|number| self.medians[number])
     }
 
-    /// The P value of each pair, in their order; absent without a prediction.
+    /// The P value of each pair, in order; `None` without a prediction.
     pub fn p(&self) -> Vec<Option<f64>> {
         self.each(|number| signed_rank(&self.found.by_block[number]).map(|test| test.p))
     }
@@ -83,7 +83,7 @@ impl Table {
         self.each(size).into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// Whether a pair can be left out of the predictions without any pair losing its own.
+    /// Whether every pair keeps its prediction if this pair is removed from the predictions.
     pub fn can_spare(&self, pair: usize) -> bool {
         let Some(number) = self.numbers[pair].filter(|number| self.takes[*number]) else { return false };
         let mut takes = self.takes.clone();
@@ -92,15 +92,15 @@ impl Table {
         without.predicts().zip(self.found.model.predicts()).all(|(then, now)| then || !now)
     }
 
-    /// Leaves a pair out of the predictions.
-    pub fn leave_out(&mut self, pair: usize) {
+    /// Removes a pair from the predictions.
+    pub fn remove(&mut self, pair: usize) {
         if let Some(number) = self.numbers[pair] {
             self.takes[number] = false;
             self.found = Found::of(&self.places, &self.takes, &self.medians, &self.values, self.blocks);
         }
     }
 
-    /// What each pair does beyond its prediction, in their order; absent without a prediction.
+    /// The interaction of each pair, in order; `None` without a prediction.
     pub fn effects(&self, bootstrap: &mut Bootstrap) -> Vec<Option<PairedEffect>> {
         let distributions = self.distributions(bootstrap);
         self.each(|number| {
@@ -123,8 +123,8 @@ impl Table {
         self.numbers.iter().map(|number| number.and_then(&of)).collect()
     }
 
-    /// The bootstrap distribution of each pair's interaction. Resamples in which a pair has no value at all are left out: few, because
-    /// every pair has values in at least half of the blocks.
+    /// The bootstrap distribution of each pair's interaction. The few resamples in which some pair has no value are skipped; every pair
+    /// has values in at least half of the blocks.
     fn distributions(&self, bootstrap: &mut Bootstrap) -> Vec<Option<Distribution>> {
         let mut all = vec![Vec::with_capacity(RESAMPLES); self.values.len()];
         bootstrap.medians(self.blocks, &self.values, |medians| {

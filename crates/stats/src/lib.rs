@@ -50,10 +50,10 @@ pub use stop::{enough, is_precise};
 pub use summary::{response_counts, summarise, summarise_histograms};
 pub use transport::{TRANSPORT_METRICS, transport};
 
-/// Everything that a report says beside the raw values: the same study, plan and records always give the same analysis.
+/// Analyses a run. The same study, plan and records always give the same analysis.
 ///
-/// `records` are those of the journal, in its order; where a trial was repeated the last record counts. `metrics` are the
-/// declarations, whose order the estimates take.
+/// `records` are the journal's, in order; the last record of a repeated trial counts. `metrics` are the declarations, in the order of
+/// the estimates.
 #[must_use]
 pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&Metric]) -> Analysis {
     let trials = trials::Trials::of(plan, records, metrics);
@@ -72,8 +72,7 @@ pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&
     Analysis { complete_blocks: trials.complete_blocks(), cells, comparisons, contests, pairs, claims, warnings }
 }
 
-/// The same of a table of measurements that somebody else made, as far as a table has what it takes. Nothing is known of the trials
-/// behind it, not even their order, so there is nothing to warn of; the report says what that means.
+/// Analyses an imported table. A table has no trials and no order, so the analysis has no warnings; the report explains these limits.
 #[must_use]
 pub fn analyse_table(
     study: &Study,

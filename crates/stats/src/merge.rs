@@ -1,5 +1,5 @@
-//! What several clients counted, as one client would have: histograms are added bucket by bucket. A percentile of the sum is one of
-//! all requests; an average of percentiles would be none of anything.
+//! Merges the results of several clients into those of one client: histograms are added bucket by bucket. A percentile of the sum is
+//! a percentile of all requests; an average of percentiles is not.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -8,10 +8,10 @@ use wirelab_model::histogram::{Histogram, Histograms};
 
 use crate::summary::{Recorded, decode};
 
-/// All of them as one.
+/// Adds histograms and counts.
 ///
 /// # Errors
-/// A histogram that cannot be decoded: the results of its client are then unusable.
+/// If a histogram cannot be decoded; the results of its client are then unusable.
 pub fn merge_histograms(all: &[Histograms]) -> Result<Histograms, String> {
     let sum = |name, of: fn(&Histograms) -> &Histogram| added(name, all.iter().map(of));
     let count = |of: fn(&Histograms) -> u64| all.iter().map(of).sum();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn one_client_alone_stays_what_it_is_and_a_broken_one_is_an_error() {
+    fn one_client_stays_unchanged_and_a_broken_histogram_is_an_error() {
         let one = client(&[5, 7_000_000, 9_000_000_000]);
         let alone = merge_histograms(std::slice::from_ref(&one)).unwrap();
         assert_eq!(response_counts(&alone), response_counts(&one));

@@ -1,17 +1,17 @@
-//! The metrics that are computed from a client's records.
+//! The metrics from a client's records.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit};
 
 const CLOCK: &str = "the client's own monotonic clock";
 const COUNT: &str = "the client's own records";
 
-/// A time on the client's clock: less is better.
+/// A time on the client's clock; lower is better.
 const fn time(name: &'static str, title: &'static str, meaning: &'static str) -> Metric {
     let (unit, side, better) = (Unit::Nanoseconds, Side::Client, Better::Lower);
     Metric { name, title, unit, side, vantage: CLOCK, better, meaning }
 }
 
-/// Something counted in the client's records.
+/// A count of the client's records.
 const fn count(name: &'static str, title: &'static str, unit: Unit, better: Better, meaning: &'static str) -> Metric {
     Metric { name, title, unit, side: Side::Client, vantage: COUNT, better, meaning }
 }
@@ -44,12 +44,12 @@ pub static METRICS: &[Metric] = &[
     time(
         "response_iqr",
         "Response time, interquartile range",
-        "The third quartile of the response times of successful requests less the first (nearest rank): their spread.",
+        "The third quartile of the response times of successful requests minus the first (nearest rank).",
     ),
     time(
         "total_time",
         "Total time",
-        "The length of the measured window: from its begin to the end of its last request, pauses and failed requests included.",
+        "The length of the measured window: from its start to the end of its last request, including pauses and failed requests.",
     ),
     time(
         "service_median",
@@ -59,17 +59,17 @@ pub static METRICS: &[Metric] = &[
     time(
         "lag_p99",
         "Schedule lag, P99",
-        "From the intended to the actual start of a request, failed ones included: what the client itself adds.",
+        "From the intended to the actual start of a request, including failed ones: the delay that the client adds.",
     ),
     time(
         "connected_median",
         "Transport connected, median",
-        "From the start of a request to its transport being connected; successful requests that opened a connection.",
+        "From the start of a request to the connected transport; successful requests that opened a connection.",
     ),
     time(
         "handshake_median",
         "Handshake done, median",
-        "From the start of a request to its handshake being done; successful requests that opened a connection.",
+        "From the start of a request to the end of its handshake; successful requests that opened a connection.",
     ),
     time(
         "first_byte_median",

@@ -1,4 +1,4 @@
-//! The values of a trial whose client loaded pages: medians over its loads.
+//! The values of a trial with page loads: medians over its loads.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
 use wirelab_model::page::PageLoad;
@@ -6,7 +6,7 @@ use wirelab_model::page::PageLoad;
 const TIMELINE: &str = "the page's own timeline in the browser, median of the trial's loads";
 const EVENTS: &str = "the browser's network events, median of the trial's loads";
 
-/// What metrics of pages are called in trials begins with this; the rest is the name that `wirelab page` has for it.
+/// The prefix of page metrics in trials; `wirelab page` uses the names without it.
 const PREFIX: &str = "page_";
 
 /// Every metric that [`pages`] produces, in its order.
@@ -16,50 +16,45 @@ pub static PAGE_METRICS: &[Metric] = &[
         "page_net",
         "Net time",
         EVENTS,
-        "From the first request's leaving to the end of the last response; what a page loads after its load event included.",
+        "From the start of the first request to the end of the last response, including requests after the load event.",
     ),
     time(
         "page_content_loaded",
         "DOMContentLoaded",
         TIMELINE,
-        "From the start of the navigation to DOMContentLoaded: the document is read, its scripts have run.",
+        "From the start of the navigation to DOMContentLoaded: the document is parsed, its scripts have run.",
     ),
     time(
         "page_first_byte",
         "First byte of the page",
         TIMELINE,
-        "From the start of the navigation to the header of the document's final response; an interim one (103) is none.",
+        "From the start of the navigation to the header of the document's final response; interim responses (103) do not count.",
     ),
     time(
         "page_first_paint",
         "First contentful paint",
         TIMELINE,
-        "From the start of the navigation to the first text or image that is painted.",
+        "From the start of the navigation to the first painted text or image.",
     ),
     time(
         "page_largest_paint",
         "Largest contentful paint",
         TIMELINE,
-        "From the start of the navigation to the largest text or image that is painted.",
+        "From the start of the navigation to the largest painted text or image.",
     ),
-    count("page_requests", "Requests of a load", Unit::Count, "Requests that left the browser for one load."),
+    count("page_requests", "Requests of a load", Unit::Count, "Requests that the browser sent for one load."),
     count(
         "page_received",
         "Bytes received for a load",
         Unit::Bytes,
-        "Headers and bodies as they were transferred, without TLS, QUIC and below.",
+        "Headers and bodies as transferred, without TLS, QUIC and lower layers.",
     ),
-    count(
-        "page_header_bytes",
-        "Header bytes received for a load",
-        Unit::Bytes,
-        "Those of the bytes received that are headers of responses.",
-    ),
+    count("page_header_bytes", "Header bytes received for a load", Unit::Bytes, "Received bytes of response headers."),
     count(
         "page_request_header_bytes",
-        "Header bytes that a load asks with",
+        "Header bytes of requests of a load",
         Unit::Bytes,
-        "Lines and headers of all requests as HTTP/1.1 writes them: before HTTP/2 and HTTP/3 compress them.",
+        "Request lines and headers in the format of HTTP/1.1, before the compression of HTTP/2 and HTTP/3.",
     ),
     count("page_connections", "Connections of a load", Unit::Count, "Connections that carried at least one request."),
 ];
@@ -73,8 +68,8 @@ const fn count(name: &'static str, title: &'static str, unit: Unit, meaning: &'s
     Metric { name, title, unit, side: Side::Client, vantage: EVENTS, better: Better::Lower, meaning }
 }
 
-/// The values of every metric in [`PAGE_METRICS`]: of each the median over the loads. Where one load does not have it there is no
-/// median, and its reason is that of the trial.
+/// The values of every metric in [`PAGE_METRICS`], as medians over the loads. If a load lacks a value, the metric is missing with the
+/// reason of that load.
 #[must_use]
 pub fn pages(loads: &[PageLoad]) -> Values {
     let value = |metric: &Metric| {
@@ -124,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_load_does_not_have_the_trial_does_not_have_and_says_why() {
+    fn a_value_missing_in_one_load_is_missing_in_the_trial_with_the_reason() {
         let values = pages(&[load(Value::Measured(1.0)), load(Value::missing("the load event did not fire"))]);
         assert_eq!(values["page_onload"], Value::missing("the load event did not fire"));
         assert_eq!(values["page_net"], Value::missing("the client does not measure it"));

@@ -1,13 +1,13 @@
-//! Clients against servers: what a pair does beyond what its two sides predict, its interaction.
+//! Pairs of clients and servers: the interaction of each pair, beyond the prediction from its two sides.
 //!
-//! Effects multiply, so the logarithm of a value is taken for an effect of the client plus an effect of the server, and each pair is held
-//! against what the other pairs predict for it ([`crate::additive`]). The size is that of the cells' medians, its interval resamples
-//! blocks, all pairs of a block together. The test is the rank test over blocks, each of which gives every pair a value of its own
-//! (the same model for the trials of one block); Holm's correction goes over all pairs under all combinations of a metric.
+//! Effects multiply: the model for the logarithm of a value is an effect of the client plus an effect of the server. Each pair is
+//! compared with the prediction from the other pairs ([`crate::additive`]). The size is that of the cells' medians; its interval
+//! resamples blocks, all pairs of a block together. The rank test takes one value of each pair per block, from the same model for
+//! the trials of that block. Holm's correction covers all pairs under all combinations of a metric.
 //!
-//! A pair that is found to be odd pulls the predictions of all others of its client and its server, which then look odd the other way
-//! (Gentleman and Wilk 1975, "Detecting outliers in a two-way table"). So the oddest one is taken out of the predictions, and the others
-//! are asked again, until none is found.
+//! An odd pair distorts the predictions for the other pairs of its client and its server, which then look odd in the other direction
+//! (Gentleman and Wilk 1975, "Detecting outliers in a two-way table"). The oddest pair is therefore removed from the predictions and
+//! the others are tested again, until no odd pair is left.
 
 use indexmap::{IndexMap, IndexSet};
 use wirelab_model::plan::Plan;
@@ -23,32 +23,32 @@ use crate::trials::Trials;
 /// The factors whose levels are the endpoints of the two sides.
 const SIDES: [&str; 2] = ["client", "server"];
 
-/// At most this share of the pairs is taken out of the predictions: if more are odd, the model is.
+/// At most one pair in this many is removed from the predictions; if more are odd, the model does not fit.
 const MOST_ODD: usize = 4;
 
-/// The tables of every compared metric; none where the study does not vary both sides.
+/// The tables of every compared metric; empty if the study does not vary both sides.
 pub fn pairs(study: &Study, plan: &Plan, trials: &Trials<'_>, bootstrap: &mut Bootstrap) -> Vec<PairTable> {
     let fields = fields(plan);
     study.compare.metrics.iter().flat_map(|metric| tables(metric, study, &fields, trials, bootstrap)).collect()
 }
 
-/// Cells that differ in client and server alone.
+/// Cells that differ only in client and server.
 #[derive(Default)]
 struct Field {
     levels: IndexMap<String, String>,
     clients: IndexSet<String>,
     servers: IndexSet<String>,
-    /// Each with the numbers of its client and server.
+    /// Cell numbers with the numbers of client and server.
     cells: Vec<(usize, (usize, usize))>,
 }
 
-/// A/A twins are no pairs of their own.
+/// The fields of the plan, without A/A twins.
 fn fields(plan: &Plan) -> Vec<Field> {
     let mut fields: IndexMap<Vec<(String, String)>, Field> = IndexMap::new();
     for (number, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| cell.twin_of.is_none()) {
         let [client, server] = SIDES.map(|side| cell.levels.get(side));
         let (Some(client), Some(server)) = (client, server) else { continue };
-        // Factors of these names may be about something else.
+        // Factors with these names may set other things than endpoints.
         if (client, server) != (&cell.job.client, &cell.job.server) {
             continue;
         }
@@ -73,9 +73,9 @@ fn tables(
     let values =
         |field: &Field| field.cells.iter().map(|(cell, place)| (*place, trials.in_blocks(*cell, metric))).collect();
     let mut tables: Vec<Table> = fields.iter().map(|field| Table::of(values(field))).collect();
-    leave_out_the_odd(&mut tables);
+    remove_odd_pairs(&mut tables);
     let mut corrected = corrected(&tables).into_iter();
-    // With one client or one server nothing can be predicted, so such pairs are no hypotheses.
+    // With one client or one server no prediction exists, so such pairs are no hypotheses.
     let family = fields.iter().filter(|field| field.clients.len() > 1 && field.servers.len() > 1);
     let needed = blocks_needed(family.map(|field| field.cells.len()).sum());
     let mut table = |(field, table): (&Field, &Table)| {
@@ -112,8 +112,8 @@ fn corrected(tables: &[Table]) -> Vec<f64> {
     holm(&tables.iter().flat_map(Table::p).flatten().collect::<Vec<_>>())
 }
 
-/// Takes the pairs out of the predictions that are odd beyond chance, the oddest first.
-fn leave_out_the_odd(tables: &mut [Table]) {
+/// Removes the pairs that are odd beyond chance from the predictions, the oddest first.
+fn remove_odd_pairs(tables: &mut [Table]) {
     let all: usize = tables.iter().map(Table::len).sum();
     for _ in 0..all / MOST_ODD {
         let mut corrected = corrected(tables).into_iter();
@@ -128,7 +128,7 @@ fn leave_out_the_odd(tables: &mut [Table]) {
             }
         }
         let Some((_, table, pair)) = oddest else { return };
-        tables[table].leave_out(pair);
+        tables[table].remove(pair);
     }
 }
 

@@ -46,7 +46,7 @@ fn by_name(table: &PairTable) -> IndexMap<String, &Pair> {
 }
 
 #[test]
-fn what_both_sides_explain_is_no_interaction_however_much_they_differ() {
+fn differences_between_sides_are_no_interaction() {
     let plan = plan(1, 4, 4);
     let all = records(&plan, 14, |cell, block| sides(cell, 4, 4) * (1.0 + (wobble(cell, block) - 1.0) / 4.0));
     let [table] = &tables(&plan, &all)[..] else { panic!("one table") };
@@ -59,7 +59,7 @@ fn what_both_sides_explain_is_no_interaction_however_much_they_differ() {
 }
 
 #[test]
-fn odd_pairs_are_found_in_their_size_and_do_not_make_their_neighbours_look_odd() {
+fn odd_pairs_are_found_in_full_size_and_their_neighbours_stay_normal() {
     let plan = plan(2, 4, 4);
     // In the first table only: one slower, one faster, with different clients and servers.
     let odd = |cell: usize| match cell {
@@ -114,7 +114,7 @@ fn a_pair_that_fails_has_no_interaction_and_the_others_still_have() {
 }
 
 #[test]
-fn one_client_or_one_block_predict_nothing_that_could_be_told() {
+fn one_client_or_one_block_gives_no_prediction() {
     let one = plan(1, 1, 4);
     let tables_of = |plan: &Plan, blocks| {
         tables(plan, &records(plan, blocks, |cell, block| sides(cell, 4, 4) * wobble(cell, block)))
@@ -126,7 +126,7 @@ fn one_client_or_one_block_predict_nothing_that_could_be_told() {
 }
 
 #[test]
-fn factors_that_are_not_about_endpoints_make_no_table() {
+fn factors_without_endpoints_make_no_table() {
     let mut plan = plan(1, 2, 2);
     let all = records(&plan, 10, |_, _| 1.0);
     for cell in &mut plan.cells {

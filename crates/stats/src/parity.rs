@@ -1,4 +1,4 @@
-//! Compared cells that differ in what is in force, though the study does not vary it.
+//! Parity: settings in force that differ between compared cells although the study does not vary them.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use wirelab_model::warning::Warning;
 
 use crate::trials::Trials;
 
-/// Facts that belong to what the cells are, or to the trial, and say nothing of a missing parity.
+/// Facts that define the cells or the trial; their differences are no lack of parity.
 const INTRINSIC: [&str; 2] = ["alpn", "port"];
 
 /// One end of a trial.
@@ -24,7 +24,7 @@ const SIDES: [Side; 2] = [
     Side { name: "client", facts: |record| &record.client, endpoint: |job| &job.client },
 ];
 
-/// One warning per fact that both compared cells report differently, and that no factor of the study explains.
+/// One warning per fact that differs between compared cells and that no factor of the study explains.
 pub fn parity(study: &Study, plan: &Plan, trials: &Trials<'_>) -> Vec<Warning> {
     let varied = Varied::by(study);
     let mut warnings = Vec::new();
@@ -59,7 +59,7 @@ pub fn parity(study: &Study, plan: &Plan, trials: &Trials<'_>) -> Vec<Warning> {
     warnings
 }
 
-/// What the study varies.
+/// The factors of the study with the settings of their levels.
 struct Varied<'a> {
     factors: &'a IndexMap<String, Factor>,
     levels: Vec<Level<'a>>,
@@ -86,9 +86,8 @@ impl<'a> Varied<'a> {
         Self { factors: &study.factors, levels }
     }
 
-    /// Whether the study is about this difference: a factor has the fact's name, or levels of the cells set it. Where the cells have
-    /// different endpoints both have to, because what one level alone sets there adapts it to what its endpoint can, and is
-    /// not what is compared.
+    /// Whether a factor explains the difference: a factor has the fact's name, or levels of the cells set it. For cells with different
+    /// endpoints both levels must set it: a setting of one level alone adapts it to its endpoint and is not the compared factor.
     fn explains(&self, key: &str, cells: [&Cell; 2], endpoint: fn(&Job) -> &str) -> bool {
         let [baseline, cell] = cells.map(|cell| self.is_set(key, cell));
         let same = endpoint(&cells[0].job) == endpoint(&cells[1].job);
@@ -101,7 +100,7 @@ impl<'a> Varied<'a> {
     }
 }
 
-/// What a cell's trials say of each fact; differing values of several trials are listed.
+/// The value of each fact in a cell's trials; several values are joined by `or`.
 fn facts<'a>(maps: impl Iterator<Item = &'a IndexMap<String, Value>>) -> IndexMap<String, String> {
     let mut seen: IndexMap<&str, Vec<String>> = IndexMap::new();
     for (key, value) in maps.flatten() {
@@ -118,7 +117,7 @@ fn facts<'a>(maps: impl Iterator<Item = &'a IndexMap<String, Value>>) -> IndexMa
     joined.collect()
 }
 
-/// The values of a fact by the levels of these factors, if in the whole plan they alone decide.
+/// The values of a fact by the levels of these factors; `None` if the levels do not determine the value in the whole plan.
 fn by_levels(
     factors: &[&str],
     plan: &Plan,
@@ -135,13 +134,13 @@ fn by_levels(
     Some(by_levels)
 }
 
-/// The levels that a cell has of these factors: `protocol=h2 server=nginx`.
+/// The levels of these factors in a cell: `protocol=h2 server=nginx`.
 fn label(factors: &[&str], cell: &Cell) -> String {
     let levels = cell.levels.iter().filter(|(factor, _)| factors.contains(&factor.as_str()));
     levels.map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The values of a fact in cells that differ in it, by the compared factor and one other if these decide, otherwise cell by cell.
+/// The values of a fact in the differing cells: by the compared factor and another one if these determine it, otherwise by cell.
 fn by_cell(
     study: &Study,
     plan: &Plan,

@@ -3,7 +3,7 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::fixture::{plan, records, study};
 
-/// The warnings where every trial of a cell says `fact(cell)` of `key`.
+/// The warnings if every trial of a cell reports `fact(cell)` for `key`.
 fn warned(study: &Study, key: &str, fact: fn(usize) -> Json) -> Vec<Warning> {
     let mut records = records(2, [1.0; 4]);
     for record in &mut records {
@@ -21,7 +21,7 @@ fn pairs(values: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_difference_that_no_factor_explains_is_told_once_for_all_cells() {
+fn a_difference_without_an_explaining_factor_gives_one_warning_for_all_cells() {
     let expected = Warning::Parity {
         what: "server threads".to_owned(),
         values: pairs(&[("colour=red", "1"), ("colour=blue", "2")]),
@@ -30,7 +30,7 @@ fn a_difference_that_no_factor_explains_is_told_once_for_all_cells() {
 }
 
 #[test]
-fn cells_are_named_where_the_level_alone_does_not_decide() {
+fn cells_are_named_if_the_level_alone_does_not_decide() {
     let values = [("colour=red size=small", "1"), ("colour=blue size=small", "2")];
     let only_small = |cell| json!(if cell == 1 { 2 } else { 1 });
     let expected = Warning::Parity { what: "server threads".to_owned(), values: pairs(&values) };
@@ -38,7 +38,7 @@ fn cells_are_named_where_the_level_alone_does_not_decide() {
 }
 
 #[test]
-fn where_the_level_and_one_other_factor_decide_only_these_are_named() {
+fn only_the_deciding_factors_are_named() {
     let with_third = json!({ "factors": { "colour": { "red": {}, "blue": {} }, "size": { "small": {}, "large": {} }, "mood": { "good": {} } } });
     let mut plan = plan();
     for cell in &mut plan.cells {
@@ -56,7 +56,7 @@ fn where_the_level_and_one_other_factor_decide_only_these_are_named() {
 }
 
 #[test]
-fn what_the_study_varies_or_the_cells_are_is_no_lack_of_parity() {
+fn factors_and_defining_facts_are_no_lack_of_parity() {
     let by_name = json!({ "factors": { "colour": { "red": {}, "blue": {} }, "threads": [1, 2] } });
     assert_eq!(warned(&study(&by_name), "threads", is_blue), []);
     let by_level = json!({ "factors": { "colour": { "red": {}, "blue": { "gso": true } } } });
@@ -65,7 +65,7 @@ fn what_the_study_varies_or_the_cells_are_is_no_lack_of_parity() {
 }
 
 #[test]
-fn what_a_level_sets_for_its_endpoint_alone_is_a_lack_of_parity_unless_the_other_one_sets_it_too() {
+fn a_setting_of_one_endpoint_is_a_lack_of_parity_unless_the_other_level_sets_it_too() {
     let warned = |red: Json, blue: Json, endpoints: [&str; 2]| {
         let study = study(&json!({ "factors": { "colour": { "red": red, "blue": blue } } }));
         let (mut plan, mut records) = (plan(), records(2, [1.0; 4]));
@@ -84,7 +84,7 @@ fn what_a_level_sets_for_its_endpoint_alone_is_a_lack_of_parity_unless_the_other
 }
 
 #[test]
-fn equal_facts_and_facts_of_one_side_only_are_silent() {
+fn equal_facts_and_facts_of_one_side_only_give_no_warning() {
     assert_eq!(warned(&study(&json!({})), "threads", |_| json!("auto")), []);
     let mut records = records(2, [1.0; 4]);
     records.iter_mut().filter(|r| r.trial.cell == 1).for_each(|r| {

@@ -1,8 +1,8 @@
-//! Wilcoxon's rank-sum test for two independent groups of values, the same as Mann's and Whitney's.
+//! Wilcoxon's rank-sum test for two independent groups of values, also called the Mann-Whitney test.
 //!
 //! Wilcoxon (1945), "Individual comparisons by ranking methods"; Mann and Whitney (1947), "On a test of whether one of two random
-//! variables is stochastically larger than the other". Assumes that all values are independent; without an effect they come from one
-//! distribution, whatever its form.
+//! variables is stochastically larger than the other". It assumes that all values are independent and, without an effect,
+//! come from one distribution of any form.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -14,13 +14,13 @@ pub const EXACT_UP_TO: usize = 50;
 /// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankSum {
-    /// U: how often a value of the first group is larger than one of the second, ties as halves.
+    /// U: the number of pairs with a larger value in the first group; ties count as halves.
     pub u: f64,
     /// The P value, two-sided.
     pub p: f64,
 }
 
-/// The test of the hypothesis that both groups come from the same distribution. `None` where a group is empty.
+/// The test of the hypothesis that both groups come from the same distribution. `None` if a group is empty.
 #[must_use]
 pub fn rank_sum(first: &[f64], second: &[f64]) -> Option<RankSum> {
     if first.is_empty() || second.is_empty() {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_do_not_overlap_have_the_smallest_p_that_there_is() {
+    fn groups_without_overlap_have_the_smallest_possible_p() {
         check(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0, 7.0], 0.0, 2.0 / 35.0);
         check(&[4.0, 5.0, 6.0, 7.0], &[1.0, 2.0, 3.0], 12.0, 2.0 / 35.0);
     }

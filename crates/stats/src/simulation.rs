@@ -1,4 +1,4 @@
-//! Simulated comparisons with a known truth: what the verdicts, intervals and the stopping rule are checked against.
+//! Simulated comparisons with a known truth, to check verdicts, intervals and the stopping rule.
 //!
 //! `cargo run --release -p wirelab-stats --example power` prints the tables of `docs/statistics.md`; the bounds are asserted in
 //! `tests/simulation.rs`.
@@ -12,20 +12,20 @@ use crate::bootstrap::Bootstrap;
 use crate::compare::{PairedEffect, blocks_needed};
 use crate::is_precise;
 
-/// How trials of one cell differ from each other. All parts multiply.
+/// The variation between trials of one cell. All parts multiply.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// Standard deviation of the logarithm of a trial's value: each study draws its own from this range.
+    /// Standard deviation of the logarithm of a trial's value; each study draws one from this range.
     pub sigma: (f64, f64),
-    /// Correlation of that part between a trial and the one before it, whichever cells they belong to.
+    /// Correlation of this part between consecutive trials of any cells.
     pub correlation: f64,
-    /// Standard deviation of the logarithm of what the trials of a block share.
+    /// Standard deviation of the logarithm of the common factor of a block's trials.
     pub block: f64,
     /// Change of the logarithm from the first block to the last.
     pub drift: f64,
-    /// Share of trials that something disturbs.
+    /// Share of disturbed trials.
     pub spikes: f64,
-    /// By what a disturbed trial is slower, as a share.
+    /// The slow-down of a disturbed trial, as a range of shares.
     pub spike: (f64, f64),
 }
 
@@ -76,23 +76,23 @@ impl Pair {
     }
 }
 
-/// How long a simulated study lasts.
+/// The length of a simulated study.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Length {
-    /// That many blocks.
+    /// A fixed number of blocks.
     Blocks(u32),
-    /// From `min` blocks on until the interval is precise, at most `max` blocks.
+    /// At least `min` blocks, then until the interval is precise, at most `max` blocks.
     UntilPrecise {
-        /// Blocks before the rule is asked.
+        /// Blocks before the stopping rule applies.
         min: u32,
-        /// Blocks after which it ends in any case.
+        /// The largest number of blocks.
         max: u32,
         /// The precision, a share.
         precision: f64,
     },
 }
 
-/// What came of many simulated comparisons.
+/// The results of many simulated comparisons.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {
     /// Comparisons.
@@ -156,8 +156,8 @@ fn run(seed: u64, ratio: f64, length: Length, bootstrap: &mut Bootstrap) -> (Pai
     }
 }
 
-/// How many of `studies` 95 % intervals of a single cell's median contain the truth, where trials are log-normal with a standard
-/// deviation of 6.5 % and nothing else.
+/// The number of 95 % intervals of a single cell's median, among `studies`, that contain the truth. Trials are log-normal with a
+/// standard deviation of 6.5 % and no other noise.
 pub fn median_covered(studies: u32, trials: u32, bootstrap: &mut Bootstrap) -> u32 {
     let noise =
         Noise { sigma: (0.065, 0.065), correlation: 0.0, block: 0.0, drift: 0.0, spikes: 0.0, ..Noise::REALISTIC };

@@ -1,4 +1,4 @@
-//! Whether response times stay the same over the measured window, or change while it lasts.
+//! Steady state: whether response times change within the measured window.
 //!
 //! Each trial keeps the median response time of the requests that began in each fifth of its window. Under stationarity no fifth
 //! is systematically slower than another, so the trials of a cell are blocks and the fifths are treatments: the test of Friedman
@@ -13,10 +13,10 @@ use crate::compare::{ALPHA, MIN_BLOCKS};
 use crate::holm::holm;
 use crate::{quantile, ranks};
 
-/// The parts of a window that are told apart.
+/// The number of parts of a window.
 pub const PARTS: usize = 5;
 
-/// Requests that a part needs for its median to say something.
+/// The smallest number of requests for the median of a part.
 const MIN_REQUESTS: usize = 3;
 
 /// The median response time of successful requests by the fifth of the window in which they began, in nanoseconds. `None` if a
@@ -37,13 +37,13 @@ pub fn profile(samples: &[Sample], window_ns: u64) -> Option<[u64; PARTS]> {
     }))
 }
 
-/// What the profiles of a cell's trials say together.
+/// The result for the profiles of a cell's trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "stationarity", rename_all = "snake_case")]
 pub enum Stationarity {
     /// No fifth of the window differs from the others beyond chance and the margin.
     Stationary,
-    /// One does.
+    /// A fifth differs beyond chance and the margin.
     Changes {
         /// The slowest fifth, 0 for the first.
         slowest: usize,
@@ -52,13 +52,13 @@ pub enum Stationarity {
         /// Median over trials of the time in the slowest fifth divided by that in the fastest.
         ratio: f64,
     },
-    /// Fewer than ten trials have requests enough in every fifth.
+    /// Fewer than ten trials have enough requests in every fifth.
     #[default]
     TooShort,
 }
 
-/// The stationarity of each cell, from the profiles of its trials. Holm's correction goes over the cells; `margin` is the share
-/// below which a difference does not matter.
+/// The stationarity of each cell from the profiles of its trials. Holm's correction covers the cells; differences up to `margin` (a
+/// share) are negligible.
 pub(crate) fn of_cells(profiles: &[Vec<[u64; PARTS]>], margin: f64) -> Vec<Stationarity> {
     let tested: Vec<usize> = (0..profiles.len()).filter(|cell| profiles[*cell].len() >= MIN_BLOCKS as usize).collect();
     let corrected = holm(&tested.iter().map(|cell| friedman(&profiles[*cell])).collect::<Vec<_>>());
@@ -74,7 +74,7 @@ pub(crate) fn of_cells(profiles: &[Vec<[u64; PARTS]>], margin: f64) -> Vec<Stati
     found
 }
 
-/// The slowest and the fastest part, and how many times longer requests take in the one than in the other.
+/// The slowest and the fastest part, and the ratio of their response times.
 fn extremes(profiles: &[[u64; PARTS]]) -> (usize, usize, f64) {
     let mean_log = |profile: &[u64; PARTS]| profile.iter().map(|ns| (*ns as f64).ln()).sum::<f64>() / PARTS as f64;
     let relative = |part: usize| {
@@ -87,7 +87,7 @@ fn extremes(profiles: &[[u64; PARTS]]) -> (usize, usize, f64) {
     (slowest, fastest, (parts[slowest] - parts[fastest]).exp())
 }
 
-/// P value of Friedman's test that no part differs from another; 1 where all parts of all trials are equal.
+/// P value of Friedman's test for equal parts; 1 if all parts of all trials are equal.
 fn friedman(profiles: &[[u64; PARTS]]) -> f64 {
     let (n, k) = (profiles.len() as f64, PARTS as f64);
     let mut sums = [0.0; PARTS];

@@ -27,7 +27,7 @@ fn profiles(trials: u64, factor: f64) -> Vec<[u64; PARTS]> {
 }
 
 #[test]
-fn a_slow_part_is_found_where_it_is_and_a_small_change_is_not_one() {
+fn a_slow_part_is_found_and_a_small_change_is_not() {
     let cells = [profiles(12, 2.7), profiles(12, 1.0), profiles(12, 1.03), profiles(9, 2.7)];
     let found = of_cells(&cells, 0.05);
     let Stationarity::Changes { slowest: 3, ratio, .. } = found[0] else { panic!("{:?}", found[0]) };

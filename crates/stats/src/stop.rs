@@ -1,4 +1,4 @@
-//! When it is enough.
+//! The stopping rule.
 
 use wirelab_model::journal::{StopReason, TrialRecord};
 use wirelab_model::plan::{Comparison, Plan};
@@ -9,16 +9,16 @@ use crate::bootstrap::Bootstrap;
 use crate::metrics::METRICS;
 use crate::trials::Trials;
 
-/// Whether the study may end because it is precise enough: the minimum of blocks is complete, and in the first metric the 95 %
+/// Returns a reason to stop if the study is precise enough: the minimum of blocks is complete, and in the first metric the 95 %
 /// interval of every comparison reaches at most `precision` (a share of the ratio) to either side.
 ///
 /// Sequential intervals of fixed width after Chow and Robbins (1965), "On the asymptotic theory of fixed-width sequential confidence
-/// intervals". The rule looks at the width of intervals alone and never at where they lie or at a P value: stopping as soon as
-/// something is significant would give every study several chances of a false verdict, whereas width says nothing of direction.
-/// That the error rate is kept is checked by simulation (`docs/statistics.md`).
+/// intervals". The rule uses only the width of intervals, never their position or a P value. Stopping at significance would give
+/// every study several chances of a false verdict, whereas the width has no direction. Simulation checks the error rate
+/// (`docs/statistics.md`).
 ///
-/// A/A pairs decide only where a study has no other comparison. A comparison without a ratio (a side without values, a baseline of 0)
-/// holds nothing up; if none has a ratio, there is no precision to speak of.
+/// A/A pairs decide only if a study has no other comparison. A comparison without a ratio (a side without values, a baseline of 0) is
+/// skipped; if no comparison has a ratio, the study is not precise.
 #[must_use]
 pub fn enough(study: &Study, plan: &Plan, trials: &[TrialRecord]) -> Option<StopReason> {
     let metric = study.compare.metrics.first()?;
@@ -44,7 +44,7 @@ pub fn enough(study: &Study, plan: &Plan, trials: &[TrialRecord]) -> Option<Stop
     any.then_some(StopReason::Precise)
 }
 
-/// The comparisons whose precision matters.
+/// The comparisons that decide.
 fn deciding(comparisons: &[Comparison]) -> impl Iterator<Item = &Comparison> {
     let only_aa = comparisons.iter().all(|comparison| comparison.aa);
     comparisons.iter().filter(move |comparison| only_aa || !comparison.aa)

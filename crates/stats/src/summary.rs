@@ -1,4 +1,4 @@
-//! The values of one trial from its client's records.
+//! The values of one trial from the records of its client.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -12,8 +12,8 @@ use crate::quantile;
 
 /// The values of every metric in [`METRICS`], from one record per request.
 ///
-/// `window_ns` is the length of the measured window. A quantity without records, or with too few for its percentile, is not
-/// measured and says why; it is never 0. (The count of successes and the share of failures are exact and may be 0.)
+/// `window_ns` is the length of the measured window. A quantity without records, or with too few for its percentile, is missing with
+/// a reason and never 0. The count of successes and the share of failures are exact and may be 0.
 #[must_use]
 pub fn summarise(samples: &[Sample], window_ns: u64) -> Values {
     let ok = || samples.iter().filter(|sample| sample.is_ok());
@@ -45,13 +45,13 @@ pub fn summarise(samples: &[Sample], window_ns: u64) -> Values {
 /// The same from histograms, whose percentiles are within 0.1 %; smallest, largest and mean are exact.
 ///
 /// # Errors
-/// A histogram that cannot be decoded, or that contradicts the counts beside it: the client's results are then unusable.
+/// If a histogram cannot be decoded or contradicts the counts beside it; the client's results are then unusable.
 pub fn summarise_histograms(histograms: &Histograms, window_ns: u64) -> Result<Values, String> {
     let began = |kind| histograms.handshakes.get(&kind).copied().unwrap_or(0);
     if histograms.response.count != histograms.requests {
         let (held, said) = (histograms.response.count, histograms.requests);
         return Err(format!(
-            "the client says that {said} requests succeeded, but its histogram of response times holds {held}"
+            "the client reports {said} successful requests, but its histogram of response times holds {held}"
         ));
     }
     let times = Times {
@@ -88,7 +88,7 @@ pub fn response_counts(histograms: &Histograms) -> Result<Vec<(u64, u64)>, Strin
     })
 }
 
-/// A distribution of nanoseconds, in whichever way it was recorded.
+/// A distribution of nanoseconds, recorded as values or as a histogram.
 pub(crate) enum Recorded {
     /// Every value, in ascending order.
     Exact(Vec<u64>),
@@ -104,7 +104,7 @@ impl Recorded {
         }
     }
 
-    /// The nearest-rank quantile; there is at least one value.
+    /// The nearest-rank quantile of at least one value.
     fn quantile(&self, q: f64) -> f64 {
         match self {
             Self::Exact(sorted) => quantile::nearest_rank(sorted, q).map_or(f64::NAN, |ns| ns as f64),
@@ -159,7 +159,7 @@ pub(crate) fn decode(name: &str, facts: &Histogram) -> Result<Recorded, String> 
     Ok(Recorded::Quantised(histogram, facts.clone()))
 }
 
-/// What was counted in a trial.
+/// The counts of a trial.
 struct Counts {
     window_ns: u64,
     requests: u64,
@@ -171,7 +171,7 @@ struct Counts {
 }
 
 const NO_SUCCESS: &str = "no request succeeded";
-const NOT_APART: &str = "this transport is not connected at any moment apart from the end of its handshake";
+const NOT_APART: &str = "this transport connects at the end of its handshake";
 const NO_CONNECTION: &str = "no successful request opened a connection in the measured window";
 
 fn values(times: &Times, counts: &Counts) -> Values {

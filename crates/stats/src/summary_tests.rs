@@ -62,7 +62,7 @@ fn every_metric_comes_from_the_time_it_is_named_after() {
 }
 
 #[test]
-fn a_percentile_of_too_few_requests_is_not_measured_and_says_so() {
+fn a_percentile_of_too_few_requests_is_missing_with_a_reason() {
     let samples: Vec<_> = (1..=40).map(|i| request(i * 10_000, 8000)).collect();
     let values = summarise(&samples, 1_000_000_000);
     check_missing(&values, "response_p99", "only 40 requests; a P99 needs 100");
@@ -73,7 +73,7 @@ fn a_percentile_of_too_few_requests_is_not_measured_and_says_so() {
 }
 
 #[test]
-fn failed_requests_count_as_failures_and_neither_as_time_nor_as_throughput() {
+fn failed_requests_count_as_failures_only() {
     let samples = [request(0, 8000), failed(10, 5_000_000), request(20, 8000), failed(30, 7_000_000)];
     let values = summarise(&samples, 1_000_000_000);
     check(&values, "response_max", 9000.0);
@@ -167,7 +167,7 @@ fn quantised(samples: &[Sample]) -> Values {
 }
 
 #[test]
-fn histograms_say_the_same_as_samples_within_a_thousandth() {
+fn histograms_agree_with_samples_within_a_thousandth() {
     let samples: Vec<_> = (1..=2000).map(|i| request(i * 10_000, i * i * 37)).collect();
     let exact = summarise(&samples, 3_000_000_000);
     let quantised = summarise_histograms(&histograms(&samples), 3_000_000_000).unwrap();

@@ -1,6 +1,6 @@
-//! The values of a trial with a timeline: of each window that the study names, of each action, and of the course of the whole.
+//! The values of a trial with a timeline: of each named window, of each action, and of the whole course.
 //!
-//! Their metrics are called by the windows and actions of the study: `requests@NAME`.
+//! Metrics have the names of the study's windows and actions: `requests@NAME`.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
 use wirelab_model::sample::Sample;
@@ -9,9 +9,9 @@ use wirelab_model::timeline::{Answered, Interval, Part, ServerRecord, Timeline, 
 use crate::quantile::nearest_rank;
 
 const SAMPLES: &str = "the clients' own records, on one clock";
-const SERVERS: &str = "the servers' own counts, asked every 100 ms";
+const SERVERS: &str = "the servers' own counts, read every 100 ms";
 
-/// What every window has: the name without that of the window, the title, the meaning.
+/// The metrics of every window: name without the window, title, unit, side, better direction, meaning.
 const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 12] = [
     ("requests", "Requests", Unit::Count, Side::Client, Better::Higher, "Requests that were answered in the window."),
     (
@@ -29,7 +29,7 @@ const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 12] = [
         Unit::Nanoseconds,
         Side::Client,
         Better::Lower,
-        "The median response time of the requests that were answered in the window, of all clients together.",
+        "The median response time of the requests answered in the window, over all clients.",
     ),
     (
         "response_p95",
@@ -37,7 +37,7 @@ const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 12] = [
         Unit::Nanoseconds,
         Side::Client,
         Better::Lower,
-        "The response time that 95 in 100 requests answered in the window did not exceed (nearest rank), of all clients together.",
+        "The response time that 95 in 100 requests answered in the window did not exceed (nearest rank), over all clients.",
     ),
     (
         "response_p99",
@@ -45,7 +45,7 @@ const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 12] = [
         Unit::Nanoseconds,
         Side::Client,
         Better::Lower,
-        "The response time that 99 in 100 requests answered in the window did not exceed (nearest rank), of all clients together.",
+        "The response time that 99 in 100 requests answered in the window did not exceed (nearest rank), over all clients.",
     ),
     (
         "server_deviation",
@@ -53,7 +53,7 @@ const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 12] = [
         Unit::Count,
         Side::Server,
         Better::Lower,
-        "The population standard deviation of the numbers of requests that each server reachable in the window answered in it.",
+        "The population standard deviation of requests over the servers that were reachable in the window.",
     ),
     (
         "server_fairness",
@@ -62,7 +62,7 @@ const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 12] = [
         Side::Server,
         Better::Higher,
         "Jain's index: the square of the sum of the servers' requests in the window, divided by the sum of their squares and by the number of \
-         servers: 100 % where all have the same, 1 / servers where one has all (Jain, Chiu and Hawe 1984).",
+         servers. It is 100 % if all servers have the same number, and 1 / servers if one server has all (Jain, Chiu and Hawe 1984).",
     ),
     (
         "server_largest",
@@ -70,7 +70,7 @@ const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 12] = [
         Unit::Share,
         Side::Server,
         Better::Lower,
-        "The share of the window's requests that the server with the most of them answered.",
+        "The largest share of the window's requests that one server answered.",
     ),
     (
         "server_smallest",
@@ -78,7 +78,7 @@ const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 12] = [
         Unit::Share,
         Side::Server,
         Better::Higher,
-        "The share of the window's requests that the server with the fewest of them answered.",
+        "The smallest share of the window's requests that one server answered.",
     ),
     (
         "server_newest",
@@ -86,7 +86,7 @@ const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 12] = [
         Unit::Share,
         Side::Server,
         Better::Higher,
-        "The share of the window's requests that the server answered that came last.",
+        "The share of the window's requests that the newest server answered.",
     ),
     (
         "server_drained",
@@ -94,23 +94,23 @@ const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 12] = [
         Unit::Share,
         Side::Server,
         Better::Lower,
-        "The share of the requests answered in the window by servers that were not to be reached any more when it began: over connections that \
-         were open before. The other shares are among the servers that could be reached.",
+        "The share of the window's requests answered by servers that were unreachable for new connections when it began, over older \
+         connections. The other shares cover reachable servers only.",
     ),
 ];
 
 /// The metric of each action.
 const BALANCED: &str = "balanced";
 
-/// How long the servers are looked at together, and the index from which on they are balanced: of three, chance alone makes it smaller
-/// in one of 250 spans with a hundred requests. One of three that gets nothing makes it 0.67.
+/// The span of a reading in nanoseconds, and the smallest index of balanced servers. With three servers and a hundred requests, chance
+/// alone gives a smaller index in one of 250 spans. One idle server of three gives 0.67.
 const SPAN_NS: u64 = 500_000_000;
 const EVEN: f64 = 0.9;
 
-/// Intervals of the window's course.
+/// The number of intervals of the window's course.
 const INTERVALS: u64 = 60;
 
-/// The metrics of a timeline. Their names live as long as the process, which knows few studies.
+/// The metrics of a timeline. Their names are leaked; a process reads few studies.
 #[must_use]
 pub fn metrics(timeline: &Timeline) -> Vec<&'static Metric> {
     let kept = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
@@ -134,8 +134,8 @@ pub fn metrics(timeline: &Timeline) -> Vec<&'static Metric> {
         vantage: SERVERS,
         better: Better::Lower,
         meaning: kept(format!(
-            "From the action `{}` to the moment from which on, until the next action, Jain's index of the servers' requests in any \
-             half second is at least 90 %.",
+            "From the action `{}` to the moment after which Jain's index of the servers' requests in every half second stays at 90 % \
+             or more until the next action.",
             action.name
         )),
     });
@@ -148,7 +148,7 @@ fn words(part: &Part) -> String {
         Some(action) => format!("the action `{action}`"),
         None => format!("the {otherwise} of the measured window"),
     };
-    format!("from {} to {}", place(&part.from, "begin"), place(&part.to, "end"))
+    format!("from {} to {}", place(&part.from, "start"), place(&part.to, "end"))
 }
 
 /// The values of every metric in [`metrics`], in its order. `window_ns` is the planned length of the measured window.
@@ -169,7 +169,7 @@ pub fn values(timeline: &Timeline, played: &TimelineRecord, samples: &[Sample], 
     values
 }
 
-/// Where a window began and ended.
+/// The start and the end of a window in nanoseconds since the start of the measured window.
 #[must_use]
 pub fn bounds(played: &TimelineRecord, part: &Part, window_ns: u64) -> (u64, u64) {
     let place = |name: &Option<String>, otherwise| {
@@ -187,7 +187,10 @@ fn of_clients(samples: &[Sample], (from, to): (u64, u64)) -> [Value; 6] {
     let seconds = to.saturating_sub(from) as f64 / 1e9;
     let percentile = |q, needed| match percentile(&times, q, needed) {
         Some(ns) => Value::Measured(ns as f64),
-        None => Value::missing(format!("{} requests were answered in the window; it needs {needed}", times.len())),
+        None => Value::missing(format!(
+            "{} requests were answered in the window; the percentile needs {needed}",
+            times.len()
+        )),
     };
     [
         Value::Measured(times.len() as f64),
@@ -199,12 +202,12 @@ fn of_clients(samples: &[Sample], (from, to): (u64, u64)) -> [Value; 6] {
     ]
 }
 
-/// A percentile where there are enough values for it.
+/// A percentile; `None` with too few values.
 fn percentile(sorted: &[u64], q: f64, needed: usize) -> Option<u64> {
     nearest_rank(sorted, q).filter(|_| sorted.len() >= needed)
 }
 
-/// What each server answered between two moments, as far as it could be reached there; absent: it could not.
+/// The requests that each server answered between two moments; `None` for a server that was unreachable.
 #[must_use]
 pub fn per_server(played: &TimelineRecord, bounds: (u64, u64)) -> Vec<Option<u64>> {
     let answered = answered(played, bounds).into_iter();
@@ -215,9 +218,9 @@ fn is_reachable(server: &ServerRecord, (from, to): (u64, u64)) -> bool {
     server.from_ns.is_some_and(|began| began < to) && server.until_ns.is_none_or(|ended| ended > from)
 }
 
-/// What each server answered between two moments.
+/// The requests that each server answered between two moments.
 fn answered(played: &TimelineRecord, (from, to): (u64, u64)) -> Vec<(&ServerRecord, u64)> {
-    // What is asked for at an action is asked after it began.
+    // The reading of an action follows its start.
     let at = |moment: u64| {
         let answered = &played.answered;
         answered.iter().find(|answered| answered.at_ns >= moment).or(answered.last())
@@ -233,14 +236,14 @@ fn of_servers(played: &TimelineRecord, bounds: (u64, u64)) -> [Value; 6] {
     let answered = answered(played, bounds);
     let reachable = |(server, _): &&(&ServerRecord, u64)| is_reachable(server, bounds);
     let counts: Vec<f64> = answered.iter().filter(reachable).map(|(_, count)| *count as f64).collect();
-    let everybody: f64 = answered.iter().map(|(_, count)| *count as f64).sum();
+    let total: f64 = answered.iter().map(|(_, count)| *count as f64).sum();
     let all: f64 = counts.iter().sum();
-    let drained = match everybody {
+    let drained = match total {
         0.0 => Value::missing("no server answered a request in the window"),
-        _ => Value::Measured((everybody - all) / everybody),
+        _ => Value::Measured((total - all) / total),
     };
     if all == 0.0 {
-        let nothing = || Value::missing("no server that could be reached answered a request in the window");
+        let nothing = || Value::missing("no reachable server answered a request in the window");
         return [nothing(), nothing(), nothing(), nothing(), nothing(), drained];
     }
     let mean = all / counts.len() as f64;
@@ -252,14 +255,14 @@ fn of_servers(played: &TimelineRecord, bounds: (u64, u64)) -> [Value; 6] {
     [deviation, fairness, largest, smallest, newest, drained]
 }
 
-/// Jain's index of fairness; of nothing at all there is none, which is not fair.
+/// Jain's index of fairness, from 1/n to 1; 0 without requests.
 #[must_use]
 pub fn jain(counts: &[f64]) -> f64 {
     let squares: f64 = counts.iter().map(|count| count * count).sum();
     if squares == 0.0 { 0.0 } else { counts.iter().sum::<f64>().powi(2) / (squares * counts.len() as f64) }
 }
 
-/// How long after a moment the servers are balanced, and stay so until another.
+/// The time from `from` to the moment after which the servers stay balanced until `to`.
 fn balanced(played: &TimelineRecord, from: u64, to: u64) -> Value {
     let there = played.servers.iter().map(|server| {
         server.from_ns.is_some_and(|began| began <= from) && server.until_ns.is_none_or(|ended| ended > from)
@@ -271,7 +274,7 @@ fn balanced(played: &TimelineRecord, from: u64, to: u64) -> Value {
         let counts: Vec<_> = counts.map(|((before, after), _)| (after - before) as f64).collect();
         jain(&counts) >= EVEN
     };
-    // Each reading with the first one that is a span later.
+    // Each reading with the first reading at least a span later.
     let spans: Vec<_> = readings
         .iter()
         .filter_map(|begin| {
@@ -280,15 +283,15 @@ fn balanced(played: &TimelineRecord, from: u64, to: u64) -> Value {
         })
         .collect();
     if spans.is_empty() {
-        return Value::missing("the next action, or the end, came within half a second");
+        return Value::missing("the next action or the end came within half a second");
     }
     match spans.iter().rev().take_while(|(_, is_even)| *is_even).last() {
         Some((at, _)) => Value::Measured((at - from) as f64),
-        None => Value::missing("the servers were not balanced before the next action, or the end"),
+        None => Value::missing("the servers were not balanced before the next action or the end"),
     }
 }
 
-/// The requests of the window by when they ended, in equal intervals.
+/// The requests of the window in equal intervals by the time of their end.
 #[must_use]
 pub fn intervals(samples: &[Sample], window_ns: u64) -> Vec<Interval> {
     let length = (window_ns / INTERVALS).max(1);

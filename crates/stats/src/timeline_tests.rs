@@ -67,7 +67,7 @@ fn every_metric_has_a_value_or_a_reason_and_its_name() {
 }
 
 #[test]
-fn servers_are_compared_by_what_they_answered_while_they_were_there() {
+fn servers_are_compared_by_their_answers_while_reachable() {
     let values = values(&timeline(), &played(0), &[], 2000 * MS);
     // Two servers, 100 each.
     assert_eq!(number(&values, "server_fairness@before"), Some(1.0));
@@ -81,14 +81,14 @@ fn servers_are_compared_by_what_they_answered_while_they_were_there() {
 }
 
 #[test]
-fn what_a_drained_server_goes_on_to_answer_is_its_own_share() {
+fn answers_of_a_drained_server_are_a_share_of_their_own() {
     let mut played = played(0);
-    // The first of three is not found any more from T2 on, and answers a third of all there.
+    // From T2 on the first of three servers is unreachable for new connections, and answers a third of all requests.
     played.servers[0].until_ns = Some(1000 * MS);
     let values = values(&timeline(), &played, &[], 2000 * MS);
     assert_eq!(number(&values, "server_drained@before"), Some(0.0));
     assert!((number(&values, "server_drained@after").unwrap() - 1.0 / 3.0).abs() < 1e-12);
-    // The other shares are those of the two that are left.
+    // The other shares cover the two remaining servers.
     assert_eq!(
         (number(&values, "server_largest@after"), number(&values, "server_newest@after")),
         (Some(0.5), Some(0.5))
@@ -103,7 +103,7 @@ fn requests_belong_to_the_window_in_which_they_ended() {
     let of = |name: &str| number(&values, name);
     assert_eq!((of("requests@before"), of("failed@before"), of("rate@before")), (Some(1.0), Some(1.0), Some(1.0)));
     assert_eq!((of("response_p50@before"), of("response_p95@before")), (Some(7.0 * MS as f64), None));
-    // What ended after the window is in none.
+    // Requests that ended after the window are in no interval.
     assert_eq!((of("requests@after"), of("requests@all"), of("failed@after")), (Some(100.0), Some(101.0), Some(0.0)));
     let ms = |name| of(name).map(|ns| ns / MS as f64);
     assert_eq!(
@@ -118,15 +118,12 @@ fn the_time_to_balance_ends_where_every_half_second_is_even() {
     assert_eq!(number(&at(0), "balanced@T2"), Some(0.0));
     // In the half second from the action on it has 20 where the others have 50, an index of 0.889; 100 ms later 30: 0.955.
     assert_eq!(number(&at(3), "balanced@T2"), Some(100.0 * MS as f64));
-    assert_eq!(
-        at(9)["balanced@T2"],
-        Value::missing("the servers were not balanced before the next action, or the end")
-    );
-    assert_eq!(at(0)["balanced@T3"], Value::missing("the next action, or the end, came within half a second"));
+    assert_eq!(at(9)["balanced@T2"], Value::missing("the servers were not balanced before the next action or the end"));
+    assert_eq!(at(0)["balanced@T3"], Value::missing("the next action or the end came within half a second"));
 }
 
 #[test]
-fn the_index_is_one_where_all_are_equal_and_one_in_n_where_one_has_all() {
+fn the_index_is_one_for_equal_servers_and_one_in_n_if_one_has_all() {
     assert_eq!(jain(&[7.0, 7.0, 7.0, 7.0]), 1.0);
     assert_eq!(jain(&[9.0, 0.0, 0.0]), 1.0 / 3.0);
     assert_eq!(jain(&[0.0, 0.0]), 0.0);

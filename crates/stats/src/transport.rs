@@ -1,4 +1,4 @@
-//! The values that endpoints report of the transport below their connections.
+//! The values that endpoints report about the transport of their connections.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
 use wirelab_model::transport::TransportReport;
@@ -27,7 +27,7 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Nanoseconds,
         CLIENT,
         Better::Lower,
-        "The smallest round trip that any connection of the measured window saw in its life (RFC 9002, section 5.2; tcpi_min_rtt). A QUIC library takes the time in user space, and can err either way where it was not running.",
+        "The smallest round trip in the lifetime of any connection of the measured window (RFC 9002, section 5.2; tcpi_min_rtt). A QUIC library takes the time in user space and can err in both directions while it is not scheduled.",
     ),
     metric(
         "transport_client_round_trip",
@@ -35,7 +35,7 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Nanoseconds,
         CLIENT,
         Better::Lower,
-        "The smoothed round trip (RFC 9002, section 5.3; RFC 6298, section 2) at the end of a connection, or of the window if it was open: the mean over connections.",
+        "The smoothed round trip (RFC 9002, section 5.3; RFC 6298, section 2) at the end of a connection, or of the window if the connection was open: the mean over connections.",
     ),
     metric(
         "transport_client_lost",
@@ -43,7 +43,7 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Count,
         CLIENT,
         Better::Lower,
-        "Packets of the measured window that QUIC declared lost (RFC 9002, section 6), or segments that TCP retransmitted (tcp(7)); late ones are among them.",
+        "Packets of the measured window that QUIC declared lost (RFC 9002, section 6), or segments that TCP retransmitted (tcp(7)), including late ones.",
     ),
     metric(
         "transport_server_round_trip_min",
@@ -51,7 +51,7 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Nanoseconds,
         SERVER,
         Better::Lower,
-        "The smallest round trip that any connection saw (RFC 9002, section 5.2; tcpi_min_rtt), check request and warm-up included. A QUIC library takes the time in user space, and can err either way where it was not running.",
+        "The smallest round trip of any connection (RFC 9002, section 5.2; tcpi_min_rtt), including check request and warm-up. A QUIC library takes the time in user space and can err in both directions while it is not scheduled.",
     ),
     metric(
         "transport_server_round_trip",
@@ -59,7 +59,7 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Nanoseconds,
         SERVER,
         Better::Lower,
-        "The smoothed round trip (RFC 9002, section 5.3; RFC 6298, section 2) at the end of a connection: the mean over connections, check request and warm-up included.",
+        "The smoothed round trip (RFC 9002, section 5.3; RFC 6298, section 2) at the end of a connection: the mean over connections, including check request and warm-up.",
     ),
     metric(
         "transport_server_sent",
@@ -67,7 +67,7 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Count,
         SERVER,
         Better::Lower,
-        "QUIC packets or TCP segments that the server sent, acknowledgements, repeated ones, check request and warm-up included.",
+        "QUIC packets or TCP segments that the server sent, including acknowledgements, retransmissions, check request and warm-up.",
     ),
     metric(
         "transport_server_lost",
@@ -75,7 +75,7 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Count,
         SERVER,
         Better::Lower,
-        "Packets that QUIC declared lost (RFC 9002, section 6), or segments that TCP retransmitted (tcp(7)); late ones, check request and warm-up included.",
+        "Packets that QUIC declared lost (RFC 9002, section 6), or segments that TCP retransmitted (tcp(7)), including late ones, check request and warm-up.",
     ),
     metric(
         "transport_server_lost_share",
@@ -83,7 +83,7 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Share,
         SERVER,
         Better::Lower,
-        "Packets that QUIC declared lost, or segments that TCP retransmitted, divided by all that the server sent, check request and warm-up included.",
+        "Packets that QUIC declared lost, or segments that TCP retransmitted, divided by all that the server sent, including check request and warm-up.",
     ),
     metric(
         "transport_server_lost_bytes",
@@ -91,7 +91,7 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Bytes,
         SERVER,
         Better::Lower,
-        "Bytes of the QUIC packets that were declared lost, or payload of the TCP segments that were retransmitted, check request and warm-up included.",
+        "Bytes of QUIC packets that were declared lost, or payload of retransmitted TCP segments, including check request and warm-up.",
     ),
     metric(
         "transport_server_congestion_events",
@@ -99,7 +99,7 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Count,
         SERVER,
         Better::Lower,
-        "How often the congestion controller took losses or marks for congestion (RFC 9002, section 7.3.2), check request and warm-up included; TCP_INFO does not tell.",
+        "Reactions of the congestion controller to losses or marks (RFC 9002, section 7.3.2), including check request and warm-up; TCP_INFO does not report them.",
     ),
     metric(
         "transport_server_window",
@@ -107,12 +107,12 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Bytes,
         SERVER,
         Better::Higher,
-        "The largest congestion window of any connection, each as it was at its end, or when the server stopped; larger ones of before are not remembered.",
+        "The largest congestion window over connections, each at its end or when the server stopped; earlier maxima are not recorded.",
     ),
 ];
 
-/// The values of every metric in [`TRANSPORT_METRICS`]. An endpoint that reports nothing, or what cannot be, has no values,
-/// and they say why.
+/// The values of every metric in [`TRANSPORT_METRICS`]. Without a report, or with an impossible one, the values are missing with the
+/// reason.
 #[must_use]
 pub fn transport(client: Option<&TransportReport>, server: Option<&TransportReport>) -> Values {
     let (client, server) = (usable(client, "client"), usable(server, "server"));
@@ -128,13 +128,13 @@ fn usable<'a>(report: Option<&'a TransportReport>, role: &str) -> Result<&'a Tra
     if report.connections == 0 {
         return Err(format!("the {role} had no connection"));
     }
-    report.check().map_err(|why| format!("the {role}'s report on its transport cannot be right: {why}"))?;
+    report.check().map_err(|why| format!("the {role}'s report on its transport is implausible: {why}"))?;
     Ok(report)
 }
 
 fn value(metric: &str, report: &TransportReport) -> Value {
     let known = |value: Option<u64>| {
-        value.map_or_else(|| Value::missing("the transport does not tell"), |value| Value::Measured(value as f64))
+        value.map_or_else(|| Value::missing("the transport does not report it"), |value| Value::Measured(value as f64))
     };
     match metric {
         "transport_client_round_trip_min" | "transport_server_round_trip_min" => known(report.round_trip_min_ns),
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(values["transport_client_round_trip_min"], Value::Measured(20e6));
         assert_eq!(values["transport_server_lost_share"], Value::Measured(0.03));
         assert_eq!(values["transport_server_window"], Value::Measured(90_000.0));
-        assert_eq!(reason(&values["transport_server_congestion_events"]), "the transport does not tell");
+        assert_eq!(reason(&values["transport_server_congestion_events"]), "the transport does not report it");
         assert!(TRANSPORT_METRICS.iter().all(|metric| metric.meaning.ends_with('.')));
     }
 

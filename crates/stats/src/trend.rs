@@ -1,7 +1,7 @@
-//! Whether values change steadily with the number of their trial.
+//! Trends of values over the number of their trial.
 //!
 //! Mann (1945), "Nonparametric tests against trend", and Kendall (1938), "A new measure of rank correlation"; the slope after Theil
-//! (1950) and Sen (1968). Both use only order and medians, so a few slow trials do not look like a trend.
+//! (1950) and Sen (1968). Both use only order and medians, so that a few slow trials are no trend.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -41,7 +41,7 @@ pub fn trend(points: &[(f64, f64)]) -> Option<Trend> {
     Some(Trend { s, p, slope: quantile::median(&slopes)? })
 }
 
-/// How many values each group of equal ones has, for groups of two and more.
+/// The sizes of the groups of equal values, from two on.
 fn tie_sizes(points: &[(f64, f64)]) -> Vec<usize> {
     let mut values: Vec<f64> = points.iter().map(|(_, y)| *y).collect();
     values.sort_unstable_by(f64::total_cmp);

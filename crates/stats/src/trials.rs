@@ -1,4 +1,4 @@
-//! The trials that count, by cell and block.
+//! The relevant trials by cell and block.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,26 +11,26 @@ use wirelab_model::table::Design;
 use crate::failures::{is_failure_of_cell, worst};
 use crate::stationarity::PARTS;
 
-/// The last record of every trial: a resumed run repeats a trial that failed or was cut off, and the later record counts.
+/// The last record of every trial. A resumed run repeats a failed or interrupted trial, and the later record counts.
 pub struct Trials<'a> {
     by_cell: Vec<BTreeMap<u32, &'a TrialRecord>>,
     design: Design,
     gaps: Gaps,
-    /// The metrics in which more is better.
+    /// The metrics with higher values as better.
     higher: BTreeSet<String>,
 }
 
-/// What a missing value does to those that are there.
+/// The effect of a missing value on the other values of the cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gaps {
-    /// In a run there is a reason for it, which bears on the value: the cell has none.
-    Spoil,
-    /// In a table the reason is not known: the others stand, and the report says how many are missing.
-    LeftOut,
+    /// In a run the reason for the absence bears on the value, so the cell has no values.
+    Invalidate,
+    /// In a table the reason is unknown: the other values stand, and the report counts the missing ones.
+    Skip,
 }
 
 impl<'a> Trials<'a> {
-    /// Records by cell and block. Records of cells that the plan does not have are left out. `metrics` tell which direction is better.
+    /// Records by cell and block; records of cells outside the plan are skipped. `metrics` declare the better direction.
     pub fn of(plan: &Plan, records: &'a [TrialRecord], metrics: &[&Metric]) -> Self {
         let mut by_cell = vec![BTreeMap::new(); plan.cells.len()];
         for record in records {
@@ -40,15 +40,15 @@ impl<'a> Trials<'a> {
         }
         let higher =
             metrics.iter().filter(|metric| metric.better == Better::Higher).map(|metric| metric.name.to_owned());
-        Self { by_cell, design: Design::Blocks, gaps: Gaps::Spoil, higher: higher.collect() }
+        Self { by_cell, design: Design::Blocks, gaps: Gaps::Invalidate, higher: higher.collect() }
     }
 
-    /// The same for the observations of a table, which may have gaps, and need not have blocks.
+    /// The same for the observations of a table, which may have gaps and may lack blocks.
     pub fn of_table(plan: &Plan, records: &'a [TrialRecord], metrics: &[&Metric], design: Design) -> Self {
-        Self { design, gaps: Gaps::LeftOut, ..Self::of(plan, records, metrics) }
+        Self { design, gaps: Gaps::Skip, ..Self::of(plan, records, metrics) }
     }
 
-    /// Which values belong together.
+    /// The design: blocks, or independent observations.
     pub const fn design(&self) -> Design {
         self.design
     }
@@ -69,14 +69,13 @@ impl<'a> Trials<'a> {
         self.of_cell(cell).filter(|record| record.outcome == Outcome::Ok)
     }
 
-    /// What the successful trials of a cell say of a metric: trial number and value. Nothing, unless all of them have one:
-    /// what keeps a value from being measured (too few requests for a percentile, no success) is what makes a trial slow, so
-    /// that the others would show a better picture than there is.
+    /// The values of a metric in the successful trials of a cell, with trial numbers. Empty unless all of them have a value: the reason
+    /// for a missing value (too few requests for a percentile, no success) often makes a trial slow, so the rest would be biased.
     pub fn measured(&self, cell: usize, metric: &str) -> Vec<(u32, f64)> {
         self.values(cell, metric, |record| record.trial.number)
     }
 
-    /// The values of a metric in the blocks in which the cell has a successful trial, each with its block. Nothing if the metric is not
+    /// The values of a metric in the blocks with a successful trial of the cell, each with its block. Empty if the metric is not
     /// [`measured`](Self::measured).
     pub fn in_blocks(&self, cell: usize, metric: &str) -> Vec<(u32, f64)> {
         self.values(cell, metric, |record| record.trial.block)
@@ -85,21 +84,21 @@ impl<'a> Trials<'a> {
     fn values(&self, cell: usize, metric: &str, key: impl Fn(&TrialRecord) -> u32) -> Vec<(u32, f64)> {
         let values = self.ok(cell).map(|record| Some((key(record), number(record, metric)?)));
         match self.gaps {
-            Gaps::Spoil => values.collect::<Option<Vec<_>>>().unwrap_or_default(),
-            Gaps::LeftOut => values.flatten().collect(),
+            Gaps::Invalidate => values.collect::<Option<Vec<_>>>().unwrap_or_default(),
+            Gaps::Skip => values.flatten().collect(),
         }
     }
 
-    /// In how many of the successful trials of a cell a metric was measured, and how many there are.
+    /// The number of successful trials of a cell with a value of the metric, and the number of all its successful trials.
     pub fn measured_in(&self, cell: usize, metric: &str) -> (usize, usize) {
         (self.ok(cell).filter(|record| number(record, metric).is_some()).count(), self.ok(cell).count())
     }
 
-    /// The ranks of a metric in the blocks in which all of the cells have one: a list per cell, in the same order of blocks. Without
-    /// blocks: all that each has.
+    /// The ranks of a metric in the blocks in which all cells have one: a list per cell, in the same order of blocks. Without blocks:
+    /// all ranks of each cell.
     ///
     /// A completed trial has its value. A trial that failed through the cell, or whose percentile falls among failed requests, has
-    /// the [worst rank](crate::failures). Empty lists if a cell has no completed trial, or one without a value.
+    /// the [worst rank](crate::failures). Lists are empty if a cell has no completed trial, or a trial without a value.
     pub fn paired(&self, cells: &[usize], metric: &str) -> Vec<Vec<f64>> {
         let ranks: Vec<_> = cells.iter().map(|cell| self.ranks(*cell, metric)).collect();
         if self.design == Design::Independent {
@@ -123,7 +122,7 @@ impl<'a> Trials<'a> {
             _ => number(record, metric),
         };
         let is_whole = self.ok(cell).next().is_some() && self.ok(cell).all(|record| completed(record).is_some());
-        if self.gaps == Gaps::Spoil && !is_whole {
+        if self.gaps == Gaps::Invalidate && !is_whole {
             return BTreeMap::new();
         }
         let rank = |record: &TrialRecord| match record.outcome {
@@ -134,18 +133,18 @@ impl<'a> Trials<'a> {
         records.filter_map(|(block, record)| Some((*block, rank(record)?))).collect()
     }
 
-    /// The profiles of a cell's trials that have one; see [`stationarity`](crate::stationarity).
+    /// The profiles of a cell's trials, if they have one; see [`stationarity`](crate::stationarity).
     pub fn profiles(&self, cell: usize) -> Vec<[u64; PARTS]> {
         self.ok(cell).filter_map(|record| record.profile.as_slice().try_into().ok()).collect()
     }
 
-    /// Which direction of a metric is an improvement; lower if nothing is known of the metric.
+    /// The better direction of a metric; lower for an unknown metric.
     pub fn better(&self, metric: &str) -> Better {
         if self.higher.contains(metric) { Better::Higher } else { Better::Lower }
     }
 }
 
-/// A finite number that a record has for a metric.
+/// The finite value of a metric in a record.
 fn number(record: &TrialRecord, metric: &str) -> Option<f64> {
     record.values.get(metric).and_then(Value::number).filter(|number| number.is_finite())
 }

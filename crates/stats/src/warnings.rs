@@ -1,4 +1,4 @@
-//! What trials and analysis have to warn of: each thing once, with all trials of a cell together.
+//! The warnings of trials and analysis, merged over the trials of a cell.
 
 use indexmap::IndexMap;
 use wirelab_model::plan::{Job, Plan};
@@ -16,17 +16,17 @@ use crate::stationarity::Stationarity;
 use crate::trend::trend;
 use crate::trials::Trials;
 
-/// Share of its processor time above which a client is taken to be the bottleneck.
+/// Share of its processor time above which a client counts as the bottleneck.
 const CLIENT_BOUND: f64 = 0.9;
 
-/// Share of the machine's processor time from which on it matters that the host took it.
+/// Share of the machine's processor time above which stolen time gives a warning.
 const STOLEN: f64 = 0.02;
 
-/// Schedule lag, in nanoseconds and as a share of the median response time, above which an open loop is not one.
+/// Schedule lag above which the schedule of an open loop counts as missed: in nanoseconds, and as a share of the median response time.
 const LAG_NS: f64 = 1e6;
 const LAG_SHARE: f64 = 0.1;
 
-/// Every warning, those on the whole study first.
+/// Every warning; warnings on the whole study come first.
 pub fn warnings(
     study: &Study,
     plan: &Plan,
@@ -60,7 +60,7 @@ fn too_few_blocks(plan: &Plan, trials: &Trials<'_>) -> Option<Warning> {
     (blocks < needed).then_some(Warning::TooFewBlocks { blocks, needed })
 }
 
-/// A/A pairs that were told apart in a compared metric, under Bonferroni's correction over all of them; each pair once.
+/// A/A pairs that differ significantly in a compared metric, under Bonferroni's correction over all pairs; each pair once.
 fn aa_differs(plan: &Plan, comparisons: &[Compared]) -> Vec<Warning> {
     let pairs = comparisons.iter().filter(|compared| compared.aa).count() as f64;
     let mut ratios: IndexMap<usize, f64> = IndexMap::new();
@@ -75,7 +75,7 @@ fn aa_differs(plan: &Plan, comparisons: &[Compared]) -> Vec<Warning> {
     ratios.into_iter().map(warning).collect()
 }
 
-/// Cells whose median response time changes with the number of the trial, under Holm's correction over the cells.
+/// Cells with a trend of the median response time over trials, under Holm's correction over the cells.
 fn drift(plan: &Plan, cells: &[CellAnalysis]) -> Vec<Warning> {
     const METRIC: &str = "response_median";
     let trends: Vec<_> = cells
@@ -111,7 +111,7 @@ fn not_stationary(plan: &Plan, cells: &[CellAnalysis]) -> Vec<Warning> {
     cells.iter().enumerate().filter_map(of_cell).collect()
 }
 
-/// Processor time that the host of a virtual machine took.
+/// Processor time that the hypervisor took.
 fn stolen(cells: &[CellAnalysis]) -> Option<Warning> {
     let estimates = cells.iter().filter_map(|cell| cell.estimates.get("machine_stolen_share"));
     let shares: Vec<f64> = estimates.flat_map(|estimate| &estimate.values).map(|(_, share)| *share).collect();
@@ -130,12 +130,12 @@ fn requests_failed(label: &str, cell: &CellAnalysis, of_trials: &OfTrials) -> Op
     let estimate = cell.estimates.get("error_share")?;
     let share = estimate.values.iter().map(|(_, share)| share).sum::<f64>() / estimate.values.len() as f64;
     let kinds = of_trials.kinds.get(label).cloned().unwrap_or_default();
-    let kind = most_frequent(kinds).unwrap_or_else(|| "of unknown kind".to_owned());
+    let kind = most_frequent(kinds).unwrap_or_else(|| "unknown".to_owned());
     (share > 0.0).then(|| Warning::RequestsFailed { cell: label.to_owned(), share, kind })
 }
 
-/// The metric counts processors, so that a client of four threads may use 400 %, and so may four clients; the warning wants the share of
-/// what they can use.
+/// The metric counts processors: a client of four threads, or four clients, can use 400 %. The warning states the share of this
+/// maximum.
 fn client_bound(label: &str, job: &Job, cell: &CellAnalysis, of_trials: &OfTrials) -> Option<Warning> {
     let processors = cell.estimates.get("cpu_client_share").map(|estimate| estimate.median);
     let threads = f64::from(job.client_threads.unwrap_or(1).max(1)) * f64::from(job.clients.max(1));
@@ -164,22 +164,22 @@ fn resumption_missed(label: &str, wanted: Resumption, cell: &CellAnalysis) -> Op
     (share < 1.0).then_some(Warning::ResumptionMissed { cell, wanted, share })
 }
 
-/// The warnings of single trials, gathered by what they are about.
+/// The warnings of single trials, grouped by their subject.
 #[derive(Default)]
 struct OfTrials {
     /// Most frequent kind of failed request of each trial, by cell label.
     kinds: IndexMap<String, Vec<String>>,
     /// The client's share of its processor time, by cell label.
     client_shares: IndexMap<String, Vec<f64>>,
-    /// The greatest share of a processor that the emulated link took, by cell label.
+    /// The largest share of a processor that the link emulator used, by cell label.
     emulator: IndexMap<String, f64>,
     /// Drops by cell label and counter.
     drops: IndexMap<(String, String), u64>,
-    /// The smallest share that a client had of what another had, by cell label and what it is.
+    /// The smallest ratio between clients, by cell label and quantity.
     uneven: IndexMap<(String, String), f64>,
-    /// How far apart they began at most, by cell label.
+    /// The largest distance between starts of clients, by cell label.
     apart: IndexMap<String, f64>,
-    /// Whatever has nothing to add up, each once.
+    /// Warnings without a number to merge, each once.
     others: Vec<Warning>,
 }
 
@@ -215,7 +215,7 @@ impl OfTrials {
                 let largest = self.apart.entry(cell.clone()).or_default();
                 *largest = largest.max(*share);
             }
-            // The analysis says these of the cell as a whole.
+            // The analysis computes these for the cell as a whole.
             Warning::ResumptionMissed { .. } | Warning::ScheduleLag { .. } | Warning::TrialsFailed { .. } => {}
             other if self.others.contains(other) => {}
             other => self.others.push(other.clone()),

@@ -9,7 +9,7 @@ use crate::fixture::{analyse, plan, records, study};
 const LEVELS: [f64; 4] = [1000.0, 1000.0, 8000.0, 8000.0];
 const BLUE: &str = "colour=blue size=small";
 
-/// The warnings after every record of the blue small cell was changed.
+/// The warnings after `change` to every record of the blue small cell.
 fn warned(change: impl FnMut(&mut TrialRecord)) -> Vec<Warning> {
     let mut all = records(12, LEVELS);
     all.iter_mut().filter(|record| record.trial.cell == 1).for_each(change);
@@ -26,12 +26,12 @@ fn a_quiet_study_has_no_warnings() {
 }
 
 #[test]
-fn too_few_blocks_are_told() {
+fn too_few_blocks_give_a_warning() {
     assert_eq!(analyse(&records(4, LEVELS)).warnings, [Warning::TooFewBlocks { blocks: 4, needed: 10 }]);
 }
 
 #[test]
-fn halves_of_an_aa_pair_that_differ_are_told() {
+fn differing_halves_of_an_aa_pair_give_a_warning() {
     let mut all = records(12, LEVELS);
     all.iter_mut().filter(|record| record.trial.cell == 4).for_each(|record| set(record, "response_median", 1200.0));
     let warnings = analyse(&all).warnings;
@@ -76,7 +76,7 @@ fn failed_requests_of_all_trials_are_one_warning_with_the_most_frequent_kind() {
 }
 
 #[test]
-fn drops_are_added_up_and_equal_warnings_are_told_once() {
+fn drops_are_summed_and_equal_warnings_appear_once() {
     let warnings = warned(|record| {
         record.warnings.push(Warning::Drops { cell: BLUE.to_owned(), counter: "RcvbufErrors".to_owned(), count: 3 });
         record.warnings.push(Warning::LoopbackMtu { mtu: 65_536 });
@@ -86,7 +86,7 @@ fn drops_are_added_up_and_equal_warnings_are_told_once() {
 }
 
 #[test]
-fn time_that_the_host_took_is_told_once_for_the_run() {
+fn stolen_time_gives_one_warning_for_the_run() {
     let warnings = warned(|record| {
         let share = if record.trial.block == 3 { 0.4 } else { 0.01 };
         set(record, "machine_stolen_share", share);
@@ -96,7 +96,7 @@ fn time_that_the_host_took_is_told_once_for_the_run() {
 }
 
 #[test]
-fn a_client_near_its_ceiling_is_told() {
+fn a_client_near_its_limit_gives_a_warning() {
     let warnings = warned(|record| set(record, "cpu_client_share", 0.95));
     assert_eq!(warnings, [Warning::ClientBound { cell: BLUE.to_owned(), share: 0.95 }]);
     assert_eq!(warned(|record| set(record, "cpu_client_share", 0.85)), []);
@@ -111,7 +111,7 @@ fn a_client_near_its_ceiling_is_told() {
 }
 
 #[test]
-fn clients_that_differ_are_told_of_once_with_the_worst_trial() {
+fn uneven_clients_give_one_warning_with_the_worst_trial() {
     let uneven =
         |share| Warning::ClientsUneven { cell: BLUE.to_owned(), what: "median response time".to_owned(), share };
     let apart = |share| Warning::ClientsApart { cell: BLUE.to_owned(), share };
@@ -123,7 +123,7 @@ fn clients_that_differ_are_told_of_once_with_the_worst_trial() {
 }
 
 #[test]
-fn schedule_lag_is_told_of_open_loops_only() {
+fn only_open_loops_give_a_warning_of_schedule_lag() {
     let lagging = |open: bool, lag: f64| {
         let mut plan = plan();
         if open {
@@ -140,7 +140,7 @@ fn schedule_lag_is_told_of_open_loops_only() {
 }
 
 #[test]
-fn missed_resumption_is_told_where_it_was_asked_for() {
+fn missed_resumption_gives_a_warning_if_it_is_configured() {
     let mut plan = plan();
     plan.cells[1].job.resumption = Resumption::ZeroRtt;
     let mut all = records(12, LEVELS);

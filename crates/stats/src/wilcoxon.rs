@@ -1,8 +1,8 @@
 //! Wilcoxon's signed-rank test for paired values.
 //!
 //! Wilcoxon (1945), "Individual comparisons by ranking methods"; zero differences after Pratt (1959), "Remarks on zeros and ties in
-//! the Wilcoxon signed rank procedures". Assumes that the differences are independent between pairs and, where there is no effect,
-//! symmetric about zero, which random order within blocks gives.
+//! the Wilcoxon signed rank procedures". It assumes that the differences of pairs are independent and, without an
+//! effect, symmetric about zero. Random order within blocks ensures the symmetry.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 

@@ -1,5 +1,5 @@
-//! Verdicts, intervals and the stopping rule against simulated studies whose truth is known. Seeds are fixed, so the counts are too;
-//! the bounds are those that the documentation promises, and `docs/statistics.md` has the figures for 4000 studies.
+//! Verdicts, intervals and the stopping rule against simulated studies with a known truth. Seeds and therefore counts are fixed. The
+//! bounds are those of `docs/statistics.md`, which has the figures for 4000 studies.
 
 use wirelab_model::table::Design;
 use wirelab_stats::analysis::Verdict;
@@ -11,7 +11,7 @@ const STUDIES: u32 = 200;
 const UNTIL_PRECISE: Length = Length::UntilPrecise { min: 10, max: 30, precision: 0.05 };
 
 #[test]
-fn at_most_five_in_a_hundred_aa_comparisons_are_told_apart_with_sequential_stopping() {
+fn at_most_five_in_a_hundred_aa_comparisons_differ_with_sequential_stopping() {
     let aa = tally(STUDIES, 1.0, UNTIL_PRECISE, 1, &mut Bootstrap::new(1));
     assert!(aa.less + aa.more <= STUDIES / 20, "{aa:?}");
     assert!(aa.blocks < 30 * STUDIES, "the rule never stopped: {aa:?}");
@@ -36,7 +36,7 @@ fn a_difference_of_the_margin_is_rarely_called_equivalent() {
 }
 
 #[test]
-fn the_interval_of_a_median_covers_the_truth_about_as_often_as_it_says() {
+fn the_interval_of_a_median_has_about_its_nominal_coverage() {
     let mut bootstrap = Bootstrap::new(1);
     for trials in [10, 30] {
         let covered = median_covered(STUDIES, trials, &mut bootstrap);
@@ -44,7 +44,7 @@ fn the_interval_of_a_median_covers_the_truth_about_as_often_as_it_says() {
     }
 }
 
-/// Verdicts of less and of more, and intervals that contain the truth, of groups of 12 and 15 observations that have nothing in common.
+/// The numbers of verdicts less and more, and of intervals that contain the truth, for independent groups of 12 and 15 observations.
 fn independent(ratio: f64) -> (u32, u32, u32) {
     let noise = Noise { correlation: 0.0, block: 0.0, drift: 0.0, ..Noise::REALISTIC };
     let mut bootstrap = Bootstrap::new(1);
@@ -61,7 +61,7 @@ fn independent(ratio: f64) -> (u32, u32, u32) {
 }
 
 #[test]
-fn independent_groups_are_told_apart_as_seldom_where_they_are_equal_and_as_surely_where_they_are_not() {
+fn independent_groups_have_the_same_error_rate_and_power() {
     let (less, more, covered) = independent(1.0);
     // 5 % of them are 10; chance alone makes more than 18 of that in one series of a hundred.
     assert!(less + more <= 18, "{less} less, {more} more");

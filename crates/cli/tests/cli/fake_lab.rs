@@ -52,7 +52,7 @@ fn a_study_takes_what_is_installed_and_the_report_says_what_is_missing() {
     assert!(text.contains("because the endpoint `gone` cannot be used: `implementation=third`"), "{text}");
     assert!(text.contains("3 trials of 3 cells in 1 complete block"), "{text}");
     let plan = command(&["run", "cluster-http3", "--plan"]);
-    assert!(!plan.contains("  implementation=nginx-h1") && plan.contains("! Left out"), "{plan}");
+    assert!(!plan.contains("  implementation=nginx-h1") && plan.contains("! Omitted"), "{plan}");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_study_is_without_the_cells_that_the_lab_it_is_moved_to_cannot_be() {
     let plan = run(folder.path(), &["run", "cluster-http3", "--lab", "kubernetes", "--plan"]).with_status(0).out;
     assert!(plan.contains("  implementation=h1 ") && plan.contains("round_trip=0 ms"), "{plan}");
     for left_out in ["implementation=h1-no-offloads", "round_trip=2 ms"] {
-        let warned = format!("Left out of the study, because the lab `kubernetes` cannot be it: `{left_out}`.");
+        let warned = format!("Omitted, because the lab `kubernetes` does not support it: `{left_out}`.");
         assert!(plan.contains(&warned) && plan.matches(left_out).count() == 1, "{plan}");
     }
     // Nothing would be left.

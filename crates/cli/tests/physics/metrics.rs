@@ -111,7 +111,7 @@ fn prometheus_saw_last_what_the_journal_has_and_every_expression_of_the_dashboar
     let Some(folder) = folder_with(TIMELINE, &["services"]) else { return };
     let Some(prometheus) = Prometheus::start() else { return };
     let said = shown(folder.path(), |address| prometheus.watch(address));
-    assert!(said.contains("Trials were shown to Prometheus"), "{said}");
+    assert!(said.contains("Prometheus scraped the trials"), "{said}");
 
     let mut tested = 0;
     for (cell, trial) in all_trials(folder.path()) {

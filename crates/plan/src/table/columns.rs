@@ -260,8 +260,8 @@ impl Reader<'_> {
         let (base, factor) = unit::unit(word).map_err(|error| error.at(below("unit")))?;
         let better = metric.better.unwrap_or_else(|| unit::usually(base));
         let which = match better {
-            Better::Lower => "less is better",
-            Better::Higher => "more is better",
+            Better::Lower => "lower is better",
+            Better::Higher => "higher is better",
         };
         let of = match &numbers {
             Numbers::Long(_) => columns[0].clone(),

@@ -1,4 +1,4 @@
-//! Axes: from values to places, with ticks that a person would choose.
+//! Axes: places for values, and round ticks.
 
 use wirelab_model::metric::Unit;
 
@@ -15,22 +15,22 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// A linear axis over values with a little room at both ends.
+    /// A linear axis over values with some room at both ends.
     pub(crate) fn linear(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
         let (low, high) = extent(values);
         let room = if high > low { (high - low) * 0.06 } else { (high.abs() * 0.1).max(1e-9) };
-        // Room must not make an axis of positive quantities show negative ones.
+        // An axis of positive values must not show negative ticks.
         let bottom = if low >= 0.0 { (low - room).max(0.0) } else { low - room };
         Self { low: bottom, high: high + room, log: false, from, to }
     }
 
-    /// A linear axis from 0, as bars need it.
+    /// A linear axis from 0, for bars.
     pub(crate) fn from_zero(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
         let (_, high) = extent(values);
         Self { low: 0.0, high: if high > 0.0 { high } else { 1.0 }, log: false, from, to }
     }
 
-    /// A logarithmic axis over the positive values with a little room at both ends.
+    /// A logarithmic axis over the positive values with some room at both ends.
     pub(crate) fn log(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
         let (low, high) = extent(values.into_iter().filter(|value| *value > 0.0));
         let (low, high) = if low > 0.0 { (low, high) } else { (1.0, 10.0) };
@@ -43,7 +43,7 @@ impl Axis {
         Self { low, high, log: false, from, to }
     }
 
-    /// The place of a value; values beyond the axis are put at its end.
+    /// The place of a value; a value beyond the axis is placed at its end.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = if self.log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
@@ -53,19 +53,19 @@ impl Axis {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Round values on the axis, at most `count` or so, with their labels in a unit.
+    /// About `count` round values on the axis with their labels in a unit.
     pub(crate) fn ticks(&self, count: usize, scale: Scale) -> Vec<(f64, String)> {
         let (low, high) = (scale.apply(self.low), scale.apply(self.high));
         let numbers = if self.log { log_ticks(low, high, count) } else { linear_ticks(low, high, count) };
         numbers.into_iter().map(|number| (scale.undo(number), short(number))).collect()
     }
 
-    /// Round values on a logarithmic axis over several orders of magnitude, each labelled in the unit that fits it.
+    /// Round values on a logarithmic axis over several orders of magnitude; each label has a fitting unit.
     pub(crate) fn labelled(&self, count: usize, unit: Unit) -> Vec<(f64, String)> {
         log_ticks(self.low, self.high, count)
             .into_iter()
             .map(|value| {
-                // A hair more, because 1000 times 0.001 may be a hair less than 1.
+                // Slightly more, because 1000 times 0.001 may be slightly less than 1.
                 let scale = Scale::of(unit, [value * 1.000_001]);
                 (value, format!("{} {}", short(scale.apply(value)), scale.name).trim_end().to_owned())
             })
@@ -90,7 +90,7 @@ fn linear_ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     (first..=last.min(first + 4 * count as i64)).map(|n| n as f64 * step).collect()
 }
 
-/// Powers of ten, or their multiples by 1, 2 and 5 where there is room; multiples of a step on a short axis.
+/// Powers of ten, or their multiples by 1, 2 and 5 if the space allows it; multiples of a step on a short axis.
 fn log_ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
     let on_axis = |value: &f64| *value >= low * 0.999 && *value <= high * 1.001;
@@ -110,7 +110,7 @@ fn log_ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     if coarse.len() < 2 { fine.into_iter().step_by(2).collect() } else { coarse.into_iter().step_by(skip).collect() }
 }
 
-/// A tick's number without needless zeros.
+/// A tick's number without trailing zeros.
 fn short(number: f64) -> String {
     if number != 0.0 && number.abs() < 1e-3 {
         return significant(number);

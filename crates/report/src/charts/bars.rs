@@ -10,10 +10,10 @@ use crate::charts::frame::{Frame, ROW, tick_count};
 use crate::layout::Layout;
 use crate::numbers::Scale;
 
-/// Metrics to show beside each other in each row, with their paints.
+/// The metrics of each row with their paints.
 pub(crate) type Pair<'a> = [(&'a Metric, Paint)];
 
-/// The facets of a bar chart, one per group in which anything was measured.
+/// The facets of a bar chart, one per group with at least one value.
 pub(crate) fn facets(input: &Input, layout: &Layout, metrics: &Pair, axis_title: &str) -> Vec<Facet> {
     (0..layout.groups.len()).filter_map(|group| facet(input, layout, group, metrics, axis_title)).collect()
 }

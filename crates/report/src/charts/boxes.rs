@@ -11,10 +11,10 @@ use crate::layout::Layout;
 use crate::numbers::Scale;
 use crate::words::{noise_floor, phrase, upper_first};
 
-/// Values that differ by more than this factor do not fit a linear axis.
+/// Values that differ by more than this factor get a logarithmic axis.
 const LINEAR: f64 = 3.0;
 
-/// The box plots of the metric that decides; absent if it was never measured.
+/// The box plots of the first metric; `None` if it was never measured.
 pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     let metric = input.metric(input.first_metric())?;
     let facets = |outliers| -> Vec<Facet> {
@@ -41,11 +41,11 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
         id: "boxes".to_owned(),
         title: format!("{} of every {one}", upper_first(&phrase(metric.title))),
         caption: format!(
-            "Each point is one {one}. The box reaches from the first to the third quartile, its thick line is the median; whiskers reach to the last value within 1.5 times the interquartile range (Tukey 1977). {}. {band}Each facet has an axis of its own, which need not begin at 0.",
+            "Each point is one {one}. The box reaches from the first to the third quartile; its thick line is the median. Whiskers reach to the last value within 1.5 times the interquartile range (Tukey 1977). {}. {band}Each facet has its own axis, which may not start at 0.",
             match outliers {
-                0 => "No value lies beyond".to_owned(),
-                1 => "The 1 value beyond is an outlier, drawn as a ring; it stays in every estimate".to_owned(),
-                count => format!("The {count} values beyond are outliers, drawn as rings; they stay in every estimate"),
+                0 => "No value is an outlier".to_owned(),
+                1 => "1 outlier, drawn as a ring, stays in every estimate".to_owned(),
+                count => format!("{count} outliers, drawn as rings, stay in every estimate"),
             }
         ),
         legend,

@@ -23,14 +23,14 @@ const HEIGHT: f64 = 312.0;
 /// One line: a series, and its estimates by payload.
 type Line<'a> = (usize, Vec<(u64, &'a Estimate)>);
 
-/// The metric that decides over payloads; absent where no factor is a size.
+/// The first metric over payload sizes; `None` if no factor is a size.
 pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     let metric = input.metric(input.first_metric())?;
     let title = format!("{} by payload", upper_first(&phrase(metric.title)));
     of_metric(input, layout, metric, "by-size", title)
 }
 
-/// Any metric over payloads; absent where no factor is a size.
+/// Any metric over payload sizes; `None` if no factor is a size.
 pub(crate) fn of_metric(input: &Input, layout: &Layout, metric: &Metric, id: &str, title: String) -> Option<Chart> {
     let factor = layout.size_factor.as_ref()?;
     // Facets by all factors but the compared one and the size, in the order of the study.
@@ -54,7 +54,7 @@ pub(crate) fn of_metric(input: &Input, layout: &Layout, metric: &Metric, id: &st
     if facets.is_empty() {
         return None;
     }
-    // One axis for all facets: they differ in what a reader wants to compare.
+    // One axis for all facets, so that readers can compare them.
     let low = all().map(|(_, estimate)| estimate.interval.map_or(estimate.median, |interval| interval.low));
     let high = all().map(|(_, estimate)| estimate.interval.map_or(estimate.median, |interval| interval.high));
     let y = Axis::log(low.chain(high), BOTTOM, TOP);
@@ -67,14 +67,14 @@ pub(crate) fn of_metric(input: &Input, layout: &Layout, metric: &Metric, id: &st
     let missing = input.analysis.cells.iter().filter(|cell| !cell.estimates.contains_key(metric.name)).count();
     let note = match missing {
         0 => String::new(),
-        1 => " One cell has no value and no point; the tables say why.".to_owned(),
-        count => format!(" {count} cells have no value and no point; the tables say why."),
+        1 => " One cell has no value; the tables give the reason.".to_owned(),
+        count => format!(" {count} cells have no value; the tables give the reasons."),
     };
     Some(Chart {
         id: id.to_owned(),
         title,
         caption: format!(
-            "Points are medians over trials, bars their intervals. Both axes are logarithmic and shared by all facets: on a straight line of slope 1 the value grows as the payload does.{note}"
+            "Points are medians over trials; bars are their intervals. Both axes are logarithmic and shared by all facets. On a straight line of slope 1 the value is proportional to the payload.{note}"
         ),
         legend: series_legend(layout),
         facets: facets
@@ -115,7 +115,7 @@ fn facet(plot: &Plot, name: &str, lines: &[Line]) -> String {
         let title = format!("{} (log scale)", phrase(metric.title));
         canvas.upright(&title, (9.0, f64::midpoint(TOP, BOTTOM)), Paint::Ink);
         for (number, (series, points)) in lines.iter().enumerate() {
-            // Series stand a little beside each other, so that one interval does not hide the next.
+            // Series are slightly shifted, so that one interval does not hide the next.
             let aside = (number as f64 - (lines.len() as f64 - 1.0) / 2.0) * 2.5;
             line(canvas, x, y, *series, points, aside);
         }

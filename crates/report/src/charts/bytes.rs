@@ -1,4 +1,4 @@
-//! How the bytes of a page arrive: for each version a line that rises from the first request to the last byte.
+//! The bytes of a page over time: for each version a line from the first request to the last byte.
 
 use wirelab_model::metric::Unit;
 use wirelab_model::page::PageLoad;
@@ -17,10 +17,10 @@ const TOP: f64 = 8.0;
 const BOTTOM: f64 = 228.0;
 const HEIGHT: f64 = 270.0;
 
-/// Moments in nanoseconds since the first request, and the bytes that had come by then. Between two moments the line is straight.
+/// Moments in nanoseconds since the first request, with the bytes received by then. Between two moments the line is straight.
 type Arrival = Vec<(f64, f64)>;
 
-/// A drawing for each group of cells whose client loads pages; absent if there is none.
+/// A drawing for each group of cells whose client loads pages; `None` without such a group.
 pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     let mut missing = Vec::new();
     let facets: Vec<_> = layout
@@ -37,15 +37,15 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     let note = match missing.len() {
         0 => String::new(),
         _ => format!(
-            " Not measured, because the browser does not say how much came of every response: {}.",
+            " Not measured, because the browser does not report the size of every response: {}.",
             missing.join("; ")
         ),
     };
     Some(Chart {
         id: "bytes".to_owned(),
-        title: "How the bytes of a typical load arrive".to_owned(),
+        title: "Bytes received over time in a typical load".to_owned(),
         caption: format!(
-            "For each time since the first request, the bytes of headers and bodies that had come by then, as they were transferred. A line that rises earlier fills the page sooner; a steep line fills the link; a flat piece is waiting. Browsers say when a response began and ended, so its bytes are drawn as if they came evenly in between (from its request on where the browser does not say when the response began). The loads are those of the waterfalls: they show how a load goes, and prove nothing.{note}"
+            "Bytes of headers and bodies received since the first request, as transferred. An earlier rise means earlier content; a steep line uses the link fully; a flat line is waiting. Browsers report the start and the end of each response. Its bytes are drawn as a constant rate in between, or from the request on if the start is missing. The loads are those of the waterfalls: examples, not evidence.{note}"
         ),
         legend: series_legend(layout),
         facets,
@@ -53,7 +53,7 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     })
 }
 
-/// The lines of a group by series. The second half of an A/A pair has none: it would hide the first.
+/// The lines of a group by series, without A/A twins, which would hide the baseline.
 fn lines(input: &Input, layout: &Layout, group: &Group, missing: &mut Vec<String>) -> Vec<(usize, Arrival)> {
     let mut lines = Vec::new();
     for row in group.rows.iter().filter(|row| !row.twin) {
@@ -66,7 +66,7 @@ fn lines(input: &Input, layout: &Layout, group: &Group, missing: &mut Vec<String
     lines
 }
 
-/// None if the bytes of a response are not known.
+/// `None` if the size of a response is unknown.
 fn arrival(load: &PageLoad) -> Option<Arrival> {
     let mut responses = Vec::new();
     for resource in load.resources.iter().filter(|resource| resource.status.is_some()) {
@@ -90,7 +90,7 @@ fn facet(group: &Group, lines: &[(usize, Arrival)]) -> String {
     let y = Axis::from_zero(points().map(|(_, bytes)| *bytes), BOTTOM, TOP);
     let times = Scale::of(Unit::Nanoseconds, points().map(|(at, _)| *at));
     let bytes = Scale::of(Unit::Bytes, points().map(|(_, bytes)| *bytes));
-    draw(WIDTH, HEIGHT, &format!("Bytes that have come by a time, at {}", group.title()), |canvas| {
+    draw(WIDTH, HEIGHT, &format!("Bytes received over time at {}", group.title()), |canvas| {
         for (value, label) in y.ticks(5, bytes) {
             canvas.line((LEFT, y.at(value)), (RIGHT, y.at(value)), Paint::Grid, 1.0);
             canvas.text(&label, (LEFT - 6.0, y.at(value)), Align::Right, Paint::Muted);
@@ -104,7 +104,7 @@ fn facet(group: &Group, lines: &[(usize, Arrival)]) -> String {
         canvas.upright(&format!("received ({})", bytes.name), (10.0, f64::midpoint(TOP, BOTTOM)), Paint::Ink);
         for (series, arrival) in lines {
             canvas.path(arrival.iter().map(|(at, bytes)| (x.at(*at), y.at(*bytes))), Paint::Series(*series), 1.5);
-            // The marker is where all has come: lines that end at the same height differ there.
+            // The marker is at the end of the load, which distinguishes lines that end at the same height.
             if let Some((at, bytes)) = arrival.last() {
                 canvas.marker((x.at(*at), y.at(*bytes)), 3.5, *series);
             }
@@ -138,13 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_known_are_not_guessed() {
+    fn unknown_bytes_are_not_guessed() {
         assert_eq!(arrival(&load(&[(10, 30, Some(200)), (20, 40, None)])), None);
         assert_eq!(arrival(&load(&[])), None);
     }
 
     #[test]
-    fn what_never_had_a_response_has_no_bytes() {
+    fn requests_without_a_response_have_no_bytes() {
         let mut load = load(&[(10, 30, Some(200)), (20, 40, None)]);
         load.resources[1].status = None;
         assert_eq!(arrival(&load).unwrap().last(), Some(&(30.0, 200.0)));

@@ -1,17 +1,17 @@
-//! A drawing surface over the SVG backend of `plotters`, whose colours are names that the page gives a value, so that one
-//! drawing serves light, dark and print.
+//! A drawing surface over the SVG backend of `plotters`. Colours are CSS classes of the page, so that one drawing serves light,
+//! dark and print.
 
 use plotters::backend::{DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontTransform, IntoFont, RGBColor, ShapeStyle, TextStyle};
 
-/// Backend pixels per unit of the drawing: the backend has whole pixels only, and half a unit is visible.
+/// Backend pixels per unit of the drawing. The backend has whole pixels only, and half a unit is visible.
 const FINE: f64 = 2.0;
 
-/// The backend divides font sizes by this, to turn a height into an em.
+/// The backend divides font sizes by this factor to convert a height into an em.
 const EM: f64 = 1.24;
 
-/// What something is drawn with. The page's style sheet has a `.f-…` (fill) and an `.s-…` (stroke) class for each.
+/// A colour. The page's style sheet has a `.f-…` (fill) and an `.s-…` (stroke) class for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
     /// Text and marks.
@@ -46,7 +46,7 @@ pub(crate) enum Paint {
     Series(usize),
 }
 
-/// Series that have a colour, dash and marker of their own.
+/// The number of series with distinct colour, dash and marker.
 pub(crate) const SERIES: usize = 12;
 
 const NAMED: [(Paint, &str); 14] = [
@@ -67,7 +67,7 @@ const NAMED: [(Paint, &str); 14] = [
 ];
 
 impl Paint {
-    /// A colour that stands for the paint until the drawing is finished, and that nothing else has.
+    /// A unique colour that stands for the paint until the drawing is finished.
     fn sentinel(self) -> RGBColor {
         let number = match self {
             Self::Series(series) => NAMED.len() + series % SERIES,
@@ -77,7 +77,7 @@ impl Paint {
     }
 }
 
-/// Where a text begins, relative to its point.
+/// The position of a text relative to its point.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Align {
     Left,
@@ -85,7 +85,7 @@ pub(crate) enum Align {
     Right,
 }
 
-/// A surface to draw on, in units that are pixels at the size that the drawing is made for.
+/// A drawing surface; its units are pixels at the intended size.
 pub(crate) struct Canvas<'a> {
     backend: SVGBackend<'a>,
     width: f64,
@@ -97,7 +97,7 @@ pub(crate) const TEXT: f64 = 12.0;
 /// The width of a digit in the widest of the common typefaces.
 const DIGIT: f64 = 0.64 * TEXT;
 
-/// Draws an SVG element. `name` says what it shows, for those who cannot see it.
+/// Draws an SVG element. `name` is its accessible title.
 pub(crate) fn draw(width: f64, height: f64, name: &str, paint: impl FnOnce(&mut Canvas)) -> String {
     let mut svg = String::new();
     let backend = SVGBackend::with_string(&mut svg, (fine(width) as u32, fine(height) as u32));
@@ -122,7 +122,7 @@ impl Canvas<'_> {
         self.backend.draw_line(point(from), point(to), &style).expect("drawing into a string cannot fail");
     }
 
-    /// A line through points. Points that fall onto the pixel before them are left out.
+    /// A line through points. A point on the same pixel as its predecessor is skipped.
     pub(crate) fn path(&mut self, points: impl IntoIterator<Item = (f64, f64)>, paint: Paint, width: f64) {
         let mut pixels: Vec<_> = points.into_iter().map(point).collect();
         pixels.dedup();
@@ -162,7 +162,7 @@ impl Canvas<'_> {
             .expect("drawing into a string cannot fail");
     }
 
-    /// A marker whose form, beside its colour, says the series.
+    /// A marker; its shape and its colour identify the series.
     pub(crate) fn marker(&mut self, (x, y): (f64, f64), r: f64, series: usize) {
         let paint = Paint::Series(series);
         match series % 6 {
@@ -179,13 +179,13 @@ impl Canvas<'_> {
         self.sized(text, at, align, paint, TEXT, false);
     }
 
-    /// The label of a tick of a horizontal axis, below it, or a little beside it where the drawing's edge would cut it off.
+    /// The label below a tick of a horizontal axis, shifted if the drawing's edge would cut it off.
     pub(crate) fn tick(&mut self, label: &str, (x, y): (f64, f64)) {
         let half = (label.chars().count() as f64 * DIGIT / 2.0).min(self.width / 2.0);
         self.text(label, (x.clamp(half, self.width - half), y), Align::Middle, Paint::Muted);
     }
 
-    /// A text that reads upwards, centred at a point: the title of a vertical axis.
+    /// A vertical text, centred at a point: the title of a vertical axis.
     pub(crate) fn upright(&mut self, text: &str, at: (f64, f64), paint: Paint) {
         self.sized(text, at, Align::Middle, paint, TEXT, true);
     }
@@ -210,7 +210,7 @@ fn stroke(paint: Paint, width: f64) -> ShapeStyle {
     ShapeStyle { color: paint.sentinel().to_rgba(), filled: false, stroke_width: (width * FINE).round() as u32 }
 }
 
-/// Turns the backend's document into an element of the page: names for sentinels, no size of its own, nothing superfluous.
+/// Converts the backend's document into an element of the page: classes for sentinel colours, no fixed size, no defaults.
 fn finished(svg: &str, width: f64, height: f64, name: &str) -> String {
     let body = svg.split_once('>').map_or("", |(_, body)| body);
     let mut body = body
@@ -240,7 +240,7 @@ fn named(body: &str, paint: Paint, class: &str) -> String {
         .replace(&format!("stroke=\"#{r:02X}{g:02X}{b:02X}\""), &format!("class=\"s-{class}\""))
 }
 
-/// A text as content of an element.
+/// Escapes a text for XML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

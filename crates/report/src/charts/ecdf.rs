@@ -5,7 +5,7 @@ use crate::charts::canvas::{Align, Canvas, Paint, draw};
 use crate::charts::frame::{WIDTH, tick_count};
 use crate::charts::{Chart, Facet, series_legend};
 use crate::layout::{Group, Layout};
-use crate::summary::count;
+use crate::numbers::thousands;
 use crate::{Input, Pooled};
 use wirelab_model::metric::Unit;
 
@@ -15,7 +15,7 @@ const TOP: f64 = 8.0;
 const BOTTOM: f64 = 228.0;
 const HEIGHT: f64 = 270.0;
 
-/// The distribution functions; absent if no cell has response times.
+/// The distribution functions; `None` if no cell has response times.
 pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     let mut missing = Vec::new();
     let mut requests = 0;
@@ -35,11 +35,12 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     Some(Chart {
         id: "ecdf".to_owned(),
         title: format!(
-            "How response times are distributed: {} pooled over all trials",
-            count(requests as usize, "request")
+            "Response-time distribution ({} {}, pooled over trials)",
+            thousands(requests),
+            if requests == 1 { "request" } else { "requests" }
         ),
         caption: format!(
-            "For each time on the horizontal axis (log scale), the share of requests that were answered within it. A curve further left is faster; a long flat end is a long tail. Requests of all trials of a cell are pooled, so that the curves show forms: intervals and verdicts come from trials, never from pooled requests.{note}"
+            "The share of requests answered within the time on the horizontal axis (log scale). A curve further left is faster; a long flat end is a long tail. Requests are pooled over all trials of a cell, so the curves show the shape of the distribution only. Intervals and verdicts come from trials.{note}"
         ),
         legend: series_legend(layout),
         facets,
@@ -47,7 +48,7 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     })
 }
 
-/// The curves of a group by series. The second half of an A/A pair has none: it would hide the first.
+/// The curves of a group by series, without A/A twins, which would hide the baseline.
 fn curves(input: &Input, layout: &Layout, group: &Group, missing: &mut Vec<String>) -> Vec<(usize, Pooled)> {
     let mut curves = Vec::new();
     for row in group.rows.iter().filter(|row| !row.twin) {
@@ -89,7 +90,7 @@ fn facet(group: &Group, curves: &[(usize, Pooled)]) -> String {
 fn curve(canvas: &mut Canvas, x: &Axis, y: &Axis, series: usize, pooled: &Pooled) {
     let points = pooled.quantiles.iter().map(|(share, ns)| (x.at(*ns), y.at(*share)));
     canvas.path(points, Paint::Series(series), 1.5);
-    // A marker at three places that depend on the series, so that curves can be told apart where they cross.
+    // Three markers at places that depend on the series distinguish curves where they cross.
     for third in 0..3_usize {
         let place = (pooled.quantiles.len() * (2 * third + 1) / 6 + series * 3) % pooled.quantiles.len();
         let (share, ns) = pooled.quantiles[place];

@@ -1,4 +1,4 @@
-//! Filmstrips: what the window showed while a page loaded, the versions below each other, moment by moment.
+//! Filmstrips: the browser's window while a page loads, with the versions below each other.
 
 use std::fmt::Write;
 
@@ -12,13 +12,13 @@ use crate::charts::canvas::{Align, Canvas, Paint, draw};
 use crate::charts::{Chart, Facet};
 use crate::layout::{Group, Layout};
 
-/// The most moments in a row, and so the most pictures of a film that the page carries.
+/// The largest number of moments in a row, and thus of pictures of a film.
 const MOST: usize = 10;
 
-/// Moments are this long apart, or a multiple of it, in nanoseconds.
+/// The distance between moments in nanoseconds, or a divisor of it.
 const STEP: f64 = 100e6;
 
-/// Groups beyond these have none: each picture is some ten kilobytes of the page.
+/// The largest number of groups with a filmstrip; each picture takes about ten kilobytes of the page.
 const MOST_GROUPS: usize = 12;
 
 const WIDTH: f64 = 112.0;
@@ -28,10 +28,10 @@ const FRAME: f64 = 1.5;
 const HEAD: f64 = 20.0;
 const LABEL: f64 = 20.0;
 
-/// A version's film, and its pictures as JPEG.
+/// A version's title, its film, and the pictures as JPEG.
 type Row = (String, Film, Vec<Vec<u8>>);
 
-/// A filmstrip of each group of cells that were filmed, in the order of the study.
+/// A filmstrip of each filmed group of cells, in the order of the study.
 pub(crate) fn charts(input: &Input, layout: &Layout) -> Vec<Chart> {
     let groups = layout.groups.iter().enumerate();
     groups.filter_map(|(number, group)| chart(input, layout, number, group)).take(MOST_GROUPS).collect()
@@ -47,31 +47,34 @@ fn chart(input: &Input, layout: &Layout, number: usize, group: &Group) -> Option
     let longest = films.iter().map(|(_, film, _)| film.complete_ns).reduce(f64::max)?;
     Some(Chart {
         id: format!("filmstrip-{number}"),
-        title: format!("What the window showed: {}", group.title()),
-        caption: "Below each other: the window at the same moments, counted from the start of the navigation. The films are those of one load each, of the trial whose Speed Index is the median of its \
-                  cell's. Filming makes loads longer, so they are compared with each other only; Chromium hands out what it draws, \
-                  Firefox is asked for a picture every 100 ms."
+        title: format!("Filmstrip of a load: {}", group.title()),
+        caption: "Pictures in a column show the window at the same time since the start of the navigation. Each film is one load of the \
+                  trial with the cell's median Speed Index. Filming slows loads down, so films are comparable with each other only. \
+                  Chromium delivers every drawn frame; Firefox is asked for a picture every 100 ms."
             .to_owned(),
         legend: Vec::new(),
-        facets: vec![Facet { title: "Framed is what had changed since the moment before".to_owned(), svg: strips(number, &films, &moments(longest)) }],
+        facets: vec![Facet {
+            title: "A frame marks a change since the previous moment".to_owned(),
+            svg: strips(number, &films, &moments(longest)),
+        }],
         without_outliers: Vec::new(),
     })
 }
 
-/// The moments to show, up to the one at which every window is complete.
+/// The shown moments, up to the first at which every window is complete.
 fn moments(longest: f64) -> Vec<f64> {
     let step = STEP * (longest / STEP / (MOST - 1) as f64).ceil().max(1.0);
     (0..MOST).map(|number| number as f64 * step).take_while(|at| *at < longest + step).collect()
 }
 
-/// The picture that the window showed at a moment.
+/// The picture in the window at a moment; `None` before the first picture.
 fn shown(film: &Film, at: f64) -> Option<usize> {
     film.pictures.iter().rposition(|picture| picture.at_ns <= at)
 }
 
 fn strips(number: usize, films: &[Row], moments: &[f64]) -> String {
     let height = HEAD + films.len() as f64 * (LABEL + HEIGHT + GAP);
-    // As wide however few moments there are, or few pictures would be drawn large.
+    // The width is fixed, so that few pictures are not drawn large.
     let width = MOST as f64 * (WIDTH + GAP);
     let titles: Vec<_> = films.iter().map(|(title, ..)| title.as_str()).collect();
     let name = format!("Filmstrips of a load by {}", titles.join(", "));
@@ -90,7 +93,7 @@ fn strips(number: usize, films: &[Row], moments: &[f64]) -> String {
     drawn.replacen("</svg>", &format!("{images}</svg>"), 1)
 }
 
-/// Draws the label and the frames of a film, and adds its pictures, each of them once.
+/// Draws the label and the frames of a film, and adds each of its pictures once.
 fn strip(
     canvas: &mut Canvas,
     images: &mut String,
@@ -123,7 +126,7 @@ fn strip(
             last = Some((picture, column));
         }
         let paint = if first.is_none() { Paint::First } else { Paint::Grid };
-        // What is seen of it around the picture is a frame.
+        // The picture covers the rectangle except for a margin, the frame.
         let (x, y) = corner;
         canvas.rect((x - FRAME, y - FRAME), (x + WIDTH + FRAME, y + HEIGHT + FRAME), paint);
     }
@@ -133,7 +136,7 @@ fn left(column: usize) -> f64 {
     GAP / 2.0 + column as f64 * (WIDTH + GAP)
 }
 
-/// As the drawing counts: half a unit is one of its own.
+/// A length in the units of the SVG, which are half a pixel.
 fn units(value: f64) -> f64 {
     value * 2.0
 }

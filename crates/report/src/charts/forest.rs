@@ -1,4 +1,4 @@
-//! The verdict chart: the ratio of every cell to its baseline with its interval, the margin and the noise floor.
+//! The forest plot: the ratio of every cell to its baseline with interval, margin and noise floor.
 
 use wirelab_model::metric::Better;
 use wirelab_stats::analysis::{Compared, Interval, Verdict};
@@ -11,14 +11,14 @@ use crate::charts::{Chart, Facet, Key, swatch};
 use crate::columns::is_waiting;
 use crate::layout::{Group, Layout};
 use crate::numbers::{Scale, change_with, share};
-use crate::words::{Tone, margin, noise_floor, phrase};
+use crate::words::{Tone, direction, margin, noise_floor, phrase};
 
 const ROW: f64 = 40.0;
 const TOP: f64 = 4.0;
 const BOTTOM: f64 = 42.0;
 const SIDE: f64 = 8.0;
 
-/// The forest plot of a metric; absent if nothing was compared in it.
+/// The forest plot of a metric; `None` if nothing was compared in it.
 pub(crate) fn chart(input: &Input, layout: &Layout, metric: &str) -> Option<Chart> {
     let compared: Vec<_> = input.analysis.comparisons.iter().filter(|c| c.metric == metric).collect();
     let real: Vec<_> = compared.iter().copied().filter(|compared| !compared.aa).collect();
@@ -34,7 +34,7 @@ pub(crate) fn chart(input: &Input, layout: &Layout, metric: &str) -> Option<Char
     let axis = Axis::log(ends.chain([0.8, 1.0 / (1.0 + margin_share), 1.0 + margin_share, 1.25]), SIDE, WIDTH - SIDE);
     let (left, right) = match declared {
         Some(metric) if is_waiting(metric) => ("faster", "slower"),
-        _ => ("less", "more"),
+        _ => ("lower", "higher"),
     };
     let axis_title = [format!("← {left}"), format!("ratio to {baseline} (log scale)"), format!("{right} →")];
     let facets: Vec<_> = layout
@@ -51,15 +51,15 @@ pub(crate) fn chart(input: &Input, layout: &Layout, metric: &str) -> Option<Char
         Some(Better::Higher) => "Right of 1 is better.",
         _ => "Left of 1 is better.",
     };
-    // A table that somebody else measured seldom has a twin.
+    // An imported table seldom has an A/A pair.
     let has_noise = input.table.is_none() || compared.iter().any(|compared| compared.aa);
-    let noise = if has_noise { "The grey band is what the same cell differs from itself (A/A). " } else { "" };
+    let noise = if has_noise { "The grey band is the A/A noise floor. " } else { "" };
     let counted = input.design().counted();
     Some(Chart {
         id: format!("forest-{metric}"),
         title: format!("{}, {}", crate::words::upper_first(&title), tally(input, &real, &baseline)),
         caption: format!(
-            "Each mark is the ratio of medians to {baseline} at the same levels, its line the interval from a bootstrap over {counted}. {better} A filled triangle is a difference beyond chance that is not known to lie within the margin of ±{}; a square is one that does; a ring means that the data cannot tell. {noise}All facets share one axis.",
+            "Each mark is the ratio of medians to {baseline} at the same levels, with its bootstrap interval over {counted}. {better} Triangle: a difference beyond chance. Square: equivalent within the margin of ±{}. Ring: inconclusive or preliminary. {noise}All facets share one axis.",
             share(margin_share)
         ),
         legend: legend(declared.is_some_and(is_waiting), &margin(input), has_noise),
@@ -68,20 +68,15 @@ pub(crate) fn chart(input: &Input, layout: &Layout, metric: &str) -> Option<Char
     })
 }
 
-/// How many comparisons ended how: `against HTTP/1.1: 3 slower, 1 without a difference that matters`.
+/// The number of comparisons by verdict: `against HTTP/1.1: 3 slower, 1 equivalent`.
 fn tally(input: &Input, compared: &[&Compared], baseline: &str) -> String {
-    let waiting = compared.first().and_then(|c| input.metric(&c.metric)).is_some_and(is_waiting);
-    let count = |is: fn(&Verdict) -> bool| compared.iter().filter(|compared| is(&compared.verdict)).count();
-    let words: Vec<_> = [
-        (if waiting { "faster" } else { "less" }, count(|verdict| *verdict == Verdict::Less)),
-        (if waiting { "slower" } else { "more" }, count(|verdict| *verdict == Verdict::More)),
-        ("without a difference that matters", count(|verdict| *verdict == Verdict::Equivalent)),
-        ("undecided", count(|verdict| matches!(verdict, Verdict::CannotTell { .. }))),
-    ]
-    .into_iter()
-    .filter(|(_, count)| *count > 0)
-    .map(|(name, count)| format!("{count} {name}"))
-    .collect();
+    let metric = compared.first().and_then(|compared| input.metric(&compared.metric));
+    let words: Vec<_> = ["faster", "slower", "lower", "higher", "equivalent", "inconclusive", "preliminary"]
+        .into_iter()
+        .map(|word| (word, compared.iter().filter(|compared| direction(&compared.verdict, metric) == word).count()))
+        .filter(|(_, count)| *count > 0)
+        .map(|(word, count)| format!("{count} {word}"))
+        .collect();
     if words.is_empty() {
         format!("{baseline} against itself")
     } else {
@@ -94,12 +89,12 @@ fn legend(waiting: bool, margin: &str, has_noise: bool) -> Vec<Key> {
         svg: draw(22.0, 14.0, text, |canvas| symbol(canvas, (11.0, 7.0), tone)),
         text: text.to_owned(),
     };
-    let (less, more) = if waiting { ("faster", "slower") } else { ("less", "more") };
+    let (less, more) = if waiting { ("faster", "slower") } else { ("lower", "higher") };
     let mut keys = vec![
         mark(Mark::Less(Paint::Ink), less),
         mark(Mark::More(Paint::Ink), more),
-        mark(Mark::Same, "no difference that matters"),
-        mark(Mark::Unknown, "cannot tell"),
+        mark(Mark::Same, "equivalent"),
+        mark(Mark::Unknown, "inconclusive or preliminary"),
         swatch(Paint::Margin, &format!("margin ±{margin}")),
     ];
     keys.extend(has_noise.then(|| swatch(Paint::Noise, "noise floor (A/A)")));
@@ -150,7 +145,7 @@ impl FacetOf<'_> {
         }))
     }
 
-    /// Grid and bands of a row, below its text, which they would make hard to read.
+    /// Grid and bands of a row. They stay below its text, which would be hard to read over them.
     fn ground(&self, canvas: &mut Canvas, top: f64, ticks: &[f64], noise: Option<Interval>) {
         let (from, to) = (top + 18.0, top + ROW - 4.0);
         let margin = self.input.manifest.study.compare.margin.0;
@@ -165,7 +160,7 @@ impl FacetOf<'_> {
         canvas.line((SIDE, to), (WIDTH - SIDE, to), Paint::Grid, 1.0);
     }
 
-    /// A line of text, and below it the interval with its mark over the whole width.
+    /// The text of a row, and below it the interval with its mark over the whole width.
     fn row(&self, canvas: &mut Canvas, top: f64, compared: &Compared) {
         let title = self.layout.cell_title(compared.cell);
         let (text, y) = (top + 9.0, top + 26.0);
@@ -204,7 +199,7 @@ const fn tone_paint(tone: Tone) -> Paint {
     }
 }
 
-/// The form of a mark, which says the verdict without its colour.
+/// The shape of a mark: the verdict for readers without colour.
 #[derive(Clone, Copy)]
 enum Mark {
     Less(Paint),

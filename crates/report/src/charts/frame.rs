@@ -1,19 +1,19 @@
-//! The frame that charts with one row per cell share: labels on the left, a horizontal axis below, the marks between.
+//! The common frame of charts with one row per cell: labels on the left, a horizontal axis below, the marks between.
 
 use crate::charts::canvas::{Align, Canvas, Paint, draw};
 
 /// The height of a row.
 pub(crate) const ROW: f64 = 30.0;
-/// The width that a facet is drawn for: three of them beside each other fill the page.
+/// The width of a facet; three facets beside each other fill the page.
 pub(crate) const WIDTH: f64 = 372.0;
 const TOP: f64 = 6.0;
 const BOTTOM: f64 = 40.0;
 /// The average width of a letter of the text.
 pub(crate) const LETTER: f64 = 6.3;
-/// Labels longer than this are cut; the tables have them in full.
+/// The longest label in characters. Longer labels are cut; the tables show them in full.
 const LONGEST: usize = 22;
 
-/// Where the marks go.
+/// The area of the marks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame {
     /// The left end of the axis.
@@ -25,7 +25,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// A frame for rows with these labels, with `margin` to the right of the axis for numbers.
+    /// A frame for rows with these labels, with `margin` for numbers to the right of the axis.
     pub(crate) fn new(labels: &[String], margin: f64) -> Self {
         let longest = labels.iter().map(|label| cut(label).chars().count()).max().unwrap_or(0);
         let left = (longest as f64 * LETTER + 14.0).max(40.0);
@@ -67,13 +67,13 @@ impl Frame {
         canvas.rect((from, self.top), (to.max(from + 1.0), self.bottom), paint);
     }
 
-    /// Says in the place of a mark that there is none.
+    /// Writes words in place of a missing mark.
     pub(crate) fn missing(&self, canvas: &mut Canvas, number: usize, words: &str) {
         canvas.text(words, (self.left + 6.0, self.row(number)), Align::Left, Paint::Muted);
     }
 }
 
-/// How many ticks fit an axis of this length, for labels of this many letters.
+/// The number of ticks that fit an axis of this length with labels of this many letters.
 pub(crate) fn tick_count(length: f64, letters: usize) -> usize {
     ((length / (letters as f64 * LETTER + 14.0)) as usize).clamp(2, 8)
 }

@@ -8,7 +8,7 @@ use crate::charts::{Chart, bars, swatch};
 use crate::columns::{find, is_peak_memory};
 use crate::layout::Layout;
 
-/// The chart of memory; absent if neither side was measured.
+/// The chart of memory; `None` if neither side was measured.
 pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     let sides = [(Side::Client, Paint::First), (Side::Server, Paint::Second)];
     let metrics: Vec<_> = sides
@@ -19,7 +19,7 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     (!facets.is_empty()).then(|| Chart {
         id: "memory".to_owned(),
         title: "Peak memory of client and server".to_owned(),
-        caption: "The largest resident set of each process, program and libraries included. Bars are medians over trials, lines their intervals; shorter is better. Each facet has an axis of its own, from 0.".to_owned(),
+        caption: "The largest resident set of each process, including program and libraries. Bars are medians over trials; lines are their intervals. Shorter is better. Each facet has its own axis from 0.".to_owned(),
         legend: vec![swatch(Paint::First, "client (upper bar)"), swatch(Paint::Second, "server (lower bar)")],
         facets,
         without_outliers: Vec::new(),

@@ -1,4 +1,4 @@
-//! Charts as SVG, one file each. Every chart says in its title what is seen and in its caption how to read it.
+//! Charts as SVG, one module each. The title of a chart names the quantity; the caption explains how to read it.
 
 mod axis;
 mod bars;
@@ -24,17 +24,15 @@ use crate::layout::Layout;
 
 /// A chart: one drawing per facet.
 pub(crate) struct Chart {
-    /// Its anchor in the page.
+    /// The anchor in the page.
     pub id: String,
-    /// What is seen.
     pub title: String,
-    /// How to read it.
+    /// How to read the chart.
     pub caption: String,
-    /// What the forms and colours mean.
+    /// The meaning of shapes and colours.
     pub legend: Vec<Key>,
-    /// Its drawings.
     pub facets: Vec<Facet>,
-    /// The same drawings without outliers, where there are any.
+    /// The same drawings without outliers; empty if no drawing has outliers.
     pub without_outliers: Vec<Facet>,
 }
 
@@ -50,7 +48,6 @@ pub(crate) struct Facet {
 pub(crate) struct Key {
     /// A small SVG element.
     pub svg: String,
-    /// What it means.
     pub text: String,
 }
 
@@ -73,7 +70,7 @@ pub(crate) fn main(input: &Input, layout: &Layout) -> Vec<Chart> {
     charts
 }
 
-/// The verdicts in the metrics that do not decide when the study stops, and the loads of further pages.
+/// The verdicts in further metrics, and the loads of further pages.
 pub(crate) fn more(input: &Input, layout: &Layout) -> Vec<Chart> {
     let metrics = input.manifest.study.compare.metrics.iter().skip(1);
     let mut charts: Vec<Chart> = metrics.filter_map(|metric| forest::chart(input, layout, metric)).collect();
@@ -82,7 +79,7 @@ pub(crate) fn more(input: &Input, layout: &Layout) -> Vec<Chart> {
     charts
 }
 
-/// The legend of the series: colour, form of the marker, dash of the line.
+/// The legend of the series: colour, shape of the marker, dash of the line.
 fn series_legend(layout: &Layout) -> Vec<Key> {
     layout
         .series

@@ -1,4 +1,4 @@
-//! Box plots of single requests: the figures that a study asks for.
+//! Box plots of single requests: the figures of a study.
 
 use wirelab_model::metric::Unit;
 
@@ -10,10 +10,10 @@ use crate::charts::{Chart, Facet, Key, canvas};
 use crate::figures::{Boxed, Drawn, NOTE, Plot, extent, figures};
 use crate::numbers::{Scale, quantity};
 
-/// Values that differ by more than this factor do not fit a linear axis.
+/// Values that differ by more than this factor get a logarithmic axis.
 const LINEAR: f64 = 8.0;
 
-/// Outliers of a box that are drawn; of more, only so many that are evenly spread over their ranks.
+/// The largest number of drawn outliers of a box; of more, a sample that is evenly spread over the ranks.
 const MOST: usize = 200;
 
 /// Room for the total time beside the axis.
@@ -37,7 +37,7 @@ fn chart(number: usize, figure: Drawn) -> Option<Chart> {
         id: format!("figure-{}", number + 1),
         title: figure.title,
         caption: format!(
-            "{NOTE} The number at the right is the total time. Each facet has an axis of its own, which need not begin at 0."
+            "{NOTE} The number at the right is the total time. Each facet has its own axis, which may not start at 0."
         ),
         legend: vec![Key {
             svg: canvas::draw(22.0, 14.0, "outlier", |c| c.ring((11.0, 7.0), 3.0, Paint::Worse)),
@@ -92,7 +92,7 @@ fn one(canvas: &mut Canvas, axis: &Axis, y: f64, found: &Boxed, outliers: bool) 
     canvas.line((median, y - half), (median, y + half), Paint::Ink, 2.5);
     if outliers {
         let step = found.outliers.len().div_ceil(MOST).max(1);
-        // The largest always: it is what the axis ends with.
+        // The largest outlier is always drawn, because the axis ends there.
         for (value, _) in found.outliers.iter().rev().step_by(step) {
             canvas.ring((axis.at(*value as f64), y), 3.0, Paint::Worse);
         }

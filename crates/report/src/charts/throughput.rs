@@ -1,4 +1,4 @@
-//! Payload moved per time: over payloads where the study varies them, otherwise as bars.
+//! Goodput: over payload sizes if the study varies them, otherwise as bars.
 
 use crate::Input;
 use crate::charts::canvas::Paint;
@@ -7,10 +7,10 @@ use crate::columns::{find, is_throughput};
 use crate::layout::Layout;
 use crate::words::phrase;
 
-/// The throughput chart; absent if it was not measured.
+/// The goodput chart; `None` if goodput was not measured.
 pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     let metric = find(input, is_throughput)?;
-    let title = format!("{}: payload moved per second", metric.title);
+    let title = format!("{}: payload per second", metric.title);
     if let Some(chart) = by_size::of_metric(input, layout, metric, "throughput", title.clone()) {
         return Some(chart);
     }
@@ -18,7 +18,7 @@ pub(crate) fn chart(input: &Input, layout: &Layout) -> Option<Chart> {
     (!facets.is_empty()).then(|| Chart {
         id: "throughput".to_owned(),
         title,
-        caption: "Bars are medians over trials, lines their intervals; longer is better. Each facet has an axis of its own, from 0.".to_owned(),
+        caption: "Bars are medians over trials; lines are their intervals. Longer is better. Each facet has its own axis from 0.".to_owned(),
         legend: Vec::new(),
         facets,
         without_outliers: Vec::new(),

@@ -1,4 +1,4 @@
-//! The course of the measured window of trials with a timeline: who answers how much, and how fast, with the actions marked.
+//! The measured window of trials with a timeline: requests of each server and response times over time, with the actions marked.
 
 use wirelab_model::metric::Unit;
 use wirelab_model::timeline::{Course, Interval, ServerRecord, TimelineRecord};
@@ -19,16 +19,16 @@ const TOP: f64 = 22.0;
 const BOTTOM: f64 = 190.0;
 const HEIGHT: f64 = 232.0;
 
-/// Points of a server's line. Each is the mean rate of the time between it and the one before.
+/// The number of points of a server's line. Each is the mean rate since the previous point.
 const POINTS: u64 = 60;
 
-/// The percentiles that are drawn.
+/// The drawn percentiles.
 const PERCENTILES: [&str; 3] = ["P50", "P95", "P99"];
 
-/// A line through the window: a place on the time axis, and a value where there is one.
+/// A line through the window: nanoseconds since its start, and a value or a gap.
 type Line = Vec<(f64, Option<f64>)>;
 
-/// One chart of servers and one of response times; none without a timeline.
+/// One chart of servers and one of response times; empty without a timeline.
 pub(crate) fn charts(input: &Input) -> Vec<Chart> {
     let cells = input.manifest.plan.cells.iter().enumerate().filter(|(_, cell)| cell.twin_of.is_none());
     let (mut servers, mut times) = (Vec::new(), Vec::new());
@@ -37,7 +37,7 @@ pub(crate) fn charts(input: &Input) -> Vec<Chart> {
         let trials = played(input, number);
         let Some(first) = trials.first() else { continue };
         let (title, window_ns) = (sentence(&cell.levels), Course::of(&cell.job).window_ns);
-        // Which server a connection meets is chance, so that servers of several trials have nothing to do with each other.
+        // Chance decides which server gets a connection, so servers of different trials do not correspond.
         let rates = rates(first, window_ns);
         most = most.max(rates.len());
         let svg = facet(&title, &rates, &actions(&[*first]), window_ns, Unit::PerSecond);
@@ -46,7 +46,7 @@ pub(crate) fn charts(input: &Input) -> Vec<Chart> {
         let svg = facet(&title, &percentiles, &actions(&trials), window_ns, Unit::Nanoseconds);
         times.push(Facet { title, svg });
     }
-    let lines = "The vertical lines are the actions of the timeline, where they were carried out.";
+    let lines = "Vertical lines mark the actions of the timeline at their actual times.";
     let chart = |id: &str, title: &str, caption: String, names: Vec<String>, facets: Vec<Facet>| Chart {
         id: id.to_owned(),
         title: title.to_owned(),
@@ -61,10 +61,10 @@ pub(crate) fn charts(input: &Input) -> Vec<Chart> {
     vec![
         chart(
             "servers-over-time",
-            "Requests per second that each server answers, over the measured window",
+            "Requests per second of each server over the measured window",
             format!(
-                "By the servers' own counts, in the first trial of each cell that succeeded: which server a connection meets is chance, \
-                 so trials cannot be averaged. {lines}"
+                "By the servers' own counts in the first successful trial of each cell. Chance decides which server gets a \
+                 connection, so trials cannot be averaged. {lines}"
             ),
             (1..=most).map(|server| format!("server {server}")).collect(),
             servers,
@@ -73,7 +73,7 @@ pub(crate) fn charts(input: &Input) -> Vec<Chart> {
             "responses-over-time",
             "Response times over the measured window",
             format!(
-                "Of the requests of all clients that ended in each sixtieth of the window, medians over trials; log scale. {lines}"
+                "For each sixtieth of the window, the requests of all clients that ended in it; medians over trials, log scale. {lines}"
             ),
             PERCENTILES.map(str::to_owned).into(),
             times,
@@ -92,7 +92,7 @@ fn legend(names: Vec<String>) -> Vec<Key> {
     names.into_iter().enumerate().map(key).collect()
 }
 
-/// Each action with the median of when it was carried out.
+/// Each action with the median of its times.
 fn actions(trials: &[&TimelineRecord]) -> Vec<(String, f64)> {
     let Some(first) = trials.first() else { return Vec::new() };
     let median = |place: usize| {
@@ -118,7 +118,7 @@ fn rates(played: &TimelineRecord, window_ns: u64) -> Vec<Line> {
     servers.map(line).collect()
 }
 
-/// How many requests a server had answered at a moment, linearly interpolated between the times that it was asked.
+/// The number of requests that a server had answered at a moment, linearly interpolated between two readings.
 fn answered(played: &TimelineRecord, server: usize, at: f64) -> Option<f64> {
     let place = played.answered.partition_point(|answered| (answered.at_ns as f64) < at);
     let count = |place: usize| {
@@ -180,14 +180,14 @@ fn facet(title: &str, lines: &[Line], actions: &[(String, f64)], window_ns: u64,
     })
 }
 
-/// A line with gaps where there is no value, and a marker at a place of its own.
+/// A line with gaps for missing values, and one marker.
 fn curve(canvas: &mut Canvas, x: &Axis, y: &Axis, series: usize, line: &Line) {
     for piece in line.split(|(_, value)| value.is_none()) {
         let points = piece.iter().filter_map(|(at, value)| Some((x.at(*at), y.at((*value)?))));
         canvas.path(points, Paint::Series(series), 1.5);
     }
     let known: Vec<_> = line.iter().filter_map(|(at, value)| Some((*at, (*value)?))).collect();
-    // At a place that depends on the series, so that lines can be told apart where they lie on each other.
+    // The marker's place depends on the series, which distinguishes lines that overlap.
     let place = (known.len() / 8 + series * known.len() / 5) % known.len().max(1);
     if let Some((at, value)) = known.get(place) {
         canvas.marker((x.at(*at), y.at(*value)), 3.5, series);

@@ -1,5 +1,5 @@
-//! Waterfalls: the requests of one load of a page, below each other in the order in which they were asked for, by host where there are
-//! several; the versions beside each other on one axis of time.
+//! Waterfalls: the requests of one load of a page in the order of their start, grouped by host if there are several; the versions
+//! share one time axis.
 
 use wirelab_model::metric::Unit;
 use wirelab_model::page::{PageLoad, PageResource};
@@ -13,10 +13,10 @@ use crate::layout::{Group, Layout};
 use crate::numbers::Scale;
 use crate::summary::count;
 
-/// Requests beyond these are not drawn: their bars would be thinner than a line.
+/// The largest number of drawn requests; bars of more would be thinner than a line.
 const MOST_REQUESTS: usize = 80;
 
-/// Groups beyond these have none: they say little more, and the page grows.
+/// The largest number of groups with a waterfall, which bounds the size of the page.
 const MOST_GROUPS: usize = 12;
 
 /// The height of a host's name.
@@ -45,29 +45,29 @@ fn chart(input: &Input, layout: &Layout, number: usize, group: &Group) -> Option
     let facets =
         loads.iter().map(|(title, load)| Facet { title: title.clone(), svg: facet(title, load, &room, &axis) });
     let drawn = if loads.iter().any(|(_, load)| load.resources.len() > MOST_REQUESTS) {
-        format!(" Of each load the first {MOST_REQUESTS} requests are drawn.")
+        format!(" Only the first {MOST_REQUESTS} requests of each load are drawn.")
     } else {
         String::new()
     };
-    let by_host = if headings > 0 { " They are grouped by the host that they went to." } else { "" };
+    let by_host = if headings > 0 { " Requests are grouped by host." } else { "" };
     Some(Chart {
         id: format!("waterfall-{number}"),
         title: format!("Waterfall of a typical load: {}", group.title()),
         caption: format!(
-            "Each line is a request, from the moment when the page wants it to the end of its response; the first is the document.{by_host} All drawings have the same axis. The thin upright line is the load event. A typical load is one of the trial whose load event is the median of its cell's: it shows how a load goes, and proves nothing.{drawn}"
+            "Each line is a request, from its start in the page to the end of its response; the first is the document.{by_host} All drawings share one axis. The thin vertical line is the load event. A typical load belongs to the trial with the cell's median load event. It is an example, not evidence.{drawn}"
         ),
         legend: vec![
-            swatch(Paint::Grid, "waits in the browser"),
-            swatch(Paint::Second, "opens a connection, TLS or QUIC included"),
-            swatch(Paint::Unknown, "waits for the response"),
-            swatch(Paint::First, "receives (and waits, where the browser does not say when the response began)"),
+            swatch(Paint::Grid, "waiting in the browser"),
+            swatch(Paint::Second, "opening a connection, including TLS or QUIC"),
+            swatch(Paint::Unknown, "waiting for the response"),
+            swatch(Paint::First, "receiving (and waiting, if the browser does not report the start of the response)"),
         ],
         facets: facets.collect(),
         without_outliers: Vec::new(),
     })
 }
 
-/// How many requests the largest of several drawings has, and how many headings: hosts, where there are several.
+/// The numbers of requests and headings in the largest of several drawings. Headings are hosts; 0 with a single host.
 struct Room {
     most: usize,
     headings: usize,
@@ -80,7 +80,7 @@ struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// The hosts in the order in which they were first asked.
+    /// The hosts in the order of their first request.
     fn of(load: &'a PageLoad) -> Vec<Self> {
         let mut hosts: Vec<Self> = Vec::new();
         for resource in load.resources.iter().take(MOST_REQUESTS) {

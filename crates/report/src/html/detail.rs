@@ -1,4 +1,4 @@
-//! What stands behind the summary: every comparison, every metric, and what was in force.
+//! The details behind the summary: every comparison, every metric, and the settings in force.
 
 use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::layout::{Layout, Row};
 use crate::numbers::{p_value, percent_interval, plain_interval, significant};
 use crate::words::{self, Tone};
 
-/// A comparison with everything that is known of it.
+/// A comparison with all its numbers.
 pub(super) struct ComparisonRow {
     pub cell: String,
     pub baseline: String,
@@ -71,9 +71,9 @@ pub(super) struct MetricTable {
     pub title: String,
     pub header: Vec<String>,
     pub rows: Vec<MetricRow>,
-    /// Titles of metrics that were 0 in every trial: a row of noughts for each would bury the others.
+    /// Titles of metrics that were 0 in every trial; rows of zeros would bury the others.
     pub zero: Vec<&'static str>,
-    /// Titles of metrics that no cell has, by the reason that all cells share.
+    /// Titles of metrics that no cell has, by their common reason.
     pub missing: IndexMap<String, Vec<&'static str>>,
 }
 
@@ -81,11 +81,11 @@ pub(super) struct MetricRow {
     pub metric: &'static str,
     pub side: &'static str,
     pub unit: &'static str,
-    /// The numbers with their quartiles; where there is none, the words that say why.
+    /// The numbers with their quartiles, or `not measured` with the reason.
     pub numbers: Vec<(String, String)>,
 }
 
-/// A table per group with every metric that the run knows of.
+/// A table per group with every metric of the run.
 pub(super) fn metric_tables(input: &Input, layout: &Layout) -> Vec<MetricTable> {
     let known = known(input);
     let tables = layout.groups.iter().enumerate().map(|(number, group)| {
@@ -108,14 +108,14 @@ pub(super) fn metric_tables(input: &Input, layout: &Layout) -> Vec<MetricTable> 
     tables.collect()
 }
 
-/// What all cells of a group have in common in a metric.
+/// The common state of all cells of a group in a metric.
 enum Alike {
     Zero,
     Missing(String),
 }
 
 fn alike(input: &Input, rows: &[Row], metric: &Metric) -> Option<Alike> {
-    // A trial without a value is not one with 0.
+    // A missing value is not zero.
     let all = |row: &Row, values: usize| input.cell(row.cell).is_some_and(|cell| values == cell.ok as usize);
     let zero = |row: &Row| {
         let estimate = input.estimate(row.cell, metric.name);
@@ -151,7 +151,7 @@ const fn side(side: Side) -> &'static str {
     }
 }
 
-/// What each metric means; metrics with the same meaning, such as those of client and server, together.
+/// Metric definitions; metrics with the same definition, such as those of client and server, share an entry.
 pub(super) fn definitions(input: &Input) -> Vec<Fact> {
     let mut titles: IndexMap<(&str, &str), Vec<&str>> = IndexMap::new();
     for metric in known(input) {
@@ -164,13 +164,13 @@ pub(super) fn definitions(input: &Input) -> Vec<Fact> {
     facts.collect()
 }
 
-/// What the endpoints said was in force, by series.
+/// The settings in force and the negotiated values that endpoints reported, by series.
 pub(super) struct Force {
     pub header: Vec<String>,
     pub rows: Vec<(String, Vec<String>)>,
 }
 
-/// The settings in force and what was negotiated; absent if no endpoint said anything.
+/// `None` if no endpoint reported anything.
 pub(super) fn force(input: &Input, layout: &Layout) -> Option<Force> {
     let series_of: IndexMap<usize, usize> =
         layout.groups.iter().flat_map(|group| &group.rows).map(|row| (row.cell, row.series)).collect();
@@ -195,7 +195,7 @@ pub(super) fn force(input: &Input, layout: &Layout) -> Option<Force> {
     (!rows.is_empty()).then_some(Force { header, rows })
 }
 
-/// The values of a fact over the trials of a series; a few are named, more are counted.
+/// The distinct values of a fact over the trials of a series: up to four by name, more as a count.
 fn joined(values: IndexSet<String>) -> String {
     const NAMED: usize = 4;
     match values.len() {

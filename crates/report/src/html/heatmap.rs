@@ -1,5 +1,5 @@
-//! The heat map of who wins where: a tile per combination of the other factors. A table rather than a drawing, so that its tiles are
-//! text, its headings belong to them for those who cannot see, and it scrolls within its box.
+//! The heat map of winners: a tile per condition. It is an HTML table rather than a drawing, so that tiles are text, screen
+//! readers find the headings, and the map scrolls within its box.
 
 use crate::Input;
 use crate::contests::Field;
@@ -16,18 +16,18 @@ pub(super) struct HeatMap {
     /// One line of headings per factor of the columns, the outermost first.
     pub header: Vec<HeadLine>,
     pub rows: Vec<TileRow>,
-    /// Blocks that a winner needs.
+    /// The number of blocks that a winner needs.
     pub blocks_needed: u32,
-    /// What each level comes to.
+    /// The record of each level.
     pub tallies: Vec<String>,
     /// Every tile in a sentence.
     pub sentences: Vec<String>,
 }
 
 pub(super) struct HeadLine {
-    /// The factors of the rows; in the last line only.
+    /// The factors of the rows; empty except in the last line.
     pub corner: Vec<String>,
-    /// The columns that the corner takes in the other lines.
+    /// The width of the empty corner of the other lines, in columns.
     pub corner_span: usize,
     pub heads: Vec<Head>,
 }
@@ -37,7 +37,7 @@ pub(super) struct Head {
     pub factor: String,
     pub level: String,
     pub span: usize,
-    /// Whether it begins a level of the outermost factor.
+    /// Whether a level of the outermost factor begins here.
     pub edge: bool,
 }
 
@@ -49,17 +49,17 @@ pub(super) struct TileRow {
 }
 
 pub(super) struct TileView {
-    /// Classes: what it says, the winner's hue, the size of its lead.
+    /// CSS classes: verdict, hue of the winner, size of its lead.
     pub class: String,
     pub symbol: &'static str,
     pub name: String,
     pub size: String,
     pub note: String,
-    /// The sentence.
+    /// The tile as a sentence, for the tooltip.
     pub title: String,
 }
 
-/// A grid for every compared metric; none where the study does not vary two other factors.
+/// A grid for every compared metric; empty if the study varies fewer than two other factors.
 pub(super) fn maps(input: &Input, layout: &Layout) -> Vec<HeatMap> {
     let metrics = input.manifest.study.compare.metrics.iter();
     metrics.filter_map(|metric| Field::of(input, layout, metric).map(|field| map(metric, &field))).collect()
@@ -70,7 +70,7 @@ pub(super) fn hues(layout: &Layout) -> Vec<(usize, String)> {
     layout.series.iter().enumerate().map(|(number, series)| (number % HUES, series.title.clone())).collect()
 }
 
-/// Levels with a hue of their own.
+/// The number of distinct hues.
 const HUES: usize = crate::charts::SERIES;
 
 fn map(metric: &str, field: &Field) -> HeatMap {

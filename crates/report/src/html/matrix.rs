@@ -23,11 +23,11 @@ pub(super) struct MatrixCell {
     pub class: &'static str,
     pub symbol: &'static str,
     pub shown: String,
-    /// The verdict in words, for those who cannot see the symbol.
+    /// The verdict in words, for the tooltip.
     pub words: String,
 }
 
-/// The matrix; absent where the tables themselves are overview enough.
+/// The matrix; `None` if few groups need no overview.
 pub(super) fn matrix(input: &Input, layout: &Layout) -> Option<Matrix> {
     if layout.groups.len() <= MANY {
         return None;

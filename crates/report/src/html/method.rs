@@ -1,4 +1,4 @@
-//! How it was measured, on what, and how to do it again.
+//! Method, environment, and the command that reproduces the run.
 
 use wirelab_model::table::{Design, Table};
 
@@ -44,13 +44,13 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         ),
         step(
             "Noise floor",
-            "The baseline is in every block twice (A/A). The interval of the ratio of the two is the noise floor: a difference no larger than it deserves no trust.".to_owned(),
+            "Every block has the baseline twice (A/A). The interval of their ratio is the noise floor: a difference inside it may be noise.".to_owned(),
             "",
         ),
         step(
             "Estimates",
             format!(
-                "Medians over trials with {confidence}bootstrap intervals. Percentiles are those of one trial's requests, then the median over trials; they are never averaged."
+                "Medians over trials with {confidence}bootstrap intervals. A percentile is computed from the requests of each trial; the estimate is the median of these percentiles over trials, never their average."
             ),
             "B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, 1993",
         ),
@@ -67,7 +67,7 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         step(
             "Equivalence",
             format!(
-                "Cells are called equivalent where the 90 % interval of their ratio lies within the margin of ±{} (two one-sided tests at 5 %), even if a smaller difference is real. Where neither verdict follows, the report says `cannot tell`.",
+                "Cells are equivalent if the 90 % interval of their ratio lies within the margin of ±{} (two one-sided tests at 5 %), even if a smaller difference is significant. Otherwise the comparison is inconclusive, or preliminary with too few blocks.",
                 share(study.compare.margin.0)
             ),
             "D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987",
@@ -79,18 +79,18 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         ),
         step(
             "Time",
-            "A response time starts at the intended send, not at the actual one, so that a slow server cannot hide the requests that it delayed.".to_owned(),
+            "A response time starts at the intended start of the request, not at the actual one, so that a slow server cannot hide delayed requests.".to_owned(),
             "G. Tene, How NOT to Measure Latency, 2013 (coordinated omission)",
         ),
     ];
     if input.analysis.contests.iter().any(|contest| contest.rivals.len() > 1) {
-        let pairs = "Which level is the best under a condition is decided between all pairs of levels, not only against the baseline. Their P values are corrected over all pairs under all conditions in the same metric, so that choosing the level that looks best makes no winner of chance.".to_owned();
+        let pairs = "Under each condition, all pairs of levels are compared, not only each level with the baseline. Their P values are corrected over all pairs under all conditions in the same metric. The choice of the apparently best level therefore does not create false winners.".to_owned();
         let source = "J. C. Hsu, Multiple Comparisons: Theory and Methods, 1996";
         let place = steps.iter().position(|step| step.name == "Equivalence").unwrap_or(steps.len());
-        steps.insert(place, step("Who wins where", pairs, source));
+        steps.insert(place, step("Winners by condition", pairs, source));
     }
     if !input.analysis.pairs.is_empty() {
-        let predicted = "The logarithm of a pair's value is predicted by an effect of its client plus one of its server, by least squares over all other pairs; a pair that is found to be odd is left out of the predictions of the others. Test, interval and correction are as above, over blocks and over all pairs.".to_owned();
+        let predicted = "The prediction for the logarithm of a pair's value is an effect of its client plus an effect of its server, fitted by least squares to all other pairs. A pair that deviates beyond chance is omitted from the predictions of the others. Test, interval and correction are as above, over blocks and over all pairs.".to_owned();
         let source = "G. F. Sprague and L. A. Tatum, General vs. specific combining ability in single crosses of corn, Journal of the American Society of Agronomy 34(10), 1942";
         let place = steps.iter().position(|step| step.name == "Equivalence").unwrap_or(steps.len());
         steps.insert(place, step("Clients and servers", predicted, source));
@@ -98,7 +98,7 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
     steps
 }
 
-/// The method where wirelab measured nothing.
+/// The method for an imported table.
 fn of_table(table: &Table, confidence: &str, margin: &str) -> Vec<Step> {
     let step = |name, text: String, source| Step { name, text, source };
     let (test, source) = match table.design {
@@ -132,7 +132,7 @@ fn of_table(table: &Table, confidence: &str, margin: &str) -> Vec<Step> {
         step(
             "Equivalence",
             format!(
-                "Cells are called equivalent where the 90 % interval of their ratio lies within the margin of ±{margin} (two one-sided tests at 5 %). Where neither verdict follows, the report says `cannot tell`."
+                "Cells are equivalent if the 90 % interval of their ratio lies within the margin of ±{margin} (two one-sided tests at 5 %). Otherwise the comparison is inconclusive, or preliminary with too few values."
             ),
             "D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987",
         ),
@@ -144,7 +144,7 @@ fn of_table(table: &Table, confidence: &str, margin: &str) -> Vec<Step> {
     ]
 }
 
-/// The record of the machine.
+/// The machine and its system.
 pub(super) fn environment(input: &Input) -> Vec<Fact> {
     let machine = &input.manifest.environment;
     let optional = |value: Option<String>, name: &str| {
@@ -188,7 +188,7 @@ pub(super) fn sysctls(input: &Input) -> Vec<Fact> {
     sysctls.map(|(name, value)| Fact { name: name.clone(), value: value.clone() }).collect()
 }
 
-/// An endpoint that took part.
+/// An endpoint of the run.
 pub(super) struct EndpointRow {
     pub name: String,
     pub library: String,
@@ -197,7 +197,7 @@ pub(super) struct EndpointRow {
     pub digest: String,
 }
 
-/// The endpoints that took part.
+/// The endpoints of the run.
 pub(super) fn endpoints(input: &Input) -> Vec<EndpointRow> {
     let endpoints = input.manifest.endpoints.iter();
     endpoints
@@ -211,7 +211,7 @@ pub(super) fn endpoints(input: &Input) -> Vec<EndpointRow> {
         .collect()
 }
 
-/// The command that makes the same run again.
+/// The command that reproduces the run.
 pub(super) fn command(input: &Input) -> String {
     let manifest = input.manifest;
     let mut words = vec!["wirelab".to_owned(), "run".to_owned(), quoted(&manifest.study.name)];
@@ -228,7 +228,7 @@ pub(super) fn command(input: &Input) -> String {
     words.join(" ")
 }
 
-/// A word as a shell reads it.
+/// A word, quoted for a shell if necessary.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! The report as one page that needs nothing else: no network, no script to be read, no file beside it.
+//! The report as one self-contained HTML page: no network, no other files, readable without scripts.
 
 mod detail;
 mod heatmap;
@@ -27,7 +27,7 @@ use crate::shares::{self, Shares};
 use crate::summary::{self, Sentence};
 use crate::{claims, links, overhead, warnings, words};
 
-/// With more groups than this, their tables are folded and a matrix gives the overview.
+/// With more groups than this, the page folds their tables and shows a matrix as overview.
 const MANY: usize = 6;
 
 /// The report as a self-contained page.
@@ -163,7 +163,7 @@ struct ClaimRow<'a> {
 }
 
 impl ClaimRow<'_> {
-    /// Whether its effects are folded away, because they would hide the other claims.
+    /// Whether the page folds the effects, which would bury the other claims.
     fn is_long(&self) -> bool {
         self.effects.len() > 12
     }
@@ -210,7 +210,7 @@ impl Page<'_> {
         self.claims.iter().any(|claim| claim.has_cases)
     }
 
-    /// A text as HTML, in which words between backticks are code.
+    /// A text as HTML with words between backticks as code.
     fn rich(&self, text: &str) -> String {
         let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         let mut html = String::new();
@@ -218,7 +218,7 @@ impl Page<'_> {
         for (number, part) in parts.iter().enumerate() {
             match (number % 2 == 1, number + 1 == parts.len()) {
                 (true, false) => html.extend(["<code>", part, "</code>"]),
-                // A backtick without its second half stands for itself.
+                // An unpaired backtick stays a backtick.
                 (true, true) => html.extend(["`", part]),
                 (false, _) => html.push_str(part),
             }

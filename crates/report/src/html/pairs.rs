@@ -1,4 +1,4 @@
-//! The matrix of clients and servers: a table per metric and combination of the other factors, whose tiles are text with a colour for
+//! The matrix of clients and servers: a table per metric and combination of the other factors. Tiles are text; their colour shows
 //! the size of the value.
 
 use wirelab_stats::analysis::Pair;
@@ -7,14 +7,14 @@ use crate::Input;
 use crate::failures::Failure;
 use crate::pairs::{STEPS, Tile, View, views};
 
-/// All that the page says of pairs.
+/// The section on pairs.
 pub(super) struct Pairs {
-    /// How many pairs work, by combination of the other factors.
+    /// The number of working pairs, by combination of the other factors.
     pub tallies: Vec<String>,
-    /// What went wrong with whom.
+    /// The pairs that fail, each in a sentence.
     pub troubles: Vec<String>,
     pub tables: Vec<PairMatrix>,
-    /// What a verdict needs.
+    /// The requirements of a verdict.
     pub needs: String,
     /// Steps of the colour, for the legend.
     pub steps: std::ops::RangeInclusive<usize>,
@@ -28,7 +28,7 @@ pub(super) struct PairMatrix {
     pub rows: Vec<(String, Vec<TileView>)>,
     /// The pairs that are better or worse than predicted, in sentences.
     pub odd: Vec<String>,
-    /// What is known of the others.
+    /// The number of pairs by verdict; `None` if no pair has enough blocks.
     pub rest: Option<String>,
     /// Every pair in a sentence.
     pub sentences: Vec<String>,
@@ -40,11 +40,11 @@ pub(super) struct TileView {
     pub shown: String,
     pub interaction: String,
     pub note: String,
-    /// The sentences.
+    /// Failure and interaction in sentences, for the tooltip.
     pub title: String,
 }
 
-/// Absent where the study does not vary client and server.
+/// `None` if the study does not vary client and server.
 pub(super) fn pairs(input: &Input, failures: &[Failure]) -> Option<Pairs> {
     let views = views(input, failures);
     let first = views.first()?.table.metric.as_str();

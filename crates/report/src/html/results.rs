@@ -15,9 +15,9 @@ pub(super) struct ResultTable {
     pub title: String,
     pub header: Vec<Heading>,
     pub rows: Vec<ResultRow>,
-    /// Reasons of missing numbers; the cells refer to them by number, from 1.
+    /// Reasons for missing numbers; cells refer to them by number, from 1.
     pub notes: Vec<String>,
-    /// Where its notes are anchored.
+    /// The anchor of the table and prefix of the anchors of its notes.
     pub id: String,
 }
 
@@ -37,17 +37,17 @@ pub(super) struct ResultRow {
     pub verdict: String,
     /// The change with its interval.
     pub size: String,
-    /// The ratio, and the noise floor.
+    /// The ratio and the noise floor.
     pub ground: Vec<String>,
     pub failure: Option<String>,
 }
 
-/// A number of a table, or the note that says why there is none.
+/// A number of a table, or the note with the reason for its absence.
 pub(super) struct Number {
     pub shown: String,
     pub interval: String,
     pub sort: String,
-    /// Where only some trials have a value: how many.
+    /// The number of trials with a value, if others have none.
     pub partly: Option<String>,
     pub note: Option<usize>,
 }
@@ -115,7 +115,7 @@ fn table(input: &Input, layout: &Layout, group: usize, failures: &[Failure]) -> 
     }
 }
 
-/// The columns of a row that speak of its comparison.
+/// The comparison of a row.
 fn verdict(input: &Input, layout: &Layout, group: usize, row: Row) -> ResultRow {
     let empty = ResultRow {
         label: String::new(),
@@ -133,7 +133,7 @@ fn verdict(input: &Input, layout: &Layout, group: usize, row: Row) -> ResultRow 
     let Some(compared) = input.compared(row.cell, metric) else {
         let noise = row.twin.then(|| noise_floor(words::noise_floor(input, layout, group, metric)));
         return ResultRow {
-            verdict: if row.twin { "the baseline again" } else { "baseline" }.to_owned(),
+            verdict: if row.twin { "baseline (A/A)" } else { "baseline" }.to_owned(),
             ground: noise.into_iter().collect(),
             ..empty
         };

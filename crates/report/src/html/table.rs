@@ -1,4 +1,4 @@
-//! What the page says of a table of somebody else's, in the place of a run's record.
+//! The section of an imported table, in place of the environment of a run.
 
 use crate::Input;
 use crate::html::method::Fact;
@@ -6,7 +6,6 @@ use crate::layout::Layout;
 use crate::means::{self, Comparisons, NOTE};
 use crate::source;
 
-/// The table.
 pub(super) struct TableView {
     pub file: String,
     pub comparisons: Vec<Comparisons>,
@@ -15,7 +14,7 @@ pub(super) struct TableView {
     pub limits: Vec<String>,
 }
 
-/// Absent of a run.
+/// `None` for a run.
 pub(super) fn view(input: &Input, layout: &Layout) -> Option<TableView> {
     let table = input.table?;
     let facts = source::facts(table).into_iter().map(|(name, value)| Fact { name, value });

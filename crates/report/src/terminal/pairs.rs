@@ -9,8 +9,7 @@ use crate::failures::failures;
 use crate::pairs::{NOTE, View, views};
 
 impl Page<'_> {
-    /// Whether pairs work; a table for each metric; what is wrong with whom; who is better or worse than predicted. Says whether there
-    /// is anything of the kind.
+    /// Outcomes of the pairs, a table for each metric, failures, and interactions. Returns whether the study has pairs.
     pub(super) fn pairs(&self, out: &mut String) -> bool {
         let failures = failures(self.input);
         let views = views(self.input, &failures);
@@ -31,7 +30,7 @@ impl Page<'_> {
         }
         out.push('\n');
         self.item(out, "·", NOTE);
-        self.heading(out, "Pairs that are better or worse than their two sides predict");
+        self.heading(out, "Interaction: pairs that differ from the prediction of their two sides");
         self.item(out, "·", &views[0].needs());
         for view in views.iter().filter(|view| view.judges()) {
             self.item(out, "·", &view.rest());
@@ -40,11 +39,15 @@ impl Page<'_> {
             }
         }
         out.push('\n');
-        self.item(out, "·", "Servers against the baseline, client by client, are in the page and in the CSV files.");
+        self.item(
+            out,
+            "·",
+            "The HTML report and the CSV files compare each server with the baseline, client by client.",
+        );
         true
     }
 
-    /// As many servers side by side as fit, at least one.
+    /// The matrix in parts, each with as many servers as fit and at least one.
     fn matrix(&self, out: &mut String, view: &View) {
         let mut servers = &view.table.servers[..];
         while !servers.is_empty() {

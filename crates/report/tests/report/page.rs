@@ -1,4 +1,4 @@
-//! What the HTML page must be, whatever it shows.
+//! Properties of the HTML report that hold for any content.
 
 use crate::fixture::Fixture;
 use wirelab_report::html;

@@ -70,7 +70,9 @@ pub fn text(args: &ProbeArgs, target: &Target, finding: &Finding) -> String {
     }
     text.push('\n');
     if !args.i_own_this_host {
-        text.push_str("The noise floor is not measured: it takes a second series of requests, which a host that is not yours is spared.\n");
+        text.push_str(
+            "The noise floor is not measured: it needs more requests than wirelab sends to a host you do not own.\n",
+        );
     }
     for warning in &analysis.warnings {
         let _ = writeln!(text, "! {}", warning.meaning());
@@ -107,10 +109,10 @@ fn words(compared: &Compared) -> String {
     match compared.verdict {
         Verdict::Less => format!("faster{ratio}"),
         Verdict::More => format!("slower{ratio}"),
-        Verdict::Equivalent => format!("no difference{ratio}"),
+        Verdict::Equivalent => format!("equivalent{ratio}"),
         Verdict::CannotTell { why: CannotTell::NoValues } => String::new(),
-        Verdict::CannotTell { why: CannotTell::TooFewBlocks } => format!("cannot tell, too few blocks{ratio}"),
-        Verdict::CannotTell { why: CannotTell::UnequalFailures } => format!("cannot tell, failures differ{ratio}"),
-        Verdict::CannotTell { why: CannotTell::TooNoisy } => format!("cannot tell{ratio}"),
+        Verdict::CannotTell { why: CannotTell::TooFewBlocks } => format!("preliminary, too few blocks{ratio}"),
+        Verdict::CannotTell { why: CannotTell::UnequalFailures } => format!("inconclusive, failures differ{ratio}"),
+        Verdict::CannotTell { why: CannotTell::TooNoisy } => format!("inconclusive{ratio}"),
     }
 }
