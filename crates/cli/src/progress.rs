@@ -32,7 +32,7 @@ impl Display {
         }
         let bar = ProgressBar::no_length();
         let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar:.cyan/dim} {pos}/{len} {msg}");
-        bar.set_style(style.expect("the template is right").progress_chars("━━─"));
+        bar.set_style(style.expect("the template is valid").progress_chars("━━─"));
         bar.enable_steady_tick(Duration::from_millis(200));
         Self::Bar(bar)
     }

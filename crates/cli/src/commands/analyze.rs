@@ -1,4 +1,4 @@
-//! `wirelab analyze`: the statistics and the report of a run, for measurements that somebody else made.
+//! `wirelab analyze`: the statistics and the report of a run, for a table of measurements.
 
 use std::path::Path;
 
@@ -9,22 +9,21 @@ use wirelab_plan::table::{Mapping, MetricMapping, PUBLISHED, read};
 use wirelab_report::Input;
 
 use crate::args::AnalyzeArgs;
-use crate::commands::report::written;
+use crate::commands::report::formatted;
 use crate::failure::{Failure, Result};
 use crate::output::print;
 
-/// Tables above this size are not read: at some hundred bytes a row it is more than the statistics take.
+/// Maximum size of a table in bytes: more rows than the statistics can process, at some hundred bytes each.
 const MAX_TABLE: u64 = 64 << 20;
 
-/// Prints the report of a table.
+/// Analyzes a table and prints the report.
 pub fn analyze(args: &AnalyzeArgs) -> Result {
     let Source { text, file, mapping } = source(args)?;
     let named = |(text, name, _): &(String, String, bool)| Mapping::parse(text, name).map_err(Failure::input);
-    let written_down = mapping.as_ref().map(named).transpose()?.unwrap_or_default();
-    let wanted = with_options(written_down.clone(), args);
-    // An error points into the mapping file only if that is where all of the mapping is.
-    let place =
-        mapping.as_ref().filter(|_| wanted == written_down).map(|(text, name, _)| (text.as_str(), name.as_str()));
+    let from_file = mapping.as_ref().map(named).transpose()?.unwrap_or_default();
+    let wanted = with_options(from_file.clone(), args);
+    // An error points into the mapping file only if no option overrides it.
+    let place = mapping.as_ref().filter(|_| wanted == from_file).map(|(text, name, _)| (text.as_str(), name.as_str()));
     let mut measured = read(&text, &file, &wanted, place).map_err(Failure::input)?;
     if let Some((_, name, guessed)) = mapping {
         let taken = Taken { what: "mapping".to_owned(), from: format!("`{name}`"), guessed };
@@ -47,18 +46,18 @@ pub fn analyze(args: &AnalyzeArgs) -> Result {
         typical_load: &|_| None,
         typical_film: &|_| None,
     };
-    print(&written(&input, args.format))
+    print(&formatted(&input, args.format))
 }
 
-/// What is analysed.
+/// A table with its mapping.
 struct Source {
     text: String,
     file: String,
-    /// Text and name of the mapping file, and whether it was found rather than named.
+    /// Text and name of the mapping file, and whether it was found beside the table instead of named.
     mapping: Option<(String, String, bool)>,
 }
 
-/// A file with its mapping, or a published table by its name.
+/// Reads a table and its mapping from files, or a published table by its name.
 fn source(args: &AnalyzeArgs) -> Result<Source> {
     let named = match &args.mapping {
         Some(path) => Some((contents(path, "mapping file")?, path.display().to_string(), false)),
@@ -75,7 +74,7 @@ fn source(args: &AnalyzeArgs) -> Result<Source> {
         let meant = nearest(&args.file, names()).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
         let known: Vec<_> = names().map(|name| format!("`{name}`")).collect();
         return Err(Failure::input(format!(
-            "there is no file `{}`, and no published table of that name; published are: {}{meant}",
+            "`{}` is neither a file nor a published table{meant}. Published tables: {}",
             args.file,
             known.join(", ")
         )));
@@ -92,33 +91,33 @@ fn source(args: &AnalyzeArgs) -> Result<Source> {
 
 fn contents(path: &Path, what: &str) -> Result<String> {
     let wrong = |error: std::io::Error| Failure::input(format!("cannot read the {what} {}: {error}", path.display()));
-    // A directory, a device or a huge file must not hang or fill the memory.
+    // Refuses directories, devices and huge files, which could block or exhaust the memory.
     let facts = std::fs::metadata(path).map_err(wrong)?;
     if !facts.is_file() || facts.len() > MAX_TABLE {
         let limit = MAX_TABLE >> 20;
         return Err(Failure::input(format!(
-            "{} is no {what}: a regular file of at most {limit} MiB was expected",
+            "{} is not a {what}, which is a regular file of at most {limit} MiB",
             path.display()
         )));
     }
     std::fs::read_to_string(path).map_err(wrong)
 }
 
-/// The mapping with what the command line says in the place of what it says.
+/// The mapping, overridden by the options of the command line.
 fn with_options(mut mapping: Mapping, args: &AnalyzeArgs) -> Mapping {
-    let instead = |old: &mut Option<String>, new: &Option<String>| {
+    let override_with = |old: &mut Option<String>, new: &Option<String>| {
         if new.is_some() {
             old.clone_from(new);
         }
     };
-    instead(&mut mapping.compare.factor, &args.factor);
-    instead(&mut mapping.compare.baseline, &args.baseline);
-    instead(&mut mapping.compare.twin, &args.twin);
-    instead(&mut mapping.columns.block, &args.block);
+    override_with(&mut mapping.compare.factor, &args.factor);
+    override_with(&mut mapping.compare.baseline, &args.baseline);
+    override_with(&mut mapping.compare.twin, &args.twin);
+    override_with(&mut mapping.columns.block, &args.block);
     if !args.by.is_empty() {
         mapping.columns.by.clone_from(&args.by);
     }
-    // What a mapping leaves aside can be put to use without writing another one.
+    // An option can use a column that the mapping ignores.
     let used = |column: &String| args.block.as_ref() == Some(column) || args.by.contains(column);
     mapping.columns.ignore.retain(|column| !used(column));
     mapping.columns.ignore.extend(args.ignore.iter().cloned());

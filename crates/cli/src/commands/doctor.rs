@@ -1,4 +1,4 @@
-//! `wirelab doctor`: what this machine can and cannot measure, with the remedy for each.
+//! `wirelab doctor`: checks what this machine can measure, with a remedy for each gap.
 
 use std::fmt::Write;
 use std::fs;
@@ -12,32 +12,31 @@ use crate::args::DoctorArgs;
 use crate::failure::Result;
 use crate::output::{print, print_json};
 
-/// One thing that was looked at.
+/// The result of a check.
 #[derive(Debug, Serialize)]
 struct Finding {
-    /// What.
+    /// The subject of the check.
     what: &'static str,
-    /// How it stands.
     state: State,
-    /// What was seen.
+    /// The observation.
     seen: String,
-    /// What to do about it; empty where all is well.
+    /// The remedy; empty if the state is good.
     remedy: String,
 }
 
-/// How a thing stands.
+/// The state of the machine in one respect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
-    /// As it should be.
+    /// No restriction.
     Good,
-    /// Measurements work, with a limit.
+    /// Measurements work, but are less exact or cover less.
     Limited,
-    /// Something cannot be measured here.
+    /// A kind of measurement is impossible.
     Missing,
 }
 
-/// Looks at the machine.
+/// Runs all checks and prints their results.
 pub fn doctor(args: &DoctorArgs) -> Result {
     let findings = vec![
         processors(),
@@ -74,8 +73,9 @@ pub fn doctor(args: &DoctorArgs) -> Result {
             let _ = writeln!(text, "         remedy: {}", finding.remedy);
         }
     }
-    let limits = findings.iter().filter(|finding| finding.state != State::Good).count();
-    let _ = writeln!(text, "\n{} things looked at, {limits} with a limit.", findings.len());
+    let count = |state| findings.iter().filter(|finding| finding.state == state).count();
+    let (good, limited, missing) = (count(State::Good), count(State::Limited), count(State::Missing));
+    let _ = writeln!(text, "\n{} checks: {good} good, {limited} limited, {missing} missing.", findings.len());
     print(&text)
 }
 
@@ -109,19 +109,19 @@ fn processors() -> Finding {
         1 => limited(
             WHAT,
             "1",
-            "use a machine with at least two: client and server share this one, and each slows the other",
+            "use a machine with at least two: client and server share the processor and slow each other down",
         ),
         count => good(WHAT, count.to_string()),
     }
 }
 
 fn load() -> Finding {
-    const WHAT: &str = "other work";
+    const WHAT: &str = "load by other processes";
     let average = read("/proc/loadavg").ok().and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
     match average {
         None => limited(WHAT, "the load average cannot be read", "mount /proc"),
         Some(load) if load > 0.5 * cores() as f64 => {
-            limited(WHAT, format!("load average {load:.2}"), "stop other work before measuring")
+            limited(WHAT, format!("load average {load:.2}"), "stop other processes before measuring")
         }
         Some(load) => good(WHAT, format!("load average {load:.2}")),
     }
@@ -134,12 +134,12 @@ fn governor() -> Finding {
         Ok(name) => limited(
             WHAT,
             format!("governor {name}"),
-            "cpupower frequency-set -g performance, so that the clock does not change between trials",
+            "`cpupower frequency-set -g performance` keeps the frequency constant between trials",
         ),
         Err(_) => limited(
             WHAT,
             "no governor visible (a virtual machine?)",
-            "nothing to set here; interleaved blocks and the A/A pair show how steady the machine is",
+            "none here; interleaved blocks and the A/A pair show how stable the machine is",
         ),
     }
 }
@@ -152,7 +152,7 @@ fn clock() -> Finding {
         Ok(name) => limited(
             WHAT,
             name,
-            "a clock source that needs a system call for each reading: prefer tsc (kernel parameter clocksource=tsc)",
+            "use tsc (kernel parameter clocksource=tsc); this source needs a system call for each reading",
         ),
         Err(error) => limited(WHAT, error, "mount /sys"),
     }
@@ -164,7 +164,7 @@ fn loopback() -> Finding {
         Ok(mtu) if mtu > 1500 => limited(
             WHAT,
             format!("{mtu} bytes"),
-            "real networks have 1500; `ip link set lo mtu 1500` (as root) brings loopback closer to one",
+            "`ip link set lo mtu 1500` (as root) sets the MTU of most real networks",
         ),
         Ok(mtu) => good(WHAT, format!("{mtu} bytes")),
         Err(error) => missing(WHAT, error, "mount /sys"),
@@ -177,7 +177,7 @@ fn udp_buffers() -> Finding {
         Ok(bytes) if bytes < 2_500_000 => limited(
             WHAT,
             format!("at most {bytes} bytes without privileges"),
-            "sysctl -w net.core.rmem_max=7500000 net.core.wmem_max=7500000, or run as root",
+            "`sysctl -w net.core.rmem_max=7500000 net.core.wmem_max=7500000`, or run as root",
         ),
         Ok(bytes) => good(WHAT, format!("up to {bytes} bytes")),
         Err(error) => missing(WHAT, error, "mount /proc"),
@@ -191,9 +191,9 @@ fn fast_open() -> Finding {
         Ok(bits) => limited(
             WHAT,
             format!("net.ipv4.tcp_fastopen is {bits}: {}", if bits & 1 == 1 { "client only" } else { "no client" }),
-            "sysctl -w net.ipv4.tcp_fastopen=3; until then `fast_open = true` is unsupported",
+            "`sysctl -w net.ipv4.tcp_fastopen=3`; until then `fast_open = true` is unsupported",
         ),
-        Err(error) => missing(WHAT, error, "a kernel with TCP Fast Open"),
+        Err(error) => missing(WHAT, error, "use a kernel with TCP Fast Open"),
     }
 }
 
@@ -204,7 +204,7 @@ fn congestion() -> Finding {
         Ok(names) if ["cubic", "bbr", "reno"].iter().all(|name| names.split(' ').any(|n| n == *name)) => {
             good(WHAT, names)
         }
-        Ok(names) => limited(WHAT, names, "modprobe tcp_bbr; until then the missing ones are unsupported"),
+        Ok(names) => limited(WHAT, names, "`modprobe tcp_bbr`; algorithms that are not listed are unsupported"),
         Err(error) => missing(WHAT, error, "mount /proc"),
     }
 }
@@ -216,7 +216,7 @@ fn open_files() -> Finding {
     });
     match limit {
         Some(limit) if limit < 4096 => {
-            limited(WHAT, format!("at most {limit}"), "ulimit -n 65536 for studies with many connections")
+            limited(WHAT, format!("at most {limit}"), "`ulimit -n 65536` for studies with many connections")
         }
         Some(limit) => good(WHAT, format!("at most {limit}")),
         None => good(WHAT, "unlimited"),
@@ -226,11 +226,11 @@ fn open_files() -> Finding {
 fn clear_refs() -> Finding {
     const WHAT: &str = "peak memory of the measured window";
     match fs::write("/proc/self/clear_refs", "5") {
-        Ok(()) => good(WHAT, "can be reset at its begin"),
+        Ok(()) => good(WHAT, "can be reset when the window begins"),
         Err(error) => limited(
             WHAT,
             format!("/proc/PID/clear_refs: {error}"),
-            "a kernel with CONFIG_PROC_PAGE_MONITOR; until then peaks include start-up",
+            "use a kernel with CONFIG_PROC_PAGE_MONITOR; until then peaks include the start of the process",
         ),
     }
 }
@@ -241,31 +241,31 @@ fn namespaces() -> Finding {
         .map_err(|error| error.to_string())
         .and_then(|program| wirelab_lab::Netns::start(&program).map(drop).map_err(|error| error.to_string()));
     match tried {
-        Ok(()) => good(WHAT, "can be made, joined and entered"),
-        Err(error) => missing(WHAT, error, "as the message says; until then use the lab loopback"),
+        Ok(()) => good(WHAT, "can be created, connected and entered"),
+        Err(error) => missing(WHAT, error, "follow the message, or use the lab loopback"),
     }
 }
 
 fn services() -> Finding {
     const WHAT: &str = "services with several servers (lab netns)";
     match wirelab_lab::netns::service::available() {
-        Ok(()) => good(WHAT, "`nft` is there to translate their address"),
-        Err(error) => missing(WHAT, error, "apt-get install nftables, or the like"),
+        Ok(()) => good(WHAT, "`nft` is installed; it translates addresses of services"),
+        Err(error) => missing(WHAT, error, "install `nft` (Debian: `apt-get install nftables`)"),
     }
 }
 
 fn cluster() -> Finding {
-    const WHAT: &str = "a cluster (lab kubernetes)";
+    const WHAT: &str = "cluster (lab kubernetes)";
     match wirelab_kubernetes::lacking() {
         Ok((version, lacking)) if lacking.is_empty() => {
-            good(WHAT, format!("Kubernetes {version}, with all rights needed"))
+            good(WHAT, format!("Kubernetes {version}, with all necessary rights"))
         }
         Ok((version, lacking)) => missing(
             WHAT,
-            format!("Kubernetes {version}, but without the rights to {}", lacking.join(", ")),
-            "`wirelab labs rbac` prints the role that has them; an administrator can bind it to you",
+            format!("Kubernetes {version}, without the rights to {}", lacking.join(", ")),
+            "an administrator can bind the role that `wirelab labs rbac` prints to you",
         ),
-        Err(error) => missing(WHAT, error.to_string(), "as the message says; no other lab needs one"),
+        Err(error) => missing(WHAT, error.to_string(), "follow the message; only the lab kubernetes needs a cluster"),
     }
 }
 
@@ -276,7 +276,7 @@ fn system_calls() -> Finding {
         Err(error) => missing(
             WHAT,
             error,
-            "run as root, or with CAP_PERFMON and a readable /sys/kernel/tracing; until then `--observe strace` in a run of its own",
+            "run as root, or with CAP_PERFMON and a readable /sys/kernel/tracing; until then use `--observe strace` in a separate run",
         ),
     }
 }
@@ -284,18 +284,18 @@ fn system_calls() -> Finding {
 fn packets() -> Finding {
     const WHAT: &str = "capturing packets (observer packets, captures)";
     match wirelab_observe::Witness::default().can_capture() {
-        Ok(()) => good(WHAT, "possible in network namespaces (lab netns)"),
+        Ok(()) => good(WHAT, "works in network namespaces (lab netns)"),
         Err(error) => missing(
             WHAT,
             error,
-            "run as root, or with CAP_NET_RAW and CAP_SYS_ADMIN, or let users make namespaces \
+            "run as root, or with CAP_NET_RAW and CAP_SYS_ADMIN, or let users create namespaces \
              (sysctl user.max_user_namespaces=10000); a kernel with CONFIG_PACKET",
         ),
     }
 }
 
 fn python() -> Finding {
-    const WHAT: &str = "python3 (for endpoints in Python)";
+    const WHAT: &str = "python3 (endpoints in Python)";
     let version = Command::new("python3").arg("--version").stdin(Stdio::null()).output();
     match version {
         Ok(output) if output.status.success() => good(WHAT, String::from_utf8_lossy(&output.stdout).trim()),
@@ -320,25 +320,25 @@ fn browsers() -> Finding {
 }
 
 fn disk() -> Finding {
-    const WHAT: &str = "room for runs";
+    const WHAT: &str = "disk space for runs";
     let here = Path::new(".");
     let output = Command::new("df").args(["-Pk", "."]).stdin(Stdio::null()).output();
     let free = output.ok().and_then(|output| {
         String::from_utf8_lossy(&output.stdout).lines().nth(1)?.split_whitespace().nth(3)?.parse::<u64>().ok()
     });
-    let writable = tempfile_in(here);
+    let writable = create_and_remove_file(here);
     match (free, writable) {
         (_, Err(error)) => missing(WHAT, format!("this folder is not writable: {error}"), "use --out DIR"),
         (Some(kib), _) if kib < 1 << 20 => {
-            limited(WHAT, format!("{} MiB free here", kib >> 10), "free some, or use --out DIR")
+            limited(WHAT, format!("{} MiB free here", kib >> 10), "free some space, or use --out DIR")
         }
         (Some(kib), _) => good(WHAT, format!("{} GiB free here", kib >> 20)),
-        (None, _) => limited(WHAT, "the free space is unknown", "none needed"),
+        (None, _) => limited(WHAT, "the free space is unknown", "check it with `df`"),
     }
 }
 
-/// Whether a file can be made here; it is removed at once.
-fn tempfile_in(folder: &Path) -> std::io::Result<()> {
+/// Creates and removes a file in the folder, to test whether it is writable.
+fn create_and_remove_file(folder: &Path) -> std::io::Result<()> {
     let path = folder.join(format!(".wirelab-doctor-{}", std::process::id()));
     fs::File::create_new(&path)?;
     fs::remove_file(&path)

@@ -1,5 +1,4 @@
-//! `wirelab endpoint`, `wirelab guard`, `wirelab fabric`, `wirelab witness` and `wirelab agent`: the processes that wirelab starts
-//! of itself.
+//! `wirelab endpoint`, `guard`, `fabric`, `witness` and `agent`: the roles in which wirelab starts its own executable.
 
 use std::io::BufReader;
 use std::os::fd::AsFd;
@@ -13,12 +12,12 @@ use crate::failure::{Failure, Result};
 use crate::output::print_json;
 use crate::place::program;
 
-/// Plays a built-in endpoint. Exit statuses are those of the contract: 0 done, 1 failed, 127 unsupported.
+/// Runs a built-in endpoint. Exit statuses are those of the contract: 0 done, 1 failed, 127 unsupported.
 pub fn endpoint(args: &EndpointArgs) -> ExitCode {
     if let Some(browser) = args.browser {
         return self::browser(browser.into(), &args.role);
     }
-    let (path, play): (_, fn(&str) -> i32) = match &args.role {
+    let (path, run): (_, fn(&str) -> i32) = match &args.role {
         EndpointRole::Describe => {
             return match print_json(&wirelab_endpoint::describe()) {
                 Ok(()) => ExitCode::SUCCESS,
@@ -29,19 +28,19 @@ pub fn endpoint(args: &EndpointArgs) -> ExitCode {
         EndpointRole::Client { spec } => (spec, wirelab_endpoint::request),
     };
     match std::fs::read_to_string(path) {
-        Ok(text) => ExitCode::from(u8::try_from(play(&text)).unwrap_or(1)),
+        Ok(text) => ExitCode::from(u8::try_from(run(&text)).unwrap_or(1)),
         Err(error) => Failure::failed(format!("cannot read the spec {}: {error}", path.display())).report(),
     }
 }
 
-/// Plays a browser.
+/// Runs a browser as an endpoint.
 fn browser(browser: Browser, role: &EndpointRole) -> ExitCode {
     let described = || -> Result {
         match role {
             EndpointRole::Describe => {
                 print_json(&wirelab_browser::endpoint::describe(browser).map_err(Failure::failed)?)
             }
-            EndpointRole::Server { .. } => Err(Failure::failed(format!("{browser} plays no server"))),
+            EndpointRole::Server { .. } => Err(Failure::failed(format!("{browser} cannot be a server"))),
             EndpointRole::Client { .. } => Ok(()),
         }
     };
@@ -50,10 +49,10 @@ fn browser(browser: Browser, role: &EndpointRole) -> ExitCode {
         (EndpointRole::Client { spec }, Ok(())) => spec,
         (_, Ok(())) => return ExitCode::SUCCESS,
     };
-    let played = std::fs::read_to_string(spec)
+    let input = std::fs::read_to_string(spec)
         .map_err(|error| Failure::failed(format!("cannot read the spec {}: {error}", spec.display())))
         .and_then(|text| Ok((text, program()?)));
-    match played {
+    match input {
         Ok((text, program)) => {
             let (input, output) = (BufReader::new(std::io::stdin()), std::io::stdout());
             let status = wirelab_browser::endpoint::request(browser, &text, &program, input, output);
@@ -63,17 +62,17 @@ fn browser(browser: Browser, role: &EndpointRole) -> ExitCode {
     }
 }
 
-/// Watches over the processes of a run.
+/// Kills the processes of a run when wirelab dies.
 pub fn guard() -> ExitCode {
     wirelab_lab::guard::main()
 }
 
-/// Holds the network of a run.
+/// Creates and holds the network of a run in the lab `netns`.
 pub fn fabric() -> ExitCode {
     wirelab_lab::netns::fabric::main()
 }
 
-/// Works in a pod of a run. The one that waits may be asked, by `--metrics ADDRESS SOCKETS`, to show the pod's endpoints meanwhile.
+/// Works in a pod of a run. `wait NAME --metrics ADDRESS SOCKETS` also serves the metrics of the pod's endpoints.
 pub fn agent(words: &[String]) -> ExitCode {
     let [wait, name, flag, address, sockets] = words else { return wirelab_kubernetes::agent::main(words) };
     if (wait.as_str(), flag.as_str()) != ("wait", "--metrics") {
@@ -81,7 +80,7 @@ pub fn agent(words: &[String]) -> ExitCode {
     }
     let exporter = address
         .parse()
-        .map_err(|error| Failure::input(format!("`{address}` is no address with a port: {error}")))
+        .map_err(|error| Failure::input(format!("`{address}` is not of the form ADDRESS:PORT: {error}")))
         .and_then(|address| Exporter::start(address).map_err(Failure::failed));
     match exporter {
         Ok(exporter) => {
@@ -92,7 +91,7 @@ pub fn agent(words: &[String]) -> ExitCode {
     }
 }
 
-/// Looks at the network of a run.
+/// Observes the network of a run from within its namespaces.
 pub fn witness() -> ExitCode {
     wirelab_observe::witness::main(std::io::stdin().as_fd(), &mut std::io::stdout())
 }

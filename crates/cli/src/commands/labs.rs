@@ -1,4 +1,4 @@
-//! `wirelab labs`: the labs, links and observers that there are, what links really do, and what is left in a cluster.
+//! `wirelab labs`: lists labs, links and observers, measures links, and cleans up clusters.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::output::{print, print_json};
 use crate::place::program;
 
-/// A link in a few words.
+/// The properties of a link as a phrase.
 fn described(link: &Link) -> String {
     if link.is_wire() {
         return format!("a wire, MTU {}", link.mtu);
@@ -32,7 +32,7 @@ fn described(link: &Link) -> String {
     words.join(", ")
 }
 
-/// Lists labs, links and observers, measures links, or cleans up.
+/// Runs the subcommand.
 pub fn labs(args: &LabsArgs) -> Result {
     match &args.command {
         None => list(args.json),
@@ -42,7 +42,7 @@ pub fn labs(args: &LabsArgs) -> Result {
     }
 }
 
-/// Removes the namespaces of runs that have ended.
+/// Removes the namespaces of ended runs; with `dry_run` lists them only.
 fn clean(dry_run: bool, other_machines: bool, as_json: bool) -> Result {
     let found = clean::find().map_err(Failure::failed)?;
     let is_left = |left: &Left| match left.fate {
@@ -56,9 +56,9 @@ fn clean(dry_run: bool, other_machines: bool, as_json: bool) -> Result {
     let outcome = |left: &Left| match (&left.fate, is_left(left)) {
         (_, true) if dry_run => "would be removed".to_owned(),
         (_, true) => "removed".to_owned(),
-        (Fate::InUse, _) => "kept: its run goes on".to_owned(),
+        (Fate::InUse, _) => "kept: its run is active".to_owned(),
         (Fate::Elsewhere(machine), _) => {
-            format!("kept: made on the machine `{machine}`; clean up there, or with --other-machines")
+            format!("kept: created on the machine `{machine}`; clean up there, or with --other-machines")
         }
         (Fate::Going | Fate::Left, _) => "is being removed".to_owned(),
     };
@@ -70,18 +70,18 @@ fn clean(dry_run: bool, other_machines: bool, as_json: bool) -> Result {
         return print_json(&all);
     }
     if found.is_empty() {
-        return print("nothing of wirelab is in the cluster\n");
+        return print("the cluster has no namespaces of wirelab\n");
     }
     let lines: Vec<_> =
         found.iter().map(|left| format!("{}  {}  (run {})\n", left.namespace, outcome(left), left.folder)).collect();
     print(&lines.concat())
 }
 
-/// A study that has every link with a name, and nothing to measure but these.
+/// A study whose only factor of interest is the link: every link that has a name.
 fn every_link() -> String {
     let names = PRESETS.map(|preset| format!("{:?}", preset.name)).join(", ");
     format!(
-        "name = 'links'\ntitle = 'Links'\nquestion = 'What do they do?'\nlab = 'netns'\n\
+        "name = 'links'\ntitle = 'Links'\nquestion = 'Are the links in tolerance?'\nlab = 'netns'\n\
          [factors]\nprotocol = ['udp']\nplacement = [{names}]\n[compare]\nfactor = 'protocol'\nbaseline = 'udp'\n"
     )
 }
@@ -90,7 +90,7 @@ fn measure(study: Option<&str>, sets: &[String], times: u32, as_json: bool) -> R
     let study = match study {
         Some(name) => studies::read(name)?.resolve(None, sets)?,
         None => {
-            let study = wirelab_plan::parse(&every_link(), "the list of links").map_err(Failure::input)?;
+            let study = wirelab_plan::parse(&every_link(), "the built-in links").map_err(Failure::input)?;
             wirelab_plan::resolve(study, None, sets).map_err(Failure::input)?
         }
     };
@@ -98,7 +98,7 @@ fn measure(study: Option<&str>, sets: &[String], times: u32, as_json: bool) -> R
     let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.link.is_some()).collect();
     let mut lab = crate::labs::open(wirelab_lab::netns::INFO.name, &program()?).map_err(Failure::failed)?;
     if jobs.is_empty() {
-        // Without a link it has no addresses, and the lab says why.
+        // Cells without a link have no addresses; the lab explains it.
         let refusals = plan.cells.iter().map(|cell| lab.addresses(&cell.job));
         refusals.collect::<std::result::Result<Vec<_>, _>>().map_err(Failure::input)?;
     }
@@ -117,8 +117,8 @@ fn measure(study: Option<&str>, sets: &[String], times: u32, as_json: bool) -> R
     match misses.first() {
         None => Ok(()),
         Some((placement, miss)) => Err(Failure::failed(format!(
-            "{} of {} measurements are out of tolerance; the first, of `{placement}`: {miss}. Stop other work on this machine, or \
-             choose a lower rate",
+            "{} of {} measurements of links are out of tolerance. The first one, `{placement}`: {miss}. Stop other work on this \
+             machine, or choose a lower rate",
             misses.len(),
             records().count()
         ))),
@@ -142,15 +142,15 @@ fn list(as_json: bool) -> Result {
     for lab in labs {
         let _ = writeln!(text, "  {:<16} {} Needs: {}.", lab.name, lab.summary, lab.needs.unwrap_or("nothing"));
     }
-    text.push_str("\nLinks of the lab netns, as `placement`\n");
+    text.push_str("\nLinks of the lab netns (values of `placement`)\n");
     for preset in &PRESETS {
         let _ = writeln!(text, "  {:<16} {}. Source: {}.", preset.name, described(&preset.link), preset.source);
     }
-    text.push_str("\nObservers\n");
+    text.push_str("\nObservers, with their metrics\n");
     for observer in observers {
         let needs = observer.needs.unwrap_or("nothing");
         let _ = writeln!(text, "  {:<16} {} Cost: {} Needs: {needs}.", observer.name, observer.summary, observer.cost);
-        // One meaning may be that of many metrics, but every name has to be there: studies compare by it.
+        // Metrics that differ in their side only share a meaning. Every name is listed, because studies use it.
         for alike in observer.metrics.chunk_by(|a, b| a.meaning == b.meaning) {
             for both_sides in alike.chunks(2) {
                 let names: Vec<_> = both_sides.iter().map(|metric| metric.name).collect();
@@ -159,23 +159,23 @@ fn list(as_json: bool) -> Result {
             let _ = writeln!(text, "        {}", alike[0].meaning);
         }
     }
-    text.push_str("\nFrom the client's own records\n");
+    text.push_str("\nMetrics from the records of clients\n");
     for metric in wirelab_stats::METRICS {
         let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);
     }
-    text.push_str("\nFrom the loads of a page, where the client is a browser\n");
+    text.push_str("\nMetrics from page loads in browsers\n");
     for metric in wirelab_stats::PAGE_METRICS {
         let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);
     }
-    text.push_str("\nFrom the clients that share a workload (`clients`)\n");
+    text.push_str("\nMetrics of several clients that share a workload (`clients`)\n");
     for metric in wirelab_stats::CLIENTS_METRICS {
         let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);
     }
-    text.push_str("\nFrom what endpoints report of their transport\n");
+    text.push_str("\nMetrics from the transport reports of endpoints\n");
     for metric in wirelab_stats::TRANSPORT_METRICS {
         let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);
     }
-    text.push_str("\nFrom before the window\n");
+    text.push_str("\nMetrics of the preparation, before the measured window\n");
     for metric in &wirelab_run::PREPARATION_METRICS {
         let _ = writeln!(text, "    {:<36} {}", metric.name, metric.meaning);
     }

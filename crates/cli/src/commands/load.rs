@@ -1,4 +1,4 @@
-//! `wirelab load`: the load generator on its own.
+//! `wirelab load`: the load generator without a study.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -22,10 +22,10 @@ use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
 use crate::target::Target;
 
-/// How long a load lasts where neither requests nor a duration are given.
+/// Duration of a load without --requests and --duration.
 const DEFAULT_DURATION: Span = Span::from_secs(10);
 
-/// Sends load and prints what it cost.
+/// Sends load and prints latencies.
 pub fn load(args: &LoadArgs) -> Result {
     let target = Target::find(&args.url, args.reach.connect_to)?;
     let protocol = args.protocol.unwrap_or(if target.is_secure() { Protocol::H2 } else { Protocol::H1c });
@@ -39,7 +39,7 @@ pub fn load(args: &LoadArgs) -> Result {
     let head = look(&spec, &stop).map_err(unanswered)?;
     target.accept(&head)?;
     if let Some(path) = &args.samples {
-        // Tried now, because after the measurement it would be too late.
+        // An unwritable file is found before the measurement, not after it.
         File::create(path).map_err(|error| unwritable(path, &error))?;
     }
     let bar = Bar::new(&spec, args.show.quiet);
@@ -61,10 +61,10 @@ pub fn load(args: &LoadArgs) -> Result {
         print(&text(args, &target, protocol, &result, &values))?;
     }
     if result.stopped {
-        return Err(Failure::interrupted("interrupted; the result is what was measured until then"));
+        return Err(Failure::interrupted("interrupted; the result covers the requests until then"));
     }
     if result.requests == 0 {
-        let why = result.first_failure.unwrap_or_else(|| "none was sent".to_owned());
+        let why = result.first_failure.unwrap_or_else(|| "no request was sent".to_owned());
         return Err(Failure::failed(format!("no request to {} succeeded: {why}", target.url)));
     }
     Ok(())
@@ -74,7 +74,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("cannot write the samples to {}: {error}", path.display()))
 }
 
-/// Progress on standard error, where that is a terminal.
+/// Progress on standard error; hidden if that is not a terminal.
 struct Bar {
     bar: ProgressBar,
     extent: Extent,
@@ -87,7 +87,7 @@ impl Bar {
             Extent::DurationNs(ns) => ns,
         };
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let style = ProgressStyle::with_template("{wide_bar:.cyan/dim} {msg}").expect("the template is right");
+        let style = ProgressStyle::with_template("{wide_bar:.cyan/dim} {msg}").expect("the template is valid");
         let bar = ProgressBar::with_draw_target(Some(length), target).with_style(style.progress_chars("━━─"));
         Self { bar, extent: spec.extent }
     }
@@ -109,20 +109,20 @@ impl Drop for Bar {
     }
 }
 
-/// The spec that the arguments ask for.
+/// Translates the arguments into a spec.
 fn spec(args: &LoadArgs, target: &Target, protocol: Protocol) -> Result<ClientSpec> {
     if args.streams > 1 && !protocol.multiplexes() {
         return Err(Failure::input(format!(
-            "{} carries one request at a time on a connection; use -c instead of -m",
+            "{} allows one request at a time on a connection; use -c instead of -m",
             protocol.title()
         )));
     }
     if args.streams > 1 && args.new_connections {
-        return Err(Failure::input("with --new-connections each connection carries one request; use -c instead of -m"));
+        return Err(Failure::input("with --new-connections each connection has one request; use -c instead of -m"));
     }
     if args.connections > 1 && args.new_connections && args.rate.is_some() {
         return Err(Failure::input(
-            "with --rate and --new-connections every arrival opens a connection at once; -c would limit nothing",
+            "with --rate and --new-connections every request opens a connection at once; -c would limit nothing",
         ));
     }
     let workers =
@@ -134,9 +134,9 @@ fn spec(args: &LoadArgs, target: &Target, protocol: Protocol) -> Result<ClientSp
     for header in &args.header {
         let (name, value) = header
             .split_once(':')
-            .ok_or_else(|| Failure::input(format!("`{header}` is not a header field; `NAME: VALUE` was expected")))?;
+            .ok_or_else(|| Failure::input(format!("the header field `{header}` is not of the form `NAME: VALUE`")))?;
         let name = name.trim().to_ascii_lowercase();
-        // The one field that wirelab sends by itself.
+        // The only field that wirelab sends by default.
         if name == "user-agent" {
             spec.request.headers.retain(|(known, _)| known != "user-agent");
         }
@@ -192,7 +192,7 @@ fn show_json(target: &Target, protocol: Protocol, result: &LoadResult, values: &
     }))
 }
 
-/// The values that are printed, in this order.
+/// The printed metrics, in this order.
 const SHOWN: [&str; 16] = [
     "request_rate",
     "goodput",
@@ -212,14 +212,14 @@ const SHOWN: [&str; 16] = [
     "early_share",
 ];
 
-/// Those that make no sense unless asked for, as sessions that nobody resumes.
-const OF_RESUMPTION: [&str; 2] = ["resumed_share", "early_share"];
+/// The metrics that are printed with --resumption only.
+const RESUMPTION_METRICS: [&str; 2] = ["resumed_share", "early_share"];
 
 fn text(args: &LoadArgs, target: &Target, protocol: Protocol, result: &LoadResult, values: &Values) -> String {
     let mut text = String::new();
     let window = Quantity(result.window_ns as f64, Unit::Nanoseconds);
-    let cut = if result.stopped { ", stopped early" } else { "" };
-    let _ = writeln!(text, "{} to {} ({}), {window}{cut}", protocol.title(), target.url, target.socket());
+    let ending = if result.stopped { ", stopped early" } else { "" };
+    let _ = writeln!(text, "{} to {} ({}), {window}{ending}", protocol.title(), target.url, target.socket());
     let failed: u64 = result.errors.values().sum();
     let _ = writeln!(text, "{:<22} {} succeeded, {failed} failed", "requests", result.requests);
     for (kind, count) in &result.errors {
@@ -229,7 +229,7 @@ fn text(args: &LoadArgs, target: &Target, protocol: Protocol, result: &LoadResul
         let _ = writeln!(text, "{:<22} {failure}", "first failure");
     }
     let resumes = args.resumption != ResumptionArg::None;
-    for name in SHOWN.into_iter().filter(|name| resumes || !OF_RESUMPTION.contains(name)) {
+    for name in SHOWN.into_iter().filter(|name| resumes || !RESUMPTION_METRICS.contains(name)) {
         let metric = wirelab_stats::METRICS.iter().find(|metric| metric.name == name);
         if let (Some(metric), Some(value)) = (metric, values.get(name)) {
             let shown = match value {

@@ -1,6 +1,6 @@
-//! `wirelab probe`: HTTP/1.1, HTTP/2 and HTTP/3 against one server that need not be ours, interleaved and politely.
+//! `wirelab probe`: HTTP/1.1, HTTP/2 and HTTP/3 against a server of another owner, interleaved and rate-limited.
 //!
-//! A block has one trial of every cell in random order, as in a study, and the statistics are the same ones.
+//! Blocks, random order and statistics are the same as in a study.
 
 mod text;
 mod trials;
@@ -26,24 +26,24 @@ use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
 use crate::target::Target;
 
-/// Requests on a connection that is kept and was opened before they are timed.
+/// The level with requests on a kept connection, which is opened before they are measured.
 const KEPT: &str = "kept";
 
-/// A connection for the request alone.
+/// The level with a new connection for the request.
 const NEW: &str = "new";
 
-/// What a probe found out.
+/// The result of a probe.
 struct Finding {
     discovery: Discovery,
-    /// The study of the protocols that answered, the first of which is the baseline.
+    /// The study of the protocols that work; the first one is the baseline.
     study: Study,
     plan: Plan,
     analysis: Analysis,
-    /// The protocols that never answered, and why.
-    silent: IndexMap<Protocol, String>,
+    /// The protocols that failed, with the reason.
+    failed: IndexMap<Protocol, String>,
 }
 
-/// Compares protocols against one server.
+/// Compares protocols against a server and prints the result.
 pub fn probe(args: &ProbeArgs) -> Result {
     let target = Target::find(&args.url, args.reach.connect_to)?;
     for protocol in &args.protocols {
@@ -57,29 +57,29 @@ pub fn probe(args: &ProbeArgs) -> Result {
         true => interrupted("nothing was measured"),
         false => failure,
     })?;
-    let Measured { records, silent } = trials::measure(args, &target, &plan, &stop);
-    let finding = analyse(args, discovery, (study, plan), records, silent)?;
+    let Measured { records, failed } = trials::measure(args, &target, &plan, &stop);
+    let finding = analyse(args, discovery, (study, plan), records, failed)?;
     if args.show.json {
         show_json(&target, &finding)?
     } else {
         print(&text::text(args, &target, &finding))?
     }
     if stop.load(Ordering::Relaxed) {
-        return Err(interrupted("the result is what was measured until then"));
+        return Err(interrupted("the result covers the requests until then"));
     }
-    if finding.silent.len() == args.protocols.len() {
-        return Err(Failure::failed("no protocol got an answer that can be measured; the result names the reasons"));
+    if finding.failed.len() == args.protocols.len() {
+        return Err(Failure::failed("no protocol could be measured; the result names the reasons"));
     }
     Ok(())
 }
 
-/// Refuses more than a stranger may be sent.
+/// Refuses more requests than the limit for hosts of other owners.
 fn be_polite(args: &ProbeArgs) -> Result {
     let each = args.blocks.saturating_mul(args.requests).saturating_add(1);
     if !args.i_own_this_host && u64::from(each) > polite::REQUESTS {
         return Err(Failure::input(format!(
-            "{} blocks of {} requests, and the one before them, are {each} per protocol; a host that is not yours gets at most \
-             {}. Lower --blocks or --requests, or say --i-own-this-host",
+            "{} blocks of {} requests and one request before them are {each} per protocol; a host that you do not own gets at \
+             most {}. Lower --blocks or --requests, or confirm with --i-own-this-host that you own it",
             args.blocks,
             args.requests,
             polite::REQUESTS
@@ -88,7 +88,7 @@ fn be_polite(args: &ProbeArgs) -> Result {
     Ok(())
 }
 
-/// The probe of these protocols as a study, so that plan and statistics are those of every study.
+/// The probe as a study, so that it shares the plan and the statistics of studies.
 fn plan(args: &ProbeArgs, protocols: &[Protocol]) -> Result<(Study, Plan)> {
     let tokens: Vec<_> = protocols.iter().map(|protocol| format!("\"{protocol}\"")).collect();
     let text = format!(
@@ -118,17 +118,17 @@ max = {blocks}
     let study = wirelab_plan::parse(&text, "the probe").map_err(Failure::input)?;
     let (mut plan, _) = wirelab_plan::plan(&study).map_err(Failure::input)?;
     if !args.i_own_this_host {
-        // A/A twins would double what the baseline is sent; a stranger is spared them. They come after all other cells.
+        // A/A twins would double the requests of the baseline. They come after all other cells, so cell numbers stay valid.
         plan.cells.retain(|cell| cell.twin_of.is_none());
         plan.comparisons.retain(|comparison| !comparison.aa);
     }
     Ok((study, plan))
 }
 
-/// What the server says of itself before anything is measured.
+/// What the server offers, asked before the measurement.
 #[derive(Debug, serde::Serialize)]
 struct Discovery {
-    /// How it was asked: by the first of the protocols that got an answer.
+    /// The protocol of the request: the first one that worked.
     protocol: Protocol,
     status: u16,
     server: Option<String>,
@@ -144,8 +144,8 @@ enum Offers {
     NotMeasured { not_measured: String },
 }
 
-/// One request whose head is looked at: is this the page, or the way to another one? A protocol without an answer leaves
-/// the question to the next; there is one answer at most, so that no protocol is sent more than one such request.
+/// Sends one request to find out whether the URL is a page or a redirect. If a protocol fails, the next one is tried; each
+/// protocol sends one such request at most.
 fn discover(args: &ProbeArgs, target: &Target, stop: &AtomicBool) -> Result<Discovery> {
     let mut reasons = Vec::new();
     for protocol in &args.protocols {
@@ -159,7 +159,7 @@ fn discover(args: &ProbeArgs, target: &Target, stop: &AtomicBool) -> Result<Disc
             Err(refusal) => reasons.push(target.unanswered(*protocol, &refusal)),
         }
     }
-    Err(Failure::failed(format!("no protocol got an answer.\n  {}", reasons.join("\n  "))))
+    Err(Failure::failed(format!("every protocol failed.\n  {}", reasons.join("\n  "))))
 }
 
 fn described(target: &Target, protocol: Protocol, head: &Head) -> Discovery {
@@ -173,40 +173,40 @@ fn described(target: &Target, protocol: Protocol, head: &Head) -> Discovery {
     }
 }
 
-/// The statistics of the protocols that answered; one that did not would leave every block incomplete.
+/// Analyzes the protocols that work; a failed protocol would leave every block incomplete.
 fn analyse(
     args: &ProbeArgs,
     discovery: Discovery,
     (study, plan): (Study, Plan),
     records: Vec<TrialRecord>,
-    silent: IndexMap<Protocol, String>,
+    failed: IndexMap<Protocol, String>,
 ) -> Result<Finding> {
     let metrics: Vec<&Metric> = wirelab_stats::METRICS.iter().collect();
-    let answered: Vec<_> = args.protocols.iter().copied().filter(|protocol| !silent.contains_key(protocol)).collect();
-    let (study, plan, records) = if silent.is_empty() || answered.is_empty() {
+    let working: Vec<_> = args.protocols.iter().copied().filter(|protocol| !failed.contains_key(protocol)).collect();
+    let (study, plan, records) = if failed.is_empty() || working.is_empty() {
         (study, plan, records)
     } else {
-        let (study, mut reduced) = self::plan(args, &answered)?;
+        let (study, mut reduced) = self::plan(args, &working)?;
         let records = trials::renumber(records, &plan, &reduced);
-        if answered[0] != args.protocols[0] {
-            // The twins were those of another baseline.
+        if working[0] != args.protocols[0] {
+            // The measured twins repeat another baseline.
             reduced.cells.retain(|cell| cell.twin_of.is_none());
             reduced.comparisons.retain(|comparison| !comparison.aa);
         }
         (study, reduced, records)
     };
     let analysis = wirelab_stats::analyse(&study, &plan, &records, &metrics);
-    Ok(Finding { discovery, study, plan, analysis, silent })
+    Ok(Finding { discovery, study, plan, analysis, failed })
 }
 
 fn show_json(target: &Target, finding: &Finding) -> Result {
-    let Finding { discovery, study, plan, analysis, silent } = finding;
+    let Finding { discovery, study, plan, analysis, failed } = finding;
     print_json(&json!({
         "url": target.url.as_str(),
         "address": target.socket(),
         "discovery": discovery,
         "baseline": study.compare.baseline,
-        "failed": silent,
+        "failed": failed,
         "cells": plan.cells.iter().map(|cell| json!({ "levels": cell.levels, "twin_of": cell.twin_of })).collect::<Vec<_>>(),
         "analysis": analysis,
     }))

@@ -1,4 +1,4 @@
-//! `wirelab report`: everything shown is a pure function of the run folder.
+//! `wirelab report`: a pure function of the run folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub fn report(args: &ReportArgs) -> Result {
     print(&render(&folder, args.format)?)
 }
 
-/// Writes `report.html` into the run folder and gives its path.
+/// Writes `report.html` to the run folder and returns its path.
 pub fn write_html(folder: &Path) -> Result<PathBuf> {
     let path = folder.join("report.html");
     let page = render(folder, Format::Html)?;
@@ -36,7 +36,7 @@ pub fn write_html(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Renders the report of a run folder.
+/// Renders the report of a run folder in a format.
 pub fn render(folder: &Path, format: Format) -> Result<String> {
     let run = Run::open(folder).map_err(Failure::input)?;
     let manifest = run.manifest();
@@ -57,11 +57,11 @@ pub fn render(folder: &Path, format: Format) -> Result<String> {
         typical_load: &typical_load,
         typical_film: &typical_film,
     };
-    Ok(written(&input, format))
+    Ok(formatted(&input, format))
 }
 
-/// A report in one of its forms.
-pub fn written(input: &Input, format: Format) -> String {
+/// Renders a report in a format.
+pub fn formatted(input: &Input, format: Format) -> String {
     match format {
         Format::Terminal => wirelab_report::terminal(input, width(), colour()),
         Format::Markdown => wirelab_report::markdown(input),
@@ -74,7 +74,7 @@ pub fn written(input: &Input, format: Format) -> String {
     }
 }
 
-/// A load of the trial whose load event is the median of the cell's: of this trial the load whose own is nearest to it.
+/// The most typical load of a cell: it belongs to the trial with the cell's median load event, and is nearest to that median.
 fn typical_load(run: &Run, cell: usize) -> Option<PageLoad> {
     let (median, record) = typical(run, cell, "page_onload")?;
     let loads = run.loads(record).ok()?;
@@ -85,13 +85,13 @@ fn typical_load(run: &Run, cell: usize) -> Option<PageLoad> {
     loads.into_iter().min_by(|one, other| distance(one).total_cmp(&distance(other)))
 }
 
-/// The film of the trial whose Speed Index is the median of the cell's.
+/// The film of the trial with the cell's median Speed Index.
 fn typical_film(run: &Run, cell: usize) -> Option<Developed> {
     let (_, record) = typical(run, cell, "page_speed_index")?;
     run.film(record).ok()?
 }
 
-/// The successful trial of a cell whose value of a metric is the median, and that value.
+/// The successful trial of a cell with the median of a metric, and that median.
 fn typical<'a>(run: &'a Run, cell: usize, metric: &str) -> Option<(f64, &'a TrialRecord)> {
     let successful = |record: &&TrialRecord| record.trial.cell == cell && record.outcome == Outcome::Ok;
     let value = |record: &TrialRecord| record.values.get(metric).and_then(Value::number);
@@ -101,11 +101,11 @@ fn typical<'a>(run: &'a Run, cell: usize, metric: &str) -> Option<(f64, &'a Tria
     trials.get(trials.len().checked_sub(1)? / 2).copied()
 }
 
-/// The response times of all successful requests of a cell, over all its successful trials.
+/// The response times of all successful requests in the successful trials of a cell; otherwise the reason for having none.
 fn pooled(run: &Run, cell: usize) -> std::result::Result<Pooled, String> {
     let is_page = |cell: &Cell| cell.job.page.is_some();
     if run.manifest().plan.cells.get(cell).is_some_and(is_page) {
-        return Err("its client loads pages, whose times are in the metrics".to_owned());
+        return Err("its client is a browser, which records page loads instead of single requests".to_owned());
     }
     let successful = |record: &&TrialRecord| record.trial.cell == cell && record.outcome == Outcome::Ok;
     let mut trials = 0;
@@ -121,5 +121,5 @@ fn pooled(run: &Run, cell: usize) -> std::result::Result<Pooled, String> {
             }
         }
     }
-    Pooled::from_counts(trials, counts).ok_or_else(|| "no request of it succeeded".to_owned())
+    Pooled::from_counts(trials, counts).ok_or_else(|| "no request succeeded".to_owned())
 }

@@ -24,7 +24,7 @@ use crate::place::{newest, program};
 use crate::progress::Display;
 use crate::stderr;
 
-/// Runs a study from its first block.
+/// Runs a study in a new run folder.
 pub fn run(args: &RunArgs) -> Result {
     let sets: Vec<_> =
         args.sets.iter().cloned().chain(args.clients.map(|clients| format!("clients={clients}"))).collect();
@@ -43,7 +43,7 @@ pub fn run(args: &RunArgs) -> Result {
                 observers.push(name.clone());
             }
         }
-        // What the study compares is not measured beside a film.
+        // A filmed trial measures none of the metrics that the study compares.
         if args.observe.iter().any(|name| name == FILM.name) {
             study.compare.metrics = FILM.metrics.iter().map(|metric| metric.name.to_owned()).collect();
         }
@@ -103,7 +103,7 @@ pub fn run(args: &RunArgs) -> Result {
     execute(&mut run, lab.as_mut(), &args.show)
 }
 
-/// Who shows the run to Prometheus, if somebody is to.
+/// Starts the exporter for Prometheus, if the study has an address for it.
 fn exporter(address: Option<SocketAddr>) -> Result<Option<Exporter>> {
     let Some(address) = address else { return Ok(None) };
     let exporter = Exporter::start(address).map_err(Failure::input)?;
@@ -111,7 +111,7 @@ fn exporter(address: Option<SocketAddr>) -> Result<Option<Exporter>> {
     Ok(Some(exporter))
 }
 
-/// Why an endpoint cannot be used; absent if it can. The fake lab starts none, so there a folder is enough.
+/// The reason why an endpoint cannot be used; `None` if it can. The fake lab starts no endpoints, so a folder suffices there.
 fn unusable(endpoints: &[Found], name: &str, is_fake: bool) -> Option<String> {
     let Some(found) = endpoints.iter().find(|found| found.name == name) else {
         return Some(wirelab_lab::endpoints::unknown(name, endpoints));
@@ -123,7 +123,7 @@ fn unusable(endpoints: &[Found], name: &str, is_fake: bool) -> Option<String> {
     }
 }
 
-/// Goes on with a run.
+/// Resumes a run.
 pub fn resume(args: &ResumeArgs) -> Result {
     let folder = match &args.run {
         Some(folder) => folder.clone(),
@@ -135,7 +135,7 @@ pub fn resume(args: &ResumeArgs) -> Result {
     execute(&mut run, lab.as_mut(), &args.show)
 }
 
-/// Runs what is left of the plan, then reports.
+/// Runs the rest of the plan, writes `report.html` and prints the report.
 fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Result {
     let stop = stop_flag()?;
     let result = {
@@ -143,9 +143,9 @@ fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Re
         run.execute(lab, &mut |progress| display.show(progress), &stop)
     };
     let folder = run.folder().to_owned();
-    let again = format!("wirelab resume {}", folder.display());
+    let resume = format!("wirelab resume {}", folder.display());
     let reason = result.map_err(|error| {
-        Failure::failed(format!("{error}\n{} keeps what was measured; go on with: {again}", folder.display()))
+        Failure::failed(format!("{error}\nAll completed trials are in {}. Resume with: {resume}", folder.display()))
     })?;
     let page = report::write_html(&folder)?;
     if show.json {
@@ -156,17 +156,17 @@ fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Re
     }
     match reason {
         StopReason::Interrupted => {
-            Err(Failure::interrupted(format!("interrupted; what was measured is kept. Go on with: {again}")))
+            Err(Failure::interrupted(format!("interrupted; all completed trials are kept. Resume with: {resume}")))
         }
         StopReason::Hopeless => Err(Failure::failed(format!(
-            "every trial of the first block failed, so the run was given up. The logs are in {}",
+            "every trial of the first block failed, so the run was stopped. The logs are in {}",
             folder.join("logs").display()
         ))),
         StopReason::Precise | StopReason::MaxBlocks | StopReason::Budget => Ok(()),
     }
 }
 
-/// Prints the plan.
+/// Prints cells, comparisons, blocks and warnings of a plan.
 fn show_plan(plan: &Plan, warnings: &[Warning], json: bool) -> Result {
     if json {
         return print_json(plan);

@@ -1,4 +1,4 @@
-//! `wirelab studies`: what studies there are, and what a study file may say.
+//! `wirelab studies`: lists, prints and checks studies.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::args::{StudiesArgs, StudiesCommand};
 use crate::failure::{Failure, Result};
 use crate::output::{print, print_json};
 
-/// Lists, prints or checks studies.
+/// Runs the subcommand.
 pub fn studies(args: &StudiesArgs) -> Result {
     match &args.command {
         None => list(args.json),
@@ -25,14 +25,14 @@ pub fn studies(args: &StudiesArgs) -> Result {
     }
 }
 
-/// A study with the text that it was read from, for errors that name line and column.
+/// A study with its source text, which error messages refer to by line and column.
 pub struct Source {
     study: Study,
     name: String,
     text: String,
 }
 
-/// Reads a study: a built-in one by name, otherwise a file.
+/// Reads a built-in study by name, or a study file by path.
 pub fn read(name: &str) -> Result<Source> {
     let text = text(name)?;
     let study = wirelab_plan::parse(&text, name).map_err(Failure::input)?;
@@ -49,17 +49,15 @@ fn text(name: &str) -> Result<String> {
         }
     }
     let wrong = |error: std::io::Error| Failure::input(format!("cannot read the study file {name}: {error}"));
-    // A directory, a device or a huge file must not hang or fill the memory.
+    // Refuses directories, devices and huge files, which could block or exhaust the memory.
     let facts = std::fs::metadata(name).map_err(wrong)?;
     if !facts.is_file() || facts.len() > wirelab_plan::MAX_TEXT as u64 {
-        return Err(Failure::input(format!(
-            "{name} is not a study file: a regular file of at most 1 MiB was expected"
-        )));
+        return Err(Failure::input(format!("{name} is not a study file, which is a regular file of at most 1 MiB")));
     }
     std::fs::read_to_string(name).map_err(wrong)
 }
 
-/// Every metric that a study may compare.
+/// Every metric that the study can compare.
 pub fn metrics(study: &Study) -> Vec<&'static Metric> {
     let of_endpoints = wirelab_stats::METRICS.iter().chain(wirelab_stats::TRANSPORT_METRICS);
     let of_timeline = study.timeline.iter().flat_map(wirelab_stats::timeline::metrics);
@@ -74,7 +72,7 @@ pub fn metrics(study: &Study) -> Vec<&'static Metric> {
 }
 
 impl Source {
-    /// Applies preset and settings, and checks what only the whole tool knows: the names of labs, observers and metrics.
+    /// Checks the names of labs, observers and metrics, which `wirelab_plan` does not know, and applies preset and settings.
     pub fn resolve(self, preset: Option<&str>, sets: &[String]) -> Result<Study> {
         let labs: Vec<_> = crate::labs::LABS.iter().map(|lab| lab.name).collect();
         let observers: Vec<_> = wirelab_observe::OBSERVERS.iter().map(|about| about.name).collect();
@@ -111,7 +109,7 @@ fn check(name: &str, preset: Option<&str>, as_json: bool) -> Result {
         return print_json(&plan);
     }
     let mut text = format!(
-        "{name}: right. {} cells, {} comparisons, {} to {} blocks.\n",
+        "{name} is valid: {} cells, {} comparisons, {} to {} blocks.\n",
         plan.cells.len(),
         plan.comparisons.len(),
         plan.min_blocks,
@@ -119,7 +117,7 @@ fn check(name: &str, preset: Option<&str>, as_json: bool) -> Result {
     );
     if wirelab_plan::takes_installed(&study) {
         text.push_str(
-            "Here `installed` counts as one endpoint; `wirelab run --plan` shows the cells on this machine.\n",
+            "`installed` is counted as one endpoint; `wirelab run --plan` shows the cells on this machine.\n",
         );
     }
     print(&text)

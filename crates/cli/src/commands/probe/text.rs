@@ -1,4 +1,4 @@
-//! What a probe found out, in words.
+//! The result of a probe as text.
 
 use std::fmt::Write;
 
@@ -10,8 +10,7 @@ use super::{Finding, KEPT, NEW, Offers};
 use crate::args::ProbeArgs;
 use crate::target::Target;
 
-/// The metrics that are shown, with the connections for which they say something: one that was opened before the
-/// measurement has no handshake in it.
+/// The printed metrics, each with the levels of `connection` that have it: a kept connection has no measured handshake.
 const SHOWN: [(&str, &[&str]); 4] = [
     ("response_median", &[NEW, KEPT]),
     (CONNECTED, &[NEW]),
@@ -21,24 +20,25 @@ const SHOWN: [(&str, &[&str]); 4] = [
 
 const CONNECTED: &str = "connected_median";
 
-/// The whole result.
+/// The complete result.
 pub fn text(args: &ProbeArgs, target: &Target, finding: &Finding) -> String {
-    let Finding { discovery, study, plan, analysis, silent } = finding;
+    let Finding { discovery, study, plan, analysis, failed } = finding;
     let mut text = String::new();
     let asked = discovery.protocol.title();
-    let _ = writeln!(text, "{} at {}, status {} by {asked}", target.url, target.socket(), discovery.status);
-    let _ = writeln!(text, "server            {}", discovery.server.as_deref().unwrap_or("does not say"));
-    let list = |offers: &[String]| if offers.is_empty() { "offers nothing".to_owned() } else { offers.join(", ") };
+    let _ = writeln!(text, "{} at {}, status {} over {asked}", target.url, target.socket(), discovery.status);
+    let _ =
+        writeln!(text, "server            {}", discovery.server.as_deref().unwrap_or("unknown (no field `server`)"));
+    let list = |offers: &[String]| if offers.is_empty() { "none".to_owned() } else { offers.join(", ") };
     let _ = writeln!(text, "Alt-Svc           {}", list(&discovery.alt_svc));
     let record = match &discovery.https_record {
         Offers::Listed(offers) => list(offers),
         Offers::NotMeasured { not_measured } => format!("not measured: {not_measured}"),
     };
     let _ = writeln!(text, "HTTPS record      {record}");
-    for (protocol, reason) in silent {
-        let _ = writeln!(text, "{protocol:<17} failed, and is not in the comparison: {reason}");
+    for (protocol, reason) in failed {
+        let _ = writeln!(text, "{protocol:<17} failed, omitted from the comparison: {reason}");
     }
-    if silent.len() == args.protocols.len() {
+    if failed.len() == args.protocols.len() {
         return text;
     }
     let _ = writeln!(
@@ -62,7 +62,7 @@ pub fn text(args: &ProbeArgs, target: &Target, finding: &Finding) -> String {
             if connections.contains(&connection.as_str()) && !interval.is_empty() {
                 let _ = writeln!(
                     text,
-                    "  {:<4} {connection:<5} against itself (A/A, the noise floor):{interval} times",
+                    "  {:<4} {connection:<5} noise floor (A/A, baseline against itself):{interval} times",
                     cell["protocol"]
                 );
             }
@@ -70,9 +70,7 @@ pub fn text(args: &ProbeArgs, target: &Target, finding: &Finding) -> String {
     }
     text.push('\n');
     if !args.i_own_this_host {
-        text.push_str(
-            "The noise floor is not measured: it needs more requests than wirelab sends to a host you do not own.\n",
-        );
+        text.push_str("The noise floor is not measured, because it needs a second series of requests. --i-own-this-host measures it.\n");
     }
     for warning in &analysis.warnings {
         let _ = writeln!(text, "! {}", warning.meaning());
@@ -88,7 +86,7 @@ fn row(text: &mut String, metric: &Metric, cell: &Cell, found: &CellAnalysis, co
             format!("{:<8} {:<22}", quantity(estimate.median), format!("[{} to {}]", quantity(low), quantity(high)))
         }
         (None, ..) if metric.name == CONNECTED && cell.job.protocol.uses_quic() => {
-            "not measured: QUIC connects and shakes hands in one".to_owned()
+            "not measured: QUIC combines connecting and handshake".to_owned()
         }
         (None, Some(reason), _) => format!("not measured: {reason}"),
         (None, None, Some(reason)) => format!("failed: {reason}"),
@@ -103,7 +101,7 @@ fn interval(compared: &Compared) -> String {
     compared.interval.map_or_else(String::new, |i| format!(" [{:.2}, {:.2}]", i.low, i.high))
 }
 
-/// A verdict against the baseline.
+/// A verdict against the baseline as words.
 fn words(compared: &Compared) -> String {
     let ratio = compared.ratio.map_or_else(String::new, |ratio| format!(": {ratio:.2} times{}", interval(compared)));
     match compared.verdict {

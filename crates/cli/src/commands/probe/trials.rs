@@ -1,4 +1,4 @@
-//! The trials of a probe: one at a time, and never faster than a stranger may be asked.
+//! The trials of a probe: one at a time, and rate-limited for hosts of other owners.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -19,26 +19,26 @@ use wirelab_run::Pace;
 use crate::args::ProbeArgs;
 use crate::target::Target;
 
-/// What the trials brought.
+/// The results of the trials.
 pub struct Measured {
     /// One record per trial.
     pub records: Vec<TrialRecord>,
-    /// The protocols that had no successful trial in a whole block, and why; they are not asked again.
-    pub silent: IndexMap<Protocol, String>,
+    /// The protocols without a successful trial in the first block, with the reason; they are not tried again.
+    pub failed: IndexMap<Protocol, String>,
 }
 
-/// Runs the blocks of the plan.
+/// Runs the blocks of the plan until all are done or `stop` is set.
 pub fn measure(args: &ProbeArgs, target: &Target, plan: &Plan, stop: &AtomicBool) -> Measured {
     let bar = progress(args, plan);
     let interval = if args.i_own_this_host { Duration::ZERO } else { polite::INTERVAL };
     let mut pace = Pace::new(interval);
     pace.rest();
-    let mut measured = Measured { records: Vec::new(), silent: IndexMap::new() };
+    let mut measured = Measured { records: Vec::new(), failed: IndexMap::new() };
     for number in 0..plan.max_blocks {
         for trial in wirelab_plan::block(plan, number) {
             let cell = &plan.cells[trial.cell];
             bar.inc(1);
-            if measured.silent.contains_key(&cell.job.protocol) {
+            if measured.failed.contains_key(&cell.job.protocol) {
                 continue;
             }
             bar.set_message(cell.label());
@@ -49,7 +49,7 @@ pub fn measure(args: &ProbeArgs, target: &Target, plan: &Plan, stop: &AtomicBool
             }
             let record = perform(args, target, plan, trial, interval, stop);
             pace.rest();
-            // What was cut short by Ctrl-C says nothing of the server.
+            // A trial that Ctrl-C cut short is no result.
             if !stop.load(Ordering::Relaxed) {
                 measured.records.push(record);
             }
@@ -61,7 +61,7 @@ pub fn measure(args: &ProbeArgs, target: &Target, plan: &Plan, stop: &AtomicBool
 }
 
 impl Measured {
-    /// Notes the protocols that never had an answer up to the end of a block.
+    /// Adds the protocols without any successful trial so far. Called at the end of each block.
     fn give_up(&mut self, plan: &Plan) {
         let mut reasons: IndexMap<Protocol, Option<String>> = IndexMap::new();
         for record in &self.records {
@@ -75,12 +75,12 @@ impl Measured {
                 }
             }
         }
-        let silent = reasons.into_iter().filter_map(|(protocol, reason)| Some((protocol, reason?)));
-        self.silent.extend(silent);
+        let failed = reasons.into_iter().filter_map(|(protocol, reason)| Some((protocol, reason?)));
+        self.failed.extend(failed);
     }
 }
 
-/// The records of those cells that another plan has too, with their numbers there.
+/// The records of the cells that are in both plans, with the cell numbers of the second plan.
 pub fn renumber(records: Vec<TrialRecord>, from: &Plan, to: &Plan) -> Vec<TrialRecord> {
     let place = |number: usize| {
         let old = &from.cells[number];
@@ -93,7 +93,7 @@ pub fn renumber(records: Vec<TrialRecord>, from: &Plan, to: &Plan) -> Vec<TrialR
     moved.collect()
 }
 
-/// One trial: one request on a new connection, or a few on one that is kept.
+/// Runs one trial: one request on a new connection, or several on a kept one.
 fn perform(
     args: &ProbeArgs,
     target: &Target,
@@ -149,5 +149,5 @@ fn progress(args: &ProbeArgs, plan: &Plan) -> ProgressBar {
     let target = if args.show.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(u64::from(plan.max_blocks) * plan.cells.len() as u64), target);
     let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar:.cyan/dim} {eta} left {msg}");
-    bar.with_style(style.expect("the template is right").progress_chars("━━─"))
+    bar.with_style(style.expect("the template is valid").progress_chars("━━─"))
 }
