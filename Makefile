@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build test test-endpoints setup lint prose unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages check-browsertime calibration \
+.PHONY: help quick build test test-endpoints setup lint prose docs reference unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages check-browsertime calibration \
 	bench-peers chart power clean
 
 CARGO ?= cargo
@@ -35,10 +35,10 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
 
-prose: ## check the wording of all texts and of --help against the rules in tests/prose
+prose: ## check the wording of all pages against the rules in tests/prose
 	@tests/setup.sh prose
 	@tests/prose/rules-work.sh
-	@WIRELAB=$(WIRELAB) tests/prose.sh
+	@tests/prose.sh
 
 # One profile for tests, `make quick` and benchmarks, so that dependencies are built once.
 unit:
@@ -100,6 +100,12 @@ bench-peers: build ## compare the load generator with h2load, wrk and oha (insta
 chart: quick ## the chart of the README, from a new quick run (update figures and date in README.md by hand)
 	docs/chart.py "$$(ls -t wirelab-runs/quick-*/report.html | head -1)" > docs/quick.svg.new
 	mv docs/quick.svg.new docs/quick.svg
+
+docs: build ## build the documentation as a web site in target/docs/book, with a gallery of reports (three minutes)
+	@WIRELAB=$(WIRELAB) docs/build.sh
+
+reference: build ## write the pages in docs/reference from the declarations in the code
+	$(WIRELAB) reference --out docs/reference
 
 power: ## the error rate and the power of the verdicts, by simulation (docs/statistics.md)
 	$(CARGO) run --release --locked -p wirelab-stats --example power

@@ -23,7 +23,15 @@ pub struct CompletionsArgs {
 pub struct ManArgs {
     /// The command; default: wirelab itself
     pub command: Option<String>,
-    /// Write the pages of all commands into this folder
+    /// Write the pages of all commands to this folder
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub out: Option<PathBuf>,
+}
+
+/// Arguments of `reference`.
+#[derive(Debug, Args)]
+pub struct ReferenceArgs {
+    /// Write the pages into this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
 }

@@ -21,15 +21,15 @@ pub use endpoint::{EndpointArgs, EndpointRole};
 pub use endpoints::{Chosen, EndpointsArgs, EndpointsCommand, SetName};
 pub use labs::{LabsArgs, LabsCommand};
 pub use load::{ArrivalsArg, LoadArgs, ReachArgs, ResumptionArg};
-pub use manual::{CompletionsArgs, ManArgs};
+pub use manual::{CompletionsArgs, ManArgs, ReferenceArgs};
 pub use page::{BrowserArg, PageArgs};
 pub use probe::ProbeArgs;
 pub use report::{Format, ReportArgs};
 pub use run::{Keep, ResumeArgs, RunArgs};
 pub use studies::{StudiesArgs, StudiesCommand};
 
-/// A laboratory for web communication protocols: measures HTTP/1.1, HTTP/2, HTTP/3 and the transports under them side by
-/// side, and says how sure it is.
+/// A laboratory for web communication protocols: measures HTTP/1.1, HTTP/2, HTTP/3 and their transports side by side,
+/// with verdicts and intervals
 #[derive(Debug, Parser)]
 #[command(name = "wirelab", version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Examples:
@@ -41,7 +41,7 @@ pub use studies::{StudiesArgs, StudiesCommand};
 
 Exit status: 0 done, 1 failed, 2 wrong input, 130 interrupted.")]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -51,32 +51,35 @@ pub struct Cli {
 pub enum Command {
     /// Run a study: a built-in one by name, or a study file
     Run(RunArgs),
-    /// Go on with a run that was interrupted or killed
+    /// Continue a run that was interrupted or killed
     Resume(ResumeArgs),
-    /// Show the report of a run again, in any format
+    /// Show the report of a run in any format
     Report(ReportArgs),
-    /// Run the statistics on measurements of anybody's (CSV), and show them as a run is shown
+    /// Run the statistics on a table of measurements (CSV), and report the result like a run
     Analyze(AnalyzeArgs),
-    /// Send load to a server and print latencies: the load generator on its own
+    /// Send load to a server and print latencies, with the load generator alone
     Load(LoadArgs),
-    /// Compare HTTP/1.1, HTTP/2 and HTTP/3 against one server that need not be yours, politely
+    /// Compare HTTP/1.1, HTTP/2 and HTTP/3 against one server, also a server of another owner, politely
     Probe(ProbeArgs),
     /// Load pages in real browsers over HTTP/1.1, HTTP/2 and HTTP/3, politely
     Page(PageArgs),
     /// List the built-in studies, print one, or check a study file
     Studies(StudiesArgs),
-    /// List endpoints, or check that one keeps the contract
+    /// List endpoints, install them, or check that they keep the contract
     Endpoints(EndpointsArgs),
-    /// List labs and observers, measure what links really do, or clean up in a cluster
+    /// List labs and observers, measure links, or clean up in a cluster
     Labs(LabsArgs),
-    /// Say what this machine can and cannot measure, with the remedy for each
+    /// Show what this machine can and cannot measure, with a remedy for each gap
     Doctor(DoctorArgs),
     /// Print the completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page of wirelab or of one command, or write all of them
     Man(ManArgs),
-    /// Play a built-in endpoint (this is how wirelab starts itself; see contract/README.md)
+    /// Play a built-in endpoint; wirelab starts itself in this way (contract/README.md)
     Endpoint(EndpointArgs),
+    /// Write the reference pages of the manual (internal)
+    #[command(hide = true)]
+    Reference(ReferenceArgs),
     /// Watch over the processes of a run (internal)
     #[command(hide = true)]
     Guard,
@@ -101,7 +104,7 @@ pub struct ShowArgs {
     /// Print the result as JSON on standard output
     #[arg(long)]
     pub json: bool,
-    /// No progress: neither the bar nor, where standard error is no terminal, a line in half a minute
+    /// Show no progress: no bar, and no line every half minute if standard error is not a terminal
     #[arg(long, short)]
     pub quiet: bool,
 }

@@ -14,7 +14,7 @@ use crate::output::{print, print_json};
 use crate::place::program;
 
 /// A link in a few words.
-fn described(link: &Link) -> String {
+pub fn described(link: &Link) -> String {
     if link.is_wire() {
         return format!("a wire, MTU {}", link.mtu);
     }
