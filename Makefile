@@ -1,5 +1,5 @@
 # The commands of wirelab's developers. `make help` lists them.
-.PHONY: help quick build check test test-endpoints setup lint deny prose unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages test-quiet \
+.PHONY: help quick build check test test-endpoints setup lint deny prose docs reference unit on-cluster image cluster cluster-check cluster-down test-cluster test-pages test-quiet \
 	check-browsertime calibration bench-peers chart power clean
 
 CARGO ?= cargo
@@ -42,10 +42,10 @@ deny: ## licences, sources, duplicates and advisories of dependencies (deny.toml
 	@echo "== dependencies"
 	@tests/deny.sh
 
-prose: ## check the wording of all texts and of --help against the rules in tests/prose
+prose: ## check the wording of all pages against the rules in tests/prose
 	@tests/setup.sh prose
 	@tests/prose/rules-work.sh
-	@WIRELAB=$(WIRELAB) tests/prose.sh
+	@tests/prose.sh
 
 # One profile for tests, `make quick` and benchmarks, so that dependencies are built once. Test programs run one after the other;
 # those called `physics` run their tests one at a time, the others side by side.
@@ -103,6 +103,12 @@ bench-peers: build ## compare the load generator with h2load, wrk and oha (insta
 chart: quick ## the chart of the README, from a new quick run (update figures and date in README.md by hand)
 	docs/chart.py "$$(ls -t wirelab-runs/quick-*/report.html | head -1)" > docs/quick.svg.new
 	mv docs/quick.svg.new docs/quick.svg
+
+docs: build ## build the documentation as a web site in target/docs/book, with a gallery of reports (three minutes)
+	@WIRELAB=$(WIRELAB) docs/build.sh
+
+reference: build ## write the pages in docs/reference from the declarations in the code
+	$(WIRELAB) reference --out docs/reference
 
 power: ## the error rate and the power of the verdicts, by simulation (docs/statistics.md)
 	$(CARGO) run --release --locked -p wirelab-stats --example power

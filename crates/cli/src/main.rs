@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => commands::doctor::doctor(&args),
         Command::Completions(args) => commands::manual::completions(&args),
         Command::Man(args) => commands::manual::man(&args),
+        Command::Reference(args) => commands::reference::reference(&args),
         Command::Endpoint(args) => return commands::endpoint::endpoint(&args),
         Command::Guard => return commands::endpoint::guard(),
         Command::Fabric => return commands::endpoint::fabric(),

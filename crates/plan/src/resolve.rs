@@ -29,7 +29,7 @@ const KEYS: [&str; 8] = [
 /// A key is one of the following, in this order:
 /// - a factor: replaces its levels (`payload=1 KiB,8 KiB`), or selects among named levels;
 /// - `seed`, `lab`, `blocks.min`, `blocks.max`, `blocks.budget`, `blocks.precision`, `compare.baseline` or
-/// `compare.margin`;
+///   `compare.margin`;
 /// - a setting: one value fixes it in the workload, several values make it a factor.
 ///
 /// If only one of `blocks.min` and `blocks.max` is set and the other contradicts it, the other follows. `requests`

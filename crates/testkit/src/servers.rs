@@ -26,6 +26,12 @@ pub struct Place {
     authority: CertifiedIssuer<'static, KeyPair>,
 }
 
+impl Default for Place {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Place {
     /// With the certificate `good` for localhost.
     pub fn new() -> Self {

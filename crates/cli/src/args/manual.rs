@@ -28,3 +28,11 @@ pub struct ManArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub out: Option<PathBuf>,
 }
+
+/// Arguments of `reference`.
+#[derive(Debug, Args)]
+pub struct ReferenceArgs {
+    /// Write the pages into this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}

@@ -21,7 +21,7 @@ pub use endpoint::{EndpointArgs, EndpointRole};
 pub use endpoints::{Chosen, EndpointsArgs, EndpointsCommand, SetName};
 pub use labs::{LabsArgs, LabsCommand};
 pub use load::{ArrivalsArg, LoadArgs, ReachArgs, ResumptionArg};
-pub use manual::{CompletionsArgs, ManArgs};
+pub use manual::{CompletionsArgs, ManArgs, ReferenceArgs};
 pub use page::{BrowserArg, PageArgs};
 pub use probe::ProbeArgs;
 pub use report::{Format, ReportArgs};
@@ -77,6 +77,9 @@ pub enum Command {
     Man(ManArgs),
     /// Run a built-in endpoint (internal)
     Endpoint(EndpointArgs),
+    /// Write the reference pages of the manual (internal)
+    #[command(hide = true)]
+    Reference(ReferenceArgs),
     /// Watch over the processes of a run (internal)
     #[command(hide = true)]
     Guard,

@@ -9,6 +9,7 @@ pub mod load;
 pub mod manual;
 pub mod page;
 pub mod probe;
+pub mod reference;
 pub mod report;
 pub mod run;
 pub mod studies;

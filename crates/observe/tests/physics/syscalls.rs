@@ -18,7 +18,8 @@ use wirelab_testkit::{Skip, eventually, skip, test};
 
 /// What this file tests, by both means of counting.
 pub fn tests() -> Vec<Test> {
-    const COUNTED: [(&str, fn(Means)); 6] = [
+    type Case = (&'static str, fn(Means));
+    const COUNTED: [Case; 6] = [
         ("counts_are_those_of_strace", counts_are_those_of_strace),
         ("a_window_without_calls_has_none", a_window_without_calls_has_none),
         ("calls_of_a_thread_that_ended_in_the_window_count", calls_of_a_thread_that_ended_in_the_window_count),

@@ -1,0 +1,25 @@
+//! The reference pages of the manual are those of the declarations.
+
+use std::path::Path;
+
+use wirelab_testkit::run;
+
+#[test]
+fn the_committed_reference_pages_are_those_of_the_declarations() {
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let written = tempfile::tempdir().unwrap();
+    let out = written.path().to_str().unwrap();
+    run(Path::new("."), &["reference", "--out", out]).with_status(0);
+    let names = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&committed), names(written.path()), "docs/reference has other pages; run `make reference`");
+    for name in names(written.path()) {
+        let text = |folder: &Path| std::fs::read_to_string(folder.join(&name)).unwrap();
+        let same = text(&committed) == text(written.path());
+        assert!(same, "docs/reference/{} is stale; run `make reference`", name.display());
+    }
+}
