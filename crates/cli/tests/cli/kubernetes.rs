@@ -278,7 +278,7 @@ fn ended(folder: &Path) -> Vec<Value> {
 fn what_a_killed_run_leaves_is_found_and_removed_and_a_living_one_is_not_touched() {
     let folder = folder_with_long_trials();
     let mut child = begun(folder.path());
-    assert_eq!(left(folder.path(), &[]), ["kept: its run goes on"]);
+    assert_eq!(left(folder.path(), &[]), ["kept: its run is active"]);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(left(folder.path(), &["--dry-run"]), ["would be removed"]);
