@@ -14,7 +14,7 @@ use crate::output::{print, print_json};
 use crate::place::program;
 
 /// The properties of a link as a phrase.
-fn described(link: &Link) -> String {
+pub(super) fn described(link: &Link) -> String {
     if link.is_wire() {
         return format!("a wire, MTU {}", link.mtu);
     }
