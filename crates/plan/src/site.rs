@@ -112,7 +112,7 @@ mod tests {
             ("site = 'https://example.org'\nplacement = 'lan'", Protocol::H2, "`placement` is set"),
             ("site = 'https://example.org'\npayload = '1 KiB'", Protocol::H2, "`payload` is set"),
             ("site = 'https://example.org'\nexchange = 'echo'", Protocol::H2, "`exchange` is set"),
-            ("site_trust = 'ca.pem'", Protocol::H2, "no `site`"),
+            ("site_trust = 'ca.pem'", Protocol::H2, "needs `site`"),
         ] {
             let why = of(toml, protocol).unwrap_err();
             assert!(why.contains(words), "{toml}: {why}");

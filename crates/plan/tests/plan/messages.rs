@@ -163,7 +163,7 @@ fn every_mistake_has_its_place_and_the_remedy() {
         (each("needs = \"many\"", "[{}]", ""), (12, 9), &["`many`", "`most`"]),
         (each("each = { protocol = \"h2\" }", "[{}]", ""), (12, 1), &["a list of its levels"]),
         (each("each = { protocol = [\"h2c\"] }", "[{}]", ""), (12, 22), &["`h2c` is not a level", "`h2`?"]),
-        (each("each = { protocol = [\"h2\", \"h2\"] }", "[{}]", ""), (12, 28), &["`h2` is there twice"]),
+        (each("each = { protocol = [\"h2\", \"h2\"] }", "[{}]", ""), (12, 28), &["`h2` is listed twice"]),
         (
             each("each = { protocol = [\"h2\"] }", "[{ protocol = \"h1\" }]", ""),
             (16, 6),
