@@ -180,7 +180,7 @@ fn loads_of_pages_are_waterfalls_beside_each_other() {
     spread.resources[1].url = "https://cdn-2.wirelab.test/a.jpg".to_owned();
     fixture.loads = [(0, load()), (1, spread.clone())].into();
     let page = fixture.report(html);
-    for words in [">wirelab.test: 1 connection<", ">cdn-2.wirelab.test: 1 connection<", "grouped by the host"] {
+    for words in [">wirelab.test: 1 connection<", ">cdn-2.wirelab.test: 1 connection<", "grouped by host"] {
         assert!(page.contains(words), "{words}: {page}");
     }
     spread.resources[1].connection = None;
