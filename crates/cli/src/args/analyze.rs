@@ -12,7 +12,7 @@ use super::Format;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wirelab analyze page-load                     a built-in published table, with its claims
-  wirelab analyze two-columns.csv --unit ms     one column for each variant; the first is the baseline
+  wirelab analyze two-columns.csv --unit ms     one column per variant; the first is the baseline
   wirelab analyze loads.csv --factor protocol --value onload_s --by page --baseline h1
   wirelab analyze loads.csv --wide h1=h1_ms,h2=h2_ms --unit ms --block run --by page --skip run=mean
   wirelab analyze loads.csv --mapping loads.toml --format html > report.html

@@ -11,7 +11,7 @@ use super::ShowArgs;
 /// Arguments of `page`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  wirelab page https://example.org/             HTTP/1.1, HTTP/2 and HTTP/3 in every installed browser
+  wirelab page https://example.org/             HTTP/1.1, HTTP/2, HTTP/3 in every installed browser
   wirelab page https://example.org/ --browsers firefox --protocols h2,h3 --loads 10
   wirelab page https://localhost:8443/index.html --ca ca.pem --har loads.har
   wirelab page https://example.org/ --browsers chromium --protocols h2 --loads 1 --save saved.har

@@ -12,11 +12,11 @@ use super::ShowArgs;
 #[command(after_help = "Examples:
   wirelab run quick
   wirelab run cloud-quic --preset smoke         smoke test only; too short for conclusions
-  wirelab run cloud-quic --plan                 print cells, comparisons and number of trials; run nothing
+  wirelab run cloud-quic --plan                 print cells, comparisons and trials; run nothing
   wirelab run my-study.toml --set payload='1 KiB,1 MiB' --set workers=4
   wirelab run my-study.toml --lab kubernetes --clients 8 --set workers=64
                                                 eight client pods with eight workers each
-  wirelab run quick --lab netns --keep pcap     captures for Wireshark, in captures/ of the run folder
+  wirelab run quick --lab netns --keep pcap     captures for Wireshark, in captures/ of the run
   wirelab run quick --lab netns --observe strace
                                                 system calls instead of times
   wirelab run page-load --preset smoke --observe film

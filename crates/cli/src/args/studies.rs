@@ -23,7 +23,7 @@ pub struct StudiesArgs {
 pub enum StudiesCommand {
     /// Print the file of a built-in study
     #[command(after_help = "Examples:
-  wirelab studies show quick > my-study.toml    change its `name`, which names the folders of its runs
+  wirelab studies show quick > my-study.toml    change its `name`, which names its run folders
   wirelab studies show cloud-quic --readme")]
     Show {
         /// The name of the study
