@@ -64,7 +64,7 @@ fn remedy(setup: &Setup, page: &Page, words: &str) -> String {
     } else if has(&["NAME_NOT_RESOLVED", "UNKNOWN_HOST"]) {
         ". Is the name right?".to_owned()
     } else if has(&["REFUSED", "QUIC", "TIMED_OUT", "TIMEOUT", "RESET", "CONNECTION", "PROTOCOL", "ALPN", "SSL"]) {
-        format!(". Does the server speak {} on {carrier} port {port}?", setup.protocol.title())
+        format!(". Does the server support {} on {carrier} port {port}?", setup.protocol.title())
     } else {
         String::new()
     }
