@@ -64,7 +64,7 @@ fn impossible_records_fail_the_trial_with_the_number_of_the_record() {
     refused(&cell, |s| s[2].connected_ns = Some(0), Blame::Client, "record 3 is impossible: its times");
     refused(&cell, |s| s[0].last_byte_ns = 2 * WINDOW, Blame::Client, "after the window");
     refused(&cell, |s| s[1].bytes_in = 1023, Blame::Client, "1023 bytes instead of 1024");
-    refused(&cell, |s| s[1].bytes_out = 5, Blame::Client, "it sent 5 bytes");
+    refused(&cell, |s| s[1].bytes_out = 5, Blame::Client, "it sent 5 body bytes");
     refused(&cell, |s| s[1].status = Some(404), Blame::Client, "status");
     refused(&cell, |s| s[1].handshake = None, Blame::Client, "how the handshake began");
     refused(&cell, |s| s[1].connection = 0, Blame::Client, "connection 0 again");

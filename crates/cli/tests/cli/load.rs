@@ -231,7 +231,11 @@ fn a_silent_server_ends_in_a_time_out_and_one_that_hangs_up_in_an_error() {
 
     let rude = Hostile::plain(Conduct::Close);
     let url = self::url(Protocol::H1c, rude.port, "/");
-    load(&place, Protocol::H1c, &url, &[]).with_status(1).complains(&[&url, "clos", "Does the server support HTTP/1.1"]);
+    load(&place, Protocol::H1c, &url, &[]).with_status(1).complains(&[
+        &url,
+        "clos",
+        "Does the server support HTTP/1.1",
+    ]);
 }
 
 #[test]

@@ -59,46 +59,9 @@ fn every_browser_loads_a_page_over_every_version_and_the_report_shows_how() {
     let report = fs::read_to_string(only_run(folder.path()).join("report.html")).unwrap();
     assert_eq!(report.matches("Waterfall of a load by HTTP/3: 51 requests").count(), browsers.len());
     assert_eq!(report.matches("id=\"waterfall-").count(), browsers.len());
-    assert_eq!(report.matches("Bytes that have come by a time").count(), browsers.len());
+    assert_eq!(report.matches("Bytes received over time in a typical load").count(), browsers.len());
     assert!(!report.contains("NaN"));
     assert_readable(&only_run(folder.path()).join("report.html"));
-}
-
-#[test]
-fn filmed_trials_give_the_speed_index_and_nothing_else_and_the_report_shows_the_films() {
-    let browsers = browsers();
-    if browsers.is_empty() {
-        return;
-    }
-    let folder = tempdir().unwrap();
-    let text = study("loopback", &browsers, "page = 'small-10'\nrequests = 2", "protocol = ['h1', 'h2']");
-    fs::write(folder.path().join("study.toml"), text).unwrap();
-    run(folder.path(), &["run", "study.toml", "--quiet", "--observe", "film"]).with_status(0);
-    let trials = trials(folder.path());
-    assert_eq!(trials.len(), browsers.len() * 3);
-    for (_, trial) in &trials {
-        let mut values = trial["values"].as_object().unwrap().iter();
-        let index = values.clone().find(|(name, _)| *name == "page_speed_index").and_then(|(_, value)| value.as_f64());
-        assert!(index.is_some_and(|ns| ns > 1e6), "{trial}");
-        assert!(values.all(|(name, value)| name == "page_speed_index" || !value.is_number()), "{trial}");
-        let warnings = trial["warnings"].as_array().unwrap();
-        assert!(warnings.len() == 1 && warnings[0]["warning"] == "filmed", "{trial}");
-        assert!(trial["results"].is_null(), "{trial}");
-        let films = only_run(folder.path()).join(format!("films/trial-{:06}", trial["number"].as_u64().unwrap()));
-        let read: Value = serde_json::from_str(&fs::read_to_string(films.join("film.json")).unwrap()).unwrap();
-        assert_eq!(read["speed_index"].as_array().unwrap().len(), 2, "one of each load");
-        for picture in read["typical"]["pictures"].as_array().unwrap() {
-            let jpeg = fs::read(films.join(picture["file"].as_str().unwrap())).unwrap();
-            assert_eq!(jpeg[..2], [0xff, 0xd8], "{picture}");
-        }
-        assert_eq!(read["typical"]["pictures"].as_array().unwrap().last().unwrap()["progress"], 1.0);
-    }
-    let report = fs::read_to_string(only_run(folder.path()).join("report.html")).unwrap();
-    assert_eq!(report.matches("id=\"filmstrip-").count(), browsers.len());
-    assert!(report.contains("Filmstrips of a load by HTTP/1.1, HTTP/2") && !report.contains("Waterfall"));
-    assert_readable(&only_run(folder.path()).join("report.html"));
-    let refused = run(folder.path(), &["run", "quick", "--quiet", "--observe", "film"]).with_status(2);
-    refused.complains(&["the observer `film` films pages", "set `page`"]);
 }
 
 #[test]

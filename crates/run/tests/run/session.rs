@@ -182,7 +182,7 @@ fn whoever_breaks_a_trial_gets_the_blame_with_the_attempt() {
     {
         check(role, Moment::Start, Misbehaviour::Exits(3), blame, &[word, "exit status 3", "starting"]);
         check(role, Moment::Start, Misbehaviour::Hangs, blame, &[word, "printed no event", "starting"]);
-        check(role, Moment::Start, nonsense(), blame, &[word, "no event", "hello"]);
+        check(role, Moment::Start, nonsense(), blame, &[word, "invalid event", "hello"]);
         check(role, Moment::Start, fails(ErrorKind::Other), blame, &[word, "`other`", "broken"]);
         check(role, Moment::Start, Misbehaviour::Exits(0), blame, &[word, "too early"]);
         check(role, Moment::Finish, Misbehaviour::Exits(1), blame, &[word, "exit status 1"]);
