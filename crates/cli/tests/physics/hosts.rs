@@ -83,7 +83,7 @@ fn every_host_of_a_page_speaks_the_forced_version_on_connections_of_its_own() {
         assert!(trial["values"]["cpu_server_per_request"].as_f64().unwrap() > 0.0, "{trial}");
     }
     let report = fs::read_to_string(only_run(folder.path()).join("report.html")).unwrap();
-    assert!(report.contains("cdn-3.wirelab.test: ") && report.contains("grouped by the host"), "no waterfall by host");
+    assert!(report.contains("cdn-3.wirelab.test: ") && report.contains("grouped by host"), "no waterfall by host");
 }
 
 /// A server that speaks HTTP/2 where it is one host of several and is to speak HTTP/3.
