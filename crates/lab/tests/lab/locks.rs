@@ -212,16 +212,16 @@ fn the_lock_files_of_endpoints_are_those_of_what_they_are_built_from() {
 #[test]
 fn a_lock_file_that_stayed_behind_is_told() {
     let (folder, lock) = locked().into_iter().find(|(folder, _)| packages(folder).len() > 2).unwrap();
-    let model = |lock: &mut Table, change: fn(&mut Vec<Value>)| {
+    let contract = |lock: &mut Table, change: fn(&mut Vec<Value>)| {
         let packages = lock["package"].as_array_mut().unwrap();
-        let model = packages.iter_mut().find(|package| package["name"].as_str() == Some("wirelab-model")).unwrap();
-        change(model["dependencies"].as_array_mut().unwrap());
+        let contract = packages.iter_mut().find(|package| package["name"].as_str() == Some("wirelab-contract")).unwrap();
+        change(contract["dependencies"].as_array_mut().unwrap());
     };
     let (mut more, mut less) = (lock.clone(), lock);
-    model(&mut more, |dependencies| dependencies.push("left-over".into()));
-    model(&mut less, |dependencies| dependencies.retain(|name| name.as_str() != Some("serde")));
-    assert_eq!(differences(&folder, &more), ["wirelab-model does not depend on left-over, which it has"]);
-    assert_eq!(differences(&folder, &less), ["wirelab-model depends on serde, which it does not have"]);
+    contract(&mut more, |dependencies| dependencies.push("left-over".into()));
+    contract(&mut less, |dependencies| dependencies.retain(|name| name.as_str() != Some("serde")));
+    assert_eq!(differences(&folder, &more), ["wirelab-contract does not depend on left-over, which it has"]);
+    assert_eq!(differences(&folder, &less), ["wirelab-contract depends on serde, which it does not have"]);
 }
 
 #[test]
