@@ -214,7 +214,8 @@ fn a_lock_file_that_stayed_behind_is_told() {
     let (folder, lock) = locked().into_iter().find(|(folder, _)| packages(folder).len() > 2).unwrap();
     let contract = |lock: &mut Table, change: fn(&mut Vec<Value>)| {
         let packages = lock["package"].as_array_mut().unwrap();
-        let contract = packages.iter_mut().find(|package| package["name"].as_str() == Some("wirelab-contract")).unwrap();
+        let contract =
+            packages.iter_mut().find(|package| package["name"].as_str() == Some("wirelab-contract")).unwrap();
         change(contract["dependencies"].as_array_mut().unwrap());
     };
     let (mut more, mut less) = (lock.clone(), lock);
