@@ -20,9 +20,9 @@ use super::ShowArgs;
   wirelab run quick --lab netns --observe strace
                                                 system calls instead of times
   wirelab run page-load --preset smoke --observe film
-                                                filmstrips and the Speed Index instead of other times
+                                                filmstrips and the Speed Index, no other times
   wirelab run grpc-balancing --metrics 127.0.0.1:9464
-                                                live metrics for Prometheus and Grafana (docs/metrics.md)
+                                                live metrics for Prometheus (docs/metrics.md)
 
 Ctrl-C ends the run after the current trial is cleaned up; `wirelab resume` continues it.")]
 pub struct RunArgs {
