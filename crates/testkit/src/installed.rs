@@ -1,8 +1,9 @@
 //! Studies whose endpoints have to be installed first.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Once;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpgid, kill_process};
@@ -15,21 +16,26 @@ use crate::{Skip, eventually_within, processes, root, said, skip, wirelab};
 /// How long a trial may take to start what is installed on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A folder with this study, in the lab and with the endpoint that it needs, where the program is that the endpoint needs. By one test at a
-/// time it is installed in the user's cache, as those of the core set are, for wirelab waits for no other installation.
+/// The endpoints that this program has installed. Locked during an installation, because wirelab waits for no other one.
+static INSTALLED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// A folder with this study and the endpoint that it needs, installed in the user's cache. `None`, with a skip, where the lab or the
+/// program that builds the endpoint is missing.
 #[track_caller]
 pub fn prepared(study: &str, endpoint: &str, [program, version]: [&str; 2]) -> Option<TempDir> {
-    static INSTALLED: Once = Once::new();
     let folder = folder_with(study, &["services"])?;
     if Command::new(program).arg(version).stdout(Stdio::null()).status().is_err() {
         let remedy = format!("the endpoint {endpoint} names its package in endpoint.toml");
         skip(Skip::MissingProgram { program: program.to_owned(), remedy });
         return None;
     }
-    INSTALLED.call_once(|| {
+    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !installed.contains(endpoint) {
         let mut install = wirelab(&root(), &["endpoints", "install", endpoint]);
         said(install.env("WIRELAB_ENDPOINTS", "").output().unwrap()).with_status(0);
-    });
+        installed.insert(endpoint.to_owned());
+    }
+    drop(installed);
     Some(folder)
 }
 
