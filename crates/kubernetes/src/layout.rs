@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use wirelab_model::network::Address;
 use wirelab_model::nodes::Labels;
-use wirelab_model::plan::Job;
-use wirelab_model::timeline::Course;
+use wirelab_model::plan::{Course, Job};
+use wirelab_model::timeline::Lifetimes;
 
 use crate::distance::Place;
 use crate::place::{clients, servers};
@@ -53,7 +53,10 @@ impl Layout {
             layout.servers.extend(servers);
             layout.addresses.insert(job.address);
             layout.clients = layout.clients.max(job.clients);
-            let in_a_pod = if job.timeline.is_some() { Course::of(job).clients.len() } else { 1 };
+            let in_a_pod = match job.course {
+                Course::Steady => 1,
+                Course::Timeline(_) => Lifetimes::of(job).clients.len(),
+            };
             layout.clients_in_a_pod = layout.clients_in_a_pod.max(in_a_pod);
             layout.has_others |= players(job).any(|name| name != BUILTIN);
         }

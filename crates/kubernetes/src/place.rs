@@ -4,8 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use wirelab_model::link::{Link, preset};
 use wirelab_model::network::Network;
-use wirelab_model::plan::Job;
-use wirelab_model::timeline::Course;
+use wirelab_model::plan::{Course, Job};
+use wirelab_model::timeline::Lifetimes;
 
 use crate::distance::{Distance, Place};
 use crate::{INFO, names};
@@ -59,7 +59,7 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, String> {
         };
         (in_its_mesh(job, name), place)
     };
-    Ok((0..Course::of(job).servers).map(host).collect())
+    Ok((0..Lifetimes::of(job).servers).map(host).collect())
 }
 
 /// Names a pod by its place, so that jobs with equal places share pods.
@@ -83,7 +83,13 @@ pub(crate) fn clients(job: &Job) -> Vec<String> {
 
 /// The pod of one client.
 pub(crate) fn client(job: &Job, number: u32) -> String {
-    in_its_mesh(job, if job.timeline.is_some() { names::CLIENT.to_owned() } else { names::client(number) })
+    in_its_mesh(
+        job,
+        match job.course {
+            Course::Steady => names::client(number),
+            Course::Timeline(_) => names::CLIENT.to_owned(),
+        },
+    )
 }
 
 /// The pod's name inside or outside the mesh. A pod joins the mesh when it is created, so pods inside and outside
@@ -120,7 +126,7 @@ pub(crate) mod tests {
         let later = serde_json::json!({ "actions": [{ "name": "T2", "at": "50 %", "servers": "near + 3 far" }] });
         let timeline = serde_json::from_value(later).unwrap();
         let extent = Extent::DurationNs(1_000_000_000);
-        let job = Job { timeline: Some(timeline), extent, ..job("other-zone", SPREAD, Address::Service) };
+        let job = Job { course: Course::Timeline(timeline), extent, ..job("other-zone", SPREAD, Address::Service) };
         let names: Vec<_> = servers(&job).unwrap().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["near-0", "other-0", "other-1", "other-2"]);
         assert_eq!(client(&job, 7), "client", "all clients of a timeline are in one pod");

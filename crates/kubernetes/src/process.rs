@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use wirelab_model::event::{Command, Configured, Event};
+use wirelab_model::plan::Course;
 
 use crate::agent::{NOT_INSTALLED, Output, SUBCOMMAND};
 use crate::call::output;
@@ -88,7 +89,7 @@ impl PodProcess {
         // Further clients, possibly hundreds, report only their position; clients of a timeline share the first
         // client's pod.
         let is_told = |fact: &str| match launch.role {
-            Role::Client if launch.number > 0 => launch.job.timeline.is_none() && matches!(fact, "node" | "zone"),
+            Role::Client if launch.number > 0 => launch.job.course == Course::Steady && matches!(fact, "node" | "zone"),
             Role::Client | Role::Server => true,
             // Sidecars and control planes run in the pods of other endpoints.
             Role::Sidecar(_) | Role::ControlPlane => false,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wirelab_model::network::Network;
-use wirelab_model::plan::Job;
+use wirelab_model::plan::{Course, Job};
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
@@ -71,9 +71,9 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
 /// # Errors
 /// If the job has a timeline.
 pub fn no_timeline(lab: &str, job: &Job) -> Result<(), LabError> {
-    match job.timeline {
-        None => Ok(()),
-        Some(_) => Err(LabError(format!(
+    match job.course {
+        Course::Steady => Ok(()),
+        Course::Timeline(_) => Err(LabError(format!(
             "the lab `{lab}` has no timelines; use the lab `netns` or `kubernetes`, or leave `[timeline]` out"
         ))),
     }

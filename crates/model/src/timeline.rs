@@ -104,7 +104,7 @@ impl Action {
 /// A timeline applied to a job: when each server and client exists. Servers and clients are numbered in order of
 /// arrival.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Course {
+pub struct Lifetimes {
     /// Number of servers over the whole window.
     pub servers: u32,
     /// All clients over the whole window.
@@ -145,8 +145,8 @@ pub struct TimelineStep {
     pub beginning: Vec<usize>,
 }
 
-impl Course {
-    /// The course of a job. Without a timeline it has no steps, and all clients live for the whole window.
+impl Lifetimes {
+    /// The lifetimes of a job. A steady course has no steps, and all clients live for the whole window.
     #[must_use]
     pub fn of(job: &Job) -> Self {
         let window_ns = match job.extent {
@@ -154,9 +154,9 @@ impl Course {
             Extent::Requests(_) => 0,
         };
         let mut serving: Vec<u32> = (0..job.servers.count()).collect();
-        let mut course = Self { servers: job.servers.count(), clients: Vec::new(), steps: Vec::new(), window_ns };
-        let mut going = course.begin(job.clients as usize, 0, &serving);
-        for action in job.timeline.iter().flat_map(|timeline| &timeline.actions) {
+        let mut lifetimes = Self { servers: job.servers.count(), clients: Vec::new(), steps: Vec::new(), window_ns };
+        let mut going = lifetimes.begin(job.clients as usize, 0, &serving);
+        for action in job.timeline().into_iter().flat_map(|timeline| &timeline.actions) {
             let at_ns = (action.at.0 * window_ns as f64).round() as u64;
             let mut step = TimelineStep { name: action.name.clone(), at_ns, ..TimelineStep::default() };
             match action.change() {
@@ -165,8 +165,8 @@ impl Course {
                         step.stopped.extend(serving.pop());
                     }
                     while serving.len() < wanted.count() as usize {
-                        serving.push(course.servers);
-                        course.servers += 1;
+                        serving.push(lifetimes.servers);
+                        lifetimes.servers += 1;
                     }
                     step.serving = Some(serving.clone());
                 }
@@ -179,22 +179,22 @@ impl Course {
                     step.serving = Some(serving.clone());
                 }
                 Some(Change::RestartClients) => {
-                    step.beginning = course.begin(going.len(), at_ns, &serving);
+                    step.beginning = lifetimes.begin(going.len(), at_ns, &serving);
                     step.ending = std::mem::replace(&mut going, step.beginning.clone());
                 }
                 Some(Change::Clients(wanted)) => {
                     step.ending = going.split_off(going.len().min(wanted as usize));
-                    step.beginning = course.begin(wanted as usize - going.len(), at_ns, &serving);
+                    step.beginning = lifetimes.begin(wanted as usize - going.len(), at_ns, &serving);
                     going.extend(&step.beginning);
                 }
                 None => {}
             }
             for client in &step.ending {
-                course.clients[*client].until_ns = at_ns;
+                lifetimes.clients[*client].until_ns = at_ns;
             }
-            course.steps.push(step);
+            lifetimes.steps.push(step);
         }
-        course
+        lifetimes
     }
 
     fn begin(&mut self, count: usize, from_ns: u64, serving: &[u32]) -> Vec<usize> {
@@ -283,6 +283,7 @@ pub struct Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Course;
     use crate::protocol::Protocol;
 
     fn action(name: &str, percent: f64) -> Action {
@@ -290,57 +291,57 @@ mod tests {
         Action { name: name.to_owned(), at: Share(percent / 100.0), servers, clients, restart, kill, drain }
     }
 
-    fn course(actions: Vec<Action>) -> Course {
-        let timeline = Some(Timeline { actions, windows: IndexMap::new() });
+    fn lifetimes(actions: Vec<Action>) -> Lifetimes {
+        let course = Course::Timeline(Timeline { actions, windows: IndexMap::new() });
         let servers = Servers { near: 0, far: 2 };
-        Course::of(&Job { extent: Extent::DurationNs(1000), servers, timeline, ..Job::plain(Protocol::Grpcc) })
+        Lifetimes::of(&Job { extent: Extent::DurationNs(1000), servers, course, ..Job::plain(Protocol::Grpcc) })
     }
 
     #[test]
     fn servers_and_clients_are_numbered_in_order_of_arrival_and_clients_know_their_servers() {
         let far = |far| Some(Servers { near: 0, far });
-        let course = course(vec![
+        let lifetimes = lifetimes(vec![
             Action { servers: far(3), ..action("T2", 25.0) },
             Action { restart: Some(Restarted::Clients), ..action("T3", 50.0) },
             Action { clients: Some(3), ..action("T4", 70.0) },
             Action { kill: Some(0), ..action("T5", 80.0) },
             Action { servers: far(3), ..action("T6", 90.0) },
         ]);
-        assert_eq!((course.servers, course.window_ns), (4, 1000));
+        assert_eq!((lifetimes.servers, lifetimes.window_ns), (4, 1000));
         let life = |from_ns, until_ns, serving: &[u32]| Life { from_ns, until_ns, serving: serving.to_vec() };
         let late = life(700, 1000, &[0, 1, 2]);
-        assert_eq!(course.clients, [life(0, 500, &[0, 1]), life(500, 1000, &[0, 1, 2]), late.clone(), late]);
-        let serving: Vec<_> = course.steps.iter().map(|step| step.serving.clone()).collect();
+        assert_eq!(lifetimes.clients, [life(0, 500, &[0, 1]), life(500, 1000, &[0, 1, 2]), late.clone(), late]);
+        let serving: Vec<_> = lifetimes.steps.iter().map(|step| step.serving.clone()).collect();
         assert_eq!(serving, [Some(vec![0, 1, 2]), None, None, Some(vec![1, 2]), Some(vec![1, 2, 3])]);
-        assert_eq!((&course.steps[1].ending, &course.steps[1].beginning), (&vec![0], &vec![1]));
-        assert_eq!((&course.steps[2].ending, &course.steps[2].beginning), (&vec![], &vec![2, 3]));
+        assert_eq!((&lifetimes.steps[1].ending, &lifetimes.steps[1].beginning), (&vec![0], &vec![1]));
+        assert_eq!((&lifetimes.steps[2].ending, &lifetimes.steps[2].beginning), (&vec![], &vec![2, 3]));
     }
 
     #[test]
     fn the_newest_servers_and_clients_are_removed_first() {
-        let course = course(vec![
+        let lifetimes = lifetimes(vec![
             Action { clients: Some(3), ..action("more", 20.0) },
             Action { clients: Some(1), ..action("fewer", 40.0) },
             Action { servers: Some(Servers { near: 0, far: 1 }), ..action("smaller", 60.0) },
         ]);
-        assert_eq!(course.steps[1].ending, [1, 2]);
-        assert_eq!(course.clients.iter().map(|life| life.until_ns).collect::<Vec<_>>(), [1000, 400, 400]);
+        assert_eq!(lifetimes.steps[1].ending, [1, 2]);
+        assert_eq!(lifetimes.clients.iter().map(|life| life.until_ns).collect::<Vec<_>>(), [1000, 400, 400]);
         assert_eq!(
-            (course.steps[2].stopped.as_slice(), course.steps[2].serving.as_deref()),
+            (lifetimes.steps[2].stopped.as_slice(), lifetimes.steps[2].serving.as_deref()),
             (&[1][..], Some(&[0][..]))
         );
     }
 
     #[test]
     fn a_drained_server_keeps_running_and_gets_no_new_clients() {
-        let course = course(vec![
+        let lifetimes = lifetimes(vec![
             Action { drain: Some(0), ..action("T2", 25.0) },
             Action { restart: Some(Restarted::Clients), ..action("T3", 50.0) },
         ]);
-        let drained = &course.steps[0];
+        let drained = &lifetimes.steps[0];
         assert_eq!((drained.serving.as_deref(), drained.killed), (Some(&[1][..]), None));
         assert!(drained.stopped.is_empty());
-        assert_eq!(course.clients[1].serving, [1]);
+        assert_eq!(lifetimes.clients[1].serving, [1]);
     }
 
     #[test]

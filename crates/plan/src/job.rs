@@ -2,7 +2,7 @@
 
 use wirelab_model::heron;
 use wirelab_model::network::Address;
-use wirelab_model::plan::{Job, ten_minutes};
+use wirelab_model::plan::{Course, Job, ten_minutes};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Exchange, Settings, TransportDefaults};
 use wirelab_model::spec::{
@@ -95,7 +95,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
             .max_connection_age
             .filter(|_| (protocol.is_http() || protocol.is_grpc()) && !protocol.uses_udp()),
         resolves_again: resolves_again(settings, address)?,
-        timeline: None,
+        course: Course::Steady,
         more_observers: settings.more_observers.clone().unwrap_or_default(),
         server_threads: settings.server_threads,
         client_threads: settings.client_threads,

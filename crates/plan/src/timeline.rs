@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use wirelab_model::network::{Address, Servers};
-use wirelab_model::plan::Job;
+use wirelab_model::plan::{Course, Job};
 use wirelab_model::spec::{Extent, Recording};
-use wirelab_model::timeline::{Action, Change, Course, Timeline};
+use wirelab_model::timeline::{Action, Change, Lifetimes, Timeline};
 
 use crate::check::label;
 use crate::error::StudyError;
@@ -137,35 +137,35 @@ pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job
             }
             _ => {}
         }
-        // Cut off after this action, so that `Course` ends with its effect.
+        // Cut off after this action, so that `Lifetimes` ends with its effect.
         let so_far = timeline.actions.iter().take_while(|one| one.at <= action.at).cloned().collect();
-        job.timeline = Some(Timeline { actions: so_far, windows: Default::default() });
-        let course = Course::of(&job);
-        let step = course.steps.last().ok_or("a timeline without actions")?;
+        job.course = Course::Timeline(Timeline { actions: so_far, windows: Default::default() });
+        let lifetimes = Lifetimes::of(&job);
+        let step = lifetimes.steps.last().ok_or("a timeline without actions")?;
         for (verb, number) in [("kills", action.kill), ("drains", action.drain)] {
-            if let Some(number) = number.filter(|number| !serving_before(&course, &job).contains(number)) {
+            if let Some(number) = number.filter(|number| !serving_before(&lifetimes, &job).contains(number)) {
                 return Err(format!("the action `{name}` {verb} the server {number}, which is not there at that time"));
             }
         }
         if step.serving.as_ref().is_some_and(Vec::is_empty) {
             return Err(format!("the action `{name}` leaves no server; there must be one at any time"));
         }
-        if course.servers > Servers::MOST || course.clients.len() > MAX_CLIENTS {
+        if lifetimes.servers > Servers::MOST || lifetimes.clients.len() > MAX_CLIENTS {
             return Err(format!(
                 "up to the action `{name}` the trial has {} servers and {} clients, restarted ones included; the most \
                  are {} and {MAX_CLIENTS}",
-                course.servers,
-                course.clients.len(),
+                lifetimes.servers,
+                lifetimes.clients.len(),
                 Servers::MOST
             ));
         }
     }
-    Ok(Job { timeline: Some(timeline.clone()), ..job })
+    Ok(Job { course: Course::Timeline(timeline.clone()), ..job })
 }
 
 /// Servers in service before the last step.
-fn serving_before(course: &Course, job: &Job) -> Vec<u32> {
-    let before = course.steps.iter().rev().skip(1).find_map(|step| step.serving.clone());
+fn serving_before(lifetimes: &Lifetimes, job: &Job) -> Vec<u32> {
+    let before = lifetimes.steps.iter().rev().skip(1).find_map(|step| step.serving.clone());
     before.unwrap_or_else(|| (0..job.servers.count()).collect())
 }
 
@@ -214,9 +214,9 @@ baseline = "service"
     #[test]
     fn every_cell_has_the_timeline() {
         let (plan, _) = plan(&parse(STUDY, "mine.toml").unwrap()).unwrap();
-        let course = Course::of(&plan.cells[0].job);
-        assert_eq!((course.servers, course.clients.len(), course.steps.len()), (3, 31, 3));
-        assert!(plan.cells.iter().all(|cell| cell.job.timeline == plan.cells[0].job.timeline));
+        let lifetimes = Lifetimes::of(&plan.cells[0].job);
+        assert_eq!((lifetimes.servers, lifetimes.clients.len(), lifetimes.steps.len()), (3, 31, 3));
+        assert!(plan.cells.iter().all(|cell| cell.job.course == plan.cells[0].job.course));
     }
 
     #[test]

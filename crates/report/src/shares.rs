@@ -2,7 +2,7 @@
 
 use wirelab_model::metric::Unit;
 use wirelab_model::outcome::Outcome;
-use wirelab_model::timeline::{Course, Part, TimelineRecord};
+use wirelab_model::timeline::{Lifetimes, Part, TimelineRecord};
 use wirelab_stats::quantile;
 use wirelab_stats::timeline::{bounds, per_server};
 
@@ -63,7 +63,7 @@ fn window(input: &Input, name: &str, part: &Part) -> Shares {
     let mut rows = Vec::new();
     let mut most = 0;
     for (number, label) in cells(input) {
-        let window_ns = Course::of(&input.manifest.plan.cells[number].job).window_ns;
+        let window_ns = Lifetimes::of(&input.manifest.plan.cells[number].job).window_ns;
         let trials = played(input, number);
         let counts: Vec<_> =
             trials.iter().map(|played| ranked(per_server(played, bounds(played, part, window_ns)))).collect();

@@ -8,7 +8,7 @@ use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::heron;
 use wirelab_model::network::{Address, SERVER_NAME};
 use wirelab_model::page::{ExpectedPage, PageHost, PageName, ServedPage};
-use wirelab_model::plan::{Cell, Job, Trial};
+use wirelab_model::plan::{Cell, Course, Job, Trial};
 use wirelab_model::settings::Exchange;
 use wirelab_model::site::USER_AGENT;
 use wirelab_model::spec::{
@@ -88,7 +88,7 @@ pub fn server(trial: &Trial, job: &Job, number: u32, address: IpAddr, files: &Fi
         qlog_dir: None,
         threads: job.server_threads,
         max_connection_age_ns: job.max_connection_age.map(Span::nanos),
-        counts: job.timeline.is_some(),
+        counts: matches!(job.course, Course::Timeline(_)),
         exposition: None,
         transport,
     }
@@ -264,7 +264,7 @@ fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
 mod tests {
     use wirelab_model::plan::Plan;
     use wirelab_model::protocol::Protocol;
-    use wirelab_model::timeline::Course;
+    use wirelab_model::timeline::Lifetimes;
     use wirelab_model::units::Size;
 
     use super::*;
@@ -297,7 +297,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let files = files(folder.path(), cell);
         let addresses = Addresses { servers: vec![ADDRESS], connect: ADDRESS };
-        let life = &Course::of(&cell.job).clients[0];
+        let life = &Lifetimes::of(&cell.job).clients[0];
         (server(&TRIAL, &cell.job, 0, ADDRESS, &files), client(&TRIAL, cell, &addresses, life, 4433, &files).unwrap())
     }
 
@@ -363,7 +363,7 @@ mod tests {
             assert_eq!(server.tls.unwrap().certificate, files.pki.of(&server.server_name).0);
         }
         let addresses = Addresses { connect: addresses[0], servers: addresses };
-        let life = &Course::of(&cell.job).clients[0];
+        let life = &Lifetimes::of(&cell.job).clients[0];
         let client = client(&TRIAL, &cell, &addresses, life, 443, &files).unwrap();
         assert_eq!((client.server_name.as_str(), client.addresses.len()), ("wirelab.test", 0));
         let page = client.page.unwrap();

@@ -14,7 +14,7 @@ use wirelab_model::network::Address;
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::Job;
 use wirelab_model::timeline::{
-    ActionRecord, Answered, ClientRecord, Course, ServerRecord, TimelineRecord, TimelineStep,
+    ActionRecord, Answered, ClientRecord, Lifetimes, ServerRecord, TimelineRecord, TimelineStep,
 };
 
 use crate::endpoint_handle::{EndpointHandle, TrialAbort};
@@ -36,7 +36,7 @@ const ATTEMPT: &str = "measuring";
 pub(crate) struct TimelineRun<'a> {
     pub lab: &'a mut dyn Lab,
     pub job: &'a Job,
-    pub course: &'a Course,
+    pub lifetimes: &'a Lifetimes,
     /// All servers of the course, then the sidecars (that of the clients last) or the control plane, if any; all
     /// ready.
     pub others: &'a mut [EndpointHandle],
@@ -75,12 +75,12 @@ impl TimelineRun<'_> {
         // No request is in flight yet.
         self.count(&clock)?;
         self.start_client(0, &clock)?;
-        let course = self.course;
-        for step in &course.steps {
+        let lifetimes = self.lifetimes;
+        for step in &lifetimes.steps {
             self.poll_until(step.at_ns, &mut clock)?;
             self.execute(step, &clock)?;
         }
-        self.poll_until(course.window_ns, &mut clock)?;
+        self.poll_until(lifetimes.window_ns, &mut clock)?;
         // Clients that began late still run. Responses from here on belong to no window, for servers and clients.
         self.count(&clock)?;
         self.require_completed_change("the window ended")?;

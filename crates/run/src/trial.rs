@@ -19,7 +19,7 @@ use wirelab_model::metric::{Side, Value, Values};
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Plan, Trial};
 use wirelab_model::study::Artifact;
-use wirelab_model::timeline::{Course, TimelineRecord};
+use wirelab_model::timeline::{Lifetimes, TimelineRecord};
 use wirelab_model::transport::TransportReport;
 use wirelab_model::warning::Warning;
 use wirelab_observe::{Exporter, Observer, Window, Witness};
@@ -94,11 +94,11 @@ impl TrialContext<'_> {
         let begun = Instant::now();
         let mut facts = Facts::default();
         let measured = self.measure(trial, &mut facts);
-        let course = Course::of(&cell(self.plan, trial)?.job);
-        let clients = (0..).take(course.clients.len()).map(client_log);
-        let sidecars = mesh::logs(&cell(self.plan, trial)?.job, course.servers);
+        let lifetimes = Lifetimes::of(&cell(self.plan, trial)?.job);
+        let clients = (0..).take(lifetimes.clients.len()).map(client_log);
+        let sidecars = mesh::logs(&cell(self.plan, trial)?.job, lifetimes.servers);
         let control_plane = cell(self.plan, trial)?.job.control_plane.as_ref().map(|_| control::LOG.to_owned());
-        let logs = (0..course.servers).map(server_log).chain(clients).chain(sidecars).chain(control_plane);
+        let logs = (0..lifetimes.servers).map(server_log).chain(clients).chain(sidecars).chain(control_plane);
         let logs: Vec<_> = logs.map(|name| self.folder.log(trial, &name)).collect();
         let outcome = match measured {
             Ok(()) => Outcome::Ok,
@@ -148,7 +148,7 @@ impl TrialContext<'_> {
         let names: Vec<_> = self.observers.iter().chain(more).cloned().collect();
         let mut observers = observers(&names)?;
         // A leftover of another trial could pass for the results of a client that writes none.
-        for number in 0..Course::of(&cell.job).clients.len() as u32 {
+        for number in 0..Lifetimes::of(&cell.job).clients.len() as u32 {
             remove(&spec::results_of(self.files, number))?;
         }
         if let Some(keys) = &self.files.key_log {
@@ -187,9 +187,9 @@ impl TrialContext<'_> {
             Results::Loads(loads) => wirelab_stats::pages(loads),
         };
         if let (Some(played), Some(timeline), Results::Samples(samples)) =
-            (&mut facts.timeline, &cell.job.timeline, &results)
+            (&mut facts.timeline, cell.job.timeline(), &results)
         {
-            let window_ns = Course::of(&cell.job).window_ns;
+            let window_ns = Lifetimes::of(&cell.job).window_ns;
             played.intervals = timeline::intervals(samples, window_ns);
             values.extend(timeline::values(timeline, played, samples, window_ns));
         }

@@ -16,7 +16,7 @@ use wirelab_model::sample::{Handshake, Sample};
 use wirelab_model::settings::Exchange;
 use wirelab_model::site::Site;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
-use wirelab_model::timeline::{Course, TimelineRecord};
+use wirelab_model::timeline::{Lifetimes, TimelineRecord};
 use wirelab_model::warning::Warning;
 
 use crate::mesh::Carried;
@@ -164,9 +164,9 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
 /// Checks, in a trial with a timeline, that servers and clients agree about the number of answered requests, unless
 /// some were lost.
 pub(crate) fn answered(job: &Job, played: &TimelineRecord, tally: &Tally) -> Checked<()> {
-    let course = Course::of(job);
+    let lifetimes = Lifetimes::of(job);
     // Responses between a server's last report and its end are unknown.
-    let someone_left = course.steps.iter().any(|step| step.killed.is_some() || !step.stopped.is_empty());
+    let someone_left = lifetimes.steps.iter().any(|step| step.killed.is_some() || !step.stopped.is_empty());
     let (Some(first), Some(last)) = (played.answered.first(), played.answered.last()) else { return Ok(()) };
     if someone_left || tally.failed() > 0 {
         return Ok(());

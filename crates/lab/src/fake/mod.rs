@@ -13,9 +13,9 @@ pub use script::{Case, Misbehaviour, Moment, Noise, Script};
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use wirelab_model::plan::{Job, Trial};
+use wirelab_model::plan::{Course, Job, Trial};
 use wirelab_model::spec::ClientSpec;
-use wirelab_model::timeline::Course;
+use wirelab_model::timeline::Lifetimes;
 use wirelab_model::warning::Warning;
 
 use crate::loopback::only_local;
@@ -48,9 +48,9 @@ impl Fake {
 
 fn addresses(job: &Job) -> Result<Addresses, LabError> {
     // In the fake lab, timelines need no nodes.
-    if job.timeline.is_some() {
+    if let Course::Timeline(_) = job.course {
         let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let servers = vec![localhost; Course::of(job).servers as usize];
+        let servers = vec![localhost; Lifetimes::of(job).servers as usize];
         return Ok(Addresses { servers, connect: localhost });
     }
     only_local(INFO.name, job)

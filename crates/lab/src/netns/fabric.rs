@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use wirelab_model::link::{Link, Reading};
 use wirelab_model::network::{Network, Servers};
 use wirelab_model::plan::Job;
-use wirelab_model::timeline::Course;
+use wirelab_model::timeline::Lifetimes;
 
 use crate::netns::emulator::Tallies;
 use crate::netns::interface::{self, Offloads};
@@ -204,7 +204,7 @@ impl Fabric {
             self.overlay = Some(Overlay::build(nodes)?);
         }
         let overlay = self.overlay.as_mut().expect("it was just made");
-        let servers = Course::of(job).servers;
+        let servers = Lifetimes::of(job).servers;
         // Servers that are added later run on the other node.
         overlay.populate(nodes, Servers { far: servers - job.servers.near, ..job.servers })?;
         overlay.set_tunnel(nodes, Way::of(link).addresses)?;

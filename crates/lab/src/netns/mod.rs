@@ -26,7 +26,7 @@ use wirelab_model::journal::LinkRecord;
 use wirelab_model::link::{Link, Reading};
 use wirelab_model::network::{Address, LINKERD, Network as Joined, Place, Vantage};
 use wirelab_model::plan::{Job, Trial};
-use wirelab_model::timeline::Course;
+use wirelab_model::timeline::Lifetimes;
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
@@ -142,11 +142,11 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
     if job.mesh.is_some() {
         // Servers are reachable through their sidecar only.
         let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        return Ok(Addresses { servers: vec![localhost; Course::of(job).servers as usize], connect: localhost });
+        return Ok(Addresses { servers: vec![localhost; Lifetimes::of(job).servers as usize], connect: localhost });
     }
     let servers: Vec<IpAddr> = match job.network {
         Joined::Direct => (0..job.servers.count()).map(|number| Way::of(link).server(number).into()).collect(),
-        Joined::Overlay => (0..Course::of(job).servers).map(|number| address(job, number).into()).collect(),
+        Joined::Overlay => (0..Lifetimes::of(job).servers).map(|number| address(job, number).into()).collect(),
     };
     let connect = match job.address {
         Address::Server | Address::Headless => servers[0],
@@ -173,7 +173,7 @@ impl Lab for Netns {
     }
 
     fn sidecars(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {
-        Ok((0..Course::of(job).servers).map(|number| address(job, number).into()).collect())
+        Ok((0..Lifetimes::of(job).servers).map(|number| address(job, number).into()).collect())
     }
 
     fn control_plane(&self, _: &Job) -> Result<IpAddr, LabError> {

@@ -1,7 +1,7 @@
 //! The measured window of trials with a timeline: requests of each server and response times over time, with the actions marked.
 
 use wirelab_model::metric::Unit;
-use wirelab_model::timeline::{Course, Interval, ServerRecord, TimelineRecord};
+use wirelab_model::timeline::{Interval, Lifetimes, ServerRecord, TimelineRecord};
 use wirelab_stats::quantile;
 
 use crate::Input;
@@ -36,7 +36,7 @@ pub(crate) fn charts(input: &Input) -> Vec<Chart> {
     for (number, cell) in cells {
         let trials = played(input, number);
         let Some(first) = trials.first() else { continue };
-        let (title, window_ns) = (sentence(&cell.levels), Course::of(&cell.job).window_ns);
+        let (title, window_ns) = (sentence(&cell.levels), Lifetimes::of(&cell.job).window_ns);
         // Chance decides which server gets a connection, so servers of different trials do not correspond.
         let rates = rates(first, window_ns);
         most = most.max(rates.len());

@@ -10,9 +10,9 @@ use wirelab_lab::{Addresses, LabError, Launch, Role, Usage};
 use wirelab_model::event::{Command, Configured, Event};
 use wirelab_model::exposition::Exposition;
 use wirelab_model::outcome::{Blame, Outcome};
-use wirelab_model::plan::{Cell, Job, Trial};
+use wirelab_model::plan::{Cell, Course, Job, Trial};
 use wirelab_model::study::Artifact;
-use wirelab_model::timeline::{Course, TimelineRecord};
+use wirelab_model::timeline::{Lifetimes, TimelineRecord};
 use wirelab_model::transport::TransportReport;
 use wirelab_observe::film::ABOUT as FILM;
 use wirelab_observe::prometheus::ABOUT as PROMETHEUS;
@@ -39,7 +39,7 @@ struct TrialInputs<'a> {
     trial: &'a Trial,
     cell: &'a Cell,
     job: &'a Job,
-    course: Course,
+    lifetimes: Lifetimes,
     addresses: Addresses,
     /// Addresses of the server sidecars, if any.
     sidecar_addresses: Vec<IpAddr>,
@@ -122,7 +122,7 @@ impl<'b> TrialContext<'b> {
             trial,
             cell,
             job,
-            course: Course::of(job),
+            lifetimes: Lifetimes::of(job),
             addresses,
             sidecar_addresses,
             control_plane_address,
@@ -207,7 +207,7 @@ impl<'b> TrialContext<'b> {
         let addresses = Addresses { connect: connect_address.ip(), ..inputs.addresses.clone() };
         let begun = Instant::now();
         let mut files = Vec::new();
-        for (number, life) in (0..).zip(&inputs.course.clients) {
+        for (number, life) in (0..).zip(&inputs.lifetimes.clients) {
             let path = self.files.folder.join(format!("{}.json", client_name(number)));
             let mut of_client = spec::client(trial, cell, &addresses, life, connect_address.port(), self.files)?;
             of_client.seed = trial.seed.wrapping_add(number.into());
@@ -369,31 +369,33 @@ impl<'b> TrialContext<'b> {
     ) -> Result<u64, TrialAbort> {
         let (job, limits, stop) = (inputs.job, self.limits, self.stop);
         let limit = limits.slack.saturating_add(longest(job, job.extent));
-        if job.timeline.is_some() {
-            let Serving { handles, ports, mesh, control_plane } = serving;
-            let of_control_plane = || control_plane.as_ref().map(|control_plane| &control_plane.membership);
-            let played = facts.timeline.insert(TimelineRecord::default());
-            TimelineRun {
-                lab: &mut *self.lab,
-                job,
-                course: &inputs.course,
-                others: handles,
-                clients,
-                ports,
-                membership: mesh.as_ref().map(|mesh| &mesh.membership).or_else(of_control_plane),
-                limits,
-                stop,
-                played: &mut *played,
-                exporter: inputs.exporter.as_ref(),
-                changing: None,
+        match job.course {
+            Course::Timeline(_) => {
+                let Serving { handles, ports, mesh, control_plane } = serving;
+                let of_control_plane = || control_plane.as_ref().map(|control_plane| &control_plane.membership);
+                let played = facts.timeline.insert(TimelineRecord::default());
+                TimelineRun {
+                    lab: &mut *self.lab,
+                    job,
+                    lifetimes: &inputs.lifetimes,
+                    others: handles,
+                    clients,
+                    ports,
+                    membership: mesh.as_ref().map(|mesh| &mesh.membership).or_else(of_control_plane),
+                    limits,
+                    stop,
+                    played: &mut *played,
+                    exporter: inputs.exporter.as_ref(),
+                    changing: None,
+                }
+                .run()?;
+                Ok(played.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
             }
-            .run()?;
-            Ok(played.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
-        } else if job.clients > 1 {
-            facts.portions = crowd::measure(clients, &mut serving.handles, limit, stop)?;
-            Ok(facts.portions.iter().map(|one| one.told_ns + one.window_ns).max().unwrap_or_default())
-        } else {
-            self.run_client(&mut clients[0], &mut serving.handles, limit)
+            Course::Steady if job.clients > 1 => {
+                facts.portions = crowd::measure(clients, &mut serving.handles, limit, stop)?;
+                Ok(facts.portions.iter().map(|one| one.told_ns + one.window_ns).max().unwrap_or_default())
+            }
+            Course::Steady => self.run_client(&mut clients[0], &mut serving.handles, limit),
         }
     }
 

@@ -1,0 +1,224 @@
+//! The job of a trial: its parts say what goes together.
+
+use serde::{Deserialize, Serialize};
+
+use super::flat::FlatJob;
+use crate::link::Link;
+use crate::network::{Address, LINKERD, Network, Servers};
+use crate::nodes::Labels;
+use crate::page::{PageName, Priorities};
+use crate::protocol::Protocol;
+use crate::settings::Exchange;
+use crate::site::Site;
+use crate::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport};
+use crate::timeline::Timeline;
+use crate::units::{Size, Span};
+
+/// A trial's job with every default resolved; `run` adds addresses, ports and files to derive the specs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "FlatJob", try_from = "FlatJob")]
+pub struct Job {
+    /// The protocol between client and server.
+    pub protocol: Protocol,
+    /// Name of the server's endpoint.
+    pub server: String,
+    /// Name of the client's endpoint.
+    pub client: String,
+    /// The placement; the lab defines the names.
+    pub placement: String,
+    /// The emulated link, if the placement defines one.
+    pub link: Option<Link>,
+    /// The network between the hosts.
+    pub network: Network,
+    /// Whether the hosts' interfaces segment, merge and checksum packets; absent: the kernel's default.
+    pub offloads: Option<bool>,
+    /// Number and location of the servers.
+    pub servers: Servers,
+    /// Required labels of the client's node.
+    pub client_nodes: Option<Labels>,
+    /// Required labels of the nodes of `far` servers.
+    pub server_nodes: Option<Labels>,
+    /// The kind of address that the client connects to.
+    pub address: Address,
+    /// Name of the sidecars' endpoint, or [`LINKERD`]; all requests pass through the mesh. Absent: no mesh.
+    pub mesh: Option<String>,
+    /// Name of the control plane's endpoint, which clients ask for the servers; absent: clients get an address and a
+    /// name.
+    pub control_plane: Option<String>,
+    /// Protocol of the servers, if they do not support the client's.
+    pub server_protocol: Option<Protocol>,
+    /// The page on a server that wirelab does not start. `server`, `servers` and the network are then unused.
+    pub site: Option<Site>,
+    /// The page that a browser loads. `exchange` is then `files`, `response_size` is the size of the whole page, and a
+    /// request is a load.
+    pub page: Option<PageName>,
+    /// Names of the page's hosts, the document's first, if there are several; each has a server of its own.
+    pub hosts: Vec<String>,
+    /// Whether early hints precede the page's document; absent: the study does not set it.
+    pub early_hints: Option<bool>,
+    /// Treatment of request priorities; absent: the study does not set it.
+    pub priorities: Option<Priorities>,
+    /// What requests ask for.
+    pub exchange: Exchange,
+    /// Size of the request body.
+    pub request_size: Size,
+    /// Size of the response body.
+    pub response_size: Size,
+    /// Delay of the server's response, for `Exchange::Delay` and for the document of a page.
+    pub delay: Span,
+    /// Number of clients that share the workload: the fields below are totals over all clients.
+    pub clients: u32,
+    /// The connection policy.
+    pub connections: ConnectionPolicy,
+    /// The schedule of requests.
+    pub schedule: Schedule,
+    /// Length of the measured window.
+    pub extent: Extent,
+    /// Length of the warm-up.
+    pub warm_up: Option<Extent>,
+    /// TLS session resumption policy for new connections.
+    pub resumption: Resumption,
+    /// Time-outs.
+    pub timeouts: Timeouts,
+    /// Aborts the trial after consecutive time-outs for this long.
+    pub stall_timeout: Span,
+    /// Form of the records.
+    pub recording: Recording,
+    /// Transport settings of both sides. A setting that does not apply to the protocol is absent.
+    pub transport: Transport,
+    /// Age at which a server asks the client to open a new connection.
+    pub max_connection_age: Option<Span>,
+    /// Whether clients resolve the servers' name again for each new connection.
+    pub resolves_again: bool,
+    /// How servers and clients come and go.
+    pub course: Course,
+    /// Observers in addition to those of the study.
+    pub more_observers: Vec<String>,
+    /// Number of server threads; absent: the library's default.
+    pub server_threads: Option<u16>,
+    /// Number of client threads; absent: the library's default.
+    pub client_threads: Option<u16>,
+}
+
+/// How servers and clients come and go during the measured window.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Course {
+    /// All of them stay from its beginning to its end.
+    Steady,
+    /// They follow the actions of a timeline.
+    Timeline(Timeline),
+}
+
+/// Default of `stall_timeout`.
+#[must_use]
+pub const fn ten_minutes() -> Span {
+    Span::from_secs(600)
+}
+
+impl Job {
+    /// The simplest job, as a base for others: the built-in endpoint, one worker, one document of 1 KiB per new
+    /// connection.
+    #[must_use]
+    pub fn plain(protocol: Protocol) -> Self {
+        Self {
+            protocol,
+            server: "builtin".to_owned(),
+            client: "builtin".to_owned(),
+            placement: "local".to_owned(),
+            link: None,
+            network: Network::Direct,
+            offloads: None,
+            servers: Servers::ONE,
+            client_nodes: None,
+            server_nodes: None,
+            address: Address::Server,
+            mesh: None,
+            control_plane: None,
+            server_protocol: None,
+            site: None,
+            page: None,
+            hosts: Vec::new(),
+            early_hints: None,
+            priorities: None,
+            exchange: Exchange::Files,
+            request_size: Size(0),
+            response_size: Size(1024),
+            delay: Span(0),
+            clients: 1,
+            connections: ConnectionPolicy::PerRequest,
+            schedule: Schedule::Closed { workers: 1, pause: Pause::None },
+            extent: Extent::Requests(1),
+            warm_up: None,
+            resumption: Resumption::None,
+            timeouts: Timeouts { connect_ns: 1_000_000_000, request_ns: 2_000_000_000 },
+            stall_timeout: ten_minutes(),
+            recording: Recording::Samples,
+            transport: Transport::default(),
+            max_connection_age: None,
+            resolves_again: false,
+            course: Course::Steady,
+            more_observers: Vec::new(),
+            server_threads: None,
+            client_threads: None,
+        }
+    }
+
+    /// The timeline of the trial's course, if it has one.
+    #[must_use]
+    pub const fn timeline(&self) -> Option<&Timeline> {
+        match &self.course {
+            Course::Steady => None,
+            Course::Timeline(timeline) => Some(timeline),
+        }
+    }
+
+    /// Name of the sidecars' endpoint; `None` without a mesh or with the cluster's own.
+    #[must_use]
+    pub fn sidecar(&self) -> Option<&String> {
+        self.mesh.as_ref().filter(|name| *name != LINKERD)
+    }
+
+    /// Whether all requests pass through the cluster's Linkerd mesh.
+    #[must_use]
+    pub fn is_in_linkerd(&self) -> bool {
+        self.mesh.is_some() && self.sidecar().is_none()
+    }
+
+    /// Returns the job with a page on these hosts, each with a `far` server of its own; unchanged if `hosts` is empty.
+    #[must_use]
+    pub fn of_hosts(self, hosts: Vec<String>) -> Self {
+        match u32::try_from(hosts.len()) {
+            Ok(far @ 1..) => Self { servers: Servers { near: 0, far }, hosts, ..self },
+            _ => self,
+        }
+    }
+
+    /// Returns the job of a single client, an equal part of the workload. The plan refuses totals that are not
+    /// divisible.
+    #[must_use]
+    pub fn of_one_client(&self) -> Self {
+        let part = |extent| match extent {
+            Extent::Requests(requests) => Extent::Requests(requests / u64::from(self.clients)),
+            duration @ Extent::DurationNs(_) => duration,
+        };
+        Self {
+            clients: 1,
+            connections: match self.connections {
+                ConnectionPolicy::PerRequest => ConnectionPolicy::PerRequest,
+                ConnectionPolicy::Persistent { connections, streams } => {
+                    ConnectionPolicy::Persistent { connections: connections / self.clients, streams }
+                }
+            },
+            schedule: match self.schedule {
+                Schedule::Closed { workers, pause } => Schedule::Closed { workers: workers / self.clients, pause },
+                // The sum of Poisson processes is a Poisson process with the sum of their rates.
+                Schedule::Open { rate_per_s, arrivals } => {
+                    Schedule::Open { rate_per_s: rate_per_s / f64::from(self.clients), arrivals }
+                }
+            },
+            extent: part(self.extent),
+            warm_up: self.warm_up.map(part),
+            ..self.clone()
+        }
+    }
+}
