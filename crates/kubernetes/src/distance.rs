@@ -127,7 +127,7 @@ pub(crate) fn proven<'a>(
 
 #[cfg(test)]
 mod tests {
-    use wirelab_model::network::Address;
+    use wirelab_model::plan::Reach;
 
     use super::*;
     use crate::place::servers;
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(which(&bare), [false, true, false, false], "without a label there is no zone");
         assert_eq!(which(&Spot::default()), [false; 4], "what is not known does not hold");
 
-        let servers = servers(&job("other-zone", SPREAD, Address::Service)).unwrap();
+        let servers = servers(&job("other-zone", SPREAD, Reach::Service)).unwrap();
         let at = |name: &str| Some(if name.starts_with("other") { &b1 } else { &a1 });
         assert_eq!(proven(&["client".to_owned()], &servers, at), Ok(()));
         let moved = |name: &str| if name == "other-1" { Some(&a2) } else { at(name) };

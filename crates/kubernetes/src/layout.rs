@@ -51,7 +51,7 @@ impl Layout {
                 layout.meshed.extend(servers.iter().map(|(name, _)| name.clone()));
             }
             layout.servers.extend(servers);
-            layout.addresses.insert(job.address);
+            layout.addresses.extend(job.servers().map(|own| own.reach.address()));
             layout.clients = layout.clients.max(job.clients);
             let in_a_pod = match job.course {
                 Course::Steady => 1,
@@ -66,12 +66,13 @@ impl Layout {
 
 /// The endpoints of a job.
 fn players(job: &Job) -> impl Iterator<Item = &String> {
-    [Some(&job.server), Some(&job.client), job.sidecar(), job.control_plane.as_ref()].into_iter().flatten()
+    [job.server(), Some(&job.client), job.sidecar(), job.control_plane()].into_iter().flatten()
 }
 
 #[cfg(test)]
 mod tests {
     use wirelab_model::network::Servers;
+    use wirelab_model::plan::{OwnServers, Reach, Target};
 
     use super::*;
     use crate::distance::Distance;
@@ -79,13 +80,19 @@ mod tests {
     use crate::place::client;
     use crate::place::tests::{NEAR, SPREAD, job, labels};
 
+    /// The job in this mesh.
+    fn in_mesh(name: &str, job: &Job) -> Job {
+        let servers = OwnServers { reach: Reach::Mesh(name.to_owned()), ..job.servers().unwrap().clone() };
+        Job { target: Target::Servers(servers), ..job.clone() }
+    }
+
     #[test]
     fn pods_are_shared_by_jobs() {
         let jobs = [
-            job("same-node", NEAR, Address::Server),
-            job("multi-az", SPREAD, Address::Service),
-            job("other-zone", SPREAD, Address::Headless),
-            job("same-zone", Servers::ONE, Address::Service),
+            job("same-node", NEAR, Reach::Server),
+            job("multi-az", SPREAD, Reach::Service),
+            job("other-zone", SPREAD, Reach::Headless { resolves_again: false }),
+            job("same-zone", Servers::ONE, Reach::Service),
         ];
         let layout = Layout::of(&jobs.iter().collect::<Vec<_>>()).unwrap();
         let pods: Vec<_> = layout.servers.iter().map(|(name, place)| (name.as_str(), place.distance)).collect();
@@ -98,7 +105,7 @@ mod tests {
         assert_eq!(pods, expected);
         assert_eq!(layout.addresses, HashSet::from([Address::Server, Address::Service, Address::Headless]));
         assert_eq!((layout.clients, layout.clients_in_a_pod, layout.has_others), (1, 1, false));
-        let with_sidecars = Job { mesh: Some("proxy".to_owned()), ..jobs[1].clone() };
+        let with_sidecars = in_mesh("proxy", &jobs[1]);
         assert!(Layout::of(&[&jobs[0], &with_sidecars]).unwrap().has_others);
         let shared = Job { clients: 3, ..jobs[0].clone() };
         assert_eq!(clients(&shared), ["client", "client-1", "client-2"]);
@@ -109,8 +116,8 @@ mod tests {
 
     #[test]
     fn cells_in_the_mesh_have_pods_of_their_own_beside_those_outside() {
-        let plain = Job { clients: 2, ..job("other-zone", SPREAD, Address::Service) };
-        let meshed = Job { mesh: Some("linkerd".to_owned()), ..plain.clone() };
+        let plain = Job { clients: 2, ..job("other-zone", SPREAD, Reach::Service) };
+        let meshed = in_mesh("linkerd", &plain);
         let layout = Layout::of(&[&meshed, &plain]).unwrap();
         let names = ["meshed-client", "meshed-client-1", "meshed-near-0", "meshed-other-0", "meshed-other-1"];
         assert_eq!(layout.meshed, names.map(str::to_owned).into());
@@ -125,7 +132,7 @@ mod tests {
 
     #[test]
     fn all_clients_of_a_run_are_on_nodes_with_the_same_labels() {
-        let plain = job("other-zone", Servers::ONE, Address::Server);
+        let plain = job("other-zone", Servers::ONE, Reach::Server);
         let elsewhere = Job { client_nodes: labels("disk=ssd"), ..plain.clone() };
         let layout = Layout::of(&[&elsewhere, &elsewhere]).unwrap();
         assert_eq!(layout.client_nodes, labels("disk=ssd"));

@@ -57,6 +57,7 @@ use crate::place::{clients, servers};
 use crate::pods::Pods;
 use crate::process::PodProcess;
 use wirelab_lab::guard::Guard;
+use wirelab_lab::internet::own_servers;
 use wirelab_lab::{
     Addresses, Beside, Lab, LabError, LabInfo, Launch, Preparation, Process, RemoteObserver, Role, many,
 };
@@ -189,7 +190,7 @@ impl Run {
     fn connect(&self, job: &Job) -> Result<IpAddr, LabError> {
         let (first, _) = servers(job).map_err(LabError)?.swap_remove(0);
         let host = self.pods.hosts.get(&first).ok_or_else(not_prepared)?;
-        match job.address {
+        match own_servers(INFO.name, job)?.reach.address() {
             Address::Server | Address::Headless => Ok(host.address),
             Address::Service => self.service.ok_or_else(not_prepared),
             Address::NodePort => host.node.ok_or_else(|| LabError("the servers' node has no address".to_owned())),
@@ -295,7 +296,8 @@ impl Lab for Kubernetes {
         let run = self.run.as_mut().ok_or_else(not_prepared)?;
         let names = pods_of(job, 0..ports.len() as u32)?;
         let clients = clients(job);
-        match job.address {
+        let own = own_servers(INFO.name, job)?;
+        match own.reach.address() {
             Address::Server => Ok(ports[0]),
             Address::Headless => {
                 run.way = Way::Name;
@@ -307,9 +309,9 @@ impl Lab for Kubernetes {
                     return Err(LabError(format!("the servers of one service listen at different ports: {ports:?}")));
                 }
                 // Probes with the servers' protocol, which may differ from the client's.
-                let kind = Kind::of(job.server_protocol.unwrap_or(job.protocol));
+                let kind = Kind::of(own.protocol.unwrap_or(job.protocol));
                 let of_nodes = service::lead(&run.pods, &run.namespace.name, ports[0], kind)?;
-                let (port, naming) = match job.address {
+                let (port, naming) = match own.reach.address() {
                     Address::NodePort => {
                         of_nodes.map(|ports| (ports.servers, ports.naming)).ok_or_else(not_prepared)?
                     }

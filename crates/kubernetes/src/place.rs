@@ -4,19 +4,19 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use wirelab_model::link::{Link, preset};
 use wirelab_model::network::Network;
-use wirelab_model::plan::{Course, Job};
+use wirelab_model::plan::{Course, Job, OwnServers};
 use wirelab_model::timeline::Lifetimes;
 
 use crate::distance::{Distance, Place};
 use crate::{INFO, names};
-use wirelab_lab::internet::only_inside;
+use wirelab_lab::internet::own_servers;
 
 /// The pods of a job's servers with their places, in order; includes servers that a timeline adds later.
 ///
 /// # Errors
 /// If a cluster cannot meet the job's settings; the message names the remedy.
 pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, String> {
-    only_inside(INFO.name, job).map_err(|error| error.0)?;
+    let OwnServers { places, nodes, .. } = own_servers(INFO.name, job).map_err(|error| error.0)?;
     let far = Distance::parse(&job.placement)?;
     if job.network == Network::Direct {
         return Err(format!(
@@ -39,23 +39,23 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, String> {
     if job.offloads.is_some() {
         return Err(format!("the lab `{}` leaves the pods' interfaces as they are; leave `offloads` out", INFO.name));
     }
-    if far == Distance::SameNode && job.servers.far > 0 {
+    if far == Distance::SameNode && places.far > 0 {
         return Err(format!(
             "`servers` is `{}`, but the placement `{}` has no other node; set `servers` to `near`, or `placement` to `other-zone`",
-            job.servers, job.placement
+            places, job.placement
         ));
     }
-    if let Some(labels) = job.server_nodes.as_ref().filter(|_| job.servers.far == 0) {
+    if let Some(labels) = nodes.as_ref().filter(|_| places.far == 0) {
         return Err(format!(
             "`server_nodes` is `{labels}`, but all servers are on the client's node (`servers` is `{}`); set `client_nodes`, or `servers` to \
              `far` and `placement` to `other-node`",
-            job.servers
+            places
         ));
     }
     let host = |number| {
-        let (name, place) = match job.servers.is_near(number) {
+        let (name, place) = match places.is_near(number) {
             true => named(Place { distance: Distance::SameNode, nodes: None }, number),
-            false => named(Place { distance: far, nodes: job.server_nodes.clone() }, number - job.servers.near),
+            false => named(Place { distance: far, nodes: nodes.clone() }, number - places.near),
         };
         (in_its_mesh(job, name), place)
     };
@@ -100,18 +100,26 @@ fn in_its_mesh(job: &Job, name: String) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use wirelab_model::network::{Address, Servers};
+    use wirelab_model::network::Servers;
     use wirelab_model::nodes::Labels;
+    use wirelab_model::plan::{Reach, Target};
     use wirelab_model::protocol::Protocol;
     use wirelab_model::spec::Extent;
     use wirelab_model::units::Span;
 
     use super::*;
 
-    pub(crate) fn job(placement: &str, servers: Servers, address: Address) -> Job {
+    pub(crate) fn job(placement: &str, places: Servers, reach: Reach) -> Job {
         let link = preset(placement).map(|preset| preset.link);
         let network = Network::Overlay;
-        Job { placement: placement.to_owned(), link, network, servers, address, ..Job::plain(Protocol::H2) }
+        let target = Target::Servers(OwnServers { places, reach, ..OwnServers::one("builtin") });
+        Job { placement: placement.to_owned(), link, network, target, ..Job::plain(Protocol::H2) }
+    }
+
+    /// The job with these labels of its servers' nodes.
+    fn on(text: &str, job: &Job) -> Job {
+        let servers = OwnServers { nodes: labels(text), ..job.servers().unwrap().clone() };
+        Job { target: Target::Servers(servers), ..job.clone() }
     }
 
     pub(crate) fn labels(text: &str) -> Option<Labels> {
@@ -126,7 +134,7 @@ pub(crate) mod tests {
         let later = serde_json::json!({ "actions": [{ "name": "T2", "at": "50 %", "servers": "near + 3 far" }] });
         let timeline = serde_json::from_value(later).unwrap();
         let extent = Extent::DurationNs(1_000_000_000);
-        let job = Job { course: Course::Timeline(timeline), extent, ..job("other-zone", SPREAD, Address::Service) };
+        let job = Job { course: Course::Timeline(timeline), extent, ..job("other-zone", SPREAD, Reach::Service) };
         let names: Vec<_> = servers(&job).unwrap().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["near-0", "other-0", "other-1", "other-2"]);
         assert_eq!(client(&job, 7), "client", "all clients of a timeline are in one pod");
@@ -134,22 +142,22 @@ pub(crate) mod tests {
 
     #[test]
     fn what_a_cluster_cannot_be_is_refused_with_the_remedy() {
-        let plain = job("multi-az", Servers::ONE, Address::Server);
+        let plain = job("multi-az", Servers::ONE, Reach::Server);
         let mut shaped = plain.clone();
         shaped.link.as_mut().unwrap().round_trip = Span::from_millis(9);
         for (job, remedy) in [
-            (job("other-zon", Servers::ONE, Address::Server), "did you mean `other-zone`"),
-            (job("local", Servers::ONE, Address::Server), "same-node, other-node, same-zone, other-zone"),
+            (job("other-zon", Servers::ONE, Reach::Server), "did you mean `other-zone`"),
+            (job("local", Servers::ONE, Reach::Server), "same-node, other-node, same-zone, other-zone"),
             (Job { network: Network::Direct, ..plain.clone() }, "`network = \"overlay\"`"),
             (Job { offloads: Some(true), ..plain.clone() }, "leave `offloads` out"),
             (shaped, "leave out the keys of the link"),
-            (job("same-node", Servers::ONE, Address::Server), "set `servers` to `near`"),
-            (Job { server_nodes: labels("disk=ssd"), ..job("same-node", NEAR, Address::Server) }, "set `client_nodes`"),
+            (job("same-node", Servers::ONE, Reach::Server), "set `servers` to `near`"),
+            (on("disk=ssd", &job("same-node", NEAR, Reach::Server)), "set `client_nodes`"),
         ] {
             let why = servers(&job).unwrap_err();
             assert!(why.contains(remedy), "{remedy}: {why}");
         }
-        let mut wire = job("lan", Servers::ONE, Address::Server);
+        let mut wire = job("lan", Servers::ONE, Reach::Server);
         wire.link.as_mut().unwrap().round_trip = Span(0);
         assert_eq!(
             servers(&wire).unwrap(),
@@ -161,13 +169,12 @@ pub(crate) mod tests {
 
     #[test]
     fn servers_on_other_nodes_are_other_pods() {
-        let plain = job("other-zone", Servers::ONE, Address::Server);
-        let on = |disk: &str| Job { server_nodes: labels(disk), ..plain.clone() };
+        let plain = job("other-zone", Servers::ONE, Reach::Server);
         let name = |job: &Job| servers(job).unwrap()[0].0.clone();
-        let names = [name(&plain), name(&on("disk=ssd")), name(&on("disk=hdd"))];
+        let names = [name(&plain), name(&on("disk=ssd", &plain)), name(&on("disk=hdd", &plain))];
         assert_eq!(names[0], "other-0");
         assert!(
-            names[1].starts_with("other-") && names[1] != names[2] && names[1] == name(&on("disk=ssd")),
+            names[1].starts_with("other-") && names[1] != names[2] && names[1] == name(&on("disk=ssd", &plain)),
             "{names:?}"
         );
     }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wirelab_model::plan::Job;
+use wirelab_model::plan::{Job, OwnServers, Target};
 use wirelab_model::site::Site;
 use wirelab_model::warning::Warning;
 
@@ -70,7 +70,7 @@ fn look_up(site: &Site) -> Result<IpAddr, LabError> {
 
 fn site(job: &Job) -> Result<&Site, LabError> {
     no_timeline(INFO.name, job)?;
-    job.site.as_ref().ok_or_else(|| {
+    job.site().ok_or_else(|| {
         LabError(format!("the lab `{}` starts no servers; set `site` to a URL, or use another lab", INFO.name))
     })
 }
@@ -99,8 +99,9 @@ impl Lab for Internet {
 /// # Errors
 /// If the job has node labels.
 pub fn no_labels(lab: &str, job: &Job) -> Result<(), LabError> {
-    let set = [("client_nodes", &job.client_nodes), ("server_nodes", &job.server_nodes)];
-    match set.into_iter().find_map(|(key, labels)| Some((key, labels.as_ref()?))) {
+    let of_servers = job.servers().and_then(|servers| servers.nodes.as_ref());
+    let set = [("client_nodes", job.client_nodes.as_ref()), ("server_nodes", of_servers)];
+    match set.into_iter().find_map(|(key, labels)| Some((key, labels?))) {
         None => Ok(()),
         Some((key, labels)) => Err(LabError(format!(
             "`{key}` is `{labels}`, but the lab `{lab}` has no nodes with labels; leave it out, or use the lab \
@@ -109,13 +110,15 @@ pub fn no_labels(lab: &str, job: &Job) -> Result<(), LabError> {
     }
 }
 
-/// Rejects a remote site in a lab that cannot reach it, or would not measure it.
+/// The servers that a lab starts, in a lab that cannot reach a remote site, or would not measure it.
 ///
 /// # Errors
 /// If the job has a remote site.
-pub fn only_inside(lab: &str, job: &Job) -> Result<(), LabError> {
-    job.site.as_ref().map_or(Ok(()), |site| {
-        let Site { url, .. } = site;
-        Err(LabError(format!("{url} is not reachable in the lab `{lab}`; use `--lab {}`", INFO.name)))
-    })
+pub fn own_servers<'a>(lab: &str, job: &'a Job) -> Result<&'a OwnServers, LabError> {
+    match &job.target {
+        Target::Servers(servers) => Ok(servers),
+        Target::Site(Site { url, .. }) => {
+            Err(LabError(format!("{url} is not reachable in the lab `{lab}`; use `--lab {}`", INFO.name)))
+        }
+    }
 }

@@ -9,7 +9,7 @@ use wirelab_model::plan::{Course, Job};
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
-use crate::internet::{no_labels, only_inside};
+use crate::internet::{no_labels, own_servers};
 use crate::process::LocalProcess;
 use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process};
 
@@ -81,7 +81,7 @@ pub fn no_timeline(lab: &str, job: &Job) -> Result<(), LabError> {
 
 /// Addresses in a lab whose only placement is `local`.
 pub(crate) fn only_local(lab: &str, job: &Job) -> Result<Addresses, LabError> {
-    only_inside(lab, job)?;
+    own_servers(lab, job)?;
     no_labels(lab, job)?;
     if job.network != Network::Direct {
         let why = "has no nodes and pods; set `network = \"direct\"`, or use the lab `netns`";

@@ -2,11 +2,13 @@
 
 mod flat;
 mod job;
+mod target;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 pub use job::*;
+pub use target::*;
 
 use crate::units::Span;
 

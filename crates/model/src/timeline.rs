@@ -153,8 +153,8 @@ impl Lifetimes {
             Extent::DurationNs(ns) => ns,
             Extent::Requests(_) => 0,
         };
-        let mut serving: Vec<u32> = (0..job.servers.count()).collect();
-        let mut lifetimes = Self { servers: job.servers.count(), clients: Vec::new(), steps: Vec::new(), window_ns };
+        let mut serving: Vec<u32> = (0..job.server_count()).collect();
+        let mut lifetimes = Self { servers: job.server_count(), clients: Vec::new(), steps: Vec::new(), window_ns };
         let mut going = lifetimes.begin(job.clients as usize, 0, &serving);
         for action in job.timeline().into_iter().flat_map(|timeline| &timeline.actions) {
             let at_ns = (action.at.0 * window_ns as f64).round() as u64;
@@ -283,7 +283,7 @@ pub struct Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Course;
+    use crate::plan::{Course, OwnServers, Target};
     use crate::protocol::Protocol;
 
     fn action(name: &str, percent: f64) -> Action {
@@ -293,8 +293,10 @@ mod tests {
 
     fn lifetimes(actions: Vec<Action>) -> Lifetimes {
         let course = Course::Timeline(Timeline { actions, windows: IndexMap::new() });
-        let servers = Servers { near: 0, far: 2 };
-        Lifetimes::of(&Job { extent: Extent::DurationNs(1000), servers, course, ..Job::plain(Protocol::Grpcc) })
+        let mut servers = OwnServers::one("builtin");
+        servers.places = Servers { near: 0, far: 2 };
+        let (extent, target) = (Extent::DurationNs(1000), Target::Servers(servers));
+        Lifetimes::of(&Job { extent, target, course, ..Job::plain(Protocol::Grpcc) })
     }
 
     #[test]

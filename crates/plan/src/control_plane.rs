@@ -47,9 +47,7 @@ pub(crate) fn control_plane(settings: &Settings, protocol: Protocol) -> Result<O
 
 #[cfg(test)]
 mod tests {
-    use wirelab_model::plan::Job;
-
-    use super::*;
+    use wirelab_model::plan::{Job, Reach};
 
     fn of(toml: &str) -> Result<Job, String> {
         crate::job(&toml::from_str(toml).unwrap())
@@ -62,9 +60,9 @@ mod tests {
                 "protocol = '{protocol}'\ncontrol_plane = 'plane'\nnetwork = 'overlay'\nplacement = 'lan'\nservers = '{servers}'"
             );
             let job = of(&toml).unwrap();
-            assert_eq!((job.control_plane.as_deref(), job.address), (Some("plane"), Address::Service));
+            assert_eq!(job.servers().unwrap().reach, Reach::ControlPlane("plane".to_owned()));
         }
-        assert_eq!(of("protocol = 'grpcc'").unwrap().control_plane, None);
+        assert_eq!(of("protocol = 'grpcc'").unwrap().control_plane(), None);
     }
 
     #[test]

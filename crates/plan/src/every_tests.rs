@@ -59,7 +59,7 @@ fn expanded(text: &str, sets: &[&str], found: &[Candidate]) -> Result<(Study, Ve
 fn pairs(study: &Study, protocol: &str) -> Vec<String> {
     let (plan, _) = plan(study).unwrap();
     let cells = plan.cells.iter().filter(|cell| cell.twin_of.is_none() && cell.job.protocol.token() == protocol);
-    cells.map(|cell| format!("{}>{}", cell.job.client, cell.job.server)).collect()
+    cells.map(|cell| format!("{}>{}", cell.job.client, cell.job.server().unwrap())).collect()
 }
 
 #[test]

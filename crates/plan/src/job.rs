@@ -2,7 +2,7 @@
 
 use wirelab_model::heron;
 use wirelab_model::network::Address;
-use wirelab_model::plan::{Course, Job, ten_minutes};
+use wirelab_model::plan::{BUILTIN, Course, Job, OwnServers, Reach, Target, ten_minutes};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Exchange, Settings, TransportDefaults};
 use wirelab_model::spec::{
@@ -31,7 +31,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         return Err(message);
     }
     let protocol = settings.protocol.ok_or("no protocol is set; set it in `[workload]` or `[factors]`")?;
-    let endpoint = settings.endpoint.clone().unwrap_or_else(|| "builtin".to_owned());
+    let endpoint = settings.endpoint.clone().unwrap_or_else(|| BUILTIN.to_owned());
     let page = page(settings, protocol)?;
     if page.is_none() && settings.recording == Some(Recording::Loads) {
         return Err("`recording` is `loads`, which only a `page` has".to_owned());
@@ -45,26 +45,31 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     let extent = extent(settings);
     let placement = settings.placement.clone().unwrap_or_else(|| "local".to_owned());
     let site = site(settings, protocol)?;
-    let mesh = mesh(settings, protocol)?;
-    let control_plane = control_plane(settings, protocol)?;
+    let (mesh, control_plane) = (mesh(settings, protocol)?, control_plane(settings, protocol)?);
     let Hosts { network, servers, address } = hosts(settings, &placement)?;
     let link = link(settings, &placement)?;
+    let offloads = offloads(settings, network, link.as_ref())?;
+    let servers = OwnServers {
+        endpoint: settings.server.clone().unwrap_or_else(|| endpoint.clone()),
+        protocol: server_protocol(settings, protocol)?,
+        places: servers,
+        nodes: settings.server_nodes.clone(),
+        reach: reach(settings, address, mesh, control_plane)?,
+        threads: settings.server_threads,
+        // Settings that do not apply to the protocol are ignored.
+        max_connection_age: settings
+            .max_connection_age
+            .filter(|_| (protocol.is_http() || protocol.is_grpc()) && !protocol.uses_udp()),
+    };
     let job = with_divisible_clients(Job {
         protocol,
-        server: settings.server.clone().unwrap_or_else(|| endpoint.clone()),
         client: settings.client.clone().unwrap_or(endpoint),
-        offloads: offloads(settings, network, link.as_ref())?,
+        offloads,
         link,
         placement,
         network,
-        servers,
         client_nodes: settings.client_nodes.clone(),
-        server_nodes: settings.server_nodes.clone(),
-        address,
-        mesh,
-        control_plane,
-        server_protocol: server_protocol(settings, protocol)?,
-        site,
+        target: site.map_or(Target::Servers(servers), Target::Site),
         page,
         hosts: Vec::new(),
         early_hints: settings.early_hints,
@@ -90,14 +95,8 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
             None => settings.recording.unwrap_or_else(|| recording(schedule, extent)),
         },
         transport: transport(settings, protocol),
-        // Settings that do not apply to the protocol are ignored.
-        max_connection_age: settings
-            .max_connection_age
-            .filter(|_| (protocol.is_http() || protocol.is_grpc()) && !protocol.uses_udp()),
-        resolves_again: resolves_again(settings, address)?,
         course: Course::Steady,
         more_observers: settings.more_observers.clone().unwrap_or_default(),
-        server_threads: settings.server_threads,
         client_threads: settings.client_threads,
     })?;
     Ok(job.of_hosts(page_hosts))
@@ -158,18 +157,28 @@ fn server_protocol(settings: &Settings, protocol: Protocol) -> Result<Option<Pro
     Ok((lacks == protocol).then_some(other))
 }
 
-/// Whether clients resolve the server name for each new connection.
+/// How clients reach the servers.
 ///
 /// # Errors
-/// If clients connect to an address instead of a name.
-fn resolves_again(settings: &Settings, address: Address) -> Result<bool, String> {
-    match settings.resolve_again {
-        Some(true) if address != Address::Headless => {
-            Err("`resolve_again` is true, but clients connect to an address; set `address = \"headless\"` as well"
-                .to_owned())
-        }
-        again => Ok(again.unwrap_or(false)),
+/// If clients are to resolve a name again, but connect to an address.
+fn reach(
+    settings: &Settings,
+    address: Address,
+    mesh: Option<String>,
+    control_plane: Option<String>,
+) -> Result<Reach, String> {
+    let resolves_again = settings.resolve_again.unwrap_or(false);
+    if resolves_again && address != Address::Headless {
+        return Err("`resolve_again` is true, but clients connect to an address; set `address = \"headless\"` as well"
+            .to_owned());
     }
+    let indirect = mesh.map(Reach::Mesh).or(control_plane.map(Reach::ControlPlane));
+    Ok(indirect.unwrap_or(match address {
+        Address::Server => Reach::Server,
+        Address::Service => Reach::Service,
+        Address::Headless => Reach::Headless { resolves_again },
+        Address::NodePort => Reach::NodePort,
+    }))
 }
 
 fn connections(settings: &Settings, protocol: Protocol) -> ConnectionPolicy {
@@ -259,13 +268,14 @@ mod tests {
     #[test]
     fn a_protocol_alone_gets_every_documented_default() {
         let job = of("protocol = 'h2'");
-        assert_eq!((job.server.as_str(), job.client.as_str(), job.placement.as_str()), ("builtin", "builtin", "local"));
+        assert_eq!((job.client.as_str(), job.placement.as_str()), ("builtin", "local"));
+        assert_eq!(job.target, Target::Servers(OwnServers::one("builtin")));
         assert_eq!((job.exchange, job.request_size, job.response_size), (Exchange::Files, Size(0), Size(1024)));
         assert_eq!(job.connections, ConnectionPolicy::Persistent { connections: 1, streams: 1 });
         assert_eq!(job.schedule, Schedule::Closed { workers: 1, pause: Pause::None });
         assert_eq!((job.extent, job.warm_up, job.recording), (Extent::Requests(100), None, Recording::Samples));
         assert_eq!(job.timeouts, Timeouts { connect_ns: 5_000_000_000, request_ns: 10_000_000_000 });
-        assert_eq!((job.server_threads, job.client_threads), (None, None));
+        assert_eq!(job.client_threads, None);
         let expected = Transport {
             congestion: Some(Congestion::Cubic),
             stream_window: Some(1 << 20),

@@ -35,9 +35,7 @@ pub(crate) fn mesh(settings: &Settings, protocol: Protocol) -> Result<Option<Str
 
 #[cfg(test)]
 mod tests {
-    use wirelab_model::plan::Job;
-
-    use super::*;
+    use wirelab_model::plan::{Job, Reach};
 
     fn of(toml: &str) -> Result<Job, String> {
         crate::job(&toml::from_str(toml).unwrap())
@@ -50,9 +48,9 @@ mod tests {
                 "protocol = 'grpcc'\nmesh = 'proxy'\nnetwork = 'overlay'\nplacement = 'lan'\nservers = '{servers}'"
             );
             let job = of(&toml).unwrap();
-            assert_eq!((job.mesh.as_deref(), job.address), (Some("proxy"), Address::Service));
+            assert_eq!(job.servers().unwrap().reach, Reach::Mesh("proxy".to_owned()));
         }
-        assert_eq!(of("protocol = 'h3'").unwrap().mesh, None);
+        assert!(!of("protocol = 'h3'").unwrap().has_mesh());
     }
 
     #[test]

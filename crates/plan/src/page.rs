@@ -148,7 +148,7 @@ mod tests {
         let page = "page = 'today'\nprotocol = 'h3'\nclient = 'firefox'\n";
         let spread = job(&format!("{page}hosts = 3")).unwrap();
         assert_eq!(spread.hosts, ["wirelab.test", "cdn-2.wirelab.test", "cdn-3.wirelab.test"]);
-        assert_eq!(spread.servers.count(), 3);
+        assert_eq!(spread.server_count(), 3);
         assert_eq!(job(&format!("{page}hosts = 1")).unwrap(), job(page).unwrap());
         for (more, words) in [
             ("hosts = 21", "`hosts` is 21, but must be from 1 to 20"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use wirelab_model::plan::{Job, Plan};
+use wirelab_model::plan::{Job, Plan, Target};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{Extent, Pause, Schedule};
 
@@ -29,7 +29,7 @@ pub const LOAD_INTERVAL: Duration = Duration::from_secs(5);
 pub fn excess(plan: &Plan) -> Option<String> {
     let mut sent: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for cell in &plan.cells {
-        let Some(site) = &cell.job.site else { continue };
+        let Target::Site(site) = &cell.job.target else { continue };
         if let Some(why) = too_fast(&cell.job) {
             return Some(format!("the cell `{}` {why}", cell.label()));
         }
@@ -55,7 +55,7 @@ pub fn excess(plan: &Plan) -> Option<String> {
 /// Removes the A/A twins from a plan with foreign hosts: they would repeat the baseline's requests. Twins come after
 /// all other cells, so the other cells keep their numbers.
 pub fn remove_twins(plan: &mut Plan) {
-    if plan.cells.iter().all(|cell| cell.job.site.is_none()) {
+    if plan.cells.iter().all(|cell| matches!(cell.job.target, Target::Servers(_))) {
         return;
     }
     plan.cells.retain(|cell| cell.twin_of.is_none());

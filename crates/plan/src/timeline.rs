@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use wirelab_model::network::{Address, Servers};
-use wirelab_model::plan::{Course, Job};
+use wirelab_model::network::Servers;
+use wirelab_model::plan::{Course, Job, Reach, Target};
 use wirelab_model::spec::{Extent, Recording};
 use wirelab_model::timeline::{Action, Change, Lifetimes, Timeline};
 
@@ -115,21 +115,22 @@ pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job
             job.clients
         ));
     }
-    if job.site.is_some() {
+    let Target::Servers(servers) = &job.target else {
         return Err("a timeline needs servers that are started here; leave `site` or `[timeline]` out".to_owned());
-    }
+    };
+    let (is_single, places) = (servers.reach == Reach::Server, servers.places);
     let mut job = job;
     for action in &timeline.actions {
         let name = &action.name;
         match action.change() {
-            Some(Change::Servers(_) | Change::Kill(_) | Change::Drain(_)) if job.address == Address::Server => {
+            Some(Change::Servers(_) | Change::Kill(_) | Change::Drain(_)) if is_single => {
                 return Err(format!(
                     "the action `{name}` needs an address that can stand for other servers; set `network = \"overlay\"` \
                      and `address` to `service` or `headless`"
                 ));
             }
-            Some(Change::Servers(wanted)) if wanted.near != job.servers.near => {
-                let near = Servers { far: wanted.far.max(1), ..job.servers };
+            Some(Change::Servers(wanted)) if wanted.near != places.near => {
+                let near = Servers { far: wanted.far.max(1), ..places };
                 return Err(format!(
                     "the action `{name}` changes the number of `near` servers, but only `far` servers can come and go: \
                      `servers = \"{near}\"`, for example"
@@ -166,7 +167,7 @@ pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job
 /// Servers in service before the last step.
 fn serving_before(lifetimes: &Lifetimes, job: &Job) -> Vec<u32> {
     let before = lifetimes.steps.iter().rev().skip(1).find_map(|step| step.serving.clone());
-    before.unwrap_or_else(|| (0..job.servers.count()).collect())
+    before.unwrap_or_else(|| (0..job.server_count()).collect())
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ pub(crate) fn rows(input: &Input) -> Vec<[String; 8]> {
 fn of_cell(cell: &Cell, median: &dyn Fn(&str) -> Option<f64>) -> Vec<[String; 8]> {
     let Some(model) = predict(&cell.job) else { return Vec::new() };
     // Packets to a server on the client's node never cross the link.
-    let seen = |vantage: &&Vantage| !vantage.outside || cell.job.servers.near == 0;
+    let seen = |vantage: &&Vantage| !vantage.outside || cell.job.servers().is_none_or(|own| own.places.near == 0);
     let rows = VANTAGES.iter().filter(seen).filter_map(|vantage| {
         let [down, up] = [vantage.down, vantage.up].map(median);
         let bytes = vantage.bytes.iter().map(|direction| median(direction)).sum::<Option<f64>>();
@@ -142,6 +142,7 @@ fn of_cell(cell: &Cell, median: &dyn Fn(&str) -> Option<f64>) -> Vec<[String; 8]
 #[cfg(test)]
 mod tests {
     use wirelab_model::network::Servers;
+    use wirelab_model::plan::{OwnServers, Target};
     use wirelab_model::units::Size;
 
     use super::*;
@@ -204,7 +205,8 @@ mod tests {
         assert_eq!(rows[0][1..], ["client", "72", "80.0", "not measured", "104752", "110000", "1.05"]);
         let missing = "not measured";
         assert_eq!(rows[1][1..], ["server's node", "72", missing, missing, "108352", "115000", "1.06"]);
-        cell.job.servers = Servers { near: 1, far: 1 };
+        let places = Servers { near: 1, far: 1 };
+        cell.job.target = Target::Servers(OwnServers { places, ..OwnServers::one("builtin") });
         assert_eq!(of_cell(&cell, &measured).len(), 1);
     }
 }

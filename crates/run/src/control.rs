@@ -42,7 +42,7 @@ impl TrialContext<'_> {
         servers: &mut [EndpointHandle],
     ) -> Result<(ControlPlane, EndpointHandle), TrialAbort> {
         let folder = &self.files.folder;
-        let membership = Membership::create(folder.join("members.json"), places, job.servers.count())?;
+        let membership = Membership::create(folder.join("members.json"), places, job.server_count())?;
         let path = folder.join("control-plane.json");
         let of_control_plane = ControlPlaneSpec {
             contract: CONTRACT_VERSION,

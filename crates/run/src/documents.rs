@@ -79,7 +79,7 @@ impl Documents {
                 pages::write(&documents.root, page)?;
                 continue;
             }
-            if cell.job.exchange == Exchange::Files && cell.job.site.is_none() {
+            if cell.job.exchange == Exchange::Files && cell.job.site().is_none() {
                 write(&documents.root.join(name(size)), size)?;
             }
             documents.digests.entry(size).or_insert_with(|| digest(size));

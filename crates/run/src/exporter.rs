@@ -47,8 +47,8 @@ pub(crate) fn without_export(plan: &Plan, endpoints: &IndexMap<String, EndpointR
     let exports = |name: &str, role| endpoints.get(name).is_some_and(|record| exports(record, role));
     let mut missing = BTreeSet::new();
     for job in plan.cells.iter().map(|cell| &cell.job) {
-        if job.site.is_none() && !exports(&job.server, Role::Server) {
-            missing.insert(format!("`{}` as server", job.server));
+        if let Some(server) = job.server().filter(|server| !exports(server, Role::Server)) {
+            missing.insert(format!("`{server}` as server"));
         }
         if !exports(&job.client, Role::Client) {
             missing.insert(format!("`{}` as client", job.client));

@@ -80,7 +80,7 @@ impl TrialContext<'_> {
             places.push(SocketAddr::new(*host, port));
             of_servers.extend(configured);
         }
-        let membership = Membership::create(self.files.folder.join("upstreams.json"), places, job.servers.count())?;
+        let membership = Membership::create(self.files.folder.join("upstreams.json"), places, job.server_count())?;
         let launch = SidecarLaunch {
             beside: Beside::Clients,
             number: 0,

@@ -103,7 +103,7 @@ impl Run {
             return Err(exporter::without_address());
         }
         // Without this observer, the CPU time and memory of sidecars would be missing from every account.
-        let has_sidecars = create.plan.cells.iter().any(|cell| cell.job.mesh.is_some());
+        let has_sidecars = create.plan.cells.iter().any(|cell| cell.job.has_mesh());
         if has_sidecars && !observers.iter().any(|name| name == SIDECARS.name) {
             observers.push(SIDECARS.name.to_owned());
         }
@@ -378,7 +378,7 @@ fn sidecars(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab: &dyn
 
 /// Rejects control planes whose endpoint lacks that role.
 fn control_planes(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab: &dyn Lab) -> Result<(), RunError> {
-    let named = plan.cells.iter().filter_map(|cell| cell.job.control_plane.as_ref());
+    let named = plan.cells.iter().filter_map(|cell| cell.job.control_plane());
     let mut named = named.filter(|_| lab.name() != fake::INFO.name);
     let is_none = |name: &&String| endpoints.get(*name).is_none_or(|record| record.description.control_plane.is_none());
     match named.find(is_none) {
@@ -409,9 +409,9 @@ pub(crate) fn addresses(plan: &Plan, lab: &dyn Lab) -> Result<BTreeSet<IpAddr>, 
 /// The endpoints of a plan with their descriptions.
 fn records(plan: &Plan, found: &[Found], lab: &dyn Lab) -> Result<IndexMap<String, EndpointRecord>, RunError> {
     let mut records = IndexMap::new();
-    let servers = plan.cells.iter().filter(|cell| cell.job.site.is_none()).map(|cell| &cell.job.server);
+    let servers = plan.cells.iter().filter_map(|cell| cell.job.server());
     let sidecars = plan.cells.iter().filter_map(|cell| cell.job.sidecar());
-    let control_planes = plan.cells.iter().filter_map(|cell| cell.job.control_plane.as_ref());
+    let control_planes = plan.cells.iter().filter_map(|cell| cell.job.control_plane());
     let clients = plan.cells.iter().map(|cell| &cell.job.client);
     for name in servers.chain(clients).chain(sidecars).chain(control_planes) {
         if !records.contains_key(name) {

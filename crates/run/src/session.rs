@@ -237,9 +237,9 @@ impl Session<'_> {
         let plan = &self.run.manifest.plan;
         let mut asked = HashSet::new();
         for job in plan.cells.iter().map(|cell| &cell.job) {
-            let server = job.site.is_none().then_some((&job.server, Role::Server));
+            let server = job.server().map(|name| (name, Role::Server));
             let sidecar = job.sidecar().map(|name| (name, Role::Sidecar(Beside::Clients)));
-            let control_plane = job.control_plane.as_ref().map(|name| (name, Role::ControlPlane));
+            let control_plane = job.control_plane().map(|name| (name, Role::ControlPlane));
             let others = sidecar.into_iter().chain(control_plane);
             for (name, role) in server.into_iter().chain([(&job.client, Role::Client)]).chain(others) {
                 if asked.insert((name, role)) {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use wirelab_lab::Addresses;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::heron;
-use wirelab_model::network::{Address, SERVER_NAME};
+use wirelab_model::network::SERVER_NAME;
 use wirelab_model::page::{ExpectedPage, PageHost, PageName, ServedPage};
-use wirelab_model::plan::{Cell, Course, Job, Trial};
+use wirelab_model::plan::{Cell, Course, Job, OwnServers, Reach, Target, Trial};
 use wirelab_model::settings::Exchange;
 use wirelab_model::site::USER_AGENT;
 use wirelab_model::spec::{
@@ -49,11 +49,17 @@ const HTTPS: u16 = 443;
 /// service need the same port; it changes with each trial, because the port of the previous trial may still be in
 /// use. Hosts of a page have their own addresses.
 #[must_use]
-pub fn server(trial: &Trial, job: &Job, number: u32, address: IpAddr, files: &Files) -> ServerSpec {
+pub fn server(
+    trial: &Trial,
+    (job, own): (&Job, &OwnServers),
+    number: u32,
+    address: IpAddr,
+    files: &Files,
+) -> ServerSpec {
     let (first, count) = SHARED_PORTS;
     let shared = || first + (trial.number % count) as u16;
     // A server without the client's protocol never gets requests, so its transport keeps the defaults.
-    let (protocol, transport) = match job.server_protocol {
+    let (protocol, transport) = match own.protocol {
         Some(other) => (other, Transport::default()),
         None => (job.protocol, job.transport.clone()),
     };
@@ -67,10 +73,12 @@ pub fn server(trial: &Trial, job: &Job, number: u32, address: IpAddr, files: &Fi
         // Servers with sidecars listen on their own hosts only, and a control plane sends the port with each address.
         port: if !job.hosts.is_empty() {
             HTTPS
-        } else if job.address == Address::Server || job.sidecar().is_some() || job.control_plane.is_some() {
-            0
         } else {
-            shared()
+            match &own.reach {
+                Reach::Server | Reach::ControlPlane(_) => 0,
+                reach if reach.sidecar().is_some() => 0,
+                _ => shared(),
+            }
         },
         server_name: name.to_owned(),
         tls: protocol.is_secure().then(|| ServerTls {
@@ -84,10 +92,10 @@ pub fn server(trial: &Trial, job: &Job, number: u32, address: IpAddr, files: &Fi
             .then(|| files.documents.root_of(job.page).to_owned()),
         answers,
         features: vec![if job.page.is_some() { Feature::Pages } else { feature(job.exchange) }],
-        page: served(job, files).filter(|_| job.server_protocol.is_none()),
+        page: served(job, files).filter(|_| own.protocol.is_none()),
         qlog_dir: None,
-        threads: job.server_threads,
-        max_connection_age_ns: job.max_connection_age.map(Span::nanos),
+        threads: own.threads,
+        max_connection_age_ns: own.max_connection_age.map(Span::nanos),
         counts: matches!(job.course, Course::Timeline(_)),
         exposition: None,
         transport,
@@ -117,30 +125,34 @@ pub fn client(
 ) -> Result<ClientSpec, RunError> {
     let job = &cell.job.of_one_client();
     // Clients know their servers individually only through a name.
-    let found = life.serving.iter().filter(|_| job.address == Address::Headless);
+    let (is_headless, resolves) = match job.servers().map(|own| &own.reach) {
+        Some(Reach::Headless { resolves_again }) => (true, *resolves_again),
+        _ => (false, false),
+    };
+    let found = life.serving.iter().filter(|_| is_headless);
     let named: Vec<_> = found.filter_map(|number| addresses.servers.get(*number as usize).copied()).collect();
     Ok(ClientSpec {
         contract: CONTRACT_VERSION,
         protocol: job.protocol,
         address: named.first().copied().unwrap_or(addresses.connect),
         addresses: named,
-        resolves: job.resolves_again,
-        discovers: job.control_plane.is_some(),
+        resolves,
+        discovers: job.control_plane().is_some(),
         port,
-        server_name: match (&job.site, job.hosts.first()) {
-            (Some(site), _) => site.host.clone(),
-            (None, Some(first)) => first.clone(),
-            (None, None) => SERVER_NAME.to_owned(),
+        server_name: match (&job.target, job.hosts.first()) {
+            (Target::Site(site), _) => site.host.clone(),
+            (Target::Servers(_), Some(first)) => first.clone(),
+            (Target::Servers(_), None) => SERVER_NAME.to_owned(),
         },
         tls: job.protocol.is_secure().then(|| ClientTls {
             trust_anchor: trust_anchor(job, files),
             verify: true,
             key_log: files.key_log.clone(),
         }),
-        request: match (&job.site, job.page) {
-            (Some(site), _) => get(&site.path, vec![("user-agent".to_owned(), USER_AGENT.to_owned())]),
-            (None, Some(page)) => get(&files.documents.path_of(job, page), Vec::new()),
-            (None, None) => request(cell, &files.documents)?,
+        request: match (&job.target, job.page) {
+            (Target::Site(site), _) => get(&site.path, vec![("user-agent".to_owned(), USER_AGENT.to_owned())]),
+            (Target::Servers(_), Some(page)) => get(&files.documents.path_of(job, page), Vec::new()),
+            (Target::Servers(_), None) => request(cell, &files.documents)?,
         },
         page: job.page.map(|page| expected(page, job, addresses)),
         connections: job.connections,
@@ -200,9 +212,11 @@ fn expected(page: PageName, job: &Job, addresses: &Addresses) -> ExpectedPage {
 
 /// Certificate that the client trusts. Absolute, because endpoints run in their own folder.
 fn trust_anchor(job: &Job, files: &Files) -> Option<PathBuf> {
-    match &job.site {
-        Some(site) => site.trust_anchor.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone())),
-        None => Some(files.pki.trust_anchor.clone()),
+    match &job.target {
+        Target::Site(site) => {
+            site.trust_anchor.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()))
+        }
+        Target::Servers(_) => Some(files.pki.trust_anchor.clone()),
     }
 }
 
@@ -298,7 +312,11 @@ mod tests {
         let files = files(folder.path(), cell);
         let addresses = Addresses { servers: vec![ADDRESS], connect: ADDRESS };
         let life = &Lifetimes::of(&cell.job).clients[0];
-        (server(&TRIAL, &cell.job, 0, ADDRESS, &files), client(&TRIAL, cell, &addresses, life, 4433, &files).unwrap())
+        let own = cell.job.servers().unwrap();
+        (
+            server(&TRIAL, (&cell.job, own), 0, ADDRESS, &files),
+            client(&TRIAL, cell, &addresses, life, 4433, &files).unwrap(),
+        )
     }
 
     #[test]
@@ -356,7 +374,7 @@ mod tests {
         let files = files(folder.path(), &cell);
         let addresses: Vec<IpAddr> = (2..5).map(|last| IpAddr::from([10, 77, 0, last])).collect();
         for (number, address) in (0..).zip(&addresses) {
-            let server = server(&TRIAL, &cell.job, number, *address, &files);
+            let server = server(&TRIAL, (&cell.job, cell.job.servers().unwrap()), number, *address, &files);
             assert_eq!((&server.server_name, server.port), (&cell.job.hosts[number as usize], 443));
             assert_eq!((server.address, server.document_root), (*address, None));
             assert!(server.answers.is_some_and(|list| list.is_file()), "{number}");

@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 
 use wirelab_lab::{Lab, LabError};
 use wirelab_model::event::{Command, Event};
-use wirelab_model::network::Address;
 use wirelab_model::outcome::Blame;
-use wirelab_model::plan::Job;
+use wirelab_model::plan::{Job, Reach};
 use wirelab_model::timeline::{
     ActionRecord, Answered, ClientRecord, Lifetimes, ServerRecord, TimelineRecord, TimelineStep,
 };
@@ -70,7 +69,7 @@ impl TimelineRun<'_> {
     pub(crate) fn run(&mut self) -> Result<(), TrialAbort> {
         let mut clock = Clock { begun: Instant::now(), skipped: Duration::ZERO };
         self.played.servers = vec![ServerRecord::default(); self.ports.len()];
-        let first: Vec<_> = (0..self.job.servers.count()).collect();
+        let first: Vec<_> = (0..self.job.server_count()).collect();
         self.record_serving(&first, 0);
         // No request is in flight yet.
         self.count(&clock)?;
@@ -150,8 +149,8 @@ impl TimelineRun<'_> {
         let failed =
             |LabError(why)| TrialAbort::failed(Blame::Lab, format!("the action `{}` failed: {why}", step.name));
         // A client that resolves the name once needs the previous change to be complete.
-        let resolves_once =
-            self.job.address == Address::Headless && !self.job.resolves_again && !step.beginning.is_empty();
+        let reach = self.job.servers().map(|own| &own.reach);
+        let resolves_once = reach == Some(&Reach::Headless { resolves_again: false }) && !step.beginning.is_empty();
         if step.serving.is_some() || resolves_once {
             self.require_completed_change(&format!("`{}` was due", step.name))?;
         }

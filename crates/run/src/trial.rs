@@ -17,7 +17,7 @@ use wirelab_model::journal::{Portion, TrialRecord};
 use wirelab_model::manifest::EndpointRecord;
 use wirelab_model::metric::{Side, Value, Values};
 use wirelab_model::outcome::{Blame, Outcome};
-use wirelab_model::plan::{Cell, Plan, Trial};
+use wirelab_model::plan::{Cell, Plan, Target, Trial};
 use wirelab_model::study::Artifact;
 use wirelab_model::timeline::{Lifetimes, TimelineRecord};
 use wirelab_model::transport::TransportReport;
@@ -97,7 +97,7 @@ impl TrialContext<'_> {
         let lifetimes = Lifetimes::of(&cell(self.plan, trial)?.job);
         let clients = (0..).take(lifetimes.clients.len()).map(client_log);
         let sidecars = mesh::logs(&cell(self.plan, trial)?.job, lifetimes.servers);
-        let control_plane = cell(self.plan, trial)?.job.control_plane.as_ref().map(|_| control::LOG.to_owned());
+        let control_plane = cell(self.plan, trial)?.job.control_plane().map(|_| control::LOG.to_owned());
         let logs = (0..lifetimes.servers).map(server_log).chain(clients).chain(sidecars).chain(control_plane);
         let logs: Vec<_> = logs.map(|name| self.folder.log(trial, &name)).collect();
         let outcome = match measured {
@@ -208,7 +208,7 @@ impl TrialContext<'_> {
             values.extend(remote_observer.values(window.ns, window.requests, window.bytes));
         }
         values.extend(facts.preparation.values());
-        if cell.job.site.is_some() {
+        if let Target::Site(_) = cell.job.target {
             not_ours(&mut values);
         }
         let network = std::mem::take(&mut facts.network);

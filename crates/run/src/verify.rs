@@ -10,7 +10,7 @@ use wirelab_lab::Role;
 use wirelab_model::event::Configured;
 use wirelab_model::histogram::Histograms;
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
-use wirelab_model::plan::{Cell, Job};
+use wirelab_model::plan::{Cell, Job, Target};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::{Handshake, Sample};
 use wirelab_model::settings::Exchange;
@@ -148,7 +148,7 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
         _ if all == 0 => return Err(client("the client made no request in the measured window")),
         _ => {}
     }
-    if let (0, Some(site)) = (tally.ok, &cell.job.site) {
+    if let (0, Target::Site(site)) = (tally.ok, &cell.job.target) {
         return Err(Outcome::failed(
             Blame::Server,
             format!("{} never returned the page: {}", site.url, answers(results)),
@@ -293,14 +293,15 @@ fn answers(results: &Results) -> String {
 fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
     let job = &cell.job;
     let (sent, received) = (job.request_size.bytes(), job.response_size.bytes());
+    let site = job.site();
     // The length of a remote page is unknown.
-    if sample.bytes_in != received && job.site.is_none() {
+    if sample.bytes_in != received && site.is_none() {
         return Some((Blame::Client, format!("it succeeded with {} bytes instead of {received}", sample.bytes_in)));
     }
     if sample.bytes_out != sent {
         return Some((Blame::Client, format!("it sent {} body bytes instead of {sent}", sample.bytes_out)));
     }
-    let is_right = |status| if job.site.is_some() { Site::is_page(status) } else { status == 200 };
+    let is_right = |status| if site.is_some() { Site::is_page(status) } else { status == 200 };
     if job.protocol.is_http() && !sample.status.is_some_and(is_right) {
         return Some((Blame::Client, format!("it succeeded with status {:?}", sample.status)));
     }
@@ -333,7 +334,7 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
         handshakes: h.handshakes.iter().filter(|(_, count)| **count > 0).map(|(kind, count)| (*kind, *count)).collect(),
     };
     let failed = tally.failed();
-    let (all, received, is_ours) = (tally.ok + failed, cell.job.response_size.bytes(), cell.job.site.is_none());
+    let (all, received, is_ours) = (tally.ok + failed, cell.job.response_size.bytes(), cell.job.site().is_none());
     let must_equal = [
         ("values of `response`", h.response.count, tally.ok),
         ("values of `service`", h.service.count, tally.ok),

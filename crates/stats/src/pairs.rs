@@ -49,7 +49,7 @@ fn fields(plan: &Plan) -> Vec<Field> {
         let [client, server] = SIDES.map(|side| cell.levels.get(side));
         let (Some(client), Some(server)) = (client, server) else { continue };
         // Factors with these names may set other things than endpoints.
-        if (client, server) != (&cell.job.client, &cell.job.server) {
+        if (client, Some(server)) != (&cell.job.client, cell.job.server()) {
             continue;
         }
         let others = cell.levels.iter().filter(|(name, _)| !SIDES.contains(&name.as_str()));

@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::{Blame, Outcome};
-use wirelab_model::plan::{Cell, Plan};
+use wirelab_model::plan::{Cell, OwnServers, Plan, Target};
 
 use super::*;
 use crate::analysis::{CannotTell, Verdict};
@@ -18,7 +18,8 @@ fn plan(colours: usize, clients: usize, servers: usize) -> Plan {
         let (client, server) = (format!("c{}", number / servers % clients), format!("s{}", number % servers));
         let colour = format!("colour {}", number / servers / clients);
         let mut job = template.job.clone();
-        (job.client, job.server) = (client.clone(), server.clone());
+        job.client.clone_from(&client);
+        job.target = Target::Servers(OwnServers::one(&server));
         let levels = [("colour", colour), ("client", client), ("server", server)];
         Cell { levels: levels.map(|(factor, level)| (factor.to_owned(), level)).into(), twin_of: None, job }
     });

@@ -16,12 +16,12 @@ const INTRINSIC: [&str; 2] = ["alpn", "port"];
 struct Side {
     name: &'static str,
     facts: fn(&TrialRecord) -> &IndexMap<String, Value>,
-    endpoint: fn(&Job) -> &str,
+    endpoint: fn(&Job) -> Option<&String>,
 }
 
 const SIDES: [Side; 2] = [
-    Side { name: "server", facts: |record| &record.server, endpoint: |job| &job.server },
-    Side { name: "client", facts: |record| &record.client, endpoint: |job| &job.client },
+    Side { name: "server", facts: |record| &record.server, endpoint: Job::server },
+    Side { name: "client", facts: |record| &record.client, endpoint: |job| Some(&job.client) },
 ];
 
 /// One warning per fact that differs between compared cells and that no factor of the study explains.
@@ -88,7 +88,7 @@ impl<'a> Varied<'a> {
 
     /// Whether a factor explains the difference: a factor has the fact's name, or levels of the cells set it. For cells with different
     /// endpoints both levels must set it: a setting of one level alone adapts it to its endpoint and is not the compared factor.
-    fn explains(&self, key: &str, cells: [&Cell; 2], endpoint: fn(&Job) -> &str) -> bool {
+    fn explains(&self, key: &str, cells: [&Cell; 2], endpoint: fn(&Job) -> Option<&String>) -> bool {
         let [baseline, cell] = cells.map(|cell| self.is_set(key, cell));
         let same = endpoint(&cells[0].job) == endpoint(&cells[1].job);
         self.factors.contains_key(key) || (baseline && cell) || (same && (baseline || cell))

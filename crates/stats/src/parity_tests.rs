@@ -1,4 +1,5 @@
 use serde_json::{Value as Json, json};
+use wirelab_model::plan::{OwnServers, Target};
 
 use super::*;
 use crate::fixture::{plan, records, study};
@@ -70,7 +71,7 @@ fn a_setting_of_one_endpoint_is_a_lack_of_parity_unless_the_other_level_sets_it_
         let study = study(&json!({ "factors": { "colour": { "red": red, "blue": blue } } }));
         let (mut plan, mut records) = (plan(), records(2, [1.0; 4]));
         for (cell, endpoint) in plan.cells.iter_mut().zip(endpoints.into_iter().cycle()) {
-            endpoint.clone_into(&mut cell.job.server);
+            cell.job.target = Target::Servers(OwnServers::one(endpoint));
         }
         for record in &mut records {
             record.server.insert("congestion".to_owned(), is_blue(record.trial.cell));

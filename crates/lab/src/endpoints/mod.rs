@@ -23,7 +23,7 @@ pub use installation::{Installation, Record, shared_bytes};
 pub use steps::StepProgress;
 
 /// Name of the built-in endpoint.
-pub const BUILTIN: &str = "builtin";
+pub use wirelab_model::plan::BUILTIN;
 
 /// Environment variable with further search folders, separated by colons.
 pub const SEARCH_PATH: &str = "WIRELAB_ENDPOINTS";

@@ -154,9 +154,10 @@ impl Fabric {
                 }
                 let link = job.link.as_ref().ok_or("a network needs a link")?;
                 self.pair.shape(link, seed)?;
+                let servers = job.servers().ok_or("a network needs servers")?;
                 let hosts = match job.network {
-                    Network::Direct => self.direct(&job, link),
-                    Network::Overlay => self.overlay(&job, link),
+                    Network::Direct => self.direct(&job, servers.places, link),
+                    Network::Overlay => self.overlay(&job, servers.places, link),
                 };
                 hosts.map(Answer::Prepared).map_err(|error| format!("making the network of the trial: {error}"))
             }
@@ -181,9 +182,9 @@ impl Fabric {
         }
     }
 
-    fn direct(&mut self, job: &Job, link: &Link) -> io::Result<Hosts> {
+    fn direct(&mut self, job: &Job, places: Servers, link: &Link) -> io::Result<Hosts> {
         // The servers of a page's hosts share the node and its link; each has its own address.
-        self.pair.add_server_addresses(Way::of(link), job.servers.count())?;
+        self.pair.add_server_addresses(Way::of(link), places.count())?;
         if !job.hosts.is_empty() {
             settings::open_ports(&self.pair.nodes[1])?;
         }
@@ -195,10 +196,10 @@ impl Fabric {
             }
         }
         let [client, server] = self.pair.nodes.each_ref().map(Namespace::path);
-        Ok(Hosts { client, servers: vec![server.clone(); job.servers.count() as usize], far_node: server })
+        Ok(Hosts { client, servers: vec![server.clone(); places.count() as usize], far_node: server })
     }
 
-    fn overlay(&mut self, job: &Job, link: &Link) -> io::Result<Hosts> {
+    fn overlay(&mut self, job: &Job, places: Servers, link: &Link) -> io::Result<Hosts> {
         let nodes = &self.pair.nodes;
         if self.overlay.is_none() {
             self.overlay = Some(Overlay::build(nodes)?);
@@ -206,10 +207,10 @@ impl Fabric {
         let overlay = self.overlay.as_mut().expect("it was just made");
         let servers = Lifetimes::of(job).servers;
         // Servers that are added later run on the other node.
-        overlay.populate(nodes, Servers { far: servers - job.servers.near, ..job.servers })?;
+        overlay.populate(nodes, Servers { far: servers - places.near, ..places })?;
         overlay.set_tunnel(nodes, Way::of(link).addresses)?;
         overlay.set_mtu(nodes, link.mtu)?;
-        let servers = (0..servers).map(|number| overlay.pod(overlay::server(job.servers, number)));
+        let servers = (0..servers).map(|number| overlay.pod(overlay::server(places, number)));
         let (client, servers) = (overlay.pod(overlay::CLIENT), servers.collect::<Vec<_>>());
         for pod in servers.iter().chain([&client]) {
             settings::adapt(pod, job)?;

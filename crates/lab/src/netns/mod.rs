@@ -25,12 +25,12 @@ use std::time::Instant;
 use wirelab_model::journal::LinkRecord;
 use wirelab_model::link::{Link, Reading};
 use wirelab_model::network::{Address, LINKERD, Network as Joined, Place, Vantage};
-use wirelab_model::plan::{Job, Trial};
+use wirelab_model::plan::{Job, OwnServers, Reach, Trial};
 use wirelab_model::timeline::Lifetimes;
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
-use crate::internet::{no_labels, only_inside};
+use crate::internet::{no_labels, own_servers};
 use crate::names::Names;
 use crate::netns::fabric::{Hosts, Tallied};
 use crate::netns::network::Network;
@@ -108,14 +108,14 @@ fn no_trial() -> LabError {
 }
 
 /// Address of a server's pod.
-fn address(job: &Job, number: u32) -> Ipv4Addr {
-    let (node, pod) = overlay::server(job.servers, number);
+fn address(servers: &OwnServers, number: u32) -> Ipv4Addr {
+    let (node, pod) = overlay::server(servers.places, number);
     overlay::address(node, pod)
 }
 
 /// Servers by number, with their addresses and ports.
-fn behind(job: &Job, servers: &[(u32, u16)]) -> Vec<(u32, SocketAddrV4)> {
-    servers.iter().map(|(number, port)| (*number, SocketAddrV4::new(address(job, *number), *port))).collect()
+fn behind(own: &OwnServers, ports: &[(u32, u16)]) -> Vec<(u32, SocketAddrV4)> {
+    ports.iter().map(|(number, port)| (*number, SocketAddrV4::new(address(own, *number), *port))).collect()
 }
 
 /// The link of a job.
@@ -131,24 +131,24 @@ fn link(job: &Job) -> Result<&Link, LabError> {
 }
 
 fn addresses(job: &Job) -> Result<Addresses, LabError> {
-    only_inside(INFO.name, job)?;
+    let own = own_servers(INFO.name, job)?;
     no_labels(INFO.name, job)?;
     let link = link(job)?;
-    if job.is_in_linkerd() {
+    if own.reach.is_in_linkerd() {
         let remedy =
             "use the lab `kubernetes`, or name an endpoint that plays sidecars (`wirelab endpoints` lists them)";
         return Err(LabError(format!("`mesh` is `{LINKERD}`, but the lab `{}` has no Linkerd; {remedy}", INFO.name)));
     }
-    if job.mesh.is_some() {
+    if let Reach::Mesh(_) = own.reach {
         // Servers are reachable through their sidecar only.
         let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
         return Ok(Addresses { servers: vec![localhost; Lifetimes::of(job).servers as usize], connect: localhost });
     }
     let servers: Vec<IpAddr> = match job.network {
-        Joined::Direct => (0..job.servers.count()).map(|number| Way::of(link).server(number).into()).collect(),
-        Joined::Overlay => (0..Lifetimes::of(job).servers).map(|number| address(job, number).into()).collect(),
+        Joined::Direct => (0..own.places.count()).map(|number| Way::of(link).server(number).into()).collect(),
+        Joined::Overlay => (0..Lifetimes::of(job).servers).map(|number| address(own, number).into()).collect(),
     };
-    let connect = match job.address {
+    let connect = match own.reach.address() {
         Address::Server | Address::Headless => servers[0],
         Address::Service => service::ADDRESS.into(),
         Address::NodePort => {
@@ -173,7 +173,8 @@ impl Lab for Netns {
     }
 
     fn sidecars(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {
-        Ok((0..Lifetimes::of(job).servers).map(|number| address(job, number).into()).collect())
+        let own = own_servers(INFO.name, job)?;
+        Ok((0..Lifetimes::of(job).servers).map(|number| address(own, number).into()).collect())
     }
 
     fn control_plane(&self, _: &Job) -> Result<IpAddr, LabError> {
@@ -185,7 +186,7 @@ impl Lab for Netns {
         let link = link(job)?;
         let hosts = self.network.prepare(job, trial.seed)?;
         let Tallied { cpu_ns, .. } = self.network.tally()?;
-        let named = self.addresses(job)?.servers.into_iter().take(job.servers.count() as usize).collect();
+        let named = self.addresses(job)?.servers.into_iter().take(job.server_count() as usize).collect();
         self.trial = Some(Begun {
             at: Instant::now(),
             cpu_ns,
@@ -199,9 +200,10 @@ impl Lab for Netns {
     }
 
     fn publish(&mut self, job: &Job, ports: &[u16]) -> Result<u16, LabError> {
-        if job.address == Address::Service {
+        let own = own_servers(INFO.name, job)?;
+        if own.reach.address() == Address::Service {
             let servers: Vec<_> = (0..).zip(ports.iter().copied()).collect();
-            self.network.publish(ports[0], behind(job, &servers))?;
+            self.network.publish(ports[0], behind(own, &servers))?;
         }
         self.trial.as_mut().ok_or_else(no_trial)?.port = ports[0];
         Ok(ports[0])
@@ -209,10 +211,11 @@ impl Lab for Netns {
 
     fn reach(&mut self, job: &Job, servers: &[(u32, u16)]) -> Result<(), LabError> {
         let begun = self.trial.as_mut().ok_or_else(no_trial)?;
-        match job.address {
-            Address::Service => self.network.publish(begun.port, behind(job, servers)),
+        let own = own_servers(INFO.name, job)?;
+        match own.reach.address() {
+            Address::Service => self.network.publish(begun.port, behind(own, servers)),
             Address::Headless => {
-                begun.named = servers.iter().map(|(number, _)| address(job, *number).into()).collect();
+                begun.named = servers.iter().map(|(number, _)| address(own, *number).into()).collect();
                 begun.hosts_file.as_ref().map_or(Ok(()), |path| Names::write(path, &begun.named).map(drop))
             }
             Address::Server | Address::NodePort => {
@@ -286,7 +289,8 @@ impl Lab for Netns {
             between: None,
         };
         // Traffic within the client's node passes no interface of the other node.
-        if job.servers.far > 0 { vec![client, server_node] } else { vec![client] }
+        let is_outside = job.servers().is_some_and(|own| own.places.far > 0);
+        if is_outside { vec![client, server_node] } else { vec![client] }
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
@@ -298,7 +302,8 @@ impl Lab for Netns {
         };
         let host = host.ok_or_else(|| LabError(format!("no host exists for the server with number {number}")))?;
         let mut home = self.network.home(host)?;
-        if role == Role::Client && job.address == Address::Headless {
+        let is_headless = own_servers(INFO.name, job)?.reach.address() == Address::Headless;
+        if role == Role::Client && is_headless {
             // One file for all clients of the trial, so that later changes reach all of them.
             let path = spec.with_file_name("hosts");
             home.names = Some(Names::write(&path, named)?);

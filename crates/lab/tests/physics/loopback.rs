@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use wirelab_lab::{ExitStatus, Lab, Launch, Loopback, Role};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
-use wirelab_model::plan::Job;
+use wirelab_model::plan::{Job, OwnServers, Target};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::warning::Warning;
 use wirelab_testkit::physics::Test;
@@ -50,5 +50,6 @@ fn the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it() {
 
 fn job(placement: &str) -> Job {
     let script = || "script".to_owned();
-    Job { server: script(), client: script(), placement: placement.to_owned(), ..Job::plain(Protocol::H1) }
+    let target = Target::Servers(OwnServers::one(&script()));
+    Job { target, client: script(), placement: placement.to_owned(), ..Job::plain(Protocol::H1) }
 }

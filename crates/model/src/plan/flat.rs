@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::job::{Course, Job, ten_minutes};
+use super::job::{BUILTIN, Course, Job, ten_minutes};
+use super::target::{OwnServers, Reach, Target};
 use crate::link::Link;
 use crate::network::{Address, Network, Servers};
 use crate::nodes::Labels;
@@ -88,22 +89,34 @@ const fn is_one(clients: &u32) -> bool {
 
 impl From<Job> for FlatJob {
     fn from(job: Job) -> Self {
+        // Files have values for servers even if none is started.
+        let (servers, site) = match job.target {
+            Target::Servers(servers) => (servers, None),
+            Target::Site(site) => (OwnServers::one(BUILTIN), Some(site)),
+        };
+        let address = servers.reach.address();
+        let resolves_again = servers.reach == Reach::Headless { resolves_again: true };
+        let (mesh, control_plane) = match servers.reach {
+            Reach::Mesh(name) => (Some(name), None),
+            Reach::ControlPlane(name) => (None, Some(name)),
+            Reach::Server | Reach::Service | Reach::Headless { .. } | Reach::NodePort => (None, None),
+        };
         Self {
             protocol: job.protocol,
-            server: job.server,
+            server: servers.endpoint,
             client: job.client,
             placement: job.placement,
             link: job.link,
             network: job.network,
             offloads: job.offloads,
-            servers: job.servers,
+            servers: servers.places,
             client_nodes: job.client_nodes,
-            server_nodes: job.server_nodes,
-            address: job.address,
-            mesh: job.mesh,
-            control_plane: job.control_plane,
-            server_protocol: job.server_protocol,
-            site: job.site,
+            server_nodes: servers.nodes,
+            address,
+            mesh,
+            control_plane,
+            server_protocol: servers.protocol,
+            site,
             page: job.page,
             hosts: job.hosts,
             early_hints: job.early_hints,
@@ -122,15 +135,15 @@ impl From<Job> for FlatJob {
             stall_timeout: job.stall_timeout,
             recording: job.recording,
             transport: job.transport,
-            max_connection_age: job.max_connection_age,
-            resolves_again: job.resolves_again,
-            more_observers: job.more_observers,
-            server_threads: job.server_threads,
-            client_threads: job.client_threads,
+            max_connection_age: servers.max_connection_age,
+            resolves_again,
             timeline: match job.course {
                 Course::Steady => None,
                 Course::Timeline(timeline) => Some(timeline),
             },
+            more_observers: job.more_observers,
+            server_threads: servers.threads,
+            client_threads: job.client_threads,
         }
     }
 }
@@ -138,23 +151,16 @@ impl From<Job> for FlatJob {
 impl TryFrom<FlatJob> for Job {
     type Error = String;
 
-    fn try_from(flat: FlatJob) -> Result<Self, String> {
+    fn try_from(mut flat: FlatJob) -> Result<Self, String> {
         Ok(Self {
+            target: target(&mut flat)?,
             protocol: flat.protocol,
-            server: flat.server,
             client: flat.client,
             placement: flat.placement,
             link: flat.link,
             network: flat.network,
             offloads: flat.offloads,
-            servers: flat.servers,
             client_nodes: flat.client_nodes,
-            server_nodes: flat.server_nodes,
-            address: flat.address,
-            mesh: flat.mesh,
-            control_plane: flat.control_plane,
-            server_protocol: flat.server_protocol,
-            site: flat.site,
             page: flat.page,
             hosts: flat.hosts,
             early_hints: flat.early_hints,
@@ -173,12 +179,67 @@ impl TryFrom<FlatJob> for Job {
             stall_timeout: flat.stall_timeout,
             recording: flat.recording,
             transport: flat.transport,
-            max_connection_age: flat.max_connection_age,
-            resolves_again: flat.resolves_again,
-            more_observers: flat.more_observers,
-            server_threads: flat.server_threads,
-            client_threads: flat.client_threads,
             course: flat.timeline.map_or(Course::Steady, Course::Timeline),
+            more_observers: flat.more_observers,
+            client_threads: flat.client_threads,
         })
+    }
+}
+
+/// Takes the keys of the target out of a job.
+///
+/// # Errors
+/// If a key of servers stands beside `site`.
+fn target(flat: &mut FlatJob) -> Result<Target, String> {
+    let reach = reach(flat)?;
+    let Some(site) = flat.site.take() else {
+        return Ok(Target::Servers(OwnServers {
+            endpoint: std::mem::take(&mut flat.server),
+            protocol: flat.server_protocol,
+            places: flat.servers,
+            nodes: flat.server_nodes.take(),
+            reach,
+            threads: flat.server_threads,
+            max_connection_age: flat.max_connection_age,
+        }));
+    };
+    let of_servers = [
+        ("mesh", matches!(reach, Reach::Mesh(_))),
+        ("control_plane", matches!(reach, Reach::ControlPlane(_))),
+        ("server_protocol", flat.server_protocol.is_some()),
+        ("server_nodes", flat.server_nodes.is_some()),
+        ("server_threads", flat.server_threads.is_some()),
+        ("page", flat.page.is_some()),
+        ("timeline", flat.timeline.is_some()),
+    ];
+    match of_servers.into_iter().find(|(_, is_set)| *is_set) {
+        Some((key, _)) => {
+            Err(format!("the job has `{key}` beside `site` ({}), whose servers wirelab does not start", site.url))
+        }
+        None => Ok(Target::Site(site)),
+    }
+}
+
+/// Takes the keys of the way to the servers out of a job.
+///
+/// # Errors
+/// If they contradict each other.
+fn reach(flat: &mut FlatJob) -> Result<Reach, String> {
+    match (flat.mesh.take(), flat.control_plane.take(), flat.address) {
+        (Some(mesh), Some(control_plane), _) => {
+            Err(format!("the job has a `mesh` ({mesh}) and a `control_plane` ({control_plane}), of which one decides"))
+        }
+        (Some(name), None, Address::Server | Address::Service) => Ok(Reach::Mesh(name)),
+        (None, Some(name), Address::Server | Address::Service) => Ok(Reach::ControlPlane(name)),
+        (Some(name), None, _) | (None, Some(name), _) => {
+            Err(format!("the job has an `address` other than a service, but its clients connect through `{name}`"))
+        }
+        (None, None, Address::Headless) => Ok(Reach::Headless { resolves_again: flat.resolves_again }),
+        (None, None, _) if flat.resolves_again => {
+            Err("the job has `resolves_again`, but its clients connect to an address, not to a name".to_owned())
+        }
+        (None, None, Address::Server) => Ok(Reach::Server),
+        (None, None, Address::Service) => Ok(Reach::Service),
+        (None, None, Address::NodePort) => Ok(Reach::NodePort),
     }
 }

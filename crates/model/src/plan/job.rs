@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::flat::FlatJob;
+use super::target::{OwnServers, Reach, Target};
 use crate::link::Link;
-use crate::network::{Address, LINKERD, Network, Servers};
+use crate::network::{Network, Servers};
 use crate::nodes::Labels;
 use crate::page::{PageName, Priorities};
 use crate::protocol::Protocol;
@@ -20,8 +21,6 @@ use crate::units::{Size, Span};
 pub struct Job {
     /// The protocol between client and server.
     pub protocol: Protocol,
-    /// Name of the server's endpoint.
-    pub server: String,
     /// Name of the client's endpoint.
     pub client: String,
     /// The placement; the lab defines the names.
@@ -32,23 +31,10 @@ pub struct Job {
     pub network: Network,
     /// Whether the hosts' interfaces segment, merge and checksum packets; absent: the kernel's default.
     pub offloads: Option<bool>,
-    /// Number and location of the servers.
-    pub servers: Servers,
     /// Required labels of the client's node.
     pub client_nodes: Option<Labels>,
-    /// Required labels of the nodes of `far` servers.
-    pub server_nodes: Option<Labels>,
-    /// The kind of address that the client connects to.
-    pub address: Address,
-    /// Name of the sidecars' endpoint, or [`LINKERD`]; all requests pass through the mesh. Absent: no mesh.
-    pub mesh: Option<String>,
-    /// Name of the control plane's endpoint, which clients ask for the servers; absent: clients get an address and a
-    /// name.
-    pub control_plane: Option<String>,
-    /// Protocol of the servers, if they do not support the client's.
-    pub server_protocol: Option<Protocol>,
-    /// The page on a server that wirelab does not start. `server`, `servers` and the network are then unused.
-    pub site: Option<Site>,
+    /// The target of the requests.
+    pub target: Target,
     /// The page that a browser loads. `exchange` is then `files`, `response_size` is the size of the whole page, and a
     /// request is a load.
     pub page: Option<PageName>,
@@ -86,16 +72,10 @@ pub struct Job {
     pub recording: Recording,
     /// Transport settings of both sides. A setting that does not apply to the protocol is absent.
     pub transport: Transport,
-    /// Age at which a server asks the client to open a new connection.
-    pub max_connection_age: Option<Span>,
-    /// Whether clients resolve the servers' name again for each new connection.
-    pub resolves_again: bool,
     /// How servers and clients come and go.
     pub course: Course,
     /// Observers in addition to those of the study.
     pub more_observers: Vec<String>,
-    /// Number of server threads; absent: the library's default.
-    pub server_threads: Option<u16>,
     /// Number of client threads; absent: the library's default.
     pub client_threads: Option<u16>,
 }
@@ -115,6 +95,9 @@ pub const fn ten_minutes() -> Span {
     Span::from_secs(600)
 }
 
+/// Name of the endpoint that is part of wirelab.
+pub const BUILTIN: &str = "builtin";
+
 impl Job {
     /// The simplest job, as a base for others: the built-in endpoint, one worker, one document of 1 KiB per new
     /// connection.
@@ -122,20 +105,13 @@ impl Job {
     pub fn plain(protocol: Protocol) -> Self {
         Self {
             protocol,
-            server: "builtin".to_owned(),
-            client: "builtin".to_owned(),
+            client: BUILTIN.to_owned(),
             placement: "local".to_owned(),
             link: None,
             network: Network::Direct,
             offloads: None,
-            servers: Servers::ONE,
             client_nodes: None,
-            server_nodes: None,
-            address: Address::Server,
-            mesh: None,
-            control_plane: None,
-            server_protocol: None,
-            site: None,
+            target: Target::Servers(OwnServers::one(BUILTIN)),
             page: None,
             hosts: Vec::new(),
             early_hints: None,
@@ -154,11 +130,8 @@ impl Job {
             stall_timeout: ten_minutes(),
             recording: Recording::Samples,
             transport: Transport::default(),
-            max_connection_age: None,
-            resolves_again: false,
             course: Course::Steady,
             more_observers: Vec::new(),
-            server_threads: None,
             client_threads: None,
         }
     }
@@ -172,25 +145,71 @@ impl Job {
         }
     }
 
+    /// The servers that wirelab starts; `None` for a site.
+    #[must_use]
+    pub const fn servers(&self) -> Option<&OwnServers> {
+        match &self.target {
+            Target::Servers(servers) => Some(servers),
+            Target::Site(_) => None,
+        }
+    }
+
+    /// The site; `None` if wirelab starts the servers.
+    #[must_use]
+    pub const fn site(&self) -> Option<&Site> {
+        match &self.target {
+            Target::Servers(_) => None,
+            Target::Site(site) => Some(site),
+        }
+    }
+
+    /// Name of the servers' endpoint; `None` for a site.
+    #[must_use]
+    pub fn server(&self) -> Option<&String> {
+        self.servers().map(|servers| &servers.endpoint)
+    }
+
+    /// Number of servers that wirelab starts before the window.
+    #[must_use]
+    pub fn server_count(&self) -> u32 {
+        self.servers().map_or(0, |servers| servers.places.count())
+    }
+
     /// Name of the sidecars' endpoint; `None` without a mesh or with the cluster's own.
     #[must_use]
     pub fn sidecar(&self) -> Option<&String> {
-        self.mesh.as_ref().filter(|name| *name != LINKERD)
+        self.servers()?.reach.sidecar()
+    }
+
+    /// Name of the control plane's endpoint.
+    #[must_use]
+    pub fn control_plane(&self) -> Option<&String> {
+        match &self.servers()?.reach {
+            Reach::ControlPlane(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether all requests pass through a mesh.
+    #[must_use]
+    pub fn has_mesh(&self) -> bool {
+        self.servers().is_some_and(|servers| matches!(servers.reach, Reach::Mesh(_)))
     }
 
     /// Whether all requests pass through the cluster's Linkerd mesh.
     #[must_use]
     pub fn is_in_linkerd(&self) -> bool {
-        self.mesh.is_some() && self.sidecar().is_none()
+        self.servers().is_some_and(|servers| servers.reach.is_in_linkerd())
     }
 
     /// Returns the job with a page on these hosts, each with a `far` server of its own; unchanged if `hosts` is empty.
     #[must_use]
-    pub fn of_hosts(self, hosts: Vec<String>) -> Self {
-        match u32::try_from(hosts.len()) {
-            Ok(far @ 1..) => Self { servers: Servers { near: 0, far }, hosts, ..self },
-            _ => self,
+    pub fn of_hosts(mut self, hosts: Vec<String>) -> Self {
+        if let (Target::Servers(servers), Ok(far @ 1..)) = (&mut self.target, u32::try_from(hosts.len())) {
+            servers.places = Servers { near: 0, far };
+            self.hosts = hosts;
         }
+        self
     }
 
     /// Returns the job of a single client, an equal part of the workload. The plan refuses totals that are not

@@ -1,7 +1,7 @@
 //! The built-in studies are what their pages say.
 
-use wirelab_model::network::{Address, Network, Servers};
-use wirelab_model::plan::{Cell, Plan};
+use wirelab_model::network::{Network, Servers};
+use wirelab_model::plan::{Cell, Plan, Reach};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::selector::Selector;
 use wirelab_model::settings::Exchange;
@@ -99,7 +99,8 @@ fn cluster_http3_has_the_papers_scenarios_over_a_wire_and_asks_the_first_one_at_
     assert_eq!((plan.cells.len(), plan.comparisons.len(), plan.min_blocks), (170, 158, 13));
     for cell in &plan.cells {
         let job = &cell.job;
-        assert_eq!((job.network, job.address), (Network::Overlay, Address::Service));
+        let servers = job.servers().unwrap();
+        assert_eq!((job.network, &servers.reach), (Network::Overlay, &Reach::Service));
         let (near, far, distance) = match (cell.levels["scenario"].as_str(), cell.levels["round_trip"].as_str()) {
             ("1", "0 ms") => (0, 1, false),
             ("1", "2 ms") => (0, 1, true),
@@ -107,7 +108,7 @@ fn cluster_http3_has_the_papers_scenarios_over_a_wire_and_asks_the_first_one_at_
             ("3", "0 ms") => (1, 1, false),
             other => panic!("{other:?}"),
         };
-        assert_eq!((job.servers, job.link.unwrap().is_wire()), (Servers { near, far }, !distance));
+        assert_eq!((servers.places, job.link.unwrap().is_wire()), (Servers { near, far }, !distance));
         let window = match cell.levels["implementation"].as_str() {
             // They refuse any other.
             "nginx-h2" | "httpd-h2" => Some(2_147_483_647),
@@ -117,7 +118,7 @@ fn cluster_http3_has_the_papers_scenarios_over_a_wire_and_asks_the_first_one_at_
         };
         assert_eq!(job.transport.connection_window, window, "{:?}", cell.levels);
         // Client and server are of one library, but for the servers that have no client.
-        assert!(job.client == job.server || job.client == "builtin" && !job.protocol.uses_udp());
+        assert!(job.client == servers.endpoint || job.client == "builtin" && !job.protocol.uses_udp());
     }
     let of = |selector: serde_json::Value| {
         let selector: Selector = serde_json::from_value(selector).unwrap();
@@ -139,7 +140,7 @@ fn cluster_http3_as_published_has_ten_trials_of_ten_requests() {
             (Extent::Requests(10), ConnectionPolicy::PerRequest, None)
         );
         assert!(job.link.unwrap().is_wire());
-        let early = match job.server.as_str() {
+        let early = match job.server().unwrap().as_str() {
             "apache-httpd" | "java-kwik" | "c-msquic" => Resumption::Resume,
             "c-picoquic" | "dotnet" => Resumption::None,
             _ => Resumption::ZeroRtt,
@@ -156,7 +157,7 @@ fn cluster_http3_takes_what_is_installed() {
     let (study, warnings) = only_installed(resolved, &mut missing).unwrap();
     assert_eq!(warnings.len(), 2 + 13);
     let (plan, _) = plan(&study).unwrap();
-    assert!(plan.cells.iter().all(|cell| cell.job.server == "builtin"));
+    assert!(plan.cells.iter().all(|cell| cell.job.server().unwrap() == "builtin"));
     assert_eq!(plan.cells.len(), 6 * 12);
 }
 
@@ -177,7 +178,7 @@ fn public_sites_asks_failing_sites_once_and_each_stack_by_its_own_endpoints() {
             ("java", true) => "java-netty",
             _ => "builtin",
         };
-        assert_eq!((job.client.as_str(), job.server.as_str()), (client, "builtin"));
+        assert_eq!((job.client.as_str(), job.server().unwrap().as_str()), (client, "builtin"));
         let resumption = match (level("load"), h3) {
             ("reconnect", true) => Resumption::ZeroRtt,
             ("reconnect", false) => Resumption::Resume,
@@ -185,7 +186,7 @@ fn public_sites_asks_failing_sites_once_and_each_stack_by_its_own_endpoints() {
         };
         assert_eq!(job.resumption, resumption, "{levels:?}");
         let lacks = level("site") == "without-h3" && h3;
-        assert_eq!(job.server_protocol, lacks.then_some(Protocol::H2), "{levels:?}");
+        assert_eq!(job.servers().unwrap().protocol, lacks.then_some(Protocol::H2), "{levels:?}");
         assert!(!job.link.unwrap().is_wire());
     }
 }
@@ -210,7 +211,7 @@ fn public_sites_is_polite_to_real_ones_unless_it_may_load_them() {
     let (mut polite, _) = planned(study, Some("internet"));
     polite::remove_twins(&mut polite);
     assert_eq!(polite::excess(&polite), None);
-    assert!(polite.cells.iter().all(|cell| cell.job.site.is_some() && cell.twin_of.is_none()));
+    assert!(polite.cells.iter().all(|cell| cell.job.site().is_some() && cell.twin_of.is_none()));
     assert!(polite.comparisons.iter().all(|comparison| !comparison.aa));
     let (all, _) = planned(study, Some("internet-all"));
     assert!(polite::excess(&all).is_some());

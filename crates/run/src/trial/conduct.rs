@@ -10,7 +10,7 @@ use wirelab_lab::{Addresses, LabError, Launch, Role, Usage};
 use wirelab_model::event::{Command, Configured, Event};
 use wirelab_model::exposition::Exposition;
 use wirelab_model::outcome::{Blame, Outcome};
-use wirelab_model::plan::{Cell, Course, Job, Trial};
+use wirelab_model::plan::{Cell, Course, Job, Target, Trial};
 use wirelab_model::study::Artifact;
 use wirelab_model::timeline::{Lifetimes, TimelineRecord};
 use wirelab_model::transport::TransportReport;
@@ -52,6 +52,7 @@ struct TrialInputs<'a> {
 }
 
 /// All processes except the clients. Drop kills the running ones.
+#[derive(Default)]
 struct Serving {
     /// Servers, then their sidecars and that of the clients, or the control plane.
     handles: Vec<EndpointHandle>,
@@ -116,7 +117,7 @@ impl<'b> TrialContext<'b> {
             Some(_) => self.lab.sidecars(job).map_err(unsupported)?,
             None => Vec::new(),
         };
-        let control_plane_address = job.control_plane.as_ref().map(|_| self.lab.control_plane(job)).transpose();
+        let control_plane_address = job.control_plane().map(|_| self.lab.control_plane(job)).transpose();
         let control_plane_address = control_plane_address.map_err(unsupported)?;
         Ok(TrialInputs {
             trial,
@@ -134,13 +135,14 @@ impl<'b> TrialContext<'b> {
     /// Starts all servers of the course.
     fn start_servers(&mut self, inputs: &TrialInputs<'_>, facts: &mut Facts) -> Result<Serving, TrialAbort> {
         let (trial, job) = (inputs.trial, inputs.job);
+        let Target::Servers(own) = &job.target else { return Ok(Serving::default()) };
         let begun = Instant::now();
         let mut handles = Vec::new();
         for (number, address) in (0..).zip(&inputs.addresses.servers) {
-            let endpoint = self.endpoint(&job.server)?;
+            let endpoint = self.endpoint(&own.endpoint)?;
             let path = self.files.folder.join(format!("server{number}.json"));
-            let mut of_server = spec::server(trial, job, number, *address, self.files);
-            of_server.exposition = self.exposition(inputs, &job.server, Role::Server, number);
+            let mut of_server = spec::server(trial, (job, own), number, *address, self.files);
+            of_server.exposition = self.exposition(inputs, &own.endpoint, Role::Server, number);
             of_server.qlog_dir = self.qlog_dir(trial, job, &server_name(number))?;
             spec::write(&path, &of_server)?;
             let log = self.folder.log(trial, &server_log(number));
@@ -184,7 +186,7 @@ impl<'b> TrialContext<'b> {
             facts.client.extend(prefixed("sidecar", &started.of_clients));
             *mesh = Some(started);
         }
-        if let (Some(name), Some(address)) = (&job.control_plane, inputs.control_plane_address) {
+        if let (Some(name), Some(address)) = (job.control_plane(), inputs.control_plane_address) {
             let endpoint = self.endpoint(name)?;
             let places = inputs.addresses.servers.iter().zip(&*ports).map(|(host, port)| SocketAddr::new(*host, *port));
             let (started, handle) = self.start_control_plane(of, &endpoint, address, places.collect(), handles)?;
@@ -250,17 +252,17 @@ impl<'b> TrialContext<'b> {
         facts: &mut Facts,
     ) -> Result<SocketAddr, TrialAbort> {
         let connect = inputs.addresses.connect;
-        Ok(match (&inputs.job.site, &serving.mesh, &serving.control_plane) {
-            (Some(site), ..) => {
+        Ok(match (&inputs.job.target, &serving.mesh, &serving.control_plane) {
+            (Target::Site(site), ..) => {
                 let address = SocketAddr::new(connect, site.port);
                 facts.server.insert("address".to_owned(), address.to_string().into());
                 address
             }
-            (None, Some(mesh), _) => SocketAddr::new(connect, mesh.port),
-            (None, None, Some(control_plane)) => control_plane.place,
+            (Target::Servers(_), Some(mesh), _) => SocketAddr::new(connect, mesh.port),
+            (Target::Servers(_), None, Some(control_plane)) => control_plane.place,
             // Servers that start later are not published yet.
-            (None, None, None) => {
-                let first = &serving.ports[..inputs.job.servers.count() as usize];
+            (Target::Servers(own), None, None) => {
+                let first = &serving.ports[..own.places.count() as usize];
                 SocketAddr::new(connect, self.lab.publish(inputs.job, first).map_err(lab_failure)?)
             }
         })
@@ -285,7 +287,7 @@ impl<'b> TrialContext<'b> {
 
     /// Keeps the minimum interval between requests to a foreign host.
     fn keep_interval(&self, job: &Job) -> Result<(), TrialAbort> {
-        if job.site.is_none() {
+        if let Target::Servers(_) = job.target {
             return Ok(());
         }
         let mut pace = Pace::new(self.interval);
@@ -340,9 +342,7 @@ impl<'b> TrialContext<'b> {
             remote_observer.begin();
         }
         if let Some(exporter) = &inputs.exporter {
-            // Remote servers have no pods to show.
-            let servers = if inputs.job.site.is_some() { 0 } else { inputs.job.servers.count() };
-            exporter.pods(servers as usize, inputs.job.clients as usize);
+            exporter.pods(inputs.job.server_count() as usize, inputs.job.clients as usize);
         }
         let ended = self.run_clients(inputs, clients, serving, facts);
         if let Some(exporter) = &inputs.exporter {

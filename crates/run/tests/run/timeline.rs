@@ -218,7 +218,8 @@ fn a_trial_without_a_timeline_asks_nobody_to_count() {
         folder: parent.path().to_owned(),
     };
     let trial = Trial { number: 0, block: 0, position: 0, cell: 0, seed: 1 };
-    let server = spec(&trial, &plan.cells[0].job, 0, std::net::Ipv4Addr::LOCALHOST.into(), &files);
+    let job = &plan.cells[0].job;
+    let server = spec(&trial, (job, job.servers().unwrap()), 0, std::net::Ipv4Addr::LOCALHOST.into(), &files);
     // Endpoints that do not know the field see no difference.
     assert_eq!(json!(server).get("counts"), None);
 }
