@@ -33,7 +33,7 @@ setup:
 	@echo "== what the tests need"
 	@tests/setup.sh
 
-lint: deny
+lint: deny prose
 	@echo "== formatting and lints"
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
@@ -42,10 +42,10 @@ deny: ## licences, sources, duplicates and advisories of dependencies (deny.toml
 	@echo "== dependencies"
 	@tests/deny.sh
 
-prose: ## check the wording of all pages against the rules in tests/prose
-	@tests/setup.sh prose
-	@tests/prose/rules-work.sh
-	@tests/prose.sh
+prose: ## check the wording of all pages against the rules in tests/prose (seconds)
+	@echo "== prose"
+	@tests/prose/test_rules.py --quiet
+	@tests/prose/check.py
 
 # One profile for tests, `make quick` and benchmarks, so that dependencies are built once. Test programs run one after the other;
 # those called `physics` run their tests one at a time, the others side by side.

@@ -1,30 +1,10 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond a Rust toolchain: a C compiler (for ring), python3 (for the endpoints in Python), the web
 # servers that are endpoints, strace (to count the same system calls in another way), Prometheus, the browsers, and a validator of HTTP
-# Archives where the distribution has one; `tests/setup.sh cluster` also what the test cluster needs, `tests/setup.sh endpoints` the packages that
-# endpoints name in their manifests, and `tests/setup.sh prose` nothing but the prose linter.
+# Archives where the distribution has one; `tests/setup.sh cluster` also what the test cluster needs, and `tests/setup.sh endpoints` the packages that
+# endpoints name in their manifests.
 # On Debian and Ubuntu, with root, it installs packages; otherwise it names what is missing.
 set -euo pipefail
-
-# Vale, the prose linter (tests/prose.sh). Only Go's registry has it. Compiling takes three minutes of processor time, once
-# for each user.
-vale_version=v3.21.0
-vale=${XDG_CACHE_HOME:-$HOME/.cache}/wirelab/bin/vale
-install_vale() {
-  if [ -x "$vale" ] && [ "$(go version -m "$vale" 2>/dev/null | awk '$1 == "mod" { print $3 }')" = "$vale_version" ]; then
-    return
-  fi
-  if ! command -v go >/dev/null; then
-    echo "missing: Go 1.25 or later, for the prose linter. Remedy: https://go.dev/doc/install" >&2
-    return 1
-  fi
-  echo "installing Vale $vale_version into $(dirname "$vale")"
-  GOBIN=$(dirname "$vale") go install "github.com/vale-cli/vale/v3/cmd/vale@$vale_version"
-}
-if [ "${1:-}" = prose ]; then
-  install_vale
-  exit
-fi
 
 # Debian starts a service when it is installed, unless this program forbids it, and at every boot. The tests start their own
 # servers; none may stay.
