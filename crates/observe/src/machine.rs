@@ -21,8 +21,8 @@ pub const ABOUT: About = About {
         metric(
             STOLEN,
             "Processors' time that the host took",
-            "Share of the time of all processors in the measured window in which this virtual machine was ready to run \
-             and its host did not let it (steal time, proc_stat(5)); 0 on a machine without a host.",
+            "Steal time (proc_stat(5)): share of the processors' time in the measured window in which this virtual \
+             machine was ready to run and its host did not let it; 0 on a machine without a host.",
         ),
         metric(
             "machine_busy_share",

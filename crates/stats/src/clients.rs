@@ -28,7 +28,7 @@ pub static CLIENTS_METRICS: &[Metric] = &[
         "clients_start_spread",
         "Start of clients, first to last",
         Unit::Nanoseconds,
-        "An upper bound of the time between the starts of the first and the last client: from the start command to the first client to the latest possible start of each, which is the time of its end minus the length of its own window.",
+        "An upper bound of the time between the starts of the first and the last client: from the start command of the first client to the latest possible start of any client. The latest possible start of a client is its end minus the length of its own window.",
     ),
 ];
 

@@ -59,8 +59,8 @@ pub struct PageArgs {
     /// the Speed Index goes to the result. Measured loads are not filmed
     #[arg(long, value_name = "DIR")]
     pub filmstrip: Option<PathBuf>,
-    /// Append the secrets of TLS and QUIC to this file, so that Wireshark can decrypt packets (format of SSLKEYLOGFILE).
-    /// This option, --netlog and --qlog write while pages load, which makes loads slower
+    /// Append the secrets of TLS and QUIC to this file, so that Wireshark can decrypt packets (format of
+    /// `SSLKEYLOGFILE`). This option, --netlog and --qlog write while pages load, which makes loads slower
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
     /// Log the network stack of Chromium (netlog) to this new folder, one file for each start of the browser

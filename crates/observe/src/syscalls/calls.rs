@@ -31,7 +31,8 @@ pub const TOTAL: About = About {
     name: "syscalls",
     summary: "System calls of client and server in the measured window.",
     cost: "A UDP ping-pong, the worst case, took 1.00 times as long with it as without (quartiles 0.95 to 1.05; twice \
-           without it: 0.93 to 1.03); 1.1 to 1.3 times where the kernel takes no eBPF program of this user.",
+           without it: 0.93 to 1.03). It took 1.1 to 1.3 times as long where the kernel refuses an eBPF program of \
+           this user.",
     needs: Some(NEEDS),
     by_default: false,
     metrics: &[
@@ -81,7 +82,7 @@ macro_rules! calls {
             name: "syscalls_by_name",
             summary: "System calls of client and server in the measured window, by name.",
             cost: "As `syscalls`, because one program counts both. Where the kernel refuses an eBPF program of this \
-                   user: a UDP ping-pong, the worst case, took 2.1 times as long with it as without, so times of its \
+                   user, a UDP ping-pong, the worst case, took 2.1 times as long with it as without. Times of such \
                    trials compare with each other only, and the run ends a second later.",
             needs: Some(NEEDS),
             by_default: false,
