@@ -6,8 +6,8 @@ use wirelab_browser::Browser;
 use wirelab_lab::endpoints::{Found, builtin};
 use wirelab_model::endpoint::Endpoint;
 
-/// Every browser, installed or not. They are no part of the list of endpoints: they load pages and nothing else, so that the contract
-/// suite and the level `installed` have no use for them.
+/// Every browser, installed or not. Browsers are not in the list of endpoints, because they load only pages: the
+/// contract suite and the level `installed` do not apply to them.
 pub fn endpoints(program: &Path) -> Vec<Found> {
     let endpoint = |browser: Browser| {
         let mut endpoint = Endpoint { name: browser.token().to_owned(), ..builtin(program) };

@@ -1,4 +1,4 @@
-//! The endpoints that a study may take without naming them: what each says of itself, once it has shown that its word counts.
+//! The endpoints that the level `installed` may select, with their descriptions.
 
 use wirelab_lab::endpoints::{Found, describe};
 use wirelab_lab::{LabError, Role, refuses_unknown_protocol};
@@ -7,7 +7,7 @@ use wirelab_model::endpoint::{self, Description, Endpoint};
 use wirelab_model::protocol::Protocol;
 use wirelab_plan::Candidate;
 
-/// Every endpoint that was found. The fake lab starts none, so there each speaks everything.
+/// Every endpoint found. The fake lab starts no endpoint, so all of them support every protocol there.
 pub fn candidates(found: &[Found], is_fake: bool) -> Vec<Candidate> {
     let candidate = |found: &Found| {
         let described = found.endpoint.clone().and_then(|one| if is_fake { Ok(imagined(&one)) } else { honest(&one) });
@@ -16,8 +16,8 @@ pub fn candidates(found: &[Found], is_fake: bool) -> Vec<Candidate> {
     found.iter().map(candidate).collect()
 }
 
-/// The description of an endpoint that keeps the first rule of the contract in every role that it plays. One that does not would end
-/// a run that takes whatever there is before its first trial.
+/// The description of an endpoint that refuses an unknown protocol in every role, as the contract demands. An endpoint
+/// that accepts it would end a run before its first trial.
 fn honest(endpoint: &Endpoint) -> Result<Description, LabError> {
     let description = describe(endpoint)?;
     let scratch = tempfile::tempdir()

@@ -1,4 +1,4 @@
-//! How a client finds out that a server speaks HTTP/3: the HTTPS resource record (RFC 9460) and Alt-Svc (RFC 7838).
+//! Discovery of HTTP/3: the HTTPS resource record (RFC 9460) and Alt-Svc (RFC 7838).
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::str::FromStr;
@@ -8,22 +8,22 @@ use hickory_proto::op::{Message, Query};
 use hickory_proto::rr::rdata::svcb::SvcParamValue;
 use hickory_proto::rr::{Name, RData, RecordType};
 
-/// How long to wait for an answer of the name server; asked twice.
+/// Time-out of the name server's answer. The query is sent twice.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// The ALPN identifiers in the HTTPS records of `host`; empty where it has none.
+/// The ALPN identifiers in the HTTPS records of `host`; empty without a record.
 ///
 /// # Errors
-/// Why the name server could not be asked, or did not answer.
+/// If the name server cannot be reached, or does not answer.
 pub fn https_record(host: &str, port: u16) -> Result<Vec<String>, String> {
     if host.parse::<IpAddr>().is_ok() || host.starts_with('[') {
         return Err("an address has no DNS records".to_owned());
     }
-    // RFC 6761, section 6.3: these names are never asked for.
+    // RFC 6761, section 6.3: name servers are not asked for these names.
     if host == "localhost" || host.ends_with(".localhost") {
         return Err("the name localhost has no DNS records".to_owned());
     }
-    // RFC 9460, section 9.1: other ports than 443 are prefixed to the name.
+    // RFC 9460, section 9.1: ports other than 443 are a prefix of the name.
     let name = if port == 443 { format!("{host}.") } else { format!("_{port}._https.{host}.") };
     let name = Name::from_str(&name).map_err(|error| format!("`{host}` is not a DNS name: {error}"))?;
     let server = name_server()?;
@@ -56,7 +56,7 @@ fn name_server() -> Result<SocketAddr, String> {
         .ok_or_else(|| format!("{FILE} names no name server"))
 }
 
-/// Sends the query, and takes the answer with its number.
+/// Sends the query and returns the answer with the same number.
 fn ask(server: SocketAddr, query: &[u8], id: u16) -> Result<Message, String> {
     let attempt = |error: std::io::Error| format!("the name server {server} did not answer: {error}");
     let any: IpAddr = if server.is_ipv4() { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
@@ -79,7 +79,7 @@ fn ask(server: SocketAddr, query: &[u8], id: u16) -> Result<Message, String> {
     Err(last)
 }
 
-/// The protocols that an `Alt-Svc` field offers, in its order; `clear` and a missing field offer none.
+/// The protocols in an `Alt-Svc` field, in its order; empty for `clear` and without the field.
 pub fn alt_svc(field: &str) -> Vec<String> {
     if field.trim() == "clear" {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The labs that there are, by name.
+//! All labs, by name.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub const LABS: &[LabInfo] = &[loopback::INFO, netns::INFO, wirelab_kubernetes::
 /// Opens a lab. `program` is wirelab's own file, which becomes the guard of labs with processes.
 ///
 /// # Errors
-/// If there is no lab of that name (the message has the nearest one), or it cannot be opened.
+/// If no lab has this name (the message suggests the nearest one), or if the lab cannot be opened.
 pub fn open(name: &str, program: &Path) -> Result<Box<dyn Lab>, LabError> {
     if name == loopback::INFO.name {
         Ok(Box::new(Loopback::start(program)?))
@@ -36,7 +36,7 @@ pub fn open(name: &str, program: &Path) -> Result<Box<dyn Lab>, LabError> {
     }
 }
 
-/// Why a lab cannot be what a job says; absent: it can, or there is no such lab.
+/// Why a lab does not support a job; `None` if it does, or if no lab has this name.
 pub fn refusal(name: &str, job: &Job) -> Option<String> {
     let lab = LABS.iter().find(|lab| lab.name == name)?;
     (lab.can_be)(job).err().map(|LabError(why)| why)

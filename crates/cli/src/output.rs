@@ -1,10 +1,10 @@
-//! Printing to standard output, whose reader may go away.
+//! Printing to standard output, which the reader may close.
 
 use std::io::{self, IsTerminal, Write};
 
 use crate::failure::{Failure, Result};
 
-/// Prints `text`. A reader that went away (`wirelab ... | head`) is not an error: the output just ends.
+/// Prints `text`. A closed pipe (`wirelab ... | head`) is not an error.
 pub fn print(text: &str) -> Result {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -22,12 +22,12 @@ pub fn print_json(value: &impl serde::Serialize) -> Result {
     print(&format!("{text}\n"))
 }
 
-/// Whether to colour standard output: on a terminal, unless `NO_COLOR` is set (no-color.org).
+/// Whether to colour standard output: only on a terminal, and not if `NO_COLOR` is set (no-color.org).
 pub fn colour() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// The width of the terminal in columns; 100 where there is none.
+/// The width of the terminal in columns; 100 without a terminal.
 pub fn width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));

@@ -1,15 +1,15 @@
-//! Where things are: this program, and the runs that it made.
+//! Paths: this program, and its run folders.
 
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Result};
 
-/// The path of this program, which starts itself as endpoints and guard.
+/// The path of this program, which also starts itself as endpoint and guard.
 pub fn program() -> Result<PathBuf> {
     std::env::current_exe().map_err(|error| Failure::failed(format!("cannot find the path of wirelab itself: {error}")))
 }
 
-/// The newest run below `parent`.
+/// The newest run folder below `parent`.
 pub fn newest(parent: &Path) -> Result<PathBuf> {
     let runs = std::fs::read_dir(parent).map_err(|error| {
         Failure::input(format!(

@@ -31,13 +31,13 @@ use crate::output::{print, print_json};
 use crate::place::program;
 use crate::target::Target;
 
-/// The protocols that browsers speak with pages.
+/// The protocols over which browsers load pages.
 const PROTOCOLS: [Protocol; 3] = [Protocol::H1, Protocol::H2, Protocol::H3];
 
-/// The browsers that take part, and those that cannot.
+/// The installed browsers that the command uses, and the missing ones.
 struct Browsers {
     installed: IndexMap<Browser, PathBuf>,
-    /// Those that nobody asked for by name, with the remedy.
+    /// Missing browsers that the command line does not name, with the remedy.
     missing: IndexMap<&'static str, String>,
 }
 
@@ -61,7 +61,7 @@ pub fn page(args: &PageArgs) -> Result {
     let guard = Arc::new(Guard::start(&program()?).map_err(Failure::failed)?);
     let strangers = targets.iter().any(|target| !target.address.is_loopback());
     let interval = if strangers && !args.i_may_load_these_hosts { polite::LOAD_INTERVAL } else { Duration::ZERO };
-    // One browser for each protocol: what forces it is said when a browser starts.
+    // One browser for each protocol, because a protocol is forced when a browser starts.
     let (mut running, mut pace) = (loads::Running::new(), Pace::new(interval));
     let versions = loads::measure(args, &mut cells, &mut running, &mut pace, &guard, &stop);
     if let Some(folder) = &strips {
@@ -141,7 +141,7 @@ impl From<BrowserArg> for Browser {
     }
 }
 
-/// Every page in every browser over every protocol.
+/// Every combination of page, browser and protocol.
 fn cells(args: &PageArgs, targets: &[Target], browsers: &Browsers) -> Vec<Cell> {
     let origins: Vec<_> = targets.iter().map(origin).collect();
     let protocols: IndexSet<Protocol> = args.protocols.iter().copied().collect();
@@ -177,7 +177,7 @@ fn origin(target: &Target) -> Origin {
     Origin { host, port: target.port, address: target.address }
 }
 
-/// Refuses more than a stranger may be sent.
+/// Refuses more loads than the limit for hosts of other owners.
 fn be_polite(args: &PageArgs, targets: &[Target], cells: &[Cell]) -> Result {
     if args.i_may_load_these_hosts {
         return Ok(());
@@ -199,7 +199,7 @@ fn be_polite(args: &PageArgs, targets: &[Target], cells: &[Cell]) -> Result {
     Ok(())
 }
 
-/// Made before anything is loaded: to find out later that it cannot be written would waste the loads.
+/// Creates a file before the first load, because an unwritable file found later would waste the loads.
 fn create(path: &Path) -> Result<(PathBuf, File)> {
     let file =
         File::create(path).map_err(|error| Failure::input(format!("cannot create {}: {error}", path.display())))?;
@@ -218,7 +218,7 @@ fn write_archive(path: &Path, file: &mut File, cells: &[Cell]) -> Result {
     write_har(path, file, &titled)
 }
 
-/// What `--save` needs.
+/// Refuses `--save` unless exactly one page is given and Chromium takes part.
 fn check_save(args: &PageArgs, browsers: &Browsers) -> Result {
     if args.save.is_none() {
         return Ok(());
@@ -232,13 +232,13 @@ fn check_save(args: &PageArgs, browsers: &Browsers) -> Result {
     Err(Failure::input("--save is done by Chromium only, which does not take part. Add it to --browsers"))
 }
 
-/// The cell whose page is saved: in Chromium over HTTP/2, the version that most hosts of most pages speak, or over another one.
+/// The cell whose page is saved: in Chromium, over HTTP/2 if possible, because most hosts of most pages support it.
 fn to_save(cells: &[Cell]) -> Option<&Cell> {
     let in_chromium = || cells.iter().filter(|cell| cell.setup.browser == Browser::Chromium);
     in_chromium().find(|cell| cell.setup.protocol == Protocol::H2).or_else(|| in_chromium().next())
 }
 
-/// Writes what came of a load with all bodies. By which version it came is of no matter.
+/// Writes a load with all bodies. Its versions of HTTP do not matter.
 fn save(path: &Path, file: &mut File, cell: &Cell, load: &Load) -> Result {
     if load.timeline.is_none() {
         let reason = match &load.outcome {

@@ -14,8 +14,8 @@ use crate::failure::{Failure, Result};
 use crate::output::{print, print_json};
 use crate::place::program;
 
-/// Runs the contract suite, or its cases that have the words of `only`, on the chosen endpoints. Of those that are not named, those
-/// that cannot be used are left out; with `resume` also those that it has found right already.
+/// Runs the contract suite on the chosen endpoints, or only its cases whose names contain the words of `only`. Skips
+/// endpoints that are not usable, unless they are named. With `resume` it also skips endpoints that passed before.
 pub fn check(wanted: &Chosen, only: Option<&str>, resume: bool, as_json: bool) -> Result {
     let is_named = !wanted.which.names.is_empty();
     let judge = Judge::new(as_json, is_named)?;
@@ -36,7 +36,7 @@ pub fn check(wanted: &Chosen, only: Option<&str>, resume: bool, as_json: bool) -
         }
         reports.push(judge.report(&found, endpoint, only)?);
     }
-    // The first case is the description, which is always asked for.
+    // The first case is the description, which always runs.
     if let Some(words) = only
         && reports.iter().all(|report| report.failed() == 0 && report.cases.len() == 1)
     {
@@ -57,14 +57,14 @@ pub fn check(wanted: &Chosen, only: Option<&str>, resume: bool, as_json: bool) -
     }
 }
 
-/// Who runs the suite.
+/// Runs the suite and keeps its results.
 struct Judge {
     builtin: Endpoint,
-    /// The digest of wirelab's own file: another program may have another suite.
+    /// The digest of wirelab's own file, because another version may have another suite.
     program: String,
     scratch: tempfile::TempDir,
     is_silent: bool,
-    /// Whether cases that passed are told, too. Of many endpoints that would be thousands of lines.
+    /// Whether passed cases are printed, too. For many endpoints these are thousands of lines.
     tells_all: bool,
 }
 
@@ -81,14 +81,15 @@ impl Judge {
         if self.is_silent { Ok(()) } else { print(text) }
     }
 
-    /// Whether the same program has found the same endpoint right. A server of the system changes without its folder.
+    /// Whether this program has already passed this version of the endpoint. The version is compared because a server
+    /// of the system can change while its folder does not.
     fn need_not_repeat(&self, endpoint: &Endpoint, checked: &Checked) -> bool {
         checked.is_good()
             && checked.program == self.program
             && describe(endpoint).is_ok_and(|now| checked.version.as_deref() == Some(&*now.version))
     }
 
-    /// What the suite says of one, which is kept for the list unless it was asked for some cases `only`.
+    /// Runs the suite on an endpoint. The result is recorded for `wirelab endpoints list`, unless `only` selects cases.
     fn report(&self, found: &Found, endpoint: &Endpoint, only: Option<&str>) -> Result<Report> {
         let mut progress = |case: &CaseResult| {
             if self.tells_all || matches!(case.verdict, Verdict::Failed(_)) {

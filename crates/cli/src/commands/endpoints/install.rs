@@ -17,7 +17,7 @@ use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
 use crate::place::program;
 
-/// Builds the chosen endpoints. One that fails does not keep the others from being built.
+/// Installs the chosen endpoints. A failure does not stop the others.
 pub fn install(wanted: &Chosen, jobs: Option<u32>, as_json: bool) -> Result {
     let mut todo = VecDeque::new();
     for found in chosen(wanted)? {
@@ -75,7 +75,7 @@ pub fn install(wanted: &Chosen, jobs: Option<u32>, as_json: bool) -> Result {
     }
 }
 
-/// Installs one, with its progress shown.
+/// Installs one endpoint and shows its progress.
 fn one(installation: &Installation, guard: &Arc<Guard>, stop: &AtomicBool, shown: &MultiProgress) -> Value {
     let name = &installation.name;
     let was_there = installation.record().is_some();
@@ -109,7 +109,7 @@ fn line(result: &Value) -> String {
     format!("{name}  {how}{}{what})\n", if how.ends_with('(') { "" } else { " " })
 }
 
-/// Removes what was installed of the chosen endpoints.
+/// Removes the installed files of the chosen endpoints.
 pub fn remove(wanted: &Chosen, as_json: bool) -> Result {
     let mut rows = Vec::new();
     for installation in chosen(wanted)?.into_iter().filter_map(|found| found.installation) {

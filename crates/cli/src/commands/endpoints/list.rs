@@ -13,13 +13,13 @@ use crate::failure::Result;
 use crate::output::{print, print_json};
 use crate::place::program;
 
-/// An endpoint, what it says of itself, and what is known of it.
+/// An endpoint with its description, and its records of installation and contract suite.
 pub(super) struct Row {
     pub found: Found,
     pub described: std::result::Result<Description, LabError>,
-    /// What installing it took.
+    /// The record of the installation.
     pub record: Option<Record>,
-    /// What the contract suite said.
+    /// The latest result of the contract suite.
     pub checked: Option<Checked>,
 }
 
@@ -30,13 +30,13 @@ impl Row {
         Self { found, described, record, checked }
     }
 
-    /// Why it is not known what installing it takes.
+    /// Why no record of the installation exists.
     pub fn why_no_record(&self) -> String {
         let installation = self.found.installation.as_ref();
         installation.map_or_else(|| "there is nothing to build".to_owned(), Installation::why_not)
     }
 
-    /// Why it is not known whether it keeps the contract.
+    /// Why no result of the contract suite exists.
     pub fn why_unchecked(&self) -> String {
         match &self.found.endpoint {
             Ok(_) => "the suite has not been run on it as it is now".to_owned(),
@@ -56,7 +56,8 @@ pub fn list(as_json: bool, as_markdown: bool) -> Result {
     print(&text)
 }
 
-/// Asks the endpoints what they can do, as many at a time as there are processors: some take a second to start.
+/// Asks the endpoints for their descriptions, as many at a time as there are processors, because some take a second to
+/// start.
 fn described(all: Vec<Found>) -> Vec<Row> {
     let at_a_time = std::thread::available_parallelism().map_or(1, usize::from);
     let mut rows = Vec::new();
@@ -82,7 +83,7 @@ fn text(row: &Row) -> String {
             for (word, role) in [("server", &description.server), ("client", &description.client)] {
                 let _ = writeln!(text, "  {word}: {}", role.as_ref().map_or_else(|| "no".to_owned(), offers));
             }
-            // Few are one.
+            // Only few endpoints play these roles.
             if let Some(sidecar) = &description.sidecar {
                 let _ = writeln!(text, "  sidecar: {}", protocols(sidecar));
             }
@@ -97,13 +98,13 @@ fn text(row: &Row) -> String {
     text
 }
 
-/// What its manifest says of an endpoint that cannot be asked.
+/// Library and language of an endpoint without a description, from its manifest.
 fn planned(found: &Found) -> String {
     let installation = found.installation.as_ref();
     installation.map_or_else(String::new, |it| format!("  {}, {}", it.install.library, it.install.language))
 }
 
-/// What installing it took, and what the contract suite said.
+/// The cost of the installation and the result of the contract suite.
 fn state(row: &Row) -> String {
     let mut text = String::new();
     if let Some(record) = &row.record {
@@ -123,14 +124,14 @@ pub(super) fn megabytes(bytes: u64) -> String {
     format!("{} MB", bytes.div_ceil(1_000_000))
 }
 
-/// What the contract suite said, in words.
+/// The result of the contract suite in words.
 pub(super) fn verdict(checked: &Checked) -> String {
     let Checked { passed, not_applicable, failed, not_tried, .. } = checked;
     let not_tried = if *not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
     format!("{passed} passed, {not_applicable} n.a., {failed} failed{not_tried}")
 }
 
-/// The libraries and their versions. Where there are several, the version may name each of them already.
+/// The libraries and their versions. With several libraries, `version` may already name each of them.
 pub(super) fn library(Description { library, version, .. }: &Description) -> String {
     let said = version.to_lowercase();
     if library.split(", ").all(|name| said.contains(&name.to_lowercase())) {
@@ -171,7 +172,7 @@ fn json(row: &Row) -> serde_json::Value {
     value
 }
 
-/// A value, or why there is none.
+/// A value, or the reason why it is missing.
 fn or_why(value: &Option<impl Serialize>, why: impl FnOnce() -> String) -> serde_json::Value {
     value.as_ref().map_or_else(|| json!({ "not_measured": why() }), |value| json!(value))
 }

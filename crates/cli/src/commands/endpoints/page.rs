@@ -1,4 +1,5 @@
-//! The page of the manual on endpoints: what each is, what installing it took here, whether it keeps the contract.
+//! `docs/endpoints.md`: every endpoint with its roles, the cost of its installation, and the result of the contract
+//! suite.
 
 use std::fmt::Write;
 
@@ -39,7 +40,7 @@ it. `wirelab endpoints check NAME --only 'WORDS'` repeats the cases with these w
 |---|---|
 ";
 
-/// The page, of this machine and of today.
+/// The page for this machine, with today's date.
 pub(super) fn page(rows: &[Row]) -> String {
     let mut text = format!("# Endpoints\n\n{READING}\n{}\n{}\n", written(), totals(rows));
     text.push_str(
@@ -53,7 +54,7 @@ pub(super) fn page(rows: &[Row]) -> String {
     text
 }
 
-/// The cases of the contract suite that failed, by endpoint; nothing where none did.
+/// The failed cases of the contract suite by endpoint; empty if none failed.
 fn failures(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows {
@@ -64,7 +65,7 @@ fn failures(rows: &[Row]) -> String {
     if text.is_empty() { text } else { format!("\n## What failed\n\n{FAILING}{text}") }
 }
 
-/// By whom, when and where.
+/// The sentence with date, wirelab's version and the machine.
 fn written() -> String {
     let machine = wirelab_run::environment::read();
     let known = |fact: String| if fact.is_empty() { "not known".to_owned() } else { fact };
@@ -79,7 +80,7 @@ fn written() -> String {
     )
 }
 
-/// What the installations of each set took together, as far as they were measured.
+/// The total cost of installing each set, as far as it was measured.
 fn totals(rows: &[Row]) -> String {
     let mut text = String::from(
         "| set | endpoints | usable here | keep the contract | installed in, added up | disk |\n|---|---|---|---|---|---|\n",
@@ -107,7 +108,7 @@ fn totals(rows: &[Row]) -> String {
     text
 }
 
-/// The endpoints of a set, or of all, that can be installed.
+/// The installable endpoints of a set, or of all sets.
 fn of_set(rows: &[Row], set: Option<Set>) -> impl Iterator<Item = &Row> {
     let of = |row: &&Row| row.found.installation.as_ref().map(|it| it.install.set);
     rows.iter().filter(move |row| of(row).is_some_and(|own| set.is_none_or(|set| set == own)))
@@ -142,7 +143,7 @@ fn as_server(description: &Description) -> String {
     description.server.as_ref().map_or_else(|| "no".to_owned(), protocols)
 }
 
-/// As a client; and as what few are, a sidecar or a control plane.
+/// The protocols as client, and as sidecar or control plane where an endpoint plays these roles.
 fn everything_else(description: &Description) -> String {
     let Description { client, sidecar, control_plane, .. } = description;
     let roles = [
@@ -158,7 +159,7 @@ fn not_measured(why: &str) -> String {
     format!("not measured: {why}")
 }
 
-/// What the suite said, how long that took, when, and of which version, if that is another than the one that is there now.
+/// The result of the suite with its duration and date, and with the tested version if the installed version differs.
 fn judged(checked: &Checked, row: &Row) -> String {
     let now = row.described.as_ref().ok().map(|it| &it.version);
     let version = checked.version.as_ref().filter(|version| now != Some(version));
@@ -166,7 +167,7 @@ fn judged(checked: &Checked, row: &Row) -> String {
     format!("{}, in {} ({}{version})", verdict(checked), seconds(checked.seconds), day(&checked.at))
 }
 
-/// In one line, and without what would end the cell.
+/// The text on one line, with `|` escaped for a cell of a table.
 fn in_a_cell(text: &str) -> String {
     text.replace('\n', " ").replace('|', "\\|")
 }

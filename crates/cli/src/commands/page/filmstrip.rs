@@ -1,4 +1,4 @@
-//! Films of the loads, on request: one more load of each cell, behind those that are measured, with pictures of the window.
+//! `--filmstrip`: one more load of each cell, with pictures of the window, after the measured loads.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use super::logs::new_folder;
 use super::strip;
 use crate::failure::{Failure, Result};
 
-/// Makes the folder, before anything is loaded: to find out later that it cannot be written would waste the loads.
+/// Creates the folder before the first load, because an unwritable folder found later would waste the loads.
 pub fn create(folder: &Path) -> Result<PathBuf> {
     new_folder("--filmstrip", folder)?;
     Ok(folder.to_owned())
 }
 
-/// Writes the pictures, a folder for each film, and `index.html` with all films beside each other.
+/// Writes the pictures, one folder per film, and `index.html` with all films side by side.
 pub fn write(folder: &Path, cells: &[Cell]) -> Result {
     for (number, cell) in cells.iter().enumerate() {
         let Some(Ok(film)) = &cell.film else { continue };
@@ -39,7 +39,7 @@ pub fn name(number: usize, cell: &Cell) -> String {
     format!("{number:02}-{}-{}", cell.setup.browser, cell.setup.protocol)
 }
 
-/// The file of a picture: when the window began to look so.
+/// The file of a picture, named by the time in milliseconds from which the window looked like this.
 pub fn picture(at: f64) -> String {
     format!("{at:08.1}ms.png")
 }

@@ -1,4 +1,4 @@
-//! The loads of the command: one at a time, every cell once in each block, in random order.
+//! The loads of the command: one at a time, every cell once per block, in random order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,23 +15,23 @@ use wirelab_run::Pace;
 
 use crate::args::PageArgs;
 
-/// Failed loads after which a cell without a single sample is given up: neither its server nor the user should have to bear more.
+/// Number of failed loads after which a cell without a sample is given up, to spare its server and the user.
 const GIVE_UP: usize = 2;
 
 /// A page in a browser over a protocol.
 pub struct Cell {
-    /// What is loaded.
+    /// The page.
     pub page: Page,
-    /// In what.
+    /// The browser, its protocol and its logs.
     pub setup: Setup,
-    /// What came of it, in the order of time.
+    /// The loads, in the order of time.
     pub loads: Vec<Load>,
-    /// Its film, where one was asked for, or why there is none.
+    /// The film, or the reason why it is missing; `None` without `--filmstrip`.
     pub film: Option<Result<Film, String>>,
 }
 
 impl Cell {
-    /// The loads that count.
+    /// Number of loads that are samples.
     pub fn samples(&self) -> usize {
         self.loads.iter().filter(|load| load.outcome == Outcome::Ok).count()
     }
@@ -48,7 +48,7 @@ impl Cell {
 /// The browsers that run.
 pub type Running = HashMap<(Browser, Protocol), Session>;
 
-/// Loads everything; gives the versions of the browsers. What still runs is left in `running`.
+/// Loads every cell `loads` times, and returns the versions of the browsers. Browsers that still run stay in `running`.
 pub fn measure(
     args: &PageArgs,
     cells: &mut [Cell],
@@ -85,9 +85,9 @@ pub fn measure(
                         running.insert(cell.key(), session);
                     }
                 }
-                // What was cut short by Ctrl-C says nothing.
+                // An interrupted load has no result.
                 Err(Trouble::Stopped) => break,
-                // That browser is gone; the next load has a new one.
+                // The browser has ended; the next load starts a new one.
                 Err(Trouble::Failed { blame, reason }) => {
                     cell.loads.push(Load::not_begun(Outcome::failed(blame, reason)));
                 }
@@ -101,14 +101,14 @@ pub fn measure(
     versions
 }
 
-/// Ends a browser that is of no further use. One that cannot be ended is no reason to lose its load.
+/// Ends a browser that is no longer needed. An error is a warning, because the load itself succeeded.
 fn end(session: Session, cell: &mut Cell) {
     if let (Err(Trouble::Failed { reason, .. }), Some(load)) = (session.close(), cell.loads.last_mut()) {
         load.warnings.push(format!("what the browser wrote of it may be incomplete: {reason}"));
     }
 }
 
-/// The browser of a cell: the one that runs, or a new one.
+/// The running browser of a cell, or a new one.
 fn session(cell: &Cell, running: &mut Running, guard: &Arc<Guard>, stop: &Arc<AtomicBool>) -> Result<Session, Trouble> {
     match running.remove(&cell.key()) {
         Some(session) => Ok(session),
@@ -116,7 +116,7 @@ fn session(cell: &Cell, running: &mut Running, guard: &Arc<Guard>, stop: &Arc<At
     }
 }
 
-/// Loads the page of a cell once more, and takes the bodies of its responses.
+/// Loads the page of a cell once more, and keeps the bodies of its responses.
 pub fn save(
     cell: &Cell,
     running: &mut Running,
@@ -134,7 +134,7 @@ pub fn save(
     Ok(load)
 }
 
-/// Films one more load of every cell that gave a sample, in the browser that still runs or in a new one.
+/// Films one more load of every cell with a sample, in the running browser or a new one.
 pub fn films(cells: &mut [Cell], running: &mut Running, pace: &mut Pace, guard: &Arc<Guard>, stop: &Arc<AtomicBool>) {
     for cell in cells {
         if cell.samples() == 0 {

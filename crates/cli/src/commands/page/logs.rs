@@ -1,4 +1,4 @@
-//! What browsers write of their connections, on request: key logs, netlog, qlog.
+//! Logs that browsers write of their connections: key logs, netlog, qlog.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,7 +12,7 @@ use super::loads::Running;
 use crate::args::PageArgs;
 use crate::failure::{Failure, Result};
 
-/// What is asked for. Browsers run in folders of their own, so paths are absolute.
+/// The logs that the options name, with absolute paths, because browsers run in folders of their own.
 pub fn of(args: &PageArgs) -> Logs {
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     Logs {
@@ -22,13 +22,13 @@ pub fn of(args: &PageArgs) -> Logs {
     }
 }
 
-/// What is written while pages load, by flag.
+/// The names of these logs.
 pub fn names(args: &PageArgs) -> Vec<&'static str> {
     let asked = [("keys", args.keys.is_some()), ("netlog", args.netlog.is_some()), ("qlog", args.qlog.is_some())];
     asked.into_iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| name).collect()
 }
 
-/// Refuses what none of the browsers writes over any of the versions.
+/// Refuses a log that no browser in the command writes over any of the versions.
 pub fn check(args: &PageArgs, browsers: &Browsers) -> Result {
     let nobody = |flag: &str, browser: Browser| {
         let title = browser.title();
@@ -46,7 +46,7 @@ pub fn check(args: &PageArgs, browsers: &Browsers) -> Result {
     Ok(())
 }
 
-/// Makes files and folders before anything is loaded. Keys are for their owner only.
+/// Creates files and folders before the first load. Only the owner can read the keys.
 pub fn create(args: &PageArgs) -> Result {
     for (flag, folder) in [("--netlog", &args.netlog), ("--qlog", &args.qlog)] {
         folder.as_deref().map_or(Ok(()), |folder| new_folder(flag, folder))?;
@@ -56,7 +56,7 @@ pub fn create(args: &PageArgs) -> Result {
     opened.map(drop).map_err(|error| Failure::input(format!("cannot write --keys {}: {error}", keys.display())))
 }
 
-/// A new folder, or one with nothing in it.
+/// Creates a folder, or accepts an empty one.
 pub fn new_folder(flag: &str, folder: &Path) -> Result {
     let wrong = |words: String| Failure::input(format!("{flag} {}: {words}", folder.display()));
     fs::create_dir_all(folder).map_err(|error| wrong(error.to_string()))?;
@@ -67,10 +67,10 @@ pub fn new_folder(flag: &str, folder: &Path) -> Result {
     Ok(())
 }
 
-/// Ends every browser that still runs, so that what it writes is complete; otherwise says why it may not be.
+/// Ends every browser that still runs, which completes its logs; returns a warning if one cannot be ended.
 pub fn complete(running: Running) -> Option<String> {
     let ends = running.into_values().map(Session::close);
-    // All of them are ended, whatever becomes of one.
+    // Ends all of them before the first error is reported.
     let ends: Vec<_> = ends.collect();
     ends.into_iter().find_map(|end| match end {
         Ok(()) | Err(Trouble::Stopped) => None,

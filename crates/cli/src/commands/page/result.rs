@@ -1,4 +1,4 @@
-//! What the loads come to: a spread for each metric, and everything as JSON.
+//! The result of the loads: a spread for each metric, and everything as JSON.
 
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
@@ -13,7 +13,7 @@ use super::loads::Cell;
 /// The values of a metric over the samples of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The middle one.
+    /// The median.
     pub median: f64,
     /// The smallest.
     pub min: f64,
@@ -28,7 +28,7 @@ impl Spread {
     }
 }
 
-/// The spread of a metric; otherwise why there is none.
+/// The spread of a metric, or the reason why it is missing.
 pub fn spread(cell: &Cell, metric: &str) -> Result<Spread, String> {
     let samples = || cell.loads.iter().filter(|load| load.outcome == Outcome::Ok);
     let values: Vec<&Value> = samples().filter_map(|load| load.values.get(metric)).collect();
@@ -39,14 +39,14 @@ pub fn spread(cell: &Cell, metric: &str) -> Result<Spread, String> {
     })
 }
 
-/// The spread of the connections to a host; absent where no sample has it.
+/// The spread of the number of connections to a host; `None` if no sample has it.
 pub fn connections(cell: &Cell, host: &str) -> Option<Spread> {
     let samples = cell.loads.iter().filter(|load| load.outcome == Outcome::Ok);
     let numbers: Vec<f64> = samples.filter_map(|load| load.hosts.get(host)?.connections).map(f64::from).collect();
     Spread::of(&numbers)
 }
 
-/// Everything.
+/// The whole result as JSON.
 pub fn json(
     cells: &[Cell],
     versions: &IndexMap<Browser, String>,

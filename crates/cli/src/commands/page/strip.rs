@@ -1,4 +1,4 @@
-//! The filmstrips as a page: what every window showed at the same moments, one row for each film.
+//! The filmstrips as a page: the pictures of every film at the same moments, one row per film.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use wirelab_browser::film::{Film, Shot};
 use super::filmstrip::{name, picture};
 use super::loads::Cell;
 
-/// The most moments in a row.
+/// The maximum number of moments in a row.
 const MOST: usize = 24;
 
-/// Moments are this long apart, or a multiple of it, in milliseconds.
+/// The interval of moments is a multiple of this, in milliseconds.
 const STEP: f64 = 100.0;
 
 const STYLE: &str = "
@@ -26,7 +26,7 @@ const STYLE: &str = "
   img.changed { border-color: Highlight; outline: 2px solid Highlight }
 ";
 
-/// The page; pictures are files beside it.
+/// The page; its pictures are files beside it.
 pub fn page(cells: &[Cell]) -> String {
     let films = || cells.iter().enumerate().filter_map(|(number, cell)| Some((number, cell, cell.film.as_ref()?)));
     let longest = films().filter_map(|(.., film)| film.as_ref().ok()).map(|film| film.complete).fold(0.0, f64::max);

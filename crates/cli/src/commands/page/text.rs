@@ -1,4 +1,4 @@
-//! What the loads come to, in words: the versions side by side, a table for each page and browser.
+//! The result of the loads as text: the versions side by side, one table for each page and browser.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use wirelab_model::outcome::Outcome;
 use super::loads::Cell;
 use super::result::{Spread, connections, spread};
 
-/// The width of the names of metrics, in columns.
+/// The width of the column with the names of metrics.
 const NAMES: usize = 26;
 
-/// The width of a version, in columns.
+/// The width of the column of a version.
 const VERSION: usize = 32;
 
 /// The whole result.
@@ -92,7 +92,7 @@ fn table(text: &mut String, cells: &[&Cell]) {
     }
 }
 
-/// What failed and what is to be said of the samples; each reason once, with the number of loads.
+/// Failures and warnings of a cell: each reason once, with its number of loads.
 fn remarks(text: &mut String, cell: &Cell) {
     let title = cell.setup.protocol.title();
     let mut failures: IndexMap<String, usize> = IndexMap::new();
