@@ -186,8 +186,8 @@ pub fn hosts(resources: &[Resource]) -> IndexMap<String, HostUse> {
     names.into_iter().map(|name| (name.to_owned(), of(name))).collect()
 }
 
-/// The number of different connections; `None` if no resource has a connection. Counts connections that carried
-/// requests, not those that were opened for requests.
+/// The number of different connections that carried requests; `None` if no resource has a connection. Unused
+/// connections do not count.
 fn connections<'a>(resources: impl Iterator<Item = &'a Resource>) -> Option<u32> {
     let numbers: BTreeSet<_> = resources.filter_map(|resource| resource.connection).collect();
     (!numbers.is_empty()).then(|| numbers.len().try_into().unwrap_or(u32::MAX))

@@ -153,7 +153,7 @@ pub fn ending(exit: &Exit) -> String {
         ExitStatus::Code(code) => format!("exit status {code}"),
         ExitStatus::Signal(signal) => format!("signal {signal}"),
         ExitStatus::Killed => "killed".to_owned(),
-        ExitStatus::Lost => "nobody knows how".to_owned(),
+        ExitStatus::Lost => "unknown end".to_owned(),
     };
     match exit.last_words.lines().rfind(|line| !line.trim().is_empty()) {
         Some(words) => format!("{how}; its last words: {}", words.trim()),

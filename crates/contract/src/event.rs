@@ -17,7 +17,7 @@ pub enum Event {
         /// The bound port; absent for a client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         port: Option<u16>,
-        /// The settings in force, from the spec or by default.
+        /// The effective settings, from the spec or by default.
         #[serde(default)]
         configured: Configured,
     },
@@ -66,7 +66,7 @@ pub enum Event {
     },
 }
 
-/// Settings in force, by name: `congestion`, `stream_window`, `connection_window`, `udp_receive_buffer`, `gso`, `gro`,
+/// Effective settings, by name: `congestion`, `stream_window`, `connection_window`, `udp_receive_buffer`, `gso`, `gro`,
 /// `no_delay`, `fast_open`, `threads`, `cipher`, `group`, `alpn`, `certificate_chain_bytes`, ... The report marks two
 /// compared cells that differ here in anything but a factor.
 pub type Configured = IndexMap<String, serde_json::Value>;

@@ -20,7 +20,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// The windows of the spec, or `default` for those that it does not set.
+    /// The windows of the spec; a window that the spec does not set comes from `default`.
     pub fn of(transport: &Transport, default: Self) -> Result<Self, Refusal> {
         let window = |field: &str, value: Option<u64>, smallest: u64, default: u32| match value {
             None => Ok(default),

@@ -41,7 +41,7 @@ pub struct LoadResult {
     pub errors: IndexMap<ErrorKind, u64>,
     /// The message of the first failure.
     pub first_failure: Option<String>,
-    /// Settings in force and negotiated parameters.
+    /// Effective settings and negotiated parameters.
     pub configured: Configured,
 }
 

@@ -42,7 +42,7 @@
 //! # The server
 //!
 //! The function gets the spec, the site and a [`Stop`], inside a multi-threaded runtime with the spec's number of
-//! threads. It refuses unsupported settings, binds, and returns a [`Bound`]: the port, the settings in force, and a
+//! threads. It refuses unsupported settings, binds, and returns a [`Bound`]: the port, the effective settings, and a
 //! future that serves until [`Stop::asked`] returns. For each request it answers as [`Site::reply`] decides, and counts
 //! the request.
 //!

@@ -89,7 +89,7 @@ impl QuicSettings {
         Ok(Some(Arc::new(config)))
     }
 
-    /// Opens a socket at `local` with all settings in force. A client's socket is connected to `server`, so that it
+    /// Opens a socket at `local` with all effective settings. A client's socket is connected to `server`, so that it
     /// gets ICMP errors. Call it inside a runtime.
     pub fn socket(&self, local: SocketAddr, server: Option<SocketAddr>) -> Result<Arc<QuicSocket>, Refusal> {
         let socket = udp_socket::open(local, &self.spec)?;
@@ -119,7 +119,7 @@ impl QuicSettings {
             .map_err(|error| Refusal::failed(format!("creating a QUIC endpoint: {error}")))
     }
 
-    /// The settings in force on `socket` and its connections.
+    /// The effective settings on `socket` and its connections.
     pub fn report(&self, socket: &QuicSocket) -> Configured {
         let mut configured = Configured::new();
         let mut say = |name: &str, value: serde_json::Value| configured.insert(name.to_owned(), value);

@@ -36,7 +36,7 @@ pub struct SessionFacts {
     pub group: Option<NamedGroup>,
     /// The application protocol.
     pub alpn: Option<Vec<u8>>,
-    /// Bytes of all certificates that the server sent, in this session or in the one that it resumes.
+    /// Bytes of all certificates that the server sent, in this session or in the resumed one.
     pub certificate_chain_bytes: Option<u64>,
     /// Received session tickets.
     pub tickets: Arc<Tickets>,

@@ -130,7 +130,7 @@ impl TcpOptions {
         self.fast_open
     }
 
-    /// The options in force, read back from a socket with these options.
+    /// The effective options, read back from a socket with these options.
     #[must_use]
     pub fn configured(self) -> Configured {
         let mut configured = Configured::new();
@@ -150,7 +150,7 @@ impl TcpOptions {
 
 fn set_option(socket: &Socket, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     let length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the option takes a `c_int`, of which the address and the exact size are passed; it lives through the call.
+    // SAFETY: the option takes a `c_int`; its address and its exact size are passed, and it lives through the call.
     let status =
         unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, (&raw const value).cast(), length) };
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -72,7 +72,7 @@ fn bind(local: SocketAddr, settings: &Transport, shared: bool) -> Result<std::ne
     Ok(socket.into())
 }
 
-/// Adds the buffer sizes in force to `configured`, without the kernel's doubling for bookkeeping.
+/// Adds the effective buffer sizes to `configured`, without the kernel's doubling for bookkeeping.
 pub fn report(socket: &impl AsFd, configured: &mut Configured) {
     let socket = socket2::SockRef::from(socket);
     for buffer in [Buffer::Send, Buffer::Receive] {
@@ -127,7 +127,7 @@ impl Buffer {
         }
     }
 
-    /// The size in force. Linux stores and reports twice the set value, for its own bookkeeping (socket(7)).
+    /// The effective size. Linux stores and reports twice the set value, for its own bookkeeping (socket(7)).
     fn read(self, socket: &Socket) -> io::Result<u64> {
         let doubled = match self {
             Self::Send => socket.send_buffer_size()?,

@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// A pod with these containers and init containers; `ready` names those that are ready.
+    /// A pod with these containers and init containers; `ready` names the ready ones.
     fn pod(containers: &[&str], before: &[&str], ready: &[&str]) -> Pod {
         let named = |names: &[&str]| names.iter().map(|name| json!({ "name": name })).collect::<Value>();
         let status = |names: &[&str]| -> Value {
@@ -146,7 +146,7 @@ mod tests {
         let why = proven(&plain, true).unwrap_err();
         assert!(why.contains("has no container `linkerd-proxy`") && why.contains("linkerd check"), "{why}");
         let other = pod(&["wirelab", "istio-proxy"], &[], &["wirelab", "istio-proxy"]);
-        assert!(proven(&other, true).is_err(), "the mesh of somebody else");
+        assert!(proven(&other, true).is_err(), "the mesh of another operator");
         assert!(proven(&other, false).unwrap_err().contains("`istio-proxy`"));
     }
 

@@ -25,7 +25,7 @@ struct Rule {
 
 /// All rules. They apply to every namespace, because a run's namespace does not exist before the run.
 const RULES: &[Rule] = &[
-    // A namespace per run; `labs clean` finds those that killed runs left.
+    // A namespace per run; `labs clean` finds namespaces that killed runs left.
     Rule { group: "", resource: "namespaces", of: None, verbs: &["create", "delete", "get", "list"] },
     // The zones, and the nodes' facts for each trial's record.
     Rule { group: "", resource: "nodes", of: None, verbs: &["get", "list"] },

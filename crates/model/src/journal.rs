@@ -125,10 +125,10 @@ pub struct TrialRecord {
     /// File of samples or histograms, relative to the run folder; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<String>,
-    /// Settings in force, as reported by the server.
+    /// Effective settings, as reported by the server.
     #[serde(default)]
     pub server: Configured,
-    /// Settings in force and negotiated parameters, as reported by the client.
+    /// Effective settings and negotiated parameters, as reported by the client.
     #[serde(default)]
     pub client: Configured,
     /// Actions of the window, with times; absent without a timeline.

@@ -3,8 +3,7 @@
 /// The element of `known` nearest to `word`, if one is near enough to suggest.
 ///
 /// The limit is one edit (Damerau-Levenshtein: insertion, deletion, replacement, swap of neighbours) per three
-/// characters, of which the last group may lack one character, regardless of case. A prefix of at least three
-/// characters matches too.
+/// characters, regardless of case. The last group may have only two. A prefix of at least three characters matches too.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = word.trim().to_lowercase();

@@ -182,7 +182,7 @@ fn cpu_clock(pid: Pid) -> io::Result<u64> {
 
 /// The length of the ticks of `/proc/PID/stat` in nanoseconds.
 fn nanos_per_tick() -> Reading {
-    // SAFETY: sysconf takes an integer and touches no memory of ours.
+    // SAFETY: sysconf takes an integer and touches no memory of this process.
     let hertz = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     if hertz > 0 { Ok(1e9 / hertz as f64) } else { Err("sysconf(_SC_CLK_TCK) gives no length of a tick".to_owned()) }
 }

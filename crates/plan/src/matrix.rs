@@ -116,7 +116,7 @@ fn cells(study: &Study) -> Result<Vec<Cell>, StudyError> {
     Ok(cells)
 }
 
-/// The comparisons of the study in cell order, and the indices of baseline cells, each of which gets a twin.
+/// The comparisons of the study in cell order, and the indices of the baseline cells. Each baseline cell gets a twin.
 fn comparisons(study: &Study, cells: &[Cell]) -> (Vec<Comparison>, Vec<usize>) {
     let factor = &study.compare.factor;
     let others = |cell: &'_ Cell| -> Vec<String> {

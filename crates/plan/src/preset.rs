@@ -37,7 +37,7 @@ pub(crate) struct ExplicitBounds {
 }
 
 impl ExplicitBounds {
-    /// Moves the unset bound of `blocks` to the one that is set, where they contradict each other.
+    /// Where the two bounds of `blocks` contradict each other, moves the unset bound to the set one.
     pub fn reconcile(&self, study: &mut Study) {
         let blocks = &mut study.blocks;
         match (self.min, self.max) {

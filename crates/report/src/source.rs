@@ -59,8 +59,8 @@ pub(crate) fn limits(input: &Input, table: &Table) -> Vec<String> {
             .to_owned(),
     );
     limits.push(
-        "Not checked, because the table lacks the data: links, endpoints and their versions, the machine, settings in force, drift, load of \
-         client and server, single requests. None of the warnings of a run can appear."
+        "Not checked, because the table lacks the data: links, endpoints and their versions, the machine, effective \
+         settings, drift, load of client and server, single requests. None of the warnings of a run can appear."
             .to_owned(),
     );
     limits

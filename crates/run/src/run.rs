@@ -152,7 +152,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Reads a run in order to continue it. Machine and endpoints must be unchanged.
+    /// Reads a run to continue it. Machine and endpoints must be unchanged.
     ///
     /// # Errors
     /// [`RunError::Changed`] if they changed, unless `force` is set, which adds a warning to the run; otherwise as

@@ -44,7 +44,7 @@ impl Tally {
     /// Warnings for the report about the trial.
     pub(crate) fn warnings(&self, cell: &Cell) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        // Of equally frequent kinds the first one, so that the warning is deterministic.
+        // The first of equally frequent kinds wins, so that the warning is deterministic.
         let mut most: Option<(ErrorKind, u64)> = None;
         for (kind, count) in &self.errors {
             if most.is_none_or(|(_, before)| *count > before) {

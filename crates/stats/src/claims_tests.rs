@@ -181,8 +181,8 @@ fn levels_that_the_plan_does_not_have_are_named_and_are_no_cases() {
     assert_eq!((result.verdict, cases(&result).len()), (ClaimVerdict::Holds, 3));
     assert_eq!(result.cases.as_ref().unwrap().absent, ["absent", "gone"]);
     assert_eq!(result.untested.as_deref(), Some("This plan does not have the cells to test colour=absent|gone."));
-    let nobody = of_colours("some", &["absent"], &[]);
-    assert_eq!((nobody.verdict, nobody.effects.len()), (ClaimVerdict::NotTested, 0));
+    let absent = of_colours("some", &["absent"], &[]);
+    assert_eq!((absent.verdict, absent.effects.len()), (ClaimVerdict::NotTested, 0));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn many_cases_on_the_bound_seldom_make_a_claim_of_some_hold() {
     assert!(some <= 10 && by_chance > 2 * some, "{some} of 200, without a correction {by_chance}");
 }
 
-/// Two metrics over seven cells of which one is out of order, and a third metric that one cell lacks.
+/// Two metrics over seven cells, with one cell out of order, and a third metric that one cell lacks.
 fn correlated(with: &str, of: &Json, expect: &str, blocks: u32) -> ClaimResult {
     let test = json!({ "metric": "response_median", "with": with, "of": of, "expect": expect });
     of_plan(&json!({ "id": "C1", "text": "?", "tests": [test] }), 8, blocks, |cell, block| {
@@ -282,8 +282,8 @@ fn any_case() -> impl Strategy<Value = ClaimVerdict> {
 }
 
 proptest! {
-    /// The claim of all is that no case is otherwise, the claim of some that not all are otherwise; a claim that needs fewer cases
-    /// never fares worse, nor does one of which a case fares better.
+    /// A claim about all cases has the result of its worst case, a claim about some cases that of its best. A claim
+    /// that needs fewer cases never has a worse result, nor has a claim with one better case.
     #[test]
     fn quantifiers_agree_with_each_other(cases in prop::collection::vec(any_case(), 1..12), place in any::<prop::sample::Index>()) {
         let rank = |verdict| match verdict {

@@ -1,4 +1,4 @@
-//! Parity: settings in force that differ between compared cells although the study does not vary them.
+//! Parity: effective settings that differ between compared cells although the study does not vary them.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};

@@ -152,7 +152,7 @@ pub struct Server<'a> {
     conversation: Conversation<'a>,
     /// The port that it listens on.
     pub port: u16,
-    /// The settings in force that it reported.
+    /// The effective settings that it reported.
     pub configured: Configured,
 }
 
@@ -225,7 +225,7 @@ impl<'a> Server<'a> {
 /// The report of a client from `ready` to `done`.
 #[derive(Debug)]
 pub struct Run {
-    /// The settings in force that it reported; values of `done` replace values of `ready`.
+    /// The effective settings that it reported; values of `done` replace values of `ready`.
     pub configured: Configured,
     /// Length of the measured window in nanoseconds.
     pub window_ns: u64,

@@ -49,7 +49,7 @@ pub struct Trial {
     pub run: Run,
     /// The client's records.
     pub samples: Vec<Sample>,
-    /// The settings in force that the server reported.
+    /// The effective settings that the server reported.
     pub server: Configured,
 }
 

@@ -1,4 +1,4 @@
-//! Studies of pages in browsers: which browsers there are, what a study of them is, and what it recorded.
+//! Studies of pages in browsers: the browsers that can be tested, their studies and records.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,8 @@ use wirelab_browser::Browser;
 
 use crate::{Skip, only_run, skip, skip_part};
 
-/// The browsers that can be tested. Each other one is a skipped part of the test; with none, the whole test is skipped.
+/// The browsers that can be tested. Every other browser is a skipped part of the test; with none, the whole test is
+/// skipped.
 #[track_caller]
 pub fn browsers() -> Vec<&'static str> {
     let certutil = Command::new("certutil").arg("-H").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -29,7 +30,7 @@ pub fn browsers() -> Vec<&'static str> {
     there.into_iter().map(Browser::token).collect()
 }
 
-/// Whether a browser can be tested; otherwise the test is skipped.
+/// Whether a browser can be tested; if not, the test is skipped.
 #[track_caller]
 pub fn is_here(browser: Browser) -> bool {
     let is_here = browsers().contains(&browser.token());
@@ -39,7 +40,7 @@ pub fn is_here(browser: Browser) -> bool {
     is_here
 }
 
-/// A study of these browsers, with further lines for its workload and its factors.
+/// A study of these browsers, with additional lines for its workload and its factors.
 pub fn study(lab: &str, browsers: &[&str], workload: &str, factors: &str) -> String {
     format!(
         r#"

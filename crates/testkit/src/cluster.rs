@@ -12,17 +12,17 @@ use serde_json::Value;
 pub use crate::root;
 use crate::{Said, Skip, eventually_within, said, skip};
 
-/// Where the cluster keeps all that it writes.
+/// The folder with all files of the cluster.
 pub const FOLDER: &str = "/run/wirelab-cluster";
 
-/// A cluster, which is removed when it is dropped, unless it was there before.
+/// A cluster. It is removed when dropped, unless it was running before.
 pub struct Cluster {
     was_there: bool,
 }
 
 impl Cluster {
-    /// Brings it up with an image, which takes minutes where Kubernetes was not built before, or takes the one that is up. None where
-    /// that cannot be; then the test is skipped.
+    /// Starts a cluster with an image, or uses the running one. Takes minutes if Kubernetes is not built yet. `None` if
+    /// the machine cannot run a cluster; the test is then skipped.
     #[track_caller]
     pub fn up(nodes: &str, proxy: &str, image: &Path) -> Option<Self> {
         let check = script(&["check"]);
@@ -35,18 +35,18 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// The same command once more.
+    /// Repeats the start of the running cluster.
     pub fn up_again(&self, nodes: &str, proxy: &str, image: &Path) -> Said {
         script(&["up", "--nodes", nodes, "--proxy", proxy, "--image", &image.to_string_lossy()])
     }
 
-    /// What kubectl says, which has to succeed.
+    /// Runs kubectl, which must succeed.
     #[track_caller]
     pub fn kubectl(&self, args: &[&str]) -> String {
         script(&[&["kubectl"], args].concat()).with_status(0).out
     }
 
-    /// Gives kubectl something to read; whether it succeeds is not asked.
+    /// Runs kubectl with `input`; it may fail.
     pub fn try_kubectl(&self, args: &[&str], input: &str) -> Said {
         let mut child = command(&[&["kubectl"], args].concat())
             .stdin(Stdio::piped())
@@ -58,7 +58,7 @@ impl Cluster {
         said(child.wait_with_output().unwrap())
     }
 
-    /// The objects of a kind that a selector chooses.
+    /// The objects of a kind that a selector matches.
     #[track_caller]
     pub fn list(&self, kind: &str, selector: &str) -> Vec<Value> {
         let text = self.kubectl(&["get", kind, "--selector", selector, "--output", "json"]);
@@ -66,19 +66,19 @@ impl Cluster {
         list["items"].as_array().unwrap().clone()
     }
 
-    /// Creates what a manifest describes.
+    /// Creates the objects of a manifest.
     #[track_caller]
     pub fn apply(&self, manifest: &str) {
         self.try_kubectl(&["apply", "--filename", "-"], manifest).with_status(0);
     }
 
-    /// Ends a node, or `kube-apiserver`, as a crash does.
+    /// Kills a node, or `kube-apiserver`, as a crash does.
     #[track_caller]
     pub fn kill(&self, part: &str) {
         script(&["kill", part]).with_status(0);
     }
 
-    /// Starts it again.
+    /// Starts a killed node, or `kube-apiserver`, again.
     #[track_caller]
     pub fn start(&self, part: &str) {
         script(&["start", part]).with_status(0);
@@ -97,7 +97,7 @@ impl Drop for Cluster {
     }
 }
 
-/// Waits, bounded, until `holds` in a cluster, which takes its time, the more so where its nodes share two processors.
+/// Waits until `holds`, with the patience that a cluster needs whose nodes share two processors.
 #[track_caller]
 pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
     eventually_within(Duration::from_secs(180), what, holds);
@@ -108,14 +108,14 @@ pub fn script(args: &[&str]) -> Said {
     said(command(args).output().unwrap())
 }
 
-/// `tests/cluster/cluster.sh` with nothing on its standard input.
+/// `tests/cluster/cluster.sh` with an empty standard input.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(root().join("tests/cluster/cluster.sh"));
     command.args(args).stdin(Stdio::null());
     command
 }
 
-/// The image of wirelab that `make image` made.
+/// The image of wirelab that `make image` built.
 pub fn image() -> PathBuf {
     let path = env::var_os("WIRELAB_IMAGE").map_or_else(|| root().join("target/image/wirelab.tar"), PathBuf::from);
     assert!(path.exists(), "there is no image {}: make image", path.display());

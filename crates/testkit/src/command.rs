@@ -1,4 +1,4 @@
-//! Running `wirelab` as a user does.
+//! Runs `wirelab` as a user does.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// The program `wirelab` that was built beside the tests.
 pub fn program() -> PathBuf {
-    // Test programs are in the folder `deps` beside it.
+    // Test programs are in its subfolder `deps`.
     let own = std::env::current_exe().unwrap();
     let path = own.parent().and_then(Path::parent).unwrap().join("wirelab");
     assert!(path.exists(), "there is no {}: cargo build --release -p wirelab", path.display());
@@ -18,14 +18,14 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The program, with nothing on its standard input and no colours.
+/// The program with an empty standard input and without colours.
 pub fn wirelab(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program());
     command.args(args).current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1").env("COLUMNS", "110");
     command
 }
 
-/// What it said, and how it ended.
+/// Output and exit status of a finished process.
 #[derive(Debug)]
 pub struct Said {
     /// The exit status.
@@ -36,13 +36,13 @@ pub struct Said {
     pub err: String,
 }
 
-/// Runs it to its end.
+/// Runs the program to its end.
 #[track_caller]
 pub fn run(folder: &Path, args: &[&str]) -> Said {
     said(wirelab(folder, args).output().unwrap())
 }
 
-/// What a finished process said.
+/// Output and exit status of a finished process.
 #[track_caller]
 pub fn said(output: Output) -> Said {
     Said {
@@ -92,13 +92,13 @@ pub fn processes(word: &str) -> Vec<u32> {
     found
 }
 
-/// Waits, bounded, until `holds`. The bound is for a machine under full load; no test waits for it unless it fails.
+/// Waits until `holds`, with a time-out for a machine under full load. Only a failed test waits that long.
 #[track_caller]
 pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
     eventually_within(Duration::from_secs(120), what, holds);
 }
 
-/// Waits until `holds`, at most this long.
+/// Waits until `holds`, with a time-out.
 #[track_caller]
 pub fn eventually_within(patience: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + patience;

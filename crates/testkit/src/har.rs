@@ -1,4 +1,4 @@
-//! HTTP Archives before a validator that is not ours: npm's har-validator, as Debian has it.
+//! Validates HTTP Archives with har-validator from npm, as Debian packages it.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use crate::{Skip, skip_part};
 
-/// Where Debian puts packages of Node.js, which Node.js of another source does not look at.
+/// Debian's folder for packages of Node.js. Node.js from another source does not search it.
 const MODULES: &str = "/usr/share/nodejs";
 
-/// Says what is wrong with the archive on standard input.
+/// JavaScript that prints the faults of the archive on standard input.
 const VALIDATE: &str = "
   const archive = JSON.parse(require('fs').readFileSync(0, 'utf8'));
   require('har-validator').har(archive).catch(found => {
@@ -17,7 +17,7 @@ const VALIDATE: &str = "
     process.exit(1);
   });";
 
-/// Demands that an archive is valid HAR 1.2; without a validator that is a skipped part of the test.
+/// Demands that an archive is valid HAR 1.2. Without a validator this part of the test is skipped.
 #[track_caller]
 pub fn assert_is_valid(path: &Path) {
     if !is_there() {
@@ -27,7 +27,7 @@ pub fn assert_is_valid(path: &Path) {
     assert_eq!(faults(path), None, "{}", path.display());
 }
 
-/// The reason for a skip where the validator is not installed.
+/// The reason for a skip if the validator is not installed.
 pub fn missing() -> Skip {
     Skip::MissingProgram {
         program: "har-validator".to_owned(),
@@ -40,7 +40,7 @@ pub fn is_there() -> bool {
     Path::new(MODULES).join("har-validator").exists()
 }
 
-/// What the validator finds; nothing if it accepts the archive.
+/// The validator's message; `None` if it accepts the archive.
 pub fn faults(path: &Path) -> Option<String> {
     let mut node = Command::new("node");
     node.args(["-e", VALIDATE]).env("NODE_PATH", MODULES).stdin(File::open(path).unwrap());

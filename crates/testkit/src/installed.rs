@@ -1,4 +1,4 @@
-//! Studies whose endpoints have to be installed first.
+//! Studies with endpoints that must be installed first.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,13 +13,14 @@ use tempfile::TempDir;
 use crate::lab::{all_trials, folder_with};
 use crate::{Skip, eventually_within, processes, root, said, skip, wirelab};
 
-/// How long a trial may take to start what is installed on a busy machine.
+/// Time-out for the start of an installed endpoint on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The endpoints that this program has installed. Locked during an installation, because wirelab waits for no other one.
+/// The endpoints that this program has installed. Locked during an installation, because wirelab does not wait for
+/// another one.
 static INSTALLED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// A folder with this study and the endpoint that it needs, installed in the user's cache. `None`, with a skip, where the lab or the
+/// A folder with this study and its endpoint, installed in the user's cache. `None`, with a skip, if the lab or the
 /// program that builds the endpoint is missing.
 #[track_caller]
 pub fn prepared(study: &str, endpoint: &str, [program, version]: [&str; 2]) -> Option<TempDir> {
@@ -39,15 +40,15 @@ pub fn prepared(study: &str, endpoint: &str, [program, version]: [&str; 2]) -> O
     Some(folder)
 }
 
-/// The run of the study in a folder, with all endpoints that are installed.
+/// The command that runs the study in a folder, with all installed endpoints.
 pub fn run(folder: &Path) -> Command {
     let mut command = wirelab(folder, &["run", "study.toml", "--quiet"]);
     command.env("WIRELAB_ENDPOINTS", root().join("endpoints"));
     command
 }
 
-/// Begins the run of the study in a folder, kills the process that it starts with this spec, and stops it after its first trial, which it
-/// gives.
+/// Starts the run of the study in a folder, kills the process that was started with this spec, and stops the run after
+/// its first trial. Returns that trial.
 #[track_caller]
 pub fn first_trial_without(folder: &Path, spec: &str) -> Value {
     let child = run(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -56,8 +57,8 @@ pub fn first_trial_without(folder: &Path, spec: &str) -> Value {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&line).contains(&*mark)
     };
-    // Whoever leads the group is what wirelab started. A process has no command line for a moment in each `execve`, and an interpreter
-    // may be found by a script, whose short-lived children have the same one: the number stays, whatever was seen of them.
+    // The leader of the group is the process that wirelab started. Other criteria are ambiguous: during `execve` a
+    // process has no command line, and a script's short-lived children share its command line.
     let leader = |pid: u32| getpgid(Pid::from_raw(pid.cast_signed())).ok();
     let mut victim = None;
     eventually_within(PATIENCE, &format!("the start of a process with {spec}"), || {

@@ -1,4 +1,4 @@
-//! Runs in the lab `netns`, and what they wrote.
+//! Runs in the lab `netns`, and their records.
 
 use std::fs;
 use std::path::Path;
@@ -15,8 +15,8 @@ pub fn folder_of(study: &str) -> TempDir {
     folder
 }
 
-/// The same. None where network namespaces cannot be made, or something else that is needed (as `wirelab doctor` names it) is
-/// missing; then the test is skipped.
+/// A folder with this study. `None` if network namespaces, or another requirement (as `wirelab doctor` names it), are
+/// missing; the test is then skipped.
 #[track_caller]
 pub fn folder_with(study: &str, needs: &[&str]) -> Option<TempDir> {
     let folder = folder_of(study);
@@ -37,8 +37,8 @@ pub fn folder_with(study: &str, needs: &[&str]) -> Option<TempDir> {
     Some(folder)
 }
 
-/// The trials of a timeline whose actions were in time. All of these must have succeeded, and at least one must be left. A trial whose
-/// actions other work on the machine delayed says nothing of wirelab and is a skipped part.
+/// The trials of a timeline whose actions were in time. All of them must have succeeded, and at least one must exist. A
+/// trial whose actions were delayed by other work on the machine proves nothing and is a skipped part.
 #[track_caller]
 pub fn in_time(trials: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
     let mut in_time = trials;
@@ -57,7 +57,7 @@ pub fn in_time(trials: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
     in_time
 }
 
-/// The trials of the only run, which must all have succeeded, each with its cell.
+/// The trials of the only run with their cells. All trials must have succeeded.
 #[track_caller]
 pub fn trials(folder: &Path) -> Vec<(Value, Value)> {
     let trials = all_trials(folder);
@@ -68,7 +68,7 @@ pub fn trials(folder: &Path) -> Vec<(Value, Value)> {
     trials
 }
 
-/// The trials of the only run, however they ended, each with its cell.
+/// The trials of the only run with their cells, whatever their outcome.
 #[track_caller]
 pub fn all_trials(folder: &Path) -> Vec<(Value, Value)> {
     let read = |name: &str| fs::read_to_string(only_run(folder).join(name)).unwrap();

@@ -1,5 +1,5 @@
-//! What test programs share: the `wirelab` command, servers, browsers, labs, a cluster, skips with typed reasons, and the harness of
-//! the tests that run one at a time. Only tests depend on this crate.
+//! Shared code of test programs: the `wirelab` command, servers, browsers, labs, a cluster, skips with typed reasons,
+//! and the harness of tests that run one at a time. Only tests depend on this crate.
 
 pub mod browsers;
 pub mod cluster;

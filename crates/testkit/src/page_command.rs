@@ -1,4 +1,4 @@
-//! `wirelab page` as a command of tests: what it says of a load, and what it leaves.
+//! `wirelab page` as a command of tests: its report of a load, and the traces that it leaves.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::servers::Place;
 use crate::{Said, eventually, processes, said, wirelab};
 
-/// The command, with folders for temporary files below the place, so that what is left behind is seen.
+/// The command. Its temporary files are below the place, so that tests can find files that it leaves behind.
 pub fn page_command(place: &Place, port: u16, path: &str, args: &[&str]) -> Command {
     let url = format!("https://localhost:{port}/{path}");
     let mut command = wirelab(place.folder(), &[&["page", &url, "--ca", "ca.pem", "--quiet"], args].concat());
@@ -23,7 +23,7 @@ pub fn page(place: &Place, port: u16, path: &str, args: &[&str]) -> Said {
     said(page_command(place, port, path, args).output().unwrap())
 }
 
-/// What it said, which is JSON.
+/// The JSON on its standard output.
 #[track_caller]
 pub fn json(said: &Said) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("not JSON ({error}):\n{}\n{}", said.out, said.err))
@@ -38,7 +38,7 @@ pub fn only_load(said: &Said) -> Value {
     load.clone()
 }
 
-/// Demands that a load failed by this blame, with these words.
+/// Demands a failed load with this blame and these words.
 #[track_caller]
 pub fn assert_blamed(load: &Value, blame: &str, words: &[&str]) {
     assert_eq!((&load["outcome"], &load["blame"]), (&"failed".into(), &blame.into()), "{load}");
@@ -49,7 +49,7 @@ pub fn assert_blamed(load: &Value, blame: &str, words: &[&str]) {
     assert_eq!(load["values"], serde_json::json!({}), "what is no sample has no values");
 }
 
-/// What is left of browsers in a place.
+/// Files that browsers left in a place.
 pub fn left(place: &Place) -> Vec<PathBuf> {
     let entries = fs::read_dir(place.folder()).unwrap().map(|entry| entry.unwrap().path());
     let is_left = |path: &PathBuf| {
@@ -61,7 +61,7 @@ pub fn left(place: &Place) -> Vec<PathBuf> {
     entries.filter(is_left).collect()
 }
 
-/// Demands that every browser of a place ends, and every profile is removed.
+/// Demands that every browser of a place ends, and that every profile is removed.
 #[track_caller]
 pub fn assert_nothing_left(place: &Place) {
     let mark = place.folder().to_string_lossy().into_owned();

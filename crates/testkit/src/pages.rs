@@ -1,16 +1,16 @@
-//! Pages to load: real HTML, CSS, JavaScript and images, in a folder that a server has as its document root.
+//! Pages to load: real HTML, CSS, JavaScript and images, in a folder that a server uses as document root.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Small images of the page.
+/// Number of small images of the page.
 pub const IMAGES: u32 = 50;
 
-/// Requests that the page makes: document, style, script, images.
+/// Number of requests of the page: document, style, script, images.
 pub const REQUESTS: u32 = 3 + IMAGES;
 
-/// Writes `index.html` with all that belongs to it.
+/// Writes `index.html` and its resources.
 pub fn write_page(folder: &Path) {
     let mut body = String::from("<h1>Fifty images</h1>\n");
     fs::create_dir_all(folder.join("images")).unwrap();
@@ -25,7 +25,7 @@ pub fn write_page(folder: &Path) {
     write_document(folder, "index.html", &body);
 }
 
-/// Writes a document with this body, and with style and script.
+/// Writes a document with this body, and with links to style and script.
 pub fn write_document(folder: &Path, name: &str, body: &str) {
     let head = "<meta charset=\"utf-8\"><title>page</title><link rel=\"icon\" href=\"data:,\">\n\
                 <link rel=\"stylesheet\" href=\"style.css\"><script src=\"script.js\"></script>";
@@ -36,7 +36,7 @@ pub fn write_document(folder: &Path, name: &str, body: &str) {
     .unwrap();
 }
 
-/// A PNG of 32 x 32 pixels: noise, which no compression makes small (some 3 KB), another for each number.
+/// A PNG of 32 x 32 pixels with incompressible noise (some 3 KB), different for each number.
 fn image(number: u32) -> Vec<u8> {
     const SIDE: u32 = 32;
     let mut state = number.wrapping_mul(2_654_435_761).wrapping_add(1);

@@ -1,5 +1,5 @@
-//! The harness of tests that other work on the machine disturbs, or that play several processes: they run one at a time, and may
-//! declare retries. Each retry is printed with its reason, recorded, and counted at the end of `make test`.
+//! The harness of tests that other work on the machine disturbs, or that play several processes. They run one at a time
+//! and may declare retries. Each retry is printed with its reason, recorded, and counted at the end of `make test`.
 
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
@@ -19,19 +19,19 @@ pub struct Test {
 }
 
 impl Test {
-    /// A test by the path of its function; [`test!`](crate::test) gives it.
+    /// A test by the path of its function; the macro [`test!`](crate::test) calls it.
     pub fn new(path: &str, run: impl Fn() + Send + 'static) -> Self {
-        // Without the name of the program, as libtest has it.
+        // Without the name of the program, as libtest prints names.
         let name = path.split_once("::").map_or(path, |(_, name)| name).to_owned();
         Self { name, run: Box::new(run), retries: 0, is_quiet: false }
     }
 
-    /// How many failures are forgiven, because other work on the machine can cause them and a defect causes them every time.
+    /// The number of allowed retries. Other work on the machine causes some failures; a defect causes all of them.
     pub fn retries(self, retries: u32) -> Self {
         Self { retries, ..self }
     }
 
-    /// Runs on a quiet machine only: `make test-quiet`.
+    /// The test needs a quiet machine: only `make test-quiet` runs it.
     pub fn quiet(self) -> Self {
         Self { is_quiet: true, ..self }
     }
@@ -51,7 +51,7 @@ macro_rules! test {
     };
 }
 
-/// Runs the tests that the command line chooses, one after the other.
+/// Runs the selected tests, one after the other.
 pub fn main(tests: impl IntoIterator<Item = Test>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(1);
@@ -59,7 +59,7 @@ pub fn main(tests: impl IntoIterator<Item = Test>) -> ExitCode {
     libtest_mimic::run(&arguments, tests.into_iter().map(Test::into_trial).collect()).exit_code()
 }
 
-/// The last panic and its place.
+/// The message and the place of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 fn remember(info: &PanicHookInfo<'_>) {

@@ -1,4 +1,4 @@
-//! A real Prometheus that watches a run, and what it then knows.
+//! A real Prometheus that scrapes a run, and queries of its data.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ scrape_configs:
     file_sd_configs: [{ files: [targets.json], refresh_interval: 1s }]
 ";
 
-/// A Prometheus. Dropped, it is killed.
+/// A Prometheus, killed when dropped.
 pub struct Prometheus {
     process: Child,
     address: String,
@@ -28,8 +28,8 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts one that watches nothing yet, and waits until it is ready. None where the program is missing; then the test is
-    /// skipped.
+    /// Starts a Prometheus without targets, and waits until it is ready. `None` if the program is missing; the test is
+    /// then skipped.
     #[track_caller]
     pub fn start() -> Option<Self> {
         let program = "prometheus";
@@ -39,7 +39,7 @@ impl Prometheus {
         }
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("prometheus.yml"), CONFIG).unwrap();
-        // It cannot be asked which port the kernel chose; this one was free a moment ago.
+        // Prometheus does not report the port that the kernel chose; this one was free a moment ago.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let log = fs::File::create(folder.path().join("log")).unwrap();
         let process = Command::new(program)
@@ -56,21 +56,21 @@ impl Prometheus {
         Some(prometheus)
     }
 
-    /// Watches this address from now on.
+    /// Adds this address as a target.
     pub fn watch(&self, address: &str) {
         let path = |name: &str| -> PathBuf { self.folder.path().join(name) };
         fs::write(path("targets.json.new"), json!([{ "targets": [address] }]).to_string()).unwrap();
         fs::rename(path("targets.json.new"), path("targets.json")).unwrap();
     }
 
-    /// The series that an expression has now, each with its labels and its value.
+    /// The current series of an expression, each with its labels and its value.
     pub fn now(&self, expression: &str) -> Vec<(Value, f64)> {
         let said = self.ask("query", &[("query", expression)]);
         let number = |one: &Value| one["value"][1].as_str().unwrap().parse().unwrap();
         said.iter().map(|one| (one["metric"].clone(), number(one))).collect()
     }
 
-    /// How many series an expression had at any time since this Prometheus was started.
+    /// The number of series of an expression since the start of this Prometheus.
     pub fn series(&self, expression: &str) -> usize {
         let (start, end) = (self.begun.to_string(), now().to_string());
         self.ask("query_range", &[("query", expression), ("start", &start), ("end", &end), ("step", "0.5")]).len()
@@ -95,11 +95,11 @@ impl Drop for Prometheus {
     }
 }
 
-/// Status and body of an answer; none where nobody listens.
+/// Status and body of a response; `None` if no server listens.
 pub fn get(address: &str, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    // Of this version, so that the end of the connection is the end of the body.
+    // HTTP/1.0, so that the end of the connection is the end of the body.
     write!(stream, "GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n").ok()?;
     let mut text = String::new();
     stream.read_to_string(&mut text).ok()?;
@@ -107,13 +107,13 @@ pub fn get(address: &str, path: &str) -> Option<(u16, String)> {
     Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
-/// Every expression of a Grafana dashboard, with what Grafana puts in the place of its variables.
+/// Every expression of a Grafana dashboard, with its variables replaced as Grafana does.
 pub fn expressions(dashboard: &Path) -> Vec<String> {
     let dashboard: Value = serde_json::from_str(&fs::read_to_string(dashboard).unwrap()).unwrap();
     let mut found = Vec::new();
     collect(&dashboard, &mut found);
     let filled = |text: String| {
-        // At four scrapes or more Grafana puts the interval.
+        // Grafana replaces the interval by at least four scrapes.
         let text = text.replace("$__rate_interval", "2s");
         ["$study", "$run", "$variant"].iter().fold(text, |text, variable| text.replace(variable, ".*"))
     };
@@ -127,7 +127,7 @@ fn collect(value: &Value, found: &mut Vec<String>) {
             for (key, value) in keys {
                 match (key.as_str(), value.as_str()) {
                     ("expr", Some(text)) => found.push(text.to_owned()),
-                    // `label_values(SERIES, LABEL)` is Grafana's own; the series are Prometheus'.
+                    // `label_values(SERIES, LABEL)` is Grafana's own function; the series are Prometheus'.
                     ("definition", Some(text)) => {
                         let inner = text.strip_prefix("label_values(").unwrap().rsplit_once(',').unwrap().0;
                         found.push(inner.to_owned());

@@ -1,4 +1,4 @@
-//! Whether a report is readable in real browsers: it asks for nothing, nothing is cut off, its scripts run.
+//! Whether real browsers show a report in full: no requests, no cut text, working scripts.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::browsers::browsers;
 use crate::page_command::{only_load, page};
 use crate::servers::{Builtin, Place, Serve, serve};
 
-/// What is drawn and can be seen is counted, and what is wrong with it named. What is folded away has no size.
+/// JavaScript that counts the visible elements and lists their faults. Folded elements have no size.
 const PROBE: &str = r#"
 const seen = (element) => element.getClientRects().length > 0;
 const named = (elements) => [...elements].slice(0, 5).map((element) => element.textContent.trim().slice(0, 80));
@@ -36,7 +36,7 @@ answer.textContent = JSON.stringify(found);
 document.body.append(answer);
 "#;
 
-/// Looks at a report in every browser that is installed; says of each other one that it was not tested.
+/// Checks a report in every installed browser. Each missing browser is a skipped part of the test.
 #[track_caller]
 pub fn assert_readable(report: &Path) {
     let browsers = browsers();
@@ -60,7 +60,7 @@ pub fn assert_readable(report: &Path) {
     }
 }
 
-/// What Chromium finds in a page that is a file, without any network.
+/// Chromium's findings in a page that is a file, without any network.
 fn found(page: &str) -> Value {
     let folder = tempdir().unwrap();
     let copy = folder.path().join("report.html");

@@ -1,4 +1,5 @@
-//! What tests tell beside passing and failing: skips and retries, one JSON line each, in the file that `WIRELAB_TEST_RECORDS` names.
+//! Results of tests beside passed and failed: skips and retries, one JSON line each, in the file
+//! `WIRELAB_TEST_RECORDS`.
 
 use std::env;
 use std::fs::OpenOptions;
@@ -16,9 +17,9 @@ pub(crate) enum Record {
         test: String,
         code: String,
         reason: String,
-        /// The rest of the test was tested.
+        /// Whether only a part of the test is skipped.
         is_part: bool,
-        /// The harness counts the test as ignored. Otherwise it counts it as passed.
+        /// Whether the harness counts the test as ignored. Otherwise it counts it as passed.
         is_ignored: bool,
     },
     Retry {
@@ -33,7 +34,7 @@ pub(crate) enum Record {
     },
 }
 
-/// The test that the harness `physics` runs now.
+/// The running test of the harness `physics`.
 struct Current {
     name: String,
     is_skipped: bool,
@@ -41,7 +42,7 @@ struct Current {
 
 static CURRENT: Mutex<Option<Current>> = Mutex::new(None);
 
-/// Names the test that runs alone from now on.
+/// Sets the name of the test that now runs alone.
 pub(crate) fn begin(name: &str) {
     *CURRENT.lock().expect("no test panics here") = Some(Current { name: name.to_owned(), is_skipped: false });
 }
@@ -51,13 +52,14 @@ pub(crate) fn end() -> bool {
     CURRENT.lock().expect("no test panics here").take().is_some_and(|current| current.is_skipped)
 }
 
-/// Notes that the current test is skipped as a whole; false where the harness is libtest, which cannot be told.
+/// Marks the current test as skipped as a whole; `false` under libtest, which has no such result.
 pub(crate) fn note_whole_skip() -> bool {
     let mut current = CURRENT.lock().expect("no test panics here");
     current.as_mut().map(|current| current.is_skipped = true).is_some()
 }
 
-/// The name of the test that runs: libtest names threads so, except where it has only one, and then the place of the call stands for it.
+/// The name of the running test. libtest names threads after tests; with a single thread it does not, and the place of
+/// the call is used instead.
 pub(crate) fn test_name(place: &Location<'_>) -> String {
     if let Some(current) = &*CURRENT.lock().expect("no test panics here") {
         return current.name.clone();
@@ -72,7 +74,7 @@ pub(crate) fn test_name(place: &Location<'_>) -> String {
 /// Appends a record, and prints it past the capture of libtest.
 pub(crate) fn add(record: &Record) {
     let mut stderr = std::io::stderr().lock();
-    // What cannot be printed is in the file.
+    // A record that cannot be printed is still in the file.
     let _ = match record {
         Record::Skip { test, code, reason, .. } => writeln!(stderr, "SKIPPED {test} ({code}): {reason}"),
         Record::Retry { test, attempt, of, reason } => {
@@ -83,6 +85,6 @@ pub(crate) fn add(record: &Record) {
     let Some(path) = env::var_os("WIRELAB_TEST_RECORDS") else { return };
     let line = serde_json::to_string(record).expect("records are plain data") + "\n";
     let mut file = OpenOptions::new().create(true).append(true).open(&path).expect("the folder of the records exists");
-    // One write, so that lines of programs side by side do not mix.
+    // One write, so that lines of parallel programs do not mix.
     file.write_all(line.as_bytes()).expect("the records can be written");
 }

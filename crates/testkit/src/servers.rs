@@ -1,4 +1,4 @@
-//! Servers to measure: built-in ones, hostile ones, and certificates for both.
+//! Servers to measure, built-in and hostile ones, with certificates.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,7 +20,7 @@ use wirelab_model::spec::{Feature, ServerSpec, ServerTls, Transport};
 
 use crate::eventually;
 
-/// A folder with the authority `ca.pem` and certificates under it, `NAME.pem` and `NAME.key`.
+/// A folder with the authority `ca.pem` and certificates that it signed, `NAME.pem` and `NAME.key`.
 pub struct Place {
     dir: TempDir,
     authority: CertifiedIssuer<'static, KeyPair>,
@@ -33,7 +33,7 @@ impl Default for Place {
 }
 
 impl Place {
-    /// With the certificate `good` for localhost.
+    /// A place with the certificate `good` for localhost.
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let place = Self { dir, authority: authority("wirelab tests") };
@@ -47,17 +47,17 @@ impl Place {
         self.dir.path()
     }
 
-    /// A file in it.
+    /// The path of a file in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// Another authority, which has signed nothing.
+    /// Adds another authority, which has signed no certificate.
     pub fn stranger(&self, name: &str) {
         fs::write(self.path(&format!("{name}.pem")), authority("a stranger").pem()).unwrap();
     }
 
-    /// A certificate for a name or address, valid to the end of a year.
+    /// Adds a certificate for a name or address, valid to the end of a year.
     pub fn certificate(&self, name: &str, host: &str, last_year: i32) {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
@@ -86,24 +86,24 @@ fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// What a built-in server is started with.
+/// The settings of a built-in server.
 #[derive(Clone, Copy)]
 pub struct Serve<'a> {
-    /// What it speaks.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Where it listens.
+    /// The address to listen at.
     pub address: IpAddr,
-    /// At this port; 0: any.
+    /// The port; 0: any.
     pub port: u16,
     /// The name of a certificate in the place.
     pub certificate: &'a str,
-    /// Whether it takes 0-RTT.
+    /// Whether it accepts 0-RTT.
     pub early_data: bool,
-    /// Documents to serve.
+    /// The document root.
     pub root: Option<&'a Path>,
 }
 
-/// On 127.0.0.1, at any port, with session tickets and without 0-RTT.
+/// 127.0.0.1, any port, with session tickets and without 0-RTT.
 pub fn serve(protocol: Protocol) -> Serve<'static> {
     Serve { protocol, address: Ipv4Addr::LOCALHOST.into(), port: 0, certificate: "good", early_data: false, root: None }
 }
@@ -112,12 +112,12 @@ pub fn serve(protocol: Protocol) -> Serve<'static> {
 pub struct Builtin {
     child: Child,
     events: BufReader<ChildStdout>,
-    /// Where it listens.
+    /// The port it listens at.
     pub port: u16,
 }
 
 impl Builtin {
-    /// Starts one and waits until it is ready.
+    /// Starts a server and waits until it is ready.
     #[track_caller]
     pub fn start(place: &Place, wanted: Serve<'_>) -> Self {
         Self::try_start(place, wanted).unwrap_or_else(|event| panic!("the server did not get ready: {event}"))
@@ -174,7 +174,7 @@ impl Builtin {
     /// A server over TCP, and HTTP/3 with the same documents over UDP at the same port number.
     #[track_caller]
     pub fn side_by_side_with(place: &Place, tcp: Serve<'_>) -> (Self, Self) {
-        // The UDP port of the same number may be taken by another program.
+        // Another program may use the UDP port of the same number.
         for _ in 0..10 {
             let first = Self::start(place, tcp);
             if let Ok(second) = Self::try_start(place, Serve { port: first.port, protocol: Protocol::H3, ..tcp }) {
@@ -184,7 +184,7 @@ impl Builtin {
         panic!("no port number was free for both TCP and UDP");
     }
 
-    /// Ends it in order; the requests that it answered.
+    /// Stops the server in order and returns the number of requests that it answered.
     #[track_caller]
     pub fn stop(mut self) -> u64 {
         drop(self.child.stdin.take());
@@ -196,7 +196,7 @@ impl Builtin {
 
 impl Drop for Builtin {
     fn drop(&mut self) {
-        // The end of its input ends it; a failed test leaves nothing behind.
+        // The end of its standard input ends the server, so a failed test leaves no process behind.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
@@ -208,18 +208,18 @@ fn next_event(events: &mut impl BufRead) -> Value {
     serde_json::from_str(&line).unwrap_or_else(|error| panic!("not an event: `{line}` ({error})"))
 }
 
-/// What a hostile server does with every request.
+/// The reaction of a hostile server to every request.
 #[derive(Clone)]
 pub enum Conduct {
     /// Sends these bytes.
     Answer(String),
-    /// Sends the first for its first request, and the second for all others.
+    /// Sends the first text for its first request, and the second for all others.
     AnswerThen(String, String),
     /// Sends these bytes and closes the connection.
     AnswerAndClose(String),
     /// Closes the connection.
     Close,
-    /// Says nothing.
+    /// Does not answer.
     Silence,
 }
 
@@ -240,9 +240,9 @@ impl Conduct {
     }
 }
 
-/// A server of HTTP/1.1 on threads of the test, which remembers what it hears.
+/// A server of HTTP/1.1 on threads of the test. It records the requests.
 pub struct Hostile {
-    /// Where it listens.
+    /// The port it listens at.
     pub port: u16,
     heard: Arc<Heard>,
 }
@@ -255,17 +255,17 @@ struct Heard {
 }
 
 impl Hostile {
-    /// On 127.0.0.1, without TLS.
+    /// A server on 127.0.0.1, without TLS.
     pub fn plain(conduct: Conduct) -> Self {
         Self::start("127.0.0.1", conduct, |tcp| tcp)
     }
 
-    /// At localhost, with TLS.
+    /// A server at localhost, with TLS.
     pub fn secure(place: &Place, certificate: &str, conduct: Conduct) -> Self {
         Self::secure_at(place, "127.0.0.1", certificate, conduct)
     }
 
-    /// At an address, with TLS.
+    /// A server at an address, with TLS.
     pub fn secure_at(place: &Place, address: &str, certificate: &str, conduct: Conduct) -> Self {
         let config = place.tls(certificate);
         Self::start(address, conduct, move |tcp| {
@@ -282,7 +282,7 @@ impl Hostile {
         let port = listener.local_addr().unwrap().port();
         let heard = Arc::new(Heard::default());
         let ear = Arc::clone(&heard);
-        // It ends with the test's process.
+        // The thread ends with the test's process.
         std::thread::spawn(move || {
             for tcp in listener.incoming() {
                 let Ok(tcp) = tcp else { return };
@@ -298,12 +298,12 @@ impl Hostile {
         self.heard.heads.lock().unwrap().clone()
     }
 
-    /// The largest number of requests that were being answered at the same time.
+    /// The maximum number of requests in progress at the same time.
     pub fn most_at_once(&self) -> usize {
         self.heard.most_at_once.load(Ordering::SeqCst)
     }
 
-    /// Waits until so many requests came.
+    /// Waits until this number of requests has arrived.
     #[track_caller]
     pub fn wait_for(&self, requests: usize) {
         eventually(&format!("the arrival of {requests} requests"), || self.heads().len() >= requests);
@@ -325,7 +325,7 @@ impl Heard {
                 Conduct::AnswerThen(first, _) if number == 1 => first,
                 Conduct::AnswerThen(_, others) => others,
                 Conduct::Close => return,
-                // Until the client goes away.
+                // Until the client closes the connection.
                 Conduct::Silence => continue,
             };
             let sent = stream.write_all(answer.as_bytes()).and_then(|()| stream.flush());
@@ -337,7 +337,7 @@ impl Heard {
     }
 }
 
-/// Reads up to the empty line; none: the client went away.
+/// Reads up to the empty line; `None` if the client closed the connection.
 fn read_head(stream: &mut impl Read) -> Option<String> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -350,7 +350,7 @@ fn read_head(stream: &mut impl Read) -> Option<String> {
     Some(String::from_utf8_lossy(&head).to_lowercase())
 }
 
-/// A TCP port at 127.0.0.1 on which nothing listens.
+/// A TCP port at 127.0.0.1 without a listener.
 pub fn closed_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

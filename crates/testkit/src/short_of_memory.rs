@@ -1,16 +1,16 @@
-//! A control group with little memory, in which the kernel ends whoever wants more.
+//! A control group with little memory. The kernel kills processes in it that need more.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{Skip, skip};
 
-/// Removed when dropped, as soon as nobody is in it any more.
+/// Removed when dropped, as soon as no process is in it.
 pub struct ShortOfMemory(PathBuf);
 
 impl ShortOfMemory {
-    /// None where such a group cannot be made: it needs root and the controller `memory`, of either version (cgroups(7)). Then the test
-    /// is skipped.
+    /// `None` if the group cannot be created: it needs root and the controller `memory`, of either version
+    /// (cgroups(7)). The test is then skipped.
     #[track_caller]
     pub fn new(bytes: u64) -> Option<Self> {
         let name = format!("wirelab-test-{}", std::process::id());
@@ -28,9 +28,9 @@ impl ShortOfMemory {
         made
     }
 
-    /// A process and what it takes from now on.
+    /// Moves a process into the group; the limit covers only memory that it allocates afterwards.
     pub fn take(&self, pid: u32) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = fs::write(self.0.join("cgroup.procs"), pid.to_string());
     }
 }

@@ -1,4 +1,4 @@
-//! Skips: what a test could not test here, with a typed reason.
+//! Skips: parts of tests that this machine cannot test, with typed reasons.
 //!
 //! A skip is recorded and printed, and `make test` lists all of them at the end. With `WIRELAB_TESTS=strict` a skip that
 //! `tests/skips.toml` does not list is a failure.
@@ -13,58 +13,58 @@ use serde::Deserialize;
 use crate::record::{self, Record};
 use crate::root;
 
-/// Why something cannot be tested on this machine.
+/// The reason why a test cannot run on this machine.
 #[derive(Debug, Clone)]
 pub enum Skip {
     /// A program is not installed.
     MissingProgram {
         /// Its name.
         program: String,
-        /// How it is installed.
+        /// The remedy.
         remedy: String,
     },
-    /// The kernel lets this user make no network namespaces.
+    /// The kernel does not allow this user to create network namespaces.
     NoNetworkNamespaces {
-        /// The kernel's words, or those of `wirelab doctor`.
+        /// The message of the kernel or of `wirelab doctor`.
         why: String,
     },
-    /// No address of IPv6 can be used, not even `::1`.
+    /// The machine has no IPv6, not even `::1`.
     NoIpv6,
     /// A browser cannot be started, or does not trust the certificates of tests.
     NoBrowser {
         /// Its name.
         browser: String,
-        /// What is missing.
+        /// The missing part.
         why: String,
     },
-    /// The test cluster cannot be brought up.
+    /// The test cluster cannot start.
     NoCluster {
-        /// The words of `tests/cluster/cluster.sh check`.
+        /// The message of `tests/cluster/cluster.sh check`.
         why: String,
     },
     /// A feature of the kernel is missing or forbidden.
     KernelLacks {
         /// The feature.
         what: String,
-        /// How that was noticed.
+        /// The observation.
         why: String,
     },
     /// The host of this virtual machine took processor time during every measurement.
     HostStealsProcessors {
-        /// What was measured last.
+        /// The last measurement.
         measured: String,
     },
-    /// Other work on the machine delayed a part of the test so much that this part says nothing.
+    /// Other work on the machine delayed a part of the test so much that this part proves nothing.
     MachineTooBusy {
         /// The part.
         what: String,
-        /// How that was noticed.
+        /// The observation.
         why: String,
     },
 }
 
 impl Skip {
-    /// The word for it in `tests/skips.toml`.
+    /// The code in `tests/skips.toml`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::MissingProgram { .. } => "missing-program",

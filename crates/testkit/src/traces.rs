@@ -1,4 +1,4 @@
-//! What a machine has, to be compared with what it has later.
+//! The state of a machine, to compare it with a later state.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::eventually_within;
 
-/// What is looked at by name: a cluster must not add to it.
+/// The state by name. A cluster must not add to it.
 #[derive(Debug, PartialEq)]
 pub struct Machine {
     mounts: BTreeSet<String>,
@@ -17,7 +17,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// What it has now.
+    /// The current state.
     pub fn now() -> Self {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let daemons_write_to = ["/run", "/var/lib", "/var/log", "/etc", "/opt", "/usr/libexec"];
@@ -30,14 +30,14 @@ impl Machine {
     }
 }
 
-/// Processes, and the namespaces that they are in and this one is not.
+/// Processes, and their namespaces except for this process's own.
 pub struct Processes {
     started: BTreeSet<(PathBuf, String)>,
     namespaces: BTreeSet<PathBuf>,
 }
 
 impl Processes {
-    /// Those in all cgroups of this name, and in those below.
+    /// The processes in all cgroups of this name, and in their descendants.
     pub fn in_cgroups(name: &str) -> Self {
         let mut numbers = BTreeSet::new();
         let hierarchies = entries(Path::new("/sys/fs/cgroup"));
@@ -52,23 +52,24 @@ impl Processes {
         Self { started, namespaces: &theirs - &ours }
     }
 
-    /// How many processes.
+    /// The number of processes.
     pub fn count(&self) -> usize {
         self.started.len()
     }
 
-    /// How many namespaces.
+    /// The number of namespaces.
     pub fn namespaces(&self) -> usize {
         self.namespaces.len()
     }
 
-    /// Waits until all have ended: the kernel takes a process out of its cgroup, which is what `down` looks at, before it is gone altogether.
+    /// Waits until all processes have ended. `down` looks at the cgroup, which the kernel removes a process from before
+    /// its end.
     #[track_caller]
     pub fn end(&self) {
         eventually_within(Duration::from_secs(60), "the end of every process", || !self.are_left());
     }
 
-    /// Whether one still is, or any other in their namespaces.
+    /// Whether one of the processes, or another process in their namespaces, still exists.
     fn are_left(&self) -> bool {
         entries(Path::new("/proc")).iter().any(|process| {
             let same = start_of(process).is_some_and(|start| self.started.contains(&(process.clone(), start)));
@@ -85,7 +86,7 @@ fn folders_in(folder: &Path) -> BTreeSet<PathBuf> {
     entries(folder).into_iter().filter(|path| path.is_dir()).collect()
 }
 
-/// The numbers of the processes of a cgroup and of those below it.
+/// The ids of the processes of a cgroup and of its descendants.
 fn collect(cgroup: &Path, numbers: &mut BTreeSet<String>) {
     let text = fs::read_to_string(cgroup.join("cgroup.procs")).unwrap_or_default();
     numbers.extend(text.lines().map(str::to_owned));
@@ -94,7 +95,8 @@ fn collect(cgroup: &Path, numbers: &mut BTreeSet<String>) {
     }
 }
 
-/// When a process started, which tells it from a later one with its number; none where it is no process, or has ended.
+/// The start time of a process, which distinguishes it from a later process with the same id; `None` if it has ended or
+/// is no process.
 fn start_of(process: &Path) -> Option<String> {
     let stat = fs::read_to_string(process.join("stat")).ok()?;
     let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();

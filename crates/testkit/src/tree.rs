@@ -1,12 +1,12 @@
-//! The processes below one, by what the kernel says of parents.
+//! The descendants of a process, from the parents that the kernel reports.
 
 use std::collections::HashMap;
 use std::fs;
 
-/// A process and its command line, words parted by spaces.
+/// A process and its command line, with words separated by spaces.
 #[derive(Debug, Clone)]
 pub struct Process {
-    /// Its number.
+    /// Its id.
     pub pid: u32,
     /// Its command line.
     pub line: String,
@@ -17,7 +17,7 @@ pub fn descendants(ancestor: u32) -> Vec<Process> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // The name, in parentheses, may hold anything (proc_pid_stat(5)); the state and the parent come after it.
+        // The name in parentheses may contain any character (proc_pid_stat(5)); state and parent follow it.
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok());
         children.entry(parent.unwrap_or_default()).or_default().push(pid);

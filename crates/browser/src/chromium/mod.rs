@@ -244,7 +244,7 @@ impl Watch {
     }
 }
 
-/// Attaches to frames and workers in other processes before they run, so that no request of theirs is missed.
+/// Attaches to frames and workers in other processes before they run, so that none of their requests is missed.
 fn auto_attach() -> Value {
     json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true })
 }

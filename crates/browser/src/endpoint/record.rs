@@ -42,7 +42,7 @@ fn whole(expected: u64, resources: &[Resource]) -> Outcome {
     match announced(resources.iter()) {
         Some(bytes) if bytes == expected => Outcome::Ok,
         Some(bytes) => failed(format!("the responses announce {bytes} bytes of bodies where the page has {expected}")),
-        None => failed("a response does not announce its length, so that nobody knows if it was whole".to_owned()),
+        None => failed("a response does not announce its length, so it cannot be checked".to_owned()),
     }
 }
 

@@ -62,7 +62,7 @@ mod tests {
         let timeline = Timeline { origin: 1000.0, ..Timeline::default() };
         let found = since_navigation(vec![frame(1250.5), frame(990.0), frame(1000.0)], Some(&timeline));
         assert_eq!(found, [frame(0.0), frame(250.5)]);
-        assert!(since_navigation(vec![frame(1250.5)], None).is_empty(), "nobody knows since when");
+        assert!(since_navigation(vec![frame(1250.5)], None).is_empty(), "the start of the navigation is unknown");
     }
 
     #[test]

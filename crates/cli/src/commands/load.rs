@@ -241,6 +241,6 @@ fn text(args: &LoadArgs, target: &Target, protocol: Protocol, result: &LoadResul
         }
     }
     let facts: Vec<_> = result.configured.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let _ = writeln!(text, "{:<22} {}", "in force", facts.join(" "));
+    let _ = writeln!(text, "{:<22} {}", "settings", facts.join(" "));
     text
 }

@@ -16,7 +16,7 @@ use wirelab_testkit::test;
 use wirelab_testkit::tree::{Process, descendants};
 use wirelab_testkit::{eventually, said, wirelab};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(the_end_of_the_pages_process_is_the_browsers_fault).retries(2),

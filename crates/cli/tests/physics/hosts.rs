@@ -17,7 +17,7 @@ use wirelab_testkit::servers::{Builtin, Place, Serve, serve};
 use wirelab_testkit::test;
 use wirelab_testkit::{only_run, program, run, said, wirelab};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(every_host_of_a_page_speaks_the_forced_version_on_connections_of_its_own).retries(2),

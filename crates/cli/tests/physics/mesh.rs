@@ -11,7 +11,7 @@ use wirelab_testkit::physics::Test;
 use wirelab_testkit::test;
 use wirelab_testkit::{eventually_within, processes, said, wirelab};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(the_mesh_of_a_cluster_is_refused_where_there_is_none),

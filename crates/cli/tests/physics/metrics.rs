@@ -14,7 +14,7 @@ use wirelab_testkit::prometheus::{Prometheus, expressions, get};
 use wirelab_testkit::test;
 use wirelab_testkit::{Skip, eventually, only_run, run, skip_part, wirelab};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(prometheus_saw_last_what_the_journal_has_and_every_expression_of_the_dashboard_has_data).retries(2),

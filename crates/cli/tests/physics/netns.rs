@@ -11,7 +11,7 @@ use wirelab_testkit::physics::Test;
 use wirelab_testkit::test;
 use wirelab_testkit::{eventually, run, wirelab};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(each_protocol_needs_the_round_trips_of_its_handshake).retries(2),

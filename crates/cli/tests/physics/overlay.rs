@@ -12,7 +12,7 @@ use wirelab_testkit::physics::Test;
 use wirelab_testkit::test;
 use wirelab_testkit::{only_run, program, run, said, wirelab};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(pods_are_a_link_apart_and_a_service_spreads_connections_by_chance).retries(2),

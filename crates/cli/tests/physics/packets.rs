@@ -12,7 +12,7 @@ use wirelab_testkit::physics::Test;
 use wirelab_testkit::test;
 use wirelab_testkit::{Skip, eventually, only_run, processes, run, skip_part, wirelab};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(packets_are_those_of_the_wire_whether_super_packets_pass_or_not).retries(2),

@@ -15,7 +15,7 @@ use wirelab_testkit::stolen::ProcessorTime;
 use wirelab_testkit::test;
 use wirelab_testkit::{Skip, only_run, run, skip, skip_part};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(filmed_trials_give_the_speed_index_and_nothing_else_and_the_report_shows_the_films).retries(2),

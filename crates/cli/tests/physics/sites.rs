@@ -9,7 +9,7 @@ use wirelab_testkit::servers::{Builtin, Conduct, Hostile, Place};
 use wirelab_testkit::test;
 use wirelab_testkit::{Said, run};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(a_page_of_others_is_asked_for_politely_and_nothing_is_known_of_its_server),

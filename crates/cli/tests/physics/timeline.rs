@@ -7,7 +7,7 @@ use wirelab_testkit::physics::Test;
 use wirelab_testkit::test;
 use wirelab_testkit::{Skip, run, skip_part};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(servers_get_what_the_way_of_connecting_gives_them).retries(2),

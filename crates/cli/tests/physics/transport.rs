@@ -11,7 +11,7 @@ use wirelab_testkit::physics::Test;
 use wirelab_testkit::test;
 use wirelab_testkit::{only_run, run};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(tcp_and_quic_report_the_round_trip_and_the_losses_of_the_link).retries(2),

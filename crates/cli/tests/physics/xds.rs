@@ -7,7 +7,7 @@ use wirelab_testkit::physics::Test;
 use wirelab_testkit::test;
 use wirelab_testkit::{processes, said};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(a_new_server_gets_its_share_at_once_and_with_one_that_dies_nothing_is_lost_but_what_is_under_way)

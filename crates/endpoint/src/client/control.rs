@@ -44,7 +44,7 @@ impl From<Failure> for Ended {
 pub(crate) struct Outcome {
     /// The records or histograms of all threads.
     pub results: Results,
-    /// The settings in force.
+    /// The effective settings.
     pub configured: Configured,
     /// Transport statistics of the connections; absent if unavailable.
     pub transport: Option<TransportReport>,
@@ -113,7 +113,7 @@ impl<'a> Control<'a> {
         Ok(control)
     }
 
-    /// The settings in force before any connection.
+    /// The effective settings before any connection.
     pub const fn configured(&self) -> &Configured {
         &self.configured
     }

@@ -37,7 +37,7 @@ pub(crate) struct ThreadResults {
     pub recorder: Recorder,
     /// The first failure of its window, for the log.
     pub first_failure: Option<Failure>,
-    /// The settings in force.
+    /// The effective settings.
     pub configured: Configured,
     /// Transport statistics of its connections since the end of the warm-up.
     pub transport: Option<Totals>,
@@ -58,7 +58,7 @@ impl<T: Transport> Engine<T> {
         Ok(Self { spec, share, state, pool })
     }
 
-    /// The known settings in force.
+    /// The known effective settings.
     pub fn configured(&self) -> Configured {
         self.state.transport.configured()
     }

@@ -93,7 +93,7 @@ impl Channels {
         Ok(Opened { connection: Channel { sender, shared: Rc::new(shared) }, connected, ready })
     }
 
-    /// The settings in force.
+    /// The effective settings.
     pub fn configured(&self) -> Configured {
         let mut configured = self.dialer.configured();
         configured.insert("stream_window".to_owned(), json!(self.windows.stream));
@@ -113,7 +113,7 @@ impl Channels {
 }
 
 impl<B> Channel<B> {
-    /// Converts an error. If a reset coincides with a write, the library only says of each stream that its connection
+    /// Converts an error. If a reset coincides with a write, the library reports only that each stream's connection
     /// ended.
     pub fn failure(&self, attempt: &str, error: &hyper::Error) -> Failure {
         let failure = failure::http(attempt, error);

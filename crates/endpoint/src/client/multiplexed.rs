@@ -40,7 +40,7 @@ pub trait Dial: Sized + 'static {
     /// Closes the connection cleanly. Waits briefly for a wanted ticket first.
     fn close(&self, link: &Self::Link) -> impl Future<Output = ()>;
 
-    /// The known settings in force on the connections.
+    /// The known effective settings on the connections.
     fn configured(&self) -> Configured;
 
     /// Number of stored session tickets.

@@ -164,7 +164,7 @@ impl Dialer {
         &self.accounts
     }
 
-    /// The settings in force on the sockets, and the negotiated parameters of the first connection.
+    /// The effective settings on the sockets, and the negotiated parameters of the first connection.
     pub fn configured(&self) -> Configured {
         let mut configured = self.options.configured();
         configured.extend(self.negotiated.borrow().clone());

@@ -26,7 +26,7 @@ pub trait Transport: Sized + 'static {
     /// With 0-RTT it returns as soon as early data can be sent.
     fn connect(&self) -> impl Future<Output = Result<Opened<Self::Connection>, Failure>>;
 
-    /// The settings in force on the connections, as far as known before or after the first of them.
+    /// The effective settings on the connections, as far as known before or after the first of them.
     fn configured(&self) -> Configured;
 
     /// Number of stored session tickets, each for one resumed connection. The engine collects tickets before it

@@ -42,7 +42,7 @@ pub use site::{Reply, Site};
 pub struct Bound {
     /// The bound port.
     pub port: u16,
-    /// The settings in force on its sockets.
+    /// The effective settings on its sockets.
     pub configured: Configured,
     /// Transport statistics of its connections; absent if unavailable.
     pub accounts: Option<Accounts>,

@@ -44,7 +44,7 @@ pub(crate) fn behind(address: &str, names: &[&str]) -> io::Result<()> {
             let said = said.map_or_else(|error| format!("fails: {error}"), |name| format!("leads to {name}"));
             let found: Vec<_> = found.into_iter().collect();
             return Err(io::Error::other(format!(
-                "connections to {address} do not lead to {}, and to nobody else: the last one {said}; those before it led to [{}]",
+                "connections to {address} do not lead to exactly {}: the last one {said}; earlier ones led to [{}]",
                 names.join(", "),
                 found.join(", ")
             )));

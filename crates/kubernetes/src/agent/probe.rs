@@ -137,7 +137,7 @@ mod tests {
         // The server is running, but silent.
         assert!(run("udp", &address, "1", Duration::ZERO).unwrap_err().to_string().contains("no answer"));
         drop(server);
-        assert!(run("udp", &address, "1", Duration::ZERO).is_err(), "nobody is there any more");
+        assert!(run("udp", &address, "1", Duration::ZERO).is_err(), "the server has ended");
     }
 
     #[test]

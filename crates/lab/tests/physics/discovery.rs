@@ -13,7 +13,7 @@ fn add(root: &Path, name: &str, manifest: &str) {
     std::fs::write(root.join(name).join("endpoint.toml"), manifest).unwrap();
 }
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![test!(endpoints_are_found_in_every_place_and_broken_ones_are_reported)]
 }

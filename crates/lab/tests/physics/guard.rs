@@ -26,7 +26,7 @@ const FAMILY: &str = r#"trap '' TERM INT HUP
     echo '{"event":"ready","port":1}'
     read word"#;
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(nothing_is_left_after_wirelab_was_killed),

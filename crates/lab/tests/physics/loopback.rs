@@ -12,7 +12,7 @@ use wirelab_model::warning::Warning;
 use wirelab_testkit::physics::Test;
 use wirelab_testkit::test;
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![test!(the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it)]
 }

@@ -10,7 +10,7 @@ use wirelab_testkit::physics::Test;
 use wirelab_testkit::stolen::ProcessorTime;
 use wirelab_testkit::{Skip, skip, skip_part, test};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(the_round_trip_is_the_configured_one_from_1_to_600_ms).retries(2),

@@ -103,7 +103,7 @@ impl Counter {
         };
         let no_group: libc::c_int = -1;
         // SAFETY: the attributes are valid for the call and for the size that they state; counting writes to no memory
-        // of ours.
+        // of this process.
         let fd = unsafe {
             libc::syscall(libc::SYS_perf_event_open, &raw const attributes, thread, processor, no_group, CLOSE_ON_EXEC)
         };

@@ -13,7 +13,7 @@ use wirelab_observe::{Observer, Targets, Window, create};
 use wirelab_testkit::physics::Test;
 use wirelab_testkit::{Skip, skip, test};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(cpu_time_is_what_the_process_itself_reports).retries(2),

@@ -16,7 +16,7 @@ use wirelab_observe::{Captures, Observer, Stage, Targets, Window, Witness, creat
 use wirelab_testkit::physics::Test;
 use wirelab_testkit::{Skip, skip, test};
 
-/// What this file tests.
+/// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
         test!(each_packet_of_the_window_counts_once_and_no_other_does).retries(2),

@@ -16,7 +16,7 @@ use wirelab_observe::{Observer, Targets, Window, create};
 use wirelab_testkit::physics::Test;
 use wirelab_testkit::{Skip, eventually, skip, test};
 
-/// What this file tests, by both means of counting.
+/// The tests of this file, by both means of counting.
 pub fn tests() -> Vec<Test> {
     type Case = (&'static str, fn(Means));
     const COUNTED: [Case; 6] = [

@@ -1,4 +1,4 @@
-//! The details behind the summary: every comparison, every metric, and the settings in force.
+//! The details behind the summary: every comparison, every metric, and the effective settings.
 
 use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
@@ -164,7 +164,7 @@ pub(super) fn definitions(input: &Input) -> Vec<Fact> {
     facts.collect()
 }
 
-/// The settings in force and the negotiated values that endpoints reported, by series.
+/// The effective settings and the negotiated values that endpoints reported, by series.
 pub(super) struct Force {
     pub header: Vec<String>,
     pub rows: Vec<(String, Vec<String>)>,

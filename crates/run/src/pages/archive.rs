@@ -237,7 +237,7 @@ fn replayable(entry: &Entry, url: &Url) -> Result<(String, Content), &'static st
     Ok((host, Content { path, status, fields: fields(entry), body }))
 }
 
-/// The header fields of a replayed response: those that affect rendering and further requests. Archives contain
+/// The header fields of a replayed response: only fields that affect rendering and further requests. Archives contain
 /// uncompressed bodies.
 fn fields(entry: &Entry) -> Vec<(String, String)> {
     const KEPT: [&str; 4] = ["content-type", "location", "link", "cache-control"];

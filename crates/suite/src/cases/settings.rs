@@ -88,7 +88,7 @@ fn with_transport(mut pair: Pair, field: &str, value: &Value) -> Pair {
     pair
 }
 
-/// Checks that a setting is in force and reported.
+/// Checks that a setting is effective and reported.
 fn in_force(role: Role, trial: &Trial, field: &str, value: &Value) -> Finding {
     let configured: &Configured = if role == Role::Server { &trial.server } else { &trial.run.configured };
     let told = configured.get(field);

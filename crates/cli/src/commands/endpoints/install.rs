@@ -41,7 +41,7 @@ pub fn install(wanted: &Chosen, jobs: Option<u32>, as_json: bool) -> Result {
     std::thread::scope(|scope| {
         for _ in 0..at_a_time {
             scope.spawn(|| {
-                while let Some(next) = { todo.lock().expect("nobody panics with it").pop_front() } {
+                while let Some(next) = { todo.lock().expect("no holder of the lock panics").pop_front() } {
                     let result = if stop.load(Ordering::SeqCst) {
                         json!({ "name": next.name, "installed": false, "reason": "not begun: given up on request" })
                     } else {
@@ -50,12 +50,12 @@ pub fn install(wanted: &Chosen, jobs: Option<u32>, as_json: bool) -> Result {
                     if !as_json {
                         shown.suspend(|| print(&line(&result))).unwrap_or_default();
                     }
-                    done.lock().expect("nobody panics with it").push(result);
+                    done.lock().expect("no holder of the lock panics").push(result);
                 }
             });
         }
     });
-    let done = done.into_inner().expect("nobody panicked with it");
+    let done = done.into_inner().expect("no holder of the lock panicked");
     if as_json {
         print_json(&done)?;
     }

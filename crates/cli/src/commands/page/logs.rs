@@ -30,15 +30,15 @@ pub fn names(args: &PageArgs) -> Vec<&'static str> {
 
 /// Refuses a log that no browser in the command writes over any of the versions.
 pub fn check(args: &PageArgs, browsers: &Browsers) -> Result {
-    let nobody = |flag: &str, browser: Browser| {
+    let missing = |flag: &str, browser: Browser| {
         let title = browser.title();
         Failure::input(format!("{flag} is written by {title} only, which does not take part. Add it to --browsers"))
     };
     if args.netlog.is_some() && !browsers.installed.contains_key(&Browser::Chromium) {
-        return Err(nobody("--netlog", Browser::Chromium));
+        return Err(missing("--netlog", Browser::Chromium));
     }
     if args.qlog.is_some() && !browsers.installed.contains_key(&Browser::Firefox) {
-        return Err(nobody("--qlog", Browser::Firefox));
+        return Err(missing("--qlog", Browser::Firefox));
     }
     if args.qlog.is_some() && !args.protocols.contains(&Protocol::H3) {
         return Err(Failure::input("--qlog is of QUIC, and --protocols has no h3"));

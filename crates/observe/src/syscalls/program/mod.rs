@@ -120,7 +120,7 @@ fn suited() -> Result<(), String> {
     if cfg!(target_endian = "big") {
         return Err("eBPF: big-endian machines are not supported".to_owned());
     }
-    // In another PID namespace, such as a container's, process ids differ from those that the program sees.
+    // In another PID namespace, such as a container's, process ids differ from the ids that the program sees.
     match fs::read_link("/proc/self/ns/pid") {
         Ok(namespace) if namespace.as_os_str() == FIRST_NAMESPACE => Ok(()),
         Ok(_) => Err("eBPF: wirelab runs in a PID namespace of its own, such as a container's".to_owned()),
