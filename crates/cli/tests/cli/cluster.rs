@@ -1,6 +1,6 @@
-//! The test cluster and the container image, on the real thing: `make test-cluster`. NODES and PROXY are those of `make cluster`.
+//! The test cluster and the container image: `make test-cluster`. NODES and PROXY are the settings of `make cluster`.
 //!
-//! It is one test, because the cluster is the most expensive step of all, and each step rests on the one before.
+//! One test, because starting the cluster is the most expensive step, and each step depends on the previous one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -76,7 +76,7 @@ fn pods(cluster: &Cluster) -> Vec<Pod> {
     cluster.list("pods", "app=web").into_iter().map(read).collect()
 }
 
-/// What the program `web` prints in a pod; none where it failed.
+/// The output of the program `web` in a pod; `None` if it failed.
 fn try_web(pod: &Pod, args: &[&str]) -> Option<Value> {
     let said = script(&[&["kubectl", "exec", pod.name.as_str(), "--", "/web"], args].concat());
     (said.status == 0).then(|| serde_json::from_str(&said.out).unwrap())
@@ -97,7 +97,7 @@ fn pods_reach_each_other_across_nodes_through_the_overlay(cluster: &Cluster) {
     }
 }
 
-/// How many packets a node has sent through its VXLAN interface.
+/// The number of packets that a node has sent through its VXLAN interface.
 fn sent_through_the_overlay(node: &str) -> u64 {
     let mut command = std::process::Command::new("nsenter");
     command.arg(format!("--net={FOLDER}/netns/{node}")).args(["ip", "-json", "-statistics", "link", "show", "vxlan0"]);
@@ -111,7 +111,8 @@ fn services_of_each_kind_lead_to_every_pod(cluster: &Cluster) {
     let names: BTreeSet<_> = pods.iter().map(|pod| pod.name.clone()).collect();
     let addresses: BTreeSet<_> = pods.iter().map(|pod| pod.address.clone()).collect();
     for client in &pods {
-        // Each node learns of a service in its own time. By chance alone one of three stays silent in one of 10^10 tries.
+        // Nodes learn of a service at different times. By chance alone, one of three servers gets no request in one of
+        // 10^10 tries.
         for url in ["http://web/", "http://172.30.0.11:30080/", "http://172.30.0.12:30080/"] {
             eventually(&format!("answers of {names:?} to {url} from {}", client.node), || {
                 let Some(answers) = try_web(client, &["get", url, "60"]) else { return false };
@@ -132,17 +133,17 @@ fn wirelab_runs_as_nobody_on_a_read_only_root(cluster: &Cluster) {
     let description: Value =
         serde_json::from_str(&run_wirelab(cluster, "describe", &["endpoint", "describe"])).unwrap();
     assert_eq!(description["name"], "builtin");
-    // It finds a service by its name, and its name server by the pod's files.
+    // wirelab finds a service by its name, and the name server by the pod's files.
     let load = ["load", "http://web/", "--requests", "50", "--json", "--quiet"];
     let load: Value = serde_json::from_str(&run_wirelab(cluster, "load", &load)).unwrap();
     assert_eq!(load["requests"], 50, "{load}");
-    // It starts endpoints by executing itself.
+    // wirelab starts endpoints by executing itself.
     let blocks = ["--set", "duration=20 ms", "--set", "blocks.min=2", "--set", "blocks.max=2"];
     let study = ["run", "quick", "--set", "protocol=h1,h3", "--set", "payload=1 KiB", "--out", "/tmp/runs", "--quiet"];
     run_wirelab(cluster, "run", &[&study[..], &blocks].concat());
 }
 
-/// What wirelab prints in a pod, which has to succeed.
+/// The output of wirelab in a pod; wirelab must succeed.
 fn run_wirelab(cluster: &Cluster, pod: &str, args: &[&str]) -> String {
     let manifest = json!({
         "apiVersion": "v1",
@@ -206,7 +207,8 @@ fn a_node_that_crashes_is_missed_and_comes_back(cluster: &Cluster) {
 
 fn down_leaves_no_trace(cluster: Cluster, before: &Machine) {
     let processes = Processes::in_cgroups("wirelab-cluster");
-    // Control plane and the way to it: five; and of each of two nodes at least its first, containerd, kubelet and kube-proxy.
+    // The control plane has five processes; each of the two nodes has at least its first process, containerd, kubelet
+    // and kube-proxy.
     assert!(processes.count() > 12, "{} processes", processes.count());
     assert!(processes.namespaces() > 10, "{} namespaces", processes.namespaces());
     drop(cluster);

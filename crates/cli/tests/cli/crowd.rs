@@ -1,4 +1,4 @@
-//! Five hundred clients in pods of their own: what that costs wirelab and the API server. On the test cluster, with a node whose pods are
+//! Five hundred clients in pods: their cost for wirelab and the API server. The test cluster gets a node whose pods are
 //! processes (`tests/cluster/crowd.sh`), because no machine has room for so many containers: `make test-cluster`.
 
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ fn hundreds_of_clients_start_together_and_cost_neither_wirelab_nor_the_api_serve
     let words = folder.path().join("words");
     command.env("KUBECONFIG", Path::new(FOLDER).join("kubeconfig")).stdout(Stdio::null());
     let run = command.stderr(File::create(&words).unwrap()).spawn().unwrap();
-    // The kernel's account of it, which it gives to whoever waits.
+    // Waiting for the process returns the kernel's account of its resources.
     let (status, usage) = reap(Pid::from_child(&run)).unwrap();
     let took = begun.elapsed();
     assert_eq!(status, ExitStatus::Code(0), "{}", fs::read_to_string(&words).unwrap());
@@ -86,17 +86,17 @@ fn hundreds_of_clients_start_together_and_cost_neither_wirelab_nor_the_api_serve
     for (what, times) in &requests {
         eprintln!("  {times:>6} {what}");
     }
-    // The server's pod too. Of each, in each trial: files there, the endpoint, who observes it, its results; and once, what is to be known
-    // of the pod.
+    // The pods include the server's. Each trial asks each pod for files, starts the endpoint and its observers, and
+    // reads the results. Facts about a pod are asked for once.
     let times = |what: &str| requests.get(what).copied().unwrap_or_default();
     assert_eq!(times("POST pods"), CLIENTS + 1);
     assert!(times("CONNECT pods/exec") <= (CLIENTS + 1) * (1 + 4 * count) + 20 * count, "{requests:?}");
-    // What becomes of pods the API server says by itself.
+    // The API server reports changes of pods by itself.
     assert!(times("LIST pods") < 20 && times("WATCH pods") < 60, "{requests:?}");
     assert!((MIB..1024 * MIB).contains(&usage.peak_memory), "{usage:?}");
 }
 
-/// How often the API server was asked for something about pods, and what.
+/// The number of requests to the API server that concern pods, by verb and resource.
 fn asked(cluster: &Cluster) -> BTreeMap<String, u64> {
     let mut asked = BTreeMap::new();
     for line in cluster.kubectl(&["get", "--raw", "/metrics"]).lines() {

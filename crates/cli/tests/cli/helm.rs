@@ -1,7 +1,7 @@
-//! The chart `deploy/helm/wirelab` under Helm, on the test cluster: `make test-cluster`. NODES and PROXY are those of `make cluster`. A
-//! cluster that is up already is used, and stays.
+//! The chart `deploy/helm/wirelab` under Helm, on the test cluster: `make test-cluster`. NODES and PROXY are the
+//! settings of `make cluster`. A running cluster is used, and stays.
 //!
-//! What needs the cluster is one test, because the cluster is the most expensive step of all.
+//! One test, because starting the cluster is the most expensive step.
 
 use std::env;
 use std::fs;
@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 use wirelab_testkit::cluster::{Cluster, image, root, script};
 use wirelab_testkit::{Said, run};
 
-/// Its objects that are not of a namespace have its name, so that it is in the way of nothing else in the cluster.
+/// The name of the release and of its objects without a namespace, so that they collide with no other object in the
+/// cluster.
 const RELEASE: &str = "chart-test";
 
 const NAMESPACE: &str = "wirelab-chart-test";
 
-/// What switches everything on, each with another value than the default.
+/// Switches every feature on, each with another value than the default.
 const EVERYTHING: [&str; 10] = [
     "--set",
     "rbac.serviceAccount=runner",
@@ -30,7 +31,7 @@ const EVERYTHING: [&str; 10] = [
     "podMonitor.interval=7s",
 ];
 
-/// What the Prometheus operator defines, as far as the chart uses it.
+/// The part of the Prometheus operator's definition that the chart uses.
 const POD_MONITORS: &str = r#"
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -96,7 +97,7 @@ fn helm(args: &[&str]) -> Said {
     script(&[&["helm"], args].concat())
 }
 
-/// A namespace of the test's own, which is removed with all that is in it, and so is the release, however the test ends.
+/// A namespace of the test. It is removed with its objects and the release, however the test ends.
 struct Place<'a>(&'a Cluster);
 
 impl<'a> Place<'a> {
@@ -123,18 +124,18 @@ impl<'a> Place<'a> {
         assert_eq!(self.objects(), [""; 0]);
     }
 
-    /// What the release has made, by kind and name.
+    /// The objects of the release, by kind and name.
     fn objects(&self) -> Vec<String> {
         let own = self.kubectl(&["get", "serviceaccounts,configmaps,secrets", "--output", "name"]);
         let of_all = self.kubectl(&["get", "clusterroles,clusterrolebindings", "--output", "name"]);
-        // Every namespace has these.
+        // Objects that every namespace has.
         let everywhere = ["serviceaccount/default", "configmap/kube-root-ca.crt"];
         let own = own.lines().filter(|name| !everywhere.contains(name));
         let of_all = of_all.lines().filter(|name| name.ends_with(&format!("/{RELEASE}")));
         own.chain(of_all).map(str::to_owned).collect()
     }
 
-    /// Whether the account may do something anywhere in the cluster.
+    /// Whether the account has this right anywhere in the cluster.
     fn may(&self, account: &str, verb: &str, what: &str) -> bool {
         let subject = format!("system:serviceaccount:{NAMESPACE}:{account}");
         let said = self.0.try_kubectl(&["auth", "can-i", verb, what, "--all-namespaces", "--as", &subject], "");
@@ -199,7 +200,7 @@ fn everything_is_accepted(place: &Place) {
     assert_eq!((&labels["team"], &labels["grafana_dashboard"]), (&"web".into(), &"1".into()));
     let monitor = place.get("podmonitor", RELEASE);
     assert_eq!(monitor["metadata"]["labels"]["release"], "prometheus");
-    // All of it is known to the definition: what is not would be missing here.
+    // The definition knows every field; unknown fields would be missing here.
     let expected = json!({
         "namespaceSelector": { "any": true },
         "selector": { "matchLabels": { "app.kubernetes.io/managed-by": "wirelab" } },

@@ -1,5 +1,5 @@
-//! `deploy/archive.py`: what a Containerfile describes, without a container engine; and `deploy/endpoints.py`: endpoints with all that they
-//! need to run. That a cluster runs it, `cluster.rs` shows.
+//! `deploy/archive.py` builds the image of a Containerfile without a container engine, and `deploy/endpoints.py` adds
+//! endpoints with all their dependencies. `cluster.rs` shows that a cluster runs the image.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A folder with what wirelab's image is made of, its program being this text.
+/// A folder with the files of wirelab's image; this text is the program.
 fn context(program: &str) -> TempDir {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("wirelab"), program).unwrap();
@@ -115,14 +115,14 @@ fn what_it_cannot_do_is_refused_and_leaves_no_archive() {
     assert!(!folder.path().join("image.tar").exists());
 }
 
-/// An endpoint in Python that needs more than the language's core, in a folder of endpoints of its own.
+/// An endpoint in Python with dependencies, in an endpoint folder of its own.
 fn endpoint(folder: &Path, install: &str) -> PathBuf {
     let (mine, shared) = (folder.join("mine"), folder.join("_shared"));
     for folder in [&mine, &shared] {
         fs::create_dir_all(folder).unwrap();
     }
     fs::write(shared.join("words.py"), "NAME = 'mine'\n").unwrap();
-    // As endpoints have it that share code; and one that leads nowhere.
+    // Links to shared code, as real endpoints have them, and one broken link.
     symlink("../_shared/words.py", mine.join("words.py")).unwrap();
     symlink("../_shared/gone.py", mine.join("gone.py")).unwrap();
     fs::write(mine.join(".hidden"), "left out").unwrap();

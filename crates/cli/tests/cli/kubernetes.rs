@@ -1,7 +1,7 @@
-//! Runs in the lab `kubernetes`, on the test cluster: `make test-cluster`. PROXY is that of `make cluster`; there are three nodes, so
-//! that two are in one zone. A cluster that is up already is used, and stays.
+//! Runs in the lab `kubernetes`, on the test cluster: `make test-cluster`. PROXY is the setting of `make cluster`. The
+//! cluster has three nodes, two of them in one zone. A running cluster is used, and stays.
 //!
-//! What needs the cluster is one test, because the cluster is the most expensive step of all; its first step is a test of its own, for
+//! One test, because starting the cluster is the most expensive step. Its first step is a test of its own for
 //! `make test`.
 
 mod mesh;
@@ -71,7 +71,7 @@ fn studies_run_in_pods_whatever_becomes_of_these_and_leave_nothing() {
     a_node_that_crashes_costs_its_trials_and_is_used_again(&cluster);
 }
 
-/// What `make test` does where Kubernetes has been built.
+/// The part that `make test` runs if Kubernetes has been built.
 #[test]
 #[ignore = "brings a cluster up, as root: make test, where Kubernetes has been built"]
 fn a_study_runs_in_pods_in_short() {
@@ -86,7 +86,7 @@ fn folder() -> TempDir {
     folder
 }
 
-/// The same with trials that last long enough for something to happen to them.
+/// A folder with the study and with trials long enough to be disturbed.
 fn folder_with_long_trials() -> TempDir {
     let folder = tempdir().unwrap();
     let study = STUDY.replace("requests = 12", "duration = \"2 s\"").replace("min = 1\nmax = 1", "min = 30\nmax = 30");
@@ -109,7 +109,7 @@ fn on_cluster(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// What `labs clean` says of the namespaces of runs in this folder.
+/// The output of `labs clean` for the namespaces of runs in this folder.
 fn left(folder: &Path, args: &[&str]) -> Vec<String> {
     let all =
         said(on_cluster(folder, &[&["labs", "clean", "--json"], args].concat()).output().unwrap()).with_status(0).out;
@@ -133,13 +133,13 @@ fn every_protocol_runs_near_and_far_through_a_service_and_by_name() {
             for fact in ["node", "zone", "kubelet", "kernel", "container_runtime", "image", "kubernetes"] {
                 assert!(of[fact].is_string(), "{fact}: {trial}");
             }
-            // Its network is wired by hand; kube-proxy is configured as kubeadm does it.
+            // The test cluster's network has no CNI plug-in; kube-proxy is configured as by kubeadm.
             assert!(of["cni"].as_str().unwrap().starts_with("not known: no DaemonSet"), "{trial}");
             assert_eq!(of["kube_proxy"], proxy(), "{trial}");
             assert_eq!(of["mtu"], 1450, "that of the overlay: {trial}");
         }
         let scenario = cell["levels"]["scenario"].as_str().unwrap();
-        // The first server is the near one, where there is one.
+        // If a near server exists, it is the first one.
         let (same_node, same_zone) = match scenario {
             "beside" => (false, true),
             "far" => (false, false),
@@ -161,7 +161,7 @@ fn every_protocol_runs_near_and_far_through_a_service_and_by_name() {
                 window > 0.0 && window <= life * 1.01,
                 "{side}: {window} ns in the window, {life} ns in all: {trial}"
             );
-            // An endpoint is some megabytes; the kernel's peak of its life is the larger one.
+            // An endpoint needs some megabytes. The peak of its whole life is at least the peak of the window.
             let peak = number(format!("memory_{side}_peak"));
             assert!(peak > 1e6 && peak <= number(format!("memory_{side}_life_peak")), "{side}: {trial}");
             assert!(number(format!("switches_{side}_per_request")) > 0.0, "{side}: {trial}");
@@ -177,7 +177,7 @@ fn every_protocol_runs_near_and_far_through_a_service_and_by_name() {
     nothing_stays(folder.path());
 }
 
-/// A kubeconfig of a new service account that has no rights.
+/// A kubeconfig of a new service account without rights.
 fn account(cluster: &Cluster, folder: &Path, name: &str) -> PathBuf {
     cluster.kubectl(&["create", "serviceaccount", name]);
     let token = cluster.kubectl(&["create", "token", name]);
@@ -252,7 +252,7 @@ fn what_is_missing_is_named_and_nothing_is_left(cluster: &Cluster) {
     nothing_stays(folder.path());
 }
 
-/// A run of long trials in the background, which has begun to measure.
+/// A run of long trials in the background, which has started to measure.
 fn begun(folder: &Path) -> Child {
     begun_in(folder, "near", &[])
 }
@@ -286,7 +286,7 @@ fn what_a_killed_run_leaves_is_found_and_removed_and_a_living_one_is_not_touched
     nothing_stays(folder.path());
 }
 
-/// What a trial that failed says of it, after which others succeeded.
+/// The reason of a trial that failed, after which other trials succeeded.
 fn failure(folder: &Path, mut harm: impl FnMut()) -> Value {
     let is_bad = |trial: &Value| trial["outcome"] != "ok";
     eventually("a trial that fails", || {
@@ -303,7 +303,7 @@ fn failure(folder: &Path, mut harm: impl FnMut()) -> Value {
 fn an_endpoint_that_is_killed_is_to_blame_and_a_pod_that_is_evicted_is_not(cluster: &Cluster) {
     let kill_server = || {
         for server in processes("/wirelab\0endpoint\0server") {
-            // It may have ended meanwhile.
+            // The process may have ended by itself.
             Command::new("kill").args(["-9", &server.to_string()]).output().unwrap();
         }
     };
@@ -323,7 +323,7 @@ fn an_endpoint_that_is_killed_is_to_blame_and_a_pod_that_is_evicted_is_not(clust
     interrupt(&mut child);
     nothing_stays(folder.path());
 
-    // Of several clients the one whose pod it is.
+    // With several clients, the message names the client of the failed pod.
     let folder = folder_with_long_trials();
     let mut child = begun_in(folder.path(), "near", &["--clients", "3", "--set", "workers=3"]);
     let failed = failure(folder.path(), || evict(cluster, "client-2"));
@@ -334,7 +334,7 @@ fn an_endpoint_that_is_killed_is_to_blame_and_a_pod_that_is_evicted_is_not(clust
     nothing_stays(folder.path());
 }
 
-/// Evicts a pod of the only run, as a drain does; it may be gone already.
+/// Evicts a pod of the only run, as a drain does. The pod may already be gone.
 fn evict(cluster: &Cluster, pod: &str) {
     let pods = cluster.kubectl(&["get", "pods", "--all-namespaces", "--selector", "wirelab/host", "--output", "json"]);
     let pods: Value = serde_json::from_str(&pods).unwrap();
@@ -368,7 +368,7 @@ fn an_api_server_that_crashes_costs_the_trial_in_flight(cluster: &Cluster) {
     nothing_stays(folder.path());
 }
 
-/// Three clients that share a workload, with their servers at each distance.
+/// Three clients that share a workload, with servers at each distance.
 const SHARED: &str = r#"
 name = "shared"
 title = "Shared"
@@ -410,7 +410,7 @@ fn clients_in_pods_of_their_own_share_a_workload() {
             assert_eq!(each, [100; 3], "{trial}");
             assert_eq!(trial["values"]["requests"], 300.0, "{trial}");
             assert!(trial["values"]["clients_start_spread"].is_number(), "{trial}");
-            // The placement holds between every client and every server.
+            // The placement is right for every pair of client and server.
             let of = |side: &str, key: &str, number: usize| match number {
                 0 => trial[side][key].clone(),
                 _ => trial[side][format!("{key}_{number}")].clone(),
@@ -451,7 +451,7 @@ fn client_and_servers_are_on_the_nodes_that_their_labels_choose() {
     nothing_stays(folder.path());
 }
 
-/// Five variants of finding servers that come and go, in a window that leaves name servers the time to forget.
+/// Five ways to find servers that come and go. The window is long enough for name servers to forget.
 const COMING_AND_GOING: &str = r#"
 name = "coming-and-going"
 title = "Coming and going"
@@ -507,13 +507,13 @@ fn servers_come_and_go_as_a_timeline_says() {
                 assert!(of("server_smallest@T1-T2") > 0.4 && of("server_smallest@T3-T4") > 0.2, "{trial}");
                 assert_eq!(of("server_newest@T2-T3"), 0.0, "{trial}");
             }
-            // The name server forgets after five seconds what it said before T2.
+            // The name server forgets after five seconds what it answered before T2.
             "again" => assert!(of("server_newest@T3-T4") > 0.1, "{trial}"),
-            // A kept connection stays where it is.
+            // A kept connection stays with its server.
             _ => assert_eq!((of("server_largest@T1-T2"), of("server_largest@T2-T3")), (1.0, 1.0), "{trial}"),
         }
         let actions = trial["timeline"]["actions"].as_array().unwrap();
-        // No network of a cluster changes at once.
+        // The network of a cluster never changes at once.
         assert!(actions.len() == 3 && actions[0]["took_ns"].as_u64().unwrap() > 1_000_000, "{trial}");
         assert_eq!(trial["timeline"]["clients"].as_array().unwrap().len(), 5);
         assert!(trial["client"]["node"].is_string() && trial["client"]["node_1"].is_null(), "one pod: {trial}");
@@ -531,7 +531,7 @@ fn servers_come_and_go_as_a_timeline_says() {
     for (_, trial) in in_time(all_trials(folder.path())) {
         let servers = trial["timeline"]["servers"].as_array().unwrap();
         let left = |server: &Value| server["until_ns"].is_u64();
-        // The newest one was stopped, the oldest one killed.
+        // The newest server was stopped, the oldest one killed.
         assert_eq!(servers.iter().map(left).collect::<Vec<_>>(), [true, false, true], "{trial}");
         let last = trial["timeline"]["answered"].as_array().unwrap().last().unwrap();
         assert!(last["requests"][1].as_u64().unwrap() > 50, "the one that stayed went on: {trial}");
@@ -546,7 +546,7 @@ fn servers_come_and_go_as_a_timeline_says() {
     for (cell, trial) in in_time(all_trials(folder.path())) {
         let drained = |window: &str| trial["values"][format!("server_drained@{window}")].as_f64().unwrap();
         match cell["levels"]["variant"].as_str().unwrap() {
-            // From the moment on at which the address leads elsewhere.
+            // From the moment when the address leads elsewhere.
             "rest" => assert!(drained("T2-T3") < 0.3 && drained("T3-T4") < 0.05, "{trial}"),
             _ => assert!(drained("T2-T3") > 0.4 && drained("T3-T4") < 0.05, "{trial}"),
         }
@@ -557,7 +557,7 @@ fn servers_come_and_go_as_a_timeline_says() {
 
 fn a_server_that_uses_more_memory_than_its_pod_may_is_to_blame() {
     let folder = folder();
-    // Servers keep their documents in memory, of which pods have 512 MiB.
+    // Servers keep their documents in memory, and pods have 512 MiB.
     let sets = ["--set", "payload=520 MiB", "--set", "protocol=h1", "--set", "scenario=near", "--set", "requests=1"];
     let args = [&["run", "study.toml", "--quiet"], &sets[..]].concat();
     said(on_cluster(folder.path(), &args).output().unwrap()).with_status(1);
@@ -566,7 +566,7 @@ fn a_server_that_uses_more_memory_than_its_pod_may_is_to_blame() {
     for trial in failed {
         assert_eq!((&trial["outcome"], &trial["blame"]), (&"failed".into(), &"server".into()), "{trial}");
         let reason = trial["reason"].as_str().unwrap();
-        // Where the whole pod is killed the cluster says so, otherwise the agent that started the server.
+        // If the whole pod is killed, the cluster reports it; otherwise the agent that started the server does.
         assert!(reason.contains("more memory than"), "{trial}");
     }
     nothing_stays(folder.path());
@@ -623,7 +623,7 @@ fn a_node_that_crashes_costs_its_trials_and_is_used_again(cluster: &Cluster) {
     });
     let failed = ended(folder.path()).into_iter().find(is_bad).unwrap();
     let reason = failed["reason"].as_str().unwrap();
-    // Before its endpoint runs, the cluster is not asked what it thinks of the pod.
+    // Before an endpoint runs, wirelab does not ask the cluster for the state of its pod.
     let named = [format!("the pod other-0 on {node}"), "in the pod other-0: error dialing".to_owned()];
     assert!(failed["blame"] == "lab" && named.iter().any(|words| reason.contains(words)), "{failed}");
     interrupt(&mut child);

@@ -10,7 +10,7 @@ use wirelab_testkit::cluster::{Cluster, eventually, root};
 use wirelab_testkit::lab::{all_trials, in_time};
 use wirelab_testkit::{said, wirelab};
 
-/// Three ways of finding servers of which one comes later, in none of which the network has to change.
+/// Three ways to find servers. One server comes later, and the network need not change for it.
 const BESIDE: &str = r#"
 name = "beside"
 title = "Beside"
@@ -51,7 +51,7 @@ min = 1
 max = 1
 "#;
 
-/// The image has to have both endpoints, as that of `make test-cluster` has.
+/// The image must contain both endpoints, as the image of `make test-cluster` does.
 pub fn sidecars_and_control_planes_play_in_pods() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("study.toml"), BESIDE).unwrap();
@@ -63,7 +63,8 @@ pub fn sidecars_and_control_planes_play_in_pods() {
     for (cell, trial) in in_time(all_trials(folder.path())) {
         let value = |metric: &str| &trial["values"][metric];
         let of = |metric: &str| value(metric).as_f64().unwrap_or_else(|| panic!("{metric}: {trial}"));
-        // What everything takes is known in each variant, and more than clients and servers do where there is more.
+        // The total cost is known in each variant. With sidecars or a control plane it exceeds the cost of clients and
+        // servers.
         let both = of("cpu_client_per_request") + of("cpu_server_per_request");
         let variant = cell["levels"]["variant"].as_str().unwrap();
         if variant == "standard" {
@@ -86,7 +87,7 @@ pub fn sidecars_and_control_planes_play_in_pods() {
     nothing_stays(folder.path());
 }
 
-/// What does for the cluster what Linkerd's injector does: who asks for it by the annotation gets a container of that name. It carries nothing.
+/// A substitute for Linkerd's injector: pods with the annotation get a container of that name, which forwards nothing.
 const INJECTION: &str = r#"
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
@@ -114,7 +115,7 @@ metadata: { name: stand-in-for-an-injector }
 spec: { policyName: stand-in-for-an-injector }
 "#;
 
-/// A pod that looks like Linkerd's injector to who asks, and injects nothing.
+/// A pod that looks like Linkerd's injector, and injects nothing.
 fn injector(image: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",

@@ -1,4 +1,4 @@
-//! What agents on nodes observe, and that there are none unless somebody says so.
+//! Agents on nodes: their metrics, and their absence by default.
 
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ pub fn packets_and_system_calls_are_counted_where_privileged_pods_are_allowed_an
         for metric in METRICS {
             assert!(of(&trial, metric).as_f64().is_some_and(|value| value > 0.5), "{metric}: {trial}");
         }
-        // The payload has to pass the client's interface, in packets that fit the overlay.
+        // The payload must pass the client's interface, in packets that fit the overlay.
         assert!(of(&trial, "packets_client_bytes_received_per_request").as_f64().unwrap() > 1024.0, "{trial}");
         assert!(of(&trial, "packets_client_largest").as_f64().is_some_and(|bytes| bytes <= 1450.0), "{trial}");
         let number = |metric: &str| of(&trial, metric).as_f64().unwrap_or_else(|| panic!("{metric}: {trial}"));
@@ -72,10 +72,10 @@ pub fn packets_and_system_calls_are_counted_where_privileged_pods_are_allowed_an
                 for (way, other_way) in [("sent", "received"), ("received", "sent")] {
                     let packets = number(&format!("packets_server_node_{way}_per_request"));
                     assert!(packets > 0.0, "{trial}");
-                    // But for what was under way; of the two servers of the service one is beside the client.
+                    // Equal except for packets in flight. One of the two servers of the service is beside the client.
                     let of_client = number(&format!("packets_client_{other_way}_per_request"));
                     assert!(scenario != "far" || (packets - of_client).abs() < 0.5, "{way}: {trial}");
-                    // 50 bytes of VXLAN around each.
+                    // VXLAN adds 50 bytes to each packet.
                     let outer = number(&format!("packets_server_node_bytes_{way}_per_request"));
                     let inner = number(&format!("packets_server_node_inner_bytes_{way}_per_request"));
                     assert!((outer - inner - 50.0 * packets).abs() < 1e-6, "{way}: {trial}");
