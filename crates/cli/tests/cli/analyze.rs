@@ -1,4 +1,4 @@
-//! `wirelab analyze` as a user types it, and what a report of somebody else's table may and may not say.
+//! `wirelab analyze` as a user types it, and the claims that a report of a foreign table may make.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,8 @@ use wirelab_report::Input;
 use wirelab_stats::Analysis;
 use wirelab_testkit::run;
 
-/// Two pages, two versions, twelve loads each that scatter a little; on page b the second version takes half as long.
+/// Two pages, two versions, and twelve loads of each with some scatter. On page b the second version takes half as
+/// long.
 fn long() -> String {
     let mut text = "version,page,run,load_ms\n".to_owned();
     for run in 0..12 {
@@ -28,7 +29,7 @@ fn long() -> String {
 
 const MAPPING: &str = "[compare]\nfactor = \"version\"\n[columns]\nby = [\"page\"]\nblock = \"run\"\n[metrics.load]\nvalue = \"load_ms\"\n";
 
-/// Runs with these arguments beside a table: status 2 and these words.
+/// Runs with these arguments beside a table. Expects status 2 and these words.
 #[track_caller]
 fn check(table: &str, args: &[&str], words: &[&str]) {
     let folder = tempdir().unwrap();
@@ -174,7 +175,7 @@ fn measured(text: &str, mapping: &str) -> Measured {
     read(text, "t.csv", &Mapping::parse(mapping, "t.toml").unwrap(), None).unwrap()
 }
 
-/// A plan and a manifest have places for what a table does not have; whatever is put there is nowhere to be read.
+/// Plan and manifest have fields for facts that a table does not have. No report shows these fields.
 #[test]
 fn no_report_of_a_table_shows_what_a_table_does_not_have() {
     let as_read = measured(&long(), MAPPING);
@@ -214,7 +215,7 @@ fn a_twin_in_the_table_is_the_noise_floor() {
     assert!(terminal.contains("No noise floor"), "{terminal}");
 }
 
-/// The same cases in every run.
+/// A configuration with fixed cases, equal in every run.
 fn fixed(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
 }

@@ -8,7 +8,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Every file below `folder` with this ending, with its text.
+/// Path and text of every file below `folder` with this ending.
 fn files(folder: &Path, ending: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
@@ -23,7 +23,7 @@ fn files(folder: &Path, ending: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The code of a crate, file by file: without comments, and without what follows `#[cfg(test)]`.
+/// The code of a crate by file, without comments and without tests (`#[cfg(test)]`).
 fn code(name: &str) -> Vec<(PathBuf, String)> {
     files(&root().join("crates").join(name).join("src"), ".rs")
         .into_iter()

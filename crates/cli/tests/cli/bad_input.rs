@@ -1,11 +1,11 @@
-//! Wrong input, as a newcomer would type it: exit status 2, what was expected, the nearest right word, and nothing written.
+//! Wrong input as a newcomer types it: exit status 2, the expectation, the nearest right word, and no file written.
 
 use std::fs;
 
 use tempfile::tempdir;
 use wirelab_testkit::run;
 
-/// Runs with these arguments in an empty folder: status 2, these words, and the folder still empty.
+/// Runs with these arguments in an empty folder. Expects status 2, these words, and an empty folder afterwards.
 #[track_caller]
 fn check(args: &[&str], words: &[&str]) {
     let folder = tempdir().unwrap();
@@ -13,7 +13,7 @@ fn check(args: &[&str], words: &[&str]) {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "something was written");
 }
 
-/// Runs a study file with this text: status 2 and these words.
+/// Runs a study file with this text. Expects status 2 and these words.
 #[track_caller]
 fn check_study(text: &str, words: &[&str]) {
     let folder = tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! The endpoints that come with wirelab keep the contract: the built-in one, the template that newcomers copy, and the web
-//! servers.
+//! Endpoints of the repository keep the contract: the built-in one, the template, and the web servers.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -40,7 +39,7 @@ fn the_template_keeps_the_contract() {
     }
 }
 
-/// Installed in the user's cache, so that a second run need not build them again.
+/// Installs into the user's cache, so that a second run builds nothing again.
 #[test]
 fn the_endpoints_of_the_core_set_are_installed_and_keep_the_contract() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -78,7 +77,7 @@ fn the_endpoints_of_the_core_set_are_installed_and_keep_the_contract() {
     });
 }
 
-/// An endpoint of the project, by the name of its folder.
+/// An endpoint of the repository, by the name of its folder.
 fn endpoint(name: &str) -> Endpoint {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../endpoints").join(name);
     Endpoint {
@@ -90,9 +89,9 @@ fn endpoint(name: &str) -> Endpoint {
     }
 }
 
-/// Whether a program can be run; where it cannot, the test is skipped.
+/// Whether a program is installed; if not, the test is skipped.
 fn is_there(program: &str, argument: &str) -> bool {
-    // Debian's servers are in a folder that is not on every user's path.
+    // Debian installs servers in a folder that is not on every user's path.
     let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default());
     let mut command = Command::new("env");
     command.arg(format!("PATH={path}")).args([program, argument]).stdout(Stdio::null()).stderr(Stdio::null());

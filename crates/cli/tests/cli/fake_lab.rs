@@ -1,4 +1,5 @@
-//! The whole pipeline on the fake lab: a pure function of the seed, from the command line to every form of report.
+//! The whole pipeline on the fake lab, from the command line to every format of the report: a pure function of the
+//! seed.
 
 use std::fs;
 
@@ -43,7 +44,7 @@ fn a_study_takes_what_is_installed_and_the_report_says_what_is_missing() {
     fs::write(folder.path().join("mine.toml"), study).unwrap();
     let command = |args: &[&str]| {
         let mut command = wirelab(folder.path(), args);
-        // Endpoints of whoever runs the tests are none of this one's.
+        // Hides the endpoints of the user who runs the tests.
         command.env_remove("WIRELAB_ENDPOINTS").env("HOME", folder.path()).env_remove("XDG_DATA_HOME");
         said(command.output().unwrap()).with_status(0).out
     };
@@ -64,7 +65,7 @@ fn a_study_is_without_the_cells_that_the_lab_it_is_moved_to_cannot_be() {
         let warned = format!("Omitted, because the lab `kubernetes` does not support it: `{left_out}`.");
         assert!(plan.contains(&warned) && plan.matches(left_out).count() == 1, "{plan}");
     }
-    // Nothing would be left.
+    // Without the missing endpoints, no cell is left.
     let refused = run(folder.path(), &["run", "cluster-http3", "--lab", "loopback"]).with_status(2).err;
     assert!(refused.contains("cannot run the cell") && refused.contains("`loopback`"), "{refused}");
 }
@@ -74,7 +75,7 @@ fn a_study_of_all_pairs_takes_what_is_installed_and_its_run_names_it() {
     let folder = tempdir().unwrap();
     let command = |args: &[&str], status| {
         let mut command = wirelab(folder.path(), args);
-        // Endpoints of whoever runs the tests are none of this one's.
+        // Hides the endpoints of the user who runs the tests.
         command.env_remove("WIRELAB_ENDPOINTS").env("HOME", folder.path()).env_remove("XDG_DATA_HOME");
         said(command.output().unwrap()).with_status(status)
     };
@@ -92,7 +93,7 @@ fn a_study_of_all_pairs_takes_what_is_installed_and_its_run_names_it() {
     for words in ["HTTP/3, 9 pairs: 9 work.", "the endpoint `odd` cannot be used: `client=odd`, `server=odd`"] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }
-    // The endpoints are gone, and the run still knows them.
+    // The endpoints are removed, but the run has their descriptions.
     fs::remove_dir_all(folder.path().join("endpoints")).unwrap();
     command(&["resume", "--quiet"], 0);
     let table = command(&["report", "--format", "pairs"], 0).out;

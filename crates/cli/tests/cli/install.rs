@@ -1,4 +1,4 @@
-//! Endpoints that are built: `wirelab endpoints install`.
+//! `wirelab endpoints install` for endpoints that must be built.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 use wirelab_testkit::{Said, eventually, processes, said, wirelab};
 
-/// An endpoint that can be built only if there is a file `permit` in the shared folder, and that says what was built into it.
+/// An endpoint whose build needs a file `permit` in the shared folder, and that reports what was built into it.
 const MANIFEST: &str = r#"
 name = "made"
 command = ["{installed}/program"]
@@ -66,12 +66,12 @@ impl Place {
         self.write("cache/wirelab/shared/permit", "");
     }
 
-    /// How often the first step ran.
+    /// The number of runs of the first step.
     fn drafts(&self) -> usize {
         fs::read_to_string(self.path().join("cache/wirelab/shared/drafts")).unwrap_or_default().lines().count()
     }
 
-    /// What the list says of it.
+    /// The endpoint's entry in the list.
     fn listed(&self) -> Value {
         let list: Value = serde_json::from_str(&self.run(&["--json"]).with_status(0).out).unwrap();
         list.as_array().unwrap().iter().find(|row| row["name"] == "made").unwrap().clone()
@@ -122,7 +122,7 @@ fn what_is_missing_is_named_with_the_package_that_has_it() {
     assert!(out.contains("`made` needs no-such-compiler: `apt-get install no-such-package`"), "{out}");
     assert_eq!(place.drafts(), 0);
     assert_eq!(why_no_record(&place), "it needs no-such-compiler: `apt-get install no-such-package`");
-    // Without steps it is the endpoint itself that needs it.
+    // Without steps, the endpoint itself needs the program.
     let (before, _) = MANIFEST.split_once("with =").unwrap();
     place.write("endpoints/made/endpoint.toml", before);
     assert!(place.run(&["install", "made"]).with_status(0).out.contains("made  has nothing to build"));
@@ -182,7 +182,7 @@ fn what_was_measured_is_listed_and_what_was_not_says_why() {
     let record = &listed["install"]["record"];
     assert!(record["seconds"].as_f64().unwrap() > 0.0 && record["at"].as_str().unwrap().ends_with('Z'), "{record}");
     assert_eq!(why(&listed["contract_suite"]), "the suite has not been run on it as it is now");
-    // It plays nothing at all, and that is what the suite says.
+    // The endpoint plays no role, and the suite reports this.
     place.run(&["check", "made"]).with_status(1);
     let suite = &place.listed()["contract_suite"];
     assert_eq!((&suite["passed"], &suite["failed"], &suite["version"]), (&0.into(), &1.into(), &"1.0".into()));

@@ -1,4 +1,5 @@
-//! wirelab is killed at random moments: no process is left, at most the trial in flight is lost, and the run goes on.
+//! wirelab is killed at random moments: no process is left, at most the current trial is lost, and the run can be
+//! resumed.
 
 use std::fs;
 use std::process::Stdio;
@@ -24,7 +25,7 @@ const RUN: &[&str] = &[
 
 #[test]
 fn a_killed_run_leaves_no_process_and_can_be_resumed() {
-    // The number of journal lines after which it is killed: early, in the middle, late.
+    // The number of journal lines before the kill: early, in the middle, late.
     for lines in [0, 1, 4, 9] {
         let folder = tempdir().unwrap();
         let mark = folder.path().to_string_lossy().into_owned();
@@ -61,7 +62,7 @@ fn a_killed_run_leaves_no_process_and_can_be_resumed() {
 #[test]
 fn an_interrupted_run_keeps_what_was_measured_and_says_how_to_go_on() {
     let folder = tempdir().unwrap();
-    // Long enough that it has not ended by itself before a busy machine lets this test look.
+    // Long enough that the run has not ended before a busy machine lets this test look.
     let args = [RUN, &["--set", "blocks.min=8", "--set", "blocks.max=8"]].concat();
     let child = wirelab(folder.path(), &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = || {

@@ -1,4 +1,4 @@
-//! Every link in a page of the repository leads to a file, and to a heading, that exist.
+//! Every link in a page of the repository leads to a file and a heading that exist.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// What is not part of the repository.
+/// Folders that are not part of the repository.
 const BUILT: [&str; 4] = ["target", "node_modules", "wirelab-runs", "__pycache__"];
 
 /// A page: its links, and the anchors of its headings.
@@ -41,7 +41,7 @@ fn read(text: &str) -> Page {
     page
 }
 
-/// The anchor of a heading, as GitHub and mdBook make it.
+/// The anchor of a heading in GitHub and mdBook.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
@@ -63,7 +63,7 @@ fn pages(folder: &Path, found: &mut BTreeMap<PathBuf, Page>) {
     }
 }
 
-/// A path without `..`, so that it can be compared.
+/// A path without `..`, for comparison.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

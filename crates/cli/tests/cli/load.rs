@@ -1,4 +1,4 @@
-//! `wirelab load` against built-in and hostile servers: exact counts, valid results, and errors that say what to do.
+//! `wirelab load` against built-in and hostile servers: exact counts, valid results, and errors with a remedy.
 
 use std::collections::HashSet;
 use std::fs;
@@ -19,7 +19,7 @@ fn url(protocol: Protocol, port: u16, path: &str) -> String {
     format!("{scheme}://localhost:{port}{path}")
 }
 
-/// Runs `wirelab load` with these arguments; those of a protocol with TLS trust the place's authority.
+/// Runs `wirelab load` with these arguments. With TLS, it trusts the place's authority.
 #[track_caller]
 fn load(place: &Place, protocol: Protocol, url: &str, args: &[&str]) -> Said {
     let mut all = vec!["load", "--protocol", protocol.token(), url, "--connect-timeout", "20s", "--timeout", "30s"];
@@ -34,7 +34,7 @@ fn json(said: &Said) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("not JSON ({error}):\n{}", said.out))
 }
 
-/// The records that a load wrote, each checked.
+/// The valid records that a load wrote.
 #[track_caller]
 fn samples(place: &Place) -> Vec<Sample> {
     let text = fs::read_to_string(place.path("samples.jsonl")).unwrap();
@@ -88,7 +88,7 @@ fn an_open_loop_sends_the_arrivals_of_its_seed_whatever_the_server_does() {
     let (seven, again, eight) = (arrivals(&["--seed", "7"]), arrivals(&["--seed", "7"]), arrivals(&["--seed", "8"]));
     assert_eq!(seven, again);
     assert_ne!(seven, eight);
-    // A Poisson number with mean 100: five standard deviations to each side.
+    // A Poisson number with mean 100, within five standard deviations.
     assert!((50..150).contains(&seven.len()), "{}", seven.len());
     let sent = uniform.len() + seven.len() + again.len() + eight.len() + 4;
     assert_eq!(server.stop(), sent as u64);
@@ -154,7 +154,7 @@ fn a_body_is_posted_and_comes_back() {
         for sample in samples(&place) {
             assert_eq!((sample.bytes_out, sample.bytes_in), (102_400, 102_400), "{protocol}");
         }
-        // The body of the request before everything is not waited for: it may have been cut short.
+        // The body of the check request is not awaited, so it may have been cut short.
         assert!((5..=6).contains(&server.stop()), "{protocol}");
     }
 }
@@ -223,7 +223,7 @@ fn a_silent_server_ends_in_a_time_out_and_one_that_hangs_up_in_an_error() {
         let said = run(place.folder(), &["load", "--protocol", protocol, "--timeout", "300ms", &url]).with_status(1);
         said.complains(&[&url, "300ms", "--timeout"]);
     }
-    // It answers no datagram: the socket is bound and nobody reads.
+    // The socket is bound, but no process reads it, so datagrams get no answer.
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let url = url(Protocol::H3, socket.local_addr().unwrap().port(), "/");
     let args = ["load", "--protocol", "h3", "--ca", "ca.pem", "--connect-timeout", "300ms", &url];
@@ -255,7 +255,7 @@ fn a_correct_server_that_closes_after_each_response_is_measured() {
         measured(answer, Protocol::H1c, &Hostile::plain(conduct.clone()));
         measured(answer, Protocol::H1, &Hostile::secure(&place, "good", conduct));
     }
-    // Bodies that end with the connection. Within TLS that takes a `close_notify`, which this server does not send.
+    // Bodies that end with the connection. Within TLS this requires a `close_notify`, which this server does not send.
     for answer in ["HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nok", "HTTP/1.0 200 OK\r\n\r\nok"] {
         measured(answer, Protocol::H1c, &Hostile::plain(Conduct::AnswerAndClose(answer.to_owned())));
     }

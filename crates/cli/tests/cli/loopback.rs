@@ -1,4 +1,4 @@
-//! A real run on loopback: every trial is measured, and the accounts agree with each other.
+//! A real run on loopback: every trial is measured, and the accounts agree.
 
 use std::fs;
 
@@ -53,7 +53,7 @@ fn where_strace_counts_system_calls_nothing_else_is_measured_and_nothing_else_is
         assert_eq!(trial["outcome"], "ok", "{trial}");
         assert_eq!(trial["warnings"][0]["warning"], "stopped", "{trial}");
         assert!(trial["results"].is_null(), "{trial}");
-        // A request and its answer are a call each on both sides, at least.
+        // A request and its response take at least one call each, on both sides.
         for side in ["client", "server"] {
             let calls = trial["values"][format!("strace_{side}_per_request")].as_f64();
             assert!(calls.is_some_and(|calls| (2.0..100.0).contains(&calls)), "{trial}");

@@ -1,4 +1,4 @@
-//! `wirelab page`: pages of built-in servers in the browsers that are installed here.
+//! `wirelab page`: pages of built-in servers in the installed browsers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -54,13 +54,14 @@ fn assert_is_whole(load: &Value, protocol: Protocol, most_connections: u64) {
     assert!(value("content_loaded") <= value("onload") && value("net") > 0.0);
 }
 
-/// The connections of a load, as the browser numbers them.
+/// The numbers that the browser gave to the connections of a load.
 fn connection_numbers(load: &Value) -> BTreeSet<u64> {
     let number = |resource: &Value| resource["connection"].as_u64().unwrap_or_else(|| panic!("{resource}"));
     load["resources"].as_array().unwrap().iter().map(number).collect()
 }
 
-/// All three versions of a browser: every resource over the one that was forced, six connections at most or one.
+/// Checks all three versions in a browser: every resource came over the forced version, on at most six connections or
+/// on one.
 #[track_caller]
 fn check_versions(browser: &str) {
     let (place, root) = site();
@@ -99,7 +100,7 @@ fn check_versions(browser: &str) {
         page(&place, h2.port, "index.html", &[&common[..], &["--protocols", "h2", "--loads", "1", "--fresh"]].concat());
     assert_is_whole(&only_load(&alone.with_status(0)), Protocol::H2, 1);
     assert_nothing_left(&place);
-    // The servers saw what the browsers say, and nothing else.
+    // The servers' counts equal the browsers', and include no other request.
     assert_eq!(
         (tcp.stop(), udp.stop(), h2.stop()),
         (2 * u64::from(REQUESTS), 2 * u64::from(REQUESTS), REQUESTS.into())
@@ -124,14 +125,14 @@ fn firefox_loads_every_resource_over_the_version_that_was_forced() {
 fn a_server_that_refuses_a_version_fails_the_load_and_is_blamed() {
     for browser in browsers() {
         let (place, root) = site();
-        // TCP only: nobody listens at the UDP port.
+        // TCP only: no server listens at the UDP port.
         let h2 = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
         let h1 = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H1) });
         let once = |protocol| ["--browsers", browser, "--protocols", protocol, "--loads", "1", "--json"];
         let no_h3 =
             page(&place, h2.port, "index.html", &once("h3")).with_status(1).complains(&["no load gave a sample"]);
         assert_blamed(&only_load(&no_h3), "server", &["HTTP/3", "UDP port"]);
-        // It falls back silently, which is what every load is checked for.
+        // The browser falls back silently, which the check of every load finds.
         let no_h2 = page(&place, h1.port, "index.html", &once("h2")).with_status(1);
         assert_blamed(&only_load(&no_h2), "server", &["53 of 53", "http/1.1", "HTTP/2 was forced"]);
         assert_nothing_left(&place);
@@ -155,7 +156,7 @@ fn pages_that_never_load_miss_something_or_lead_elsewhere_say_so() {
         let warning = gap["warnings"][0].as_str().unwrap();
         assert!(warning.contains("missing.png answers 404"), "{warning}");
         let gone = load("nowhere.html", &["--json", "--har", "gone.har"]).with_status(1);
-        // Of an error without a body Chromium may not say which status it was.
+        // For an error without a body, Chromium may not report the status.
         assert_blamed(&only_load(&gone), "server", &["nowhere.html answers", "Is the path right?"]);
         let other = load("gap.html", &["--json", "--expect", "3"]).with_status(1);
         assert_blamed(&only_load(&other), "server", &["requests where 3 were expected"]);
@@ -173,7 +174,7 @@ fn pages_that_never_load_miss_something_or_lead_elsewhere_say_so() {
     }
 }
 
-/// A page that turns red after a second, by a timer that is never early, while a request keeps its load open.
+/// A page that turns red after a second, by a timer that is never early. A pending request keeps its load open.
 #[test]
 fn a_film_shows_when_a_page_looks_complete_and_is_none_of_the_loads() {
     for browser in browsers() {
@@ -189,14 +190,14 @@ fn a_film_shows_when_a_page_looks_complete_and_is_none_of_the_loads() {
         let number = |name: &str| film_of[name].as_f64().unwrap_or_else(|| panic!("{name}: {film_of}"));
         assert!(number("complete_ms") >= 1000.0, "{film_of}");
         let pictures = film_of["pictures"].as_array().unwrap();
-        // The area above the curve: how long the window was how far from complete.
+        // The area above the curve: the sum of durations times the missing share of completeness.
         let mut seen = (0.0, 0.0);
         let area = pictures.iter().fold(0.0, |area, picture| {
             let (at, progress) = (picture["at_ms"].as_f64().unwrap(), picture["progress"].as_f64().unwrap());
             let (since, so_far) = std::mem::replace(&mut seen, (at, progress));
             area + (at - since) * (1.0 - so_far)
         });
-        // Numbers are rounded to tenths of milliseconds and to thousandths.
+        // Values are rounded to tenths of milliseconds and to thousandths.
         assert!((number("speed_index_ms") - area).abs() < 0.005 * number("complete_ms"), "{area} {film_of}");
         assert!(number("speed_index_ms") < number("complete_ms"), "{film_of}");
         assert!(pictures.len() >= 2 && pictures.last().unwrap()["progress"] == 1.0, "{film_of}");
@@ -210,7 +211,7 @@ fn a_film_shows_when_a_page_looks_complete_and_is_none_of_the_loads() {
         }
         assert!(strips.contains("Speed Index") && strips.matches("class=\"changed\"").count() >= 2, "{strips}");
 
-        // A page that shows nothing has none, and the reason is said.
+        // An empty page has no Speed Index, and the result gives the reason.
         write_document(&root, "empty.html", "");
         fs::write(root.join("style.css"), "").unwrap();
         let plain = Builtin::start(&place, Serve { root: Some(&root), ..serve(Protocol::H2) });
@@ -250,7 +251,7 @@ fn a_page_is_saved_with_the_bodies_of_its_responses() {
     assert_nothing_left(&place);
 }
 
-/// Every file in a folder, with its text.
+/// The text of every file in a folder.
 fn texts(folder: &Path) -> Vec<String> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     files.map(|path| fs::read_to_string(path).unwrap()).collect()
@@ -267,7 +268,7 @@ fn what_browsers_write_of_their_connections_is_complete_once_they_have_ended() {
         let said = page(&place, tcp.port, "index.html", &args).with_status(0);
         assert!(said.out.contains("Written while pages loaded: keys"), "{}", said.out);
         let keys = fs::read_to_string(place.path("keys.log")).unwrap();
-        // One handshake for each version at least, and each has a secret of its own.
+        // At least one handshake per version, each with a secret of its own.
         let secrets = keys.lines().filter(|line| line.starts_with("CLIENT_HANDSHAKE_TRAFFIC_SECRET "));
         assert!(secrets.collect::<std::collections::BTreeSet<_>>().len() >= 2, "{keys}");
         let logs = texts(&place.path("log"));
@@ -295,7 +296,7 @@ fn what_browsers_write_of_their_connections_is_complete_once_they_have_ended() {
     }
 }
 
-/// Otherwise nobody would know whether the other tests' archives are looked at.
+/// Shows that the validator finds faults. Otherwise the other tests' archives could pass unchecked.
 #[test]
 fn the_validator_of_archives_refuses_what_is_none() {
     let place = Place::new();
@@ -363,7 +364,7 @@ fn nothing_is_left_after_an_interruption_or_a_kill() {
             let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
             let mut mark = None;
             eventually("a profile that a process has", || {
-                // A profile is gone again when its load has ended.
+                // The profile is removed when its load has ended.
                 let profiles = left(&place).into_iter().map(|path| path.to_string_lossy().into_owned());
                 mark = profiles.into_iter().find(|profile| !processes(profile).is_empty());
                 mark.is_some()
@@ -404,7 +405,7 @@ fn browsers_that_are_missing_or_do_not_start_are_named_with_a_remedy() {
     if browsers().is_empty() {
         return;
     }
-    // Programs that are no browsers: one ends at once.
+    // Programs that are no browsers; the first one ends at once.
     let args = ["--browsers", "chromium", "--protocols", "h2", "--loads", "1", "--json"];
     let ended = run(&[("WIRELAB_CHROMIUM", Path::new("/bin/false"))], &args).with_status(1);
     assert_blamed(&only_load(&ended), "client", &["ended before it was ready", "exit status 1"]);
@@ -422,7 +423,7 @@ fn wrong_input_is_answered_before_anything_starts() {
     wrong(&["https://localhost/", "--protocols", "h2c"], &["h1, h2 or h3"]);
     wrong(&["https://localhost/", "--browsers", "chromum"], &["chromium"]);
     wrong(&["https://localhost/", "--ca", "nowhere.pem"], &["nowhere.pem"]);
-    // Politeness is counted before anything is sent.
+    // The limit is checked before any request is sent.
     if !browsers().is_empty() {
         let one = ["https://192.0.2.1/", "--har", "loads.har"];
         wrong(&[&one[..], &["--loads", "31"]].concat(), &["192.0.2.1", "at most 30", "--i-may-load-these-hosts"]);
@@ -430,7 +431,8 @@ fn wrong_input_is_answered_before_anything_starts() {
     }
 }
 
-/// A font that a browser cannot read is left out without a word. So the page asks the browser, and tells by what it asks for then.
+/// Browsers silently ignore a font that they cannot read. The page therefore asks the browser whether it has the font,
+/// and reports the answer by a request.
 #[test]
 fn every_browser_reads_the_fonts_that_pages_have() {
     const ASK: &str = "const fonts = [...document.fonts];

@@ -1,5 +1,5 @@
-//! Studies in which browsers are the clients: the whole way from the study file to the report, on loopback and over an emulated link.
-//! Browsers that are not installed are not tested, and the tests say so.
+//! Studies with browsers as clients, from the study file to the report, on loopback and over an emulated link. Browsers
+//! that are not installed are skipped parts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -110,7 +110,7 @@ fn what_browsers_write_of_their_connections_is_kept_of_each_trial_and_what_they_
     }
 }
 
-/// Which content a file has, browsers believe the server; that a page works with one server shows nothing of another.
+/// Browsers take a file's content type from the server, so each server is tested on its own.
 #[test]
 fn pages_come_from_other_servers_as_from_the_built_in_one() {
     let is_there = |(program, _): &(&str, &str)| Path::new("/usr/sbin").join(program).exists();
@@ -122,7 +122,7 @@ fn pages_come_from_other_servers_as_from_the_built_in_one() {
     let servers: Vec<_> = there.into_iter().map(|(_, endpoint)| endpoint).chain(["builtin"]).collect();
     let Some(browser) = browsers().into_iter().next() else { return };
     let folder = tempdir().unwrap();
-    // Windows that every server can be told there are none.
+    // No windows are set, because not every server supports them.
     let workload = "page = 'today'\ntransport_defaults = 'library'";
     let factors = format!("protocol = ['h1', 'h2']\nserver = {servers:?}");
     fs::write(folder.path().join("study.toml"), study("loopback", &[browser], workload, &factors)).unwrap();
@@ -209,7 +209,7 @@ fn a_killed_run_leaves_no_browser() {
         let text = study("loopback", &[browser], "page = 'small-10'\nrequests = 50", "protocol = ['h1', 'h2']");
         fs::write(folder.path().join("study.toml"), text).unwrap();
         let mut command = wirelab(folder.path(), &["run", "study.toml", "--quiet"]);
-        // Profiles are below the folder, so that browsers are found by it, and so is what they leave.
+        // Profiles are below the folder, which identifies browser processes and files that they leave.
         command.env("TMPDIR", folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mark = format!("{}/wirelab-", folder.path().display());

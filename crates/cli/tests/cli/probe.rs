@@ -1,4 +1,4 @@
-//! `wirelab probe` against built-in and hostile servers: politeness by count, interleaving, and what it says of failures.
+//! `wirelab probe` against built-in and hostile servers: limits, order, and messages for failures.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -49,7 +49,8 @@ fn ones_own_host_is_compared_over_both_transports_with_a_noise_floor() {
     for comparison in compared {
         assert!(comparison["ratio"].is_number() && comparison["noise_floor"]["low"].is_number(), "{comparison}");
     }
-    // Per block: one request on a new connection and one on a kept one; the baseline twice; and the one before everything.
+    // Per block: one request on a new connection and one on a kept one, twice for the baseline. One request comes
+    // before the measurement.
     assert_eq!((tcp.stop(), udp.stop()), (10 * 2 * 2 + 1, 10 * 2));
 }
 
@@ -64,7 +65,7 @@ fn a_stranger_is_sent_no_more_than_announced_and_one_request_at_a_time() {
     let took = began.elapsed();
     assert_eq!(server.heads().len(), 2 * 3 + 1);
     assert_eq!(server.most_at_once(), 1);
-    // A lower bound, which holds on the busiest machine: between any two of the requests lies the pause.
+    // A lower bound, valid on the busiest machine: the pause lies between any two requests.
     assert!(took >= 6 * Duration::from_millis(500), "{took:?}");
     for words in [
         "server            test",
@@ -111,12 +112,12 @@ fn a_protocol_that_fails_is_named_and_the_others_are_compared() {
     let place = Place::new();
     let server = Hostile::secure(&place, "good", Conduct::ok());
     let own = ["--i-own-this-host", "--timeout", "20s"];
-    // HTTP/2 is refused by ALPN, and nothing listens on the UDP port.
+    // HTTP/2 is refused by ALPN, and no server listens at the UDP port.
     let said = probe(&place, server.port, "/", &own).with_status(0);
     for words in ["h2                failed", "h3                failed", "nothing listens", "h1   new"] {
         assert!(said.out.contains(words), "{words} in {}", said.out);
     }
-    // The baseline is the first protocol that answers.
+    // The baseline is the first protocol that works.
     let found = json(
         &probe(&place, server.port, "/", &[&own[..], &["--protocols", "h3,h1", "--json"]].concat()).with_status(0),
     );

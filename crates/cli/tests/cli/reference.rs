@@ -1,4 +1,4 @@
-//! The reference pages of the manual are those of the declarations.
+//! The committed reference pages equal the pages generated from the declarations.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Reports in real browsers. Those with pages in them are looked at where pages are tested (`pages.rs`).
+//! Reports in real browsers. `pages.rs` tests the reports of page loads.
 
 use std::fs;
 

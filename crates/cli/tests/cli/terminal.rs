@@ -51,7 +51,7 @@ fn a_full_or_closed_standard_error_ends_no_command() {
     }
 }
 
-/// Sends SIGHUP to a run that has measured a few trials; waits for its end.
+/// Sends SIGHUP to a run that has measured a few trials, and waits for its end.
 #[track_caller]
 fn hang_up(folder: &Path, child: Child) -> Said {
     let lines = || {
@@ -125,7 +125,7 @@ fn manual_pages_have_synopses_with_values_and_a_section_of_examples() {
         let text = read_to_string(&path).unwrap();
         assert!(text.contains("\n.SH EXAMPLES\n"), "{}: {text}", path.display());
         assert!(!text.contains("EXTRA"), "{}: {text}", path.display());
-        // Every page that this one refers to is there.
+        // Every page that this one refers to exists.
         for name in text.lines().filter_map(|line| line.strip_suffix("(1)")) {
             let name = name.replace('\\', "");
             assert!(folder.path().join(format!("man/{name}.1")).is_file(), "{name} in {}", path.display());
