@@ -1,6 +1,5 @@
-//! Sidecars in the lab `netns`: Envoy beside servers and clients balances each request, new servers get theirs at once, and what
-//! happens to a sidecar is known. Where network namespaces cannot be made, or Envoy cannot be installed, the tests say so and test
-//! nothing.
+//! Sidecars in the lab `netns`: Envoy beside servers and clients balances each request, new servers get requests at
+//! once, and failed sidecars are reported. The tests are skipped if network namespaces or Envoy are not available.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -22,7 +21,7 @@ pub fn tests() -> Vec<Test> {
     ]
 }
 
-/// What starts Envoy (util-linux), and how to ask whether it is there.
+/// The program that starts Envoy (util-linux), and the arguments that test whether it is installed.
 const NEEDS: [&str; 2] = ["setpriv", "--version"];
 
 const STUDY: &str = r#"
@@ -67,7 +66,7 @@ min = 1
 max = 1
 "#;
 
-/// Processes that work below a folder, which Envoy does not have on its command line.
+/// The number of processes that work below a folder. Envoy's command line does not contain the folder.
 fn at_work(folder: &Path) -> usize {
     let folders = std::fs::read_dir("/proc").unwrap().flatten();
     let below = |place: PathBuf| place.to_string_lossy().contains(&*folder.to_string_lossy());
@@ -97,26 +96,27 @@ fn each_request_goes_to_the_next_server_and_a_new_one_gets_its_share_at_once() {
             assert_eq!(value("cpu_client_sidecar_per_request")["not_measured"], "the trial has no sidecars");
             continue;
         }
-        // In turn. The bounds leave room for a machine that makes but some tens of them, whose counts are not of one moment.
+        // Requests go to the servers in turn. The bounds allow for a slow machine with some tens of requests, whose
+        // counts were read at slightly different moments.
         let [two, three] = ["requests@T1-T2", "requests@T2-T3"].map(of);
         assert!(two > 20.0 && three > 20.0, "{trial}");
         if cell["levels"]["variant"] == "mesh" {
             assert!(of("server_smallest@T1-T2") > 0.45, "{trial}");
             assert!((0.28..0.38).contains(&of("server_newest@T2-T3")), "{trial}");
         } else {
-            // Each worker of the sidecar has a turn of its own, and a connection is a worker's.
+            // Each worker of the sidecar has its own turn, and a connection belongs to one worker.
             assert!(of("server_smallest@T1-T2") > 0.4 && of("server_newest@T2-T3") > 0.25, "{trial}");
         }
         assert!(of("server_smallest@from-T3") > 0.2, "{trial}");
         assert_eq!(of("failed@T2-T3"), 0.0, "{trial}");
-        // What sidecars take is not the servers' and clients'.
+        // The cost of sidecars is separate from the cost of servers and clients.
         let cpu =
             ["client", "server", "client_sidecar", "server_sidecar"].map(|who| of(&format!("cpu_{who}_per_request")));
         assert!(cpu.iter().all(|time| *time > 0.0), "{trial}");
         let sum: f64 = cpu.iter().sum();
         assert!((of("cpu_all_per_request") - sum).abs() < sum / 10.0, "{trial}");
         assert!(of("memory_server_sidecar_peak") > of("memory_client_sidecar_peak"), "{trial}");
-        // What is in force there is told beside what is in force here.
+        // The record has the sidecars' effective settings beside those of clients and servers.
         for side in ["client", "server"] {
             assert_eq!(trial[side]["sidecar_balance"], "round robin", "{trial}");
             assert_eq!(trial[side]["sidecar_congestion"], trial[side]["congestion"], "{trial}");

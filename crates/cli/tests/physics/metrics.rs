@@ -1,4 +1,4 @@
-//! Runs that are shown to Prometheus while they go on, and what `deploy/` has for those who watch them.
+//! Runs that Prometheus observes while they continue, and the files in `deploy/` for its users.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -87,7 +87,7 @@ fn chart(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/helm/wirelab").join(name)
 }
 
-/// Runs `study.toml` as a user does, at whatever address the kernel chooses, which is handed on; gives what it then said.
+/// Runs `study.toml` at an address that the kernel chooses, calls `watch` with that address, and returns the output.
 fn shown(folder: &Path, watch: impl FnOnce(&str)) -> String {
     let mut process = wirelab(folder, &["run", "study.toml", "--quiet", "--metrics", "127.0.0.1:0"])
         .stdout(Stdio::piped())
@@ -120,13 +120,13 @@ fn prometheus_saw_last_what_the_journal_has_and_every_expression_of_the_dashboar
             (level, false) => format!("{} (A/A)", level.as_str().unwrap()),
         };
         if trial["outcome"] != "ok" {
-            // Other work had the processors, which says nothing of wirelab.
+            // Other work used the processors, which proves nothing about wirelab.
             assert!(trial["reason"].as_str().unwrap().contains("the machine was too busy"), "{trial}");
             skip_part(Skip::MachineTooBusy { what: variant, why: trial["reason"].to_string() });
             continue;
         }
         tested += 1;
-        // A server counts on from trial to trial of a cell, of which there is one here.
+        // A server's counters continue from trial to trial of a cell. Here each cell has one trial.
         let last = |metric: &str, role: &str| -> BTreeMap<u64, f64> {
             let series = format!("{metric}{{variant=\"{variant}\",role=\"{role}\"}}");
             let all = prometheus.now(&format!("max_over_time({series}[10m])"));
@@ -137,7 +137,7 @@ fn prometheus_saw_last_what_the_journal_has_and_every_expression_of_the_dashboar
         let answered = trial["timeline"]["answered"].as_array().unwrap().last().unwrap()["requests"].clone();
         let servers: Vec<_> = last("wirelab_requests_total", "server").into_values().collect();
         assert_eq!(servers, serde_json::from_value::<Vec<f64>>(answered).unwrap(), "{variant}");
-        // One client, the one in its place, and three more.
+        // One client, its replacement, and three more.
         let clients = last("wirelab_requests_total", "client");
         assert_eq!(clients.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 4], "{variant}");
         assert_eq!(clients.values().sum::<f64>(), trial["values"]["requests"].as_f64().unwrap(), "{variant}");
@@ -174,11 +174,12 @@ fn what_a_trial_told_last_stays_until_its_turn_comes_again_and_the_run_waits_for
     let mut last = String::new();
     shown(folder.path(), |address| {
         assert_eq!(get(address, "/").unwrap().0, 404);
-        // Until nobody answers any more, as a Prometheus would that comes very often.
+        // Scrapes as often as possible, until no server answers any more.
         while let Some((status, text)) = get(address, "/metrics") {
             assert_eq!(status, 200);
             assert!(text.ends_with("# EOF\n"), "{text}");
-            // Before the first trial there is nothing, and none is left once the run has waited for us.
+            // Before the first trial the page has no series. After the last one the run waited for this client, so no
+            // trial is missing.
             if text.contains("wirelab_requests_total") {
                 last = text;
             }
@@ -230,7 +231,7 @@ fn an_address_that_is_none_or_in_use_or_missing_is_refused_before_anything_is_ma
 fn the_first_process_of_a_pod_shows_the_endpoints_of_the_pod() {
     let folder = tempfile::tempdir().unwrap();
     let sockets = folder.path().join("metrics");
-    // One that was free a moment ago.
+    // This port was free a moment ago.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let words = ["agent", "wait", "other-0", "--metrics", &address, sockets.to_str().unwrap()];
     let mut agent = wirelab(folder.path(), &words).spawn().unwrap();

@@ -1,5 +1,5 @@
-//! Timelines in the lab `netns`: servers and clients that come and go, behind a service and by a name. Where network namespaces
-//! cannot be made, the tests say so and test nothing.
+//! Timelines in the lab `netns`: servers and clients that come and go, behind a service and by a name. The tests are
+//! skipped if network namespaces are not available.
 
 use serde_json::Value;
 use wirelab_testkit::lab::{all_trials, folder_with, in_time};
@@ -71,7 +71,7 @@ fn servers_get_what_the_way_of_connecting_gives_them() {
     let mut judged = 0;
     for (cell, trial) in in_time(all_trials(folder.path())) {
         let of = |metric: &str| number(&trial, metric);
-        // Who gets what of a few requests is chance, and a check request counts as much as they do.
+        // With few requests the distribution is chance, and the check request weighs as much as they do.
         let few = |window: &&str| of(&format!("requests@{window}")) < 100.0;
         if let Some(window) = ["T1-T2", "T2-T3", "T3-T4"].into_iter().find(few) {
             let (what, why) = (cell["levels"].to_string(), format!("fewer than 100 requests in {window}"));
@@ -79,32 +79,32 @@ fn servers_get_what_the_way_of_connecting_gives_them() {
             continue;
         }
         match cell["levels"]["variant"].as_str().unwrap() {
-            // Each request is a connection, whose server is drawn.
+            // Each request has a connection to a random server.
             "rest" => {
                 assert!(of("server_newest@T2-T3") > 0.05, "{trial}");
                 assert!(of("server_smallest@T1-T2") > 0.15, "{trial}");
             }
             "standard" => {
                 assert_eq!((of("server_largest@T1-T2"), of("server_largest@T2-T3")), (1.0, 1.0), "{trial}");
-                // The check request of the second client has a connection of its own.
+                // The check request of the second client has its own connection.
                 assert!(of("server_largest@T3-T4") > 0.9, "{trial}");
             }
             "headless" => {
-                // One after the other.
+                // Requests go to the servers in turn.
                 assert!(of("server_smallest@T1-T2") > 0.4, "{trial}");
                 assert_eq!(of("server_newest@T2-T3"), 0.0, "{trial}");
                 assert!(of("server_smallest@T3-T4") > 0.2, "{trial}");
                 assert!(of("server_smallest@from-T4") > 0.15, "{trial}");
             }
-            // Connections of a tenth of a second, each to the next of those that the name stands for then.
+            // Connections of a tenth of a second, each to the next server that the name currently stands for.
             "again" => assert!(of("server_newest@T2-T3") > 0.1, "{trial}"),
             other => panic!("{other}"),
         }
-        // One client, the one in its place, and three more.
+        // One client, its replacement, and three more.
         assert_eq!(trial["timeline"]["clients"].as_array().unwrap().len(), 5);
         assert_eq!(trial["timeline"]["actions"].as_array().unwrap().len(), 3);
         assert!(of("failed@T2-T3") <= if cell["levels"]["variant"] == "again" { 60.0 } else { 0.0 }, "{trial}");
-        // Of all processes together, which are there at both ends of the window.
+        // The cost covers all processes that run at both ends of the window.
         assert!(of("cpu_client_per_request") > 0.0 && of("cpu_server_per_request") > 0.0);
         judged += 1;
     }
@@ -124,11 +124,12 @@ fn what_a_killed_server_takes_with_it_is_lost_and_the_others_go_on() {
         let servers = trial["timeline"]["servers"].as_array().unwrap();
         assert_eq!((servers.len(), servers[0]["from_ns"].as_u64()), (3, Some(0)));
         assert!(servers[0]["until_ns"].is_u64() && servers[1]["until_ns"].is_null() && servers[2]["from_ns"].is_u64());
-        // Whoever was with the dead one finds another, at the latest with the next request.
+        // Clients of the dead server find another server with the next request at the latest.
         assert!(number(&trial, "requests@T2-T3") > 10.0, "{trial}");
-        // On a busy machine the clocks of runner and client are some milliseconds apart, so one may be lost just before the kill.
+        // On a busy machine the clocks of runner and client differ by some milliseconds, so a request may fail just
+        // before the kill.
         assert!(number(&trial, "failed@T1-T2") + number(&trial, "failed@T2-T3") < 20.0, "{trial}");
-        // Where servers end connections, some requests meet their end.
+        // Servers that end connections also end some requests.
         if cell["levels"]["variant"] != "again" {
             assert_eq!(number(&trial, "failed@T3-T4"), 0.0, "{trial}");
         }
@@ -144,14 +145,14 @@ fn a_drained_server_keeps_the_connections_it_has_and_gets_no_new_ones() {
         let of = |metric: &str| number(&trial, metric);
         assert_eq!(of("server_drained@T1-T2"), 0.0, "{trial}");
         match cell["levels"]["variant"].as_str().unwrap() {
-            // A request that is answered while the address changes may still be one of its.
+            // A request that is answered during the change of the address may still count for the drained server.
             "rest" => assert!(of("server_drained@T2-T3") < 0.1 && of("server_drained@T3-T4") < 0.05, "{trial}"),
-            // With whom the one connection is was drawn: all goes on to it, or nothing.
+            // The one connection goes to a random server: either all requests go to the drained one, or none.
             "standard" => assert!([0.0, 1.0].contains(&of("server_drained@T2-T3")), "{trial}"),
-            // Half of the six connections are to it, until the client is another one.
+            // Half of the six connections go to it, until the client is replaced.
             "headless" => {
                 assert!((0.4..0.6).contains(&of("server_drained@T2-T3")), "{trial}");
-                // One of the old client may be in flight at T3.
+                // One request of the old client may be in flight at T3.
                 assert!(of("server_drained@T3-T4") < 0.05, "{trial}");
             }
             // Connections of a tenth of a second.

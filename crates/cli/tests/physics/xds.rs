@@ -1,5 +1,5 @@
-//! Proxyless gRPC in the lab `netns`: clients that ask a control plane give a new server its share at once, and lose no more with a server
-//! than what was under way. Where network namespaces cannot be made, or Go is missing, the tests say so and test nothing.
+//! Proxyless gRPC in the lab `netns`: clients of a control plane give a new server its share at once, and lose only
+//! requests in flight when a server ends. The tests are skipped if network namespaces or Go are not available.
 
 use wirelab_testkit::installed::{first_trial_without, prepared, run};
 use wirelab_testkit::lab::{all_trials, folder_with, in_time};
@@ -18,7 +18,7 @@ pub fn tests() -> Vec<Test> {
     ]
 }
 
-/// What builds the endpoint, and how to ask whether it is there.
+/// The program that builds the endpoint, and the arguments that test whether it is installed.
 const NEEDS: [&str; 2] = ["go", "version"];
 
 const STUDY: &str = r#"
@@ -79,7 +79,8 @@ fn a_new_server_gets_its_share_at_once_and_with_one_that_dies_nothing_is_lost_bu
             assert!(of("server_newest@T2-T3") < 0.01, "{trial}");
             continue;
         }
-        // In turn. The bounds leave room for a machine that makes but some tens of them, whose counts are not of one moment.
+        // Requests go to the servers in turn. The bounds allow for a slow machine with some tens of requests, whose
+        // counts were read at slightly different moments.
         let requests = ["requests@T1-T2", "requests@T2-T3", "requests@T3-T4", "requests@from-T4"].map(of);
         assert!(requests.iter().all(|count| *count > 20.0), "{trial}");
         assert!((0.28..0.38).contains(&of("server_newest@T2-T3")), "{trial}");
@@ -87,9 +88,9 @@ fn a_new_server_gets_its_share_at_once_and_with_one_that_dies_nothing_is_lost_bu
         for window in ["T1-T2", "T2-T3", "T3-T4"] {
             assert_eq!(of(&format!("failed@{window}")), 0.0, "{trial}");
         }
-        // Three clients had one request each under way.
+        // Three clients had one request each in flight.
         assert!(of("failed@from-T4") <= 3.0, "{trial}");
-        // The two that are left take turns.
+        // The two remaining servers take turns.
         assert!(of("server_newest@from-T4") > 0.4, "{trial}");
         assert_eq!(value("cpu_client_sidecar_per_request")["not_measured"], "the trial has no sidecars");
         assert_eq!(trial["client"]["control_plane_balance"], "round robin", "{trial}");
