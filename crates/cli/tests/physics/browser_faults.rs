@@ -1,5 +1,6 @@
-//! Browsers that crash, are killed, hang, or have no memory while they load a page: who is blamed, what is left of them, and that
-//! the run goes on. The kernel counts on the whole machine what it kills for lack of memory, so that these tests run alone.
+//! Browsers that crash, are killed, hang, or lack memory during a load: the blame, the processes and files that they
+//! leave, and the continued run. The kernel's counter of kills for lack of memory covers the whole machine, so these
+//! tests run alone.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -26,16 +27,16 @@ pub fn tests() -> Vec<Test> {
     ]
 }
 
-/// Its image never comes, so the load goes on until something ends it.
+/// A page with an image that never arrives, so the load continues until the test ends it.
 const ENDLESS: &str = "<p>text</p><img src=\"/never.png\">";
 
-/// Besides, it takes 50 MB a second, up to 400 MB.
+/// The same page, which also allocates 50 MB per second, up to 400 MB.
 const GREEDY: &str = "<p>text</p><img src=\"/never.png\"><script>
 let kept = [];
 let timer = setInterval(() => { kept.push(new Uint8Array(1 << 20).fill(1)); if (kept.length == 400) clearInterval(timer); }, 20);
 </script>";
 
-/// Loads a page in a browser, does something to the browser once its load is under way, and gives the load.
+/// Loads a page in a browser, calls `strike` during the load, and returns the load.
 fn load_during(browser: &str, page: &str, timeout: &str, strike: impl FnOnce(&[Process])) -> Value {
     let place = Place::new();
     let document =
@@ -51,14 +52,14 @@ fn load_during(browser: &str, page: &str, timeout: &str, strike: impl FnOnce(&[P
     load
 }
 
-/// The process that drives the others.
+/// Whether a process is the browser's main process.
 fn is_main(process: &Process) -> bool {
     process.line.contains("--remote-debugging-port")
         && !process.line.contains("--type=")
         && !process.line.contains("-contentproc")
 }
 
-/// One that pages are in.
+/// Whether a process contains pages.
 fn is_content(process: &Process) -> bool {
     let line = process.line.trim_end();
     line.contains("--type=renderer") || (line.contains("-contentproc") && line.ends_with(" tab"))
@@ -71,20 +72,21 @@ fn chosen(processes: &[Process], which: fn(&Process) -> bool) -> Vec<u32> {
     chosen
 }
 
-/// Processes may be gone by the time that the signal is sent; what counts is what comes of it.
+/// Sends a signal to processes. Some may have ended before; the test checks only the consequences.
 fn signal(name: &str, pids: &[u32]) {
     let words = pids.iter().map(u32::to_string);
     let _ = Command::new("kill").arg(format!("-{name}")).args(words).stderr(Stdio::null()).status();
 }
 
-/// The words for a page whose process ended: Firefox is told to end with it. It says that it navigates until a moment after the page's first bytes.
+/// The message for a page whose process ended. Firefox is configured to end with it, and reports a navigation until a
+/// moment after the page's first bytes.
 fn page_ended(browser: &str) -> &'static str {
     if browser == "firefox" { "Firefox ended, " } else { "Chromium's process of the page ended while it loaded" }
 }
 
 fn the_end_of_the_pages_process_is_the_browsers_fault() {
     for browser in browsers() {
-        // The kernel kills so where memory is short; the other one is a crash.
+        // The kernel sends KILL if memory is short; ABRT is a crash.
         for name in ["KILL", "ABRT"] {
             let load = load_during(browser, ENDLESS, "2 min", |processes| signal(name, &chosen(processes, is_content)));
             assert_blamed(&load, "client", &[page_ended(browser)]);
@@ -93,7 +95,7 @@ fn the_end_of_the_pages_process_is_the_browsers_fault() {
 }
 
 fn a_browser_that_ends_or_hangs_while_it_loads_is_blamed() {
-    // Half a minute of waiting each, so side by side.
+    // Each waits half a minute, so they run in parallel.
     std::thread::scope(|scope| {
         for browser in browsers() {
             scope.spawn(move || {

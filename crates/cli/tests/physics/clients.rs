@@ -1,4 +1,5 @@
-//! Several clients that share one workload, as processes of this machine: on loopback, and in the lab `netns` where that can be.
+//! Several clients that share one workload, as processes of this machine: on loopback, and in the lab `netns` if it is
+//! available.
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +43,7 @@ min = 1
 max = 1
 "#;
 
-/// Every trial has four clients, which did the workload of one.
+/// Checks that every trial has four clients, which shared the workload of one.
 fn four_did_the_work_of_one(folder: &Path) {
     for (cell, trial) in trials(folder) {
         let number = |name: &str| trial["values"][name].as_f64().unwrap_or_else(|| panic!("{name}: {trial}"));
@@ -59,7 +60,7 @@ fn four_did_the_work_of_one(folder: &Path) {
         let begun = clients.iter().map(|client| client["begun_ns"].as_f64().unwrap()).fold(0.0, f64::max);
         assert_eq!(number("clients_start_spread"), begun, "{trial}");
         assert!(number("response_max") <= number("total_time"), "{trial}");
-        // The account is that of all four: of one alone it would be a quarter.
+        // The account covers all four clients; one client alone would have a quarter.
         let (client, life) = (number("cpu_client_per_request") * 800.0, number("life_cpu_client_user"));
         assert!(client > 0.0 && life + number("life_cpu_client_system") > client * 0.99, "{trial}");
         let results = trial["results"].as_str().unwrap();

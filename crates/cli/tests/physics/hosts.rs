@@ -1,5 +1,5 @@
-//! Pages of several hosts in browsers: each host a server of its own, behind one emulated link. Browsers that are not installed
-//! are not tested.
+//! Pages of several hosts in browsers: one server per host, behind one emulated link. Browsers that are not installed
+//! are skipped parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -41,7 +41,7 @@ fn by_host(load: &Value) -> BTreeMap<String, Vec<Value>> {
     hosts
 }
 
-/// The connections that carried them, by their numbers.
+/// The numbers of the connections that carried the resources.
 fn connections(resources: &[Value]) -> BTreeSet<u64> {
     let number = |resource: &Value| resource["connection"].as_u64().unwrap_or_else(|| panic!("{resource}"));
     resources.iter().map(number).collect()
@@ -86,7 +86,7 @@ fn every_host_of_a_page_speaks_the_forced_version_on_connections_of_its_own() {
     assert!(report.contains("cdn-3.wirelab.test: ") && report.contains("grouped by host"), "no waterfall by host");
 }
 
-/// A server that speaks HTTP/2 where it is one host of several and is to speak HTTP/3.
+/// A server that speaks HTTP/2 where it is one of several hosts and the study demands HTTP/3.
 const LACKING: &str = r#"#!/bin/sh
 [ "$1" = describe ] && { "$WIRELAB" endpoint describe | sed 's/"builtin"/"lacking"/'; exit; }
 grep -q '"cdn-2.wirelab.test"' "$3" && sed -i 's/"protocol": "h3"/"protocol": "h2"/' "$3"
@@ -117,8 +117,8 @@ fn a_host_without_the_version_fails_the_trial_and_is_named() {
     }
 }
 
-/// A site of two hosts as a browser saved it: a style sheet of the other host, with a picture that it names; and three entries that cannot be
-/// answered again.
+/// A site of two hosts as a browser saved it: a style sheet on the other host, with a picture that it names, and three
+/// entries that cannot be replayed.
 fn archive() -> Value {
     let entry = |method: &str, url: &str, status: u16, kind: &str, content: Value| {
         let mut content = content;
@@ -182,7 +182,7 @@ fn an_archive_is_a_page_of_all_its_hosts() {
     assert_eq!(left_out["what"], json!(["1 not a GET", "1 without TLS (http://)", "1 without a body"]));
 }
 
-/// The server that the page is saved from is at a port of its own, which no archive is answered at: its host gets a name.
+/// The page's server uses a free port, which no replayed archive has. Its host therefore gets a name.
 fn a_page_that_was_saved_is_loaded_again() {
     if !is_here(Browser::Chromium) {
         return;
@@ -225,7 +225,7 @@ fn an_archive_that_is_no_page_is_refused_with_the_remedy() {
 fn hosts_that_a_lab_or_a_page_does_not_have_are_refused_with_the_remedy() {
     let folder = tempdir().unwrap();
     let refused = |workload: &str, factors: &str, words: &[&str]| {
-        // What is refused before anything is started is refused of every client.
+        // A setting that is refused before the start is refused for every client.
         let text = study("loopback", &["builtin"], workload, factors);
         write(folder.path(), &text);
         run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(2).complains(words);

@@ -1,5 +1,5 @@
-//! End-to-end tests that need the machine to themselves: emulated links, timelines, browsers that are killed. They run one at a time; those
-//! that other work on the machine can disturb declare retries.
+//! End-to-end tests that need the machine to themselves: emulated links, timelines, browsers that are killed. They run
+//! one at a time. Tests that other work on the machine can disturb declare retries.
 
 mod browser_faults;
 mod clients;

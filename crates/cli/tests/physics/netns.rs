@@ -1,5 +1,5 @@
-//! Runs in the lab `netns`: protocols need the round trips that their specifications say, and nothing is left behind.
-//! Where network namespaces cannot be made, the tests say so and test nothing.
+//! Runs in the lab `netns`: protocols need the round trips of their specifications, and no process or namespace is left
+//! behind. The tests are skipped if network namespaces are not available.
 
 use std::collections::HashSet;
 use std::fs;
@@ -49,13 +49,14 @@ fn each_protocol_needs_the_round_trips_of_its_handshake() {
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
     for (cell, trial) in trials(folder.path()) {
         let job = &cell["job"];
-        // TCP takes one, TLS 1.3 one, QUIC with TLS one, the request one; 0-RTT sends the request with the first flight of TLS.
+        // TCP takes one round trip, TLS 1.3 one, QUIC with TLS one, the request one. 0-RTT sends the request with the
+        // first flight of TLS.
         let wanted = match (job["protocol"].as_str().unwrap(), job["resumption"].as_str().unwrap()) {
             ("h1" | "h2", "none") => 3,
             ("h1" | "h2", _) | ("h3", "none") => 2,
             _ => 1,
         };
-        // The fastest request, in round trips: never less, and nearer to this number than to the next.
+        // The fastest request, in round trips: never fewer, and nearer to this number than to the next.
         let trips = trial["values"]["response_min"].as_f64().unwrap() / 100e6;
         assert!((f64::from(wanted)..f64::from(wanted) + 0.5).contains(&trips), "{trips} round trips: {job}");
     }
@@ -66,8 +67,8 @@ fn a_killed_run_leaves_neither_process_nor_namespace() {
     let overlay = STUDY.replace("[workload]\n", "[workload]\nnetwork = \"overlay\"\nservers = \"near + far\"\n");
     assert_ne!(overlay, STUDY);
     fs::write(folder.path().join("overlay.toml"), overlay).unwrap();
-    // Killed as soon as there is such a process, or some time later: while the network is made, while pods and services are,
-    // and in the middle of a trial.
+    // Killed at the start of this process, or some time later: while the network is created, while pods and services
+    // are, and during a trial.
     for (study, words, later_ms) in [
         ("study.toml", "fabric", 0),
         ("study.toml", "endpoint server", 0),
@@ -112,13 +113,13 @@ fn children(parent: u32) -> Vec<u32> {
     every_process().into_iter().filter(is_child).collect()
 }
 
-/// Its command line; empty once it has ended.
+/// The command line of a process; empty after its end.
 fn command(pid: u32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&line).replace('\0', " ")
 }
 
-/// The network namespaces that it lives in or holds open.
+/// The network namespaces that a process lives in or holds open.
 fn namespaces(pid: u32) -> Vec<std::path::PathBuf> {
     let own = fs::read_link(format!("/proc/{pid}/ns/net")).ok();
     let held = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();

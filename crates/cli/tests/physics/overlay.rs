@@ -1,5 +1,5 @@
-//! Runs in the overlay network of the lab `netns`: pods on two nodes, and services. Where network namespaces cannot be made,
-//! the tests say so and test nothing.
+//! Runs in the overlay network of the lab `netns`: pods on two nodes, and services. The tests are skipped if network
+//! namespaces are not available.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -61,24 +61,25 @@ fn pods_are_a_link_apart_and_a_service_spreads_connections_by_chance() {
         let trips = trial["values"]["response_min"].as_f64().unwrap() / 100e6;
         let handshake = if cell["levels"]["protocol"] == "h1" { 3.0 } else { 2.0 };
         match cell["levels"]["scenario"].as_str().unwrap() {
-            // Full packets, which may be more than a congestion window takes at once.
+            // Full packets, possibly more than one congestion window.
             "pod" => {
                 assert!(trips >= handshake, "{trips} round trips: {cell}");
                 assert!(share["not_measured"].is_string(), "{share}");
                 is_wrapped(&trial["values"]);
             }
-            // A small request on a new connection takes the round trips of its handshake, through the tunnel as without it.
+            // A small request on a new connection takes the round trips of its handshake, with or without the tunnel.
             "one" => {
                 assert!((handshake..handshake + 0.5).contains(&trips), "{trips} round trips: {cell}");
                 assert_eq!(share, &Value::from(1.0));
             }
-            // Half each, give or take four standard errors of a fair coin.
+            // Half of the connections each, within four standard errors of a fair coin.
             "two" | "spread" => {
                 let error = (0.25_f64 / 301.0).sqrt();
                 let share = share.as_f64().unwrap();
                 assert!((0.5..0.5 + 4.0 * error).contains(&share), "{share}: {cell}");
             }
-            // The check request goes to the first server, which is near; of the six that follow every second one goes far.
+            // The check request goes to the first server, which is near. Every second one of the next six requests goes
+            // far.
             "by-name" => {
                 let [least, mean, most] = ["min", "mean", "max"]
                     .map(|which| trial["values"][format!("response_{which}")].as_f64().unwrap() / 100e6);
@@ -90,8 +91,8 @@ fn pods_are_a_link_apart_and_a_service_spreads_connections_by_chance() {
     }
 }
 
-/// Between the nodes every packet is in another one, which adds the headers of IPv4, UDP and VXLAN, and the packet's own
-/// Ethernet header. Nothing of this is to be seen in the pods.
+/// Between the nodes every packet is inside another one, which adds the headers of IPv4, UDP and VXLAN, and the
+/// packet's own Ethernet header. In the pods this is not visible.
 fn is_wrapped(values: &Value) {
     const HEADERS: f64 = 20.0 + 8.0 + 8.0 + 14.0;
     let value = |name: &str| values[name].as_f64().unwrap_or_else(|| panic!("{name}: {}", values[name]));
@@ -105,7 +106,8 @@ fn is_wrapped(values: &Value) {
     assert!((between - HEADERS).abs() < 1e-6, "{between}");
 }
 
-/// A client that asks the system's resolver for the name of the servers, says what it heard, and goes on as the built-in one.
+/// A client that resolves the name of the servers by the system's resolver, prints the result, and continues as the
+/// built-in one.
 const ASKING: &str = r#"#!/bin/sh
 [ "$1" = client ] && getent ahostsv4 wirelab.test >&2
 [ "$1" = describe ] && { "$WIRELAB" endpoint describe | sed 's/"builtin"/"asking"/'; exit; }

@@ -1,5 +1,5 @@
-//! The observer `packets` in the lab `netns`: what it counts is what the wire carries, and captures can be decrypted.
-//! Where packets cannot be captured, the tests say so and test nothing.
+//! The observer `packets` in the lab `netns`: its counts equal the packets on the wire, and captures can be decrypted.
+//! The tests are skipped if packets cannot be captured.
 
 use std::fs;
 use std::path::Path;
@@ -54,7 +54,7 @@ max = 1
 
 const NEEDS: &[&str] = &["capturing packets"];
 
-/// The levels of each trial, and its values.
+/// The levels and the values of each trial.
 fn seen(folder: &Path) -> Vec<(Value, Value)> {
     trials(folder).into_iter().map(|(cell, trial)| (cell["levels"].clone(), trial["values"].clone())).collect()
 }
@@ -70,8 +70,9 @@ fn packets_are_those_of_the_wire_whether_super_packets_pass_or_not() {
             let value = &values[format!("packets_{name}")];
             value.as_f64().unwrap_or_else(|| panic!("{levels}: {name}: {value}"))
         };
-        // Nothing is lost, so both see the same but for what is under way as the window begins and ends: at most the packets
-        // of one response, or an acknowledgement for each of them. How many it gets varies with how they are coalesced.
+        // The link loses no packet, so both ends count the same except for packets in flight when the window begins and
+        // ends. These are at most the packets of one response, or one acknowledgement for each of them; the number of
+        // acknowledgements varies.
         let (packets, bytes) = (of("client_received_per_request"), of("client_bytes_received_per_request"));
         for [one, other] in [["client_sent", "server_node_received"], ["server_node_sent", "client_received"]] {
             let [one_sees, other_sees] = [one, other].map(|place| of(&format!("{place}_per_request")));
@@ -79,7 +80,7 @@ fn packets_are_those_of_the_wire_whether_super_packets_pass_or_not() {
             assert!(difference.abs() <= packets.ceil(), "{levels}: {one} and {other} differ by {difference} packets");
         }
         assert!((PAYLOAD..1.1 * PAYLOAD).contains(&bytes), "{levels}: {bytes} bytes");
-        // No packet has more payload than 1500 bytes leave, and hardly any has much less.
+        // A packet of 1500 bytes limits the payload, and hardly any full packet has much less.
         let least = (PAYLOAD / (1500.0 - 40.0)).ceil();
         assert!((least..1.2 * least).contains(&packets), "{levels}: {packets} packets, where {least} is the least");
         let largest = of("client_largest");
@@ -103,7 +104,7 @@ fn a_lab_whose_interfaces_are_shared_gives_a_reason() {
 }
 
 fn captures_hold_what_decrypts_them() {
-    // Without the observer in the study: keeping captures brings it.
+    // The study lacks the observer; keeping captures adds it.
     let study = STUDY.replace("observers = [\"packets\"]", "observers = []");
     let Some(folder) = folder_with(&study, NEEDS) else { return };
     run(folder.path(), &["run", "study.toml", "--quiet", "--keep", "pcap", "--set", "requests=3"]).with_status(0);
@@ -119,7 +120,7 @@ fn captures_hold_what_decrypts_them() {
         for place in ["client", "server-node"] {
             let path = captures.join(format!("trial-{number:06}-{place}.pcapng"));
             let bytes = fs::read(&path).unwrap();
-            // After the section's header: secrets of TLS, before any packet.
+            // The secrets of TLS follow the section's header, before any packet.
             assert_eq!(bytes[28..32], 10_u32.to_le_bytes(), "{}", path.display());
             assert!(String::from_utf8_lossy(&bytes).contains("CLIENT_TRAFFIC_SECRET_0 "), "{}", path.display());
             let (requests, what) = match levels["protocol"].as_str().unwrap() {
@@ -132,7 +133,7 @@ fn captures_hold_what_decrypts_them() {
             }
             let said = Command::new("tshark").arg("-r").arg(&path).args(["-Y", requests]).output().unwrap();
             let shown = String::from_utf8_lossy(&said.stdout);
-            // The check request, 5 of the warm-up, 3 that are measured.
+            // The check request, 5 requests of the warm-up, and 3 measured requests.
             assert!(shown.lines().count() >= 9, "{levels}, {what}: {said:?}");
         }
     }

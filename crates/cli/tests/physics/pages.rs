@@ -1,4 +1,4 @@
-//! Studies in which browsers are the clients, where time matters: over an emulated link, and with hints that a browser has to heed in
+//! Studies with browsers as clients, where time matters: over an emulated link, and with hints that must arrive in
 //! time.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,7 +57,7 @@ fn a_folder_is_a_page_in_both_labs_and_what_is_no_page_is_refused_or_blamed() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("study.toml"), text).unwrap();
     fs::create_dir(folder.path().join("site")).unwrap();
-    // A name that is for documents (RFC 6761): nobody has it.
+    // A reserved name (RFC 6761), which no server has.
     let image = "<!doctype html><p>text</p><img src='https://other.invalid/picture.png'>";
     fs::write(folder.path().join("site/index.html"), image).unwrap();
     run(folder.path(), &["run", "study.toml", "--quiet"]);
@@ -91,7 +91,7 @@ fn what_is_hinted_at_is_asked_for_while_the_server_thinks() {
             assert!(reason.contains("Chromium takes no early hints over HTTP/1.1"), "{reason}");
             continue;
         }
-        // A browser that has no processor may miss the hints, and the trial is rightly none; but not every time.
+        // On a busy machine a browser may miss the hints, and the trial rightly fails; this must not happen every time.
         let missed = |reason: &str| reason.contains("the browser asked for nothing because of them");
         if is_hinted && trial["reason"].as_str().is_some_and(missed) {
             let (what, why) = (cell["levels"].to_string(), trial["reason"].to_string());
@@ -109,7 +109,8 @@ fn what_is_hinted_at_is_asked_for_while_the_server_thinks() {
         let load = &loads(folder.path(), &trial)[0];
         let resources = load["resources"].as_array().unwrap();
         let first = |ending: &str| resources.iter().find(|one| one["url"].as_str().unwrap().ends_with(ending)).unwrap();
-        // Of what it was hinted at Chromium says when the response began; Firefox over HTTP/1.1 does not know it of the document.
+        // For hinted files, Chromium reports only the start of the response. Firefox over HTTP/1.1 does not report it
+        // for the document.
         let begins = |one: &Value, or: &str| one["response_ns"].as_u64().or(one[or].as_u64()).unwrap();
         let document = begins(&resources[0], "end_ns");
         assert!(document as f64 >= THINK_NS / 2.0, "{load}");
@@ -122,9 +123,9 @@ fn what_is_hinted_at_is_asked_for_while_the_server_thinks() {
     assert_eq!(heeded, browsers.iter().map(ToString::to_string).collect());
 }
 
-/// TCP takes one round trip, TLS 1.3 one, QUIC with TLS one, the request one. Other work on the machine delays browsers, and never makes
-/// them faster: what counts is the fastest load, of six tries at most, and a reading during which the host of a virtual machine took
-/// processor time is no try.
+/// TCP takes one round trip, TLS 1.3 one, QUIC with TLS one, the request one. Other work on the machine only delays
+/// browsers, so the fastest of up to six loads counts. Loads during which the host of a virtual machine took processor
+/// time are repeated.
 fn the_first_byte_comes_after_the_round_trips_of_the_handshake() {
     const ROUND_TRIP_MS: f64 = 50.0;
     const TOLERANCE_MS: f64 = 20.0;
@@ -149,7 +150,7 @@ fn the_first_byte_comes_after_the_round_trips_of_the_handshake() {
                         let known = fastest.entry(key).or_insert(f64::INFINITY);
                         *known = known.min(first / 1e6);
                     }
-                    // Firefox takes session tickets for it, and that is the only reason.
+                    // Only Firefox over HTTP/1.1 lacks the value, because it takes session tickets for the first byte.
                     None => assert_eq!(key, ("firefox".to_owned(), "h1".to_owned()), "{load}"),
                 }
             }

@@ -1,4 +1,5 @@
-//! Servers that wirelab does not start: pages by URL, asked politely, and stand-ins for sites that fail.
+//! Servers that wirelab does not start: pages by URL with the limits for other owners, and substitutes for sites that
+//! fail.
 
 use std::fs;
 
@@ -61,7 +62,7 @@ fn a_page_of_others_is_asked_for_politely_and_nothing_is_known_of_its_server() {
     study(&place, server.port, "/page?of=others", "requests = 3\npause = \"500 ms\"", "\"h1\"");
     measure(&place, &[]).with_status(0);
     let heads = server.heads();
-    // Two blocks of three; no A/A twin.
+    // Two blocks of three cells, without an A/A twin.
     assert_eq!((heads.len(), server.most_at_once()), (6, 1));
     for head in heads {
         assert!(head.starts_with("get /page?of=others http/1.1\r\n"), "{head}");
@@ -78,7 +79,7 @@ fn a_page_of_others_is_asked_for_politely_and_nothing_is_known_of_its_server() {
             assert_eq!(reason(&trial, metric), "the server is not ours", "{metric}: {trial}");
         }
         assert_eq!(trial["server"]["address"], format!("127.0.0.1:{}", server.port));
-        // On the client's clock, so that it holds on the busiest machine: two pauses lie between three requests.
+        // By the client's clock, so that it holds on the busiest machine: two pauses lie between three requests.
         assert!(trial["window_ns"].as_u64().unwrap() >= 1_000_000_000);
     }
 }
@@ -128,7 +129,7 @@ fn pages_are_measured_over_every_protocol_that_the_site_has() {
     measure(&place, &["--i-may-load-these-hosts"]).with_status(0);
     for (cell, trial) in all_trials(place.folder()) {
         match cell["levels"]["protocol"].as_str().unwrap() {
-            // The one at the TCP port has HTTP/1.1 only.
+            // The server at the TCP port speaks HTTP/1.1 only.
             "h2" => assert_eq!((&trial["outcome"], &trial["blame"]), (&"failed".into(), &"server".into()), "{trial}"),
             _ => {
                 assert_eq!(trial["outcome"], "ok", "{trial}");
@@ -138,7 +139,7 @@ fn pages_are_measured_over_every_protocol_that_the_site_has() {
             }
         }
     }
-    // Two blocks, and HTTP/1.1 with its twin. Where nothing is expected there is nothing to check beforehand.
+    // Two blocks, and HTTP/1.1 with its twin. Without expected content, no check request is sent.
     assert_eq!((tcp.stop(), udp.stop()), (2 * 2 * 5, 2 * 5));
 }
 
@@ -153,7 +154,7 @@ fn stand_ins_that_fail_come_out_as_failures_of_the_server_and_the_others_have_va
     let Some(folder) = folder_with("", &[]) else { return };
     let sites = "site=edge,without-h3,redirect-loop,times-out";
     let args = ["run", "public-sites", "--preset", "smoke", "--set", sites, "--set", "blocks.max=1", "--quiet"];
-    // A busy machine's links may be out of tolerance, which voids the run, and not what is looked at here.
+    // On a busy machine a link may be out of tolerance. That voids the run, but is not tested here.
     let said = run(folder.path(), &args);
     assert!([0, 1].contains(&said.status), "{said:?}");
     let trials = all_trials(folder.path());
@@ -165,7 +166,7 @@ fn stand_ins_that_fail_come_out_as_failures_of_the_server_and_the_others_have_va
             ("redirect-loop", _) => "status 302",
             ("times-out", _) => "reported `timeout`",
             _ => {
-                // The emulator of a busy machine may lose frames.
+                // On a busy machine the emulator may lose frames.
                 assert!(trial["outcome"] == "ok" || trial["blame"] == "lab", "{trial}");
                 continue;
             }

@@ -1,6 +1,5 @@
-//! What the built-in endpoints report of their transport is what the lab's link did, the observer `tcp` sees the same from
-//! outside, and their qlog files are kept.
-//! Where network namespaces cannot be made, the test of the link says so and tests nothing.
+//! The transport values of the built-in endpoints agree with the lab's link and with the observer `tcp`, and their qlog
+//! files are kept. The test of the link is skipped if network namespaces are not available.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -58,19 +57,20 @@ fn tcp_and_quic_report_the_round_trip_and_the_losses_of_the_link() {
             value.as_f64().unwrap_or_else(|| panic!("{name} is {value}: {levels}"))
         };
         for side in ["client", "server"] {
-            // No round trip is below the link's, and the smallest one is hardly above it. But quinn reads the clock before it asks
-            // for what has arrived, so that a process that loses the processor in between takes a packet for an earlier one.
+            // No round trip is below the link's, and the smallest is hardly above it. quinn reads the clock before it
+            // asks for received packets. A process that loses the processor in between therefore takes a packet for an
+            // earlier one.
             let least = if levels["protocol"] == "h3" { 10.0 } else { 20.0 };
             let smallest = value(&format!("transport_{side}_round_trip_min")) / 1e6;
             assert!((least..25.0).contains(&smallest), "{side}: {smallest} ms: {levels}");
             assert!(value(&format!("transport_{side}_round_trip")) >= 20e6, "{side}: {levels}");
         }
-        // 500 kB, four times at least, in packets of at most 1500 bytes.
+        // 500 kB, at least four times, in packets of at most 1500 bytes.
         assert!(value("transport_server_sent") > 1_300.0, "{levels}");
         if levels["loss"] == "3 %" {
             assert!(value("transport_server_lost") > 0.0, "{levels}");
             let share = value("transport_server_lost_share");
-            // More than a lost packet may be sent again, and few of the packets are acknowledgements.
+            // More than lost packets may be sent again, and few of the packets are acknowledgements.
             assert!((0.005..0.2).contains(&share), "{share}: {levels}");
             assert!(value("transport_server_lost_bytes") > 1_000.0, "{levels}");
         }
@@ -85,18 +85,18 @@ fn tcp_and_quic_report_the_round_trip_and_the_losses_of_the_link() {
     }
 }
 
-/// What the kernel says of the window from outside is what it says to the endpoints, whose servers count check request and
-/// warm-up too.
+/// The kernel's values for the window, from outside, agree with its values for the endpoints. The servers' values also
+/// include check request and warm-up.
 fn seen_from_outside(levels: &Value, value: &impl Fn(&str) -> f64) {
     for side in ["client", "server"] {
         let seen = |name: &str| value(&format!("tcp_{side}_{name}"));
         let said = |name: &str| value(&format!("transport_{side}_{name}"));
         let connections = seen("connections");
         if levels["connections"] == "per-request" {
-            // That of the last request of the warm-up may still be closing.
+            // The connection of the last request of the warm-up may still be closing.
             assert!((3.0..=5.0).contains(&connections), "{side}: {connections} connections: {levels}");
         } else {
-            // That of the check request may.
+            // The connection of the check request may still be closing.
             assert!((1.0..=2.0).contains(&connections), "{side}: {connections} connections: {levels}");
             if connections < 2.0 && side == "client" {
                 assert_eq!(seen("round_trip_min"), said("round_trip_min"), "{levels}");
@@ -104,14 +104,14 @@ fn seen_from_outside(levels: &Value, value: &impl Fn(&str) -> f64) {
         }
         assert!(seen("round_trip_min") >= 20e6 && seen("round_trip") >= 20e6, "{side}: {levels}");
     }
-    // 500 kB in segments of at most 1448 bytes; an acknowledgement for each at most.
+    // 500 kB in segments of at most 1448 bytes, with at most one acknowledgement each.
     let (sent, acknowledged) = (value("tcp_server_segments_per_request"), value("tcp_client_segments_per_request"));
     assert!((345.0..500.0).contains(&sent), "{sent} segments: {levels}");
     assert!((1.0..sent).contains(&acknowledged), "{acknowledged} segments: {levels}");
     assert!(sent * 3.0 < value("transport_server_sent"), "{levels}");
-    // One segment is what loss can leave of it.
+    // After loss at least one segment remains.
     assert!(value("tcp_server_window") >= 1448.0, "{levels}");
-    // Without loss a segment that is only late may be sent again too, on a machine that stands still.
+    // On a stalled machine, a segment that is only late may be sent again without loss.
     if levels["loss"] == "3 %" {
         assert!((1.0..sent).contains(&value("tcp_server_retransmitted")), "{levels}");
         assert!(value("tcp_server_retransmitted_bytes") > 0.0, "{levels}");
@@ -149,7 +149,7 @@ fn on_loopback_only_the_trials_connections_are_counted() {
     for (cell, trial) in trials(folder.path()) {
         for side in ["client", "server"] {
             let connections = &trial["values"][format!("tcp_{side}_connections")];
-            // The check request's may still be closing.
+            // The check request's connection may still be closing.
             let count = connections.as_f64().unwrap_or_else(|| panic!("{side}: {connections}: {cell}"));
             assert!((3.0..=4.0).contains(&count), "{side}: {count}: {cell}");
         }
@@ -188,7 +188,7 @@ fn a_run_keeps_the_qlog_files_of_both_roles_where_they_are_asked_for() {
         let is_quic = trial["client"]["alpn"] == "h3";
         assert_eq!(logs.exists(), is_quic, "{}", logs.display());
         for role in ["server", "client"].into_iter().filter(|_| is_quic) {
-            // The check request's connection, and the one of the window.
+            // The connection of the check request, and the connection of the window.
             let names: Vec<_> = (0..2).map(|number| logs.join(format!("{role}/{role}-{number:06}.sqlog"))).collect();
             assert!(names.iter().all(|name| fs::metadata(name).is_ok_and(|file| file.len() > 500)), "{names:?}");
         }
