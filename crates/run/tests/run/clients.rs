@@ -1,4 +1,4 @@
-//! Several clients that share one workload, in the fake lab: what each does, what is merged, who gets the blame.
+//! Several clients that share one workload, in the fake lab: their shares, the merged result, and the blame.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -49,7 +49,7 @@ fn all_together_make_the_requests_of_one_and_their_records_are_merged() {
         assert_eq!(each, [(100, 0); 4]);
         assert!(record.clients.iter().all(|portion| portion.begun_ns >= portion.told_ns));
         assert_eq!(record.clients.iter().map(|portion| portion.told_ns).min().map(|ns| ns < 1_000_000_000), Some(true));
-        // The fake clients of a trial have the same seed, so they are alike.
+        // The fake clients of a trial have the same seed, so they are equal.
         assert_eq!(record.values["clients_rate_ratio"].number(), Some(1.0));
         assert_eq!(record.values["clients_median_ratio"].number(), Some(1.0));
         let ends = record.clients.iter().map(|portion| portion.told_ns + portion.window_ns);
@@ -75,7 +75,7 @@ fn all_together_make_the_requests_of_one_and_their_records_are_merged() {
             }
         }
     }
-    // What is read is what was written.
+    // The records survive writing and reading.
     assert_eq!(Run::open(run.folder()).unwrap().trials(), run.trials());
 }
 
@@ -121,7 +121,7 @@ fn of_several_clients_the_one_that_fails_at_its_end_is_named() {
         let parent = tempfile::tempdir().unwrap();
         let (begun, misbehave) = (AtomicU32::new(0), misbehaviour.clone());
         let script = script().with_trouble(move |case| {
-            // Clients are started in their order.
+            // Clients are started in order.
             let is_third = case.role == Role::Client && begun.fetch_add(1, Ordering::Relaxed) % 4 == 2;
             is_third.then(|| (Moment::Finish, misbehave.clone()))
         });

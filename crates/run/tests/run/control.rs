@@ -1,4 +1,4 @@
-//! Trials with a control plane in the fake lab: with which spec it is started, what it and the clients are told, who gets the blame.
+//! Trials with a control plane in the fake lab: its spec, the server lists for it and for the clients, and the blame.
 
 use std::net::IpAddr;
 
@@ -11,13 +11,13 @@ use wirelab_model::plan::Job;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::ControlPlaneSpec;
 
-/// A fake lab that keeps in mind what the control plane was given, and servers and clients with it.
+/// A fake lab that records the specs of the control plane, the servers and the clients.
 struct Noting {
     fake: Fake,
     planes: Vec<(ControlPlaneSpec, Vec<String>)>,
     started: Started,
     has_none: bool,
-    /// What the last trial's members are at its end.
+    /// The server list at the end of the last trial.
     last: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ impl Lab for Noting {
     as_the_fake_one!();
 
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
-        // Each has an address of its own.
+        // Each server has its own address.
         let Addresses { servers, connect } = self.fake.addresses(job)?;
         let servers = (0..servers.len() as u8).map(|number| [10, 0, 0, number].into()).collect();
         Ok(Addresses { servers, connect })
@@ -88,10 +88,10 @@ fn the_control_plane_knows_who_is_there_and_clients_know_the_control_plane() {
     for (spec, named) in &lab.planes {
         assert!(matches!(spec.protocol, Protocol::Grpcc | Protocol::Grpc));
         assert_eq!((spec.address, spec.port), (IpAddr::from([127, 0, 0, 9]), 0));
-        // Where the fake ones say that they listen; the third one is not there yet.
+        // The addresses that the fake servers report; the third server has not started yet.
         assert_eq!(named, &["10.0.0.0:40000", "10.0.0.1:40000"]);
     }
-    // The third one has come, and the first one was killed.
+    // The third server has started, and the first one was killed.
     assert_eq!(lab.last, ["10.0.0.1:40000", "10.0.0.2:40000"]);
     assert!(lab.started.servers.iter().all(|spec| spec.port == 0));
     let name = &lab.planes[0].0.server_name;

@@ -1,4 +1,4 @@
-//! Runs of studies in labs that start nothing.
+//! Runs of studies in labs that start no processes.
 
 mod clients;
 mod control;

@@ -1,4 +1,4 @@
-//! Trials with sidecars in the fake lab: who is started with which spec, who is told of new servers, who gets the blame.
+//! Trials with sidecars in the fake lab: their specs, the lists of new servers, and the blame.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use wirelab_model::plan::Job;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::SidecarSpec;
 
-/// A fake lab that keeps in mind what sidecars were given, and servers and clients with them.
+/// A fake lab that records the specs of sidecars, servers and clients.
 struct Noting {
     fake: Fake,
     sidecars: Vec<(Beside, u32, SidecarSpec, Vec<String>)>,
@@ -37,7 +37,7 @@ impl Lab for Noting {
         if self.has_no_sidecars {
             return Err(LabError("there are none here".to_owned()));
         }
-        // Each has an address of its own.
+        // Each sidecar has its own address.
         let count = self.fake.sidecars(job)?.len() as u8;
         Ok((0..count).map(|number| [10, 0, 0, number].into()).collect())
     }
@@ -63,7 +63,7 @@ fn trials(lab: &mut dyn Lab) -> Vec<TrialRecord> {
     let parent = tempfile::tempdir().unwrap();
     let study = coming_and_going("mesh = 'proxy'\nexchange = 'heron'", ["grpcc", "h1c"]);
     let run = executed(parent.path(), &study, &["builtin", "proxy"], lab);
-    // What sidecars take is looked at in whatever study.
+    // The observer of sidecars is part of every study with sidecars.
     assert_eq!(run.manifest().observers, ["sidecars"]);
     assert!(run.manifest().endpoints.contains_key("proxy"));
     run.trials().to_vec()
@@ -76,14 +76,14 @@ fn each_server_has_a_sidecar_and_that_of_the_clients_knows_those_that_are_there(
     assert!(trials.iter().all(|trial| trial.outcome == Outcome::Ok), "{trials:?}");
     let actions: Vec<_> = trials[0].timeline.as_ref().unwrap().actions.iter().map(|action| &action.name).collect();
     assert_eq!(actions, ["T2", "T3"]);
-    // Three beside servers, one of which comes later, and one beside the clients.
+    // Three sidecars beside servers, one of them later, and one beside the clients.
     assert_eq!(lab.sidecars.len(), trials.len() * 4);
     for of_trial in lab.sidecars.chunks(4) {
         let places: Vec<_> = of_trial.iter().map(|(beside, number, ..)| (*beside, *number)).collect();
         let beside = |number| (Beside::Server, number);
         assert_eq!(places, [beside(0), beside(1), beside(2), (Beside::Clients, 0)]);
         let (_, _, of_clients, named) = &of_trial[3];
-        // Where the fake ones say that they listen; the third one is not there yet.
+        // The addresses that the fake sidecars report; the third sidecar has not started yet.
         assert_eq!(named, &["10.0.0.0:40000", "10.0.0.1:40000"]);
         let between = if of_clients.protocol == Protocol::Grpcc { Protocol::Grpcc } else { Protocol::H2c };
         assert_eq!(of_clients.upstream_protocol, between);
@@ -97,7 +97,7 @@ fn each_server_has_a_sidecar_and_that_of_the_clients_knows_those_that_are_there(
     assert!(lab.started.clients.iter().all(|spec| spec.port == 40_000 && spec.address.is_loopback()));
 }
 
-/// What comes of a trial in which sidecars beside these do this.
+/// The outcome of a trial in which the sidecars at this place misbehave.
 fn outcome(of: Beside, moment: Moment, misbehaviour: &Misbehaviour) -> Outcome {
     let misbehaviour = misbehaviour.clone();
     let script = Script::plausible()

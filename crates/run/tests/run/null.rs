@@ -1,9 +1,10 @@
-//! What `wirelab run null --lab fake` says, many times over and with a known truth: the built-in study through plan, trials, journal,
-//! Parquet, stopping rule and analysis. Seeds are fixed, so the counts are too; the bounds are those that the documentation promises.
+//! `wirelab run null --lab fake` many times with a known truth: the built-in study through plan, trials, journal,
+//! Parquet, stopping rule and analysis. Seeds are fixed, so the counts are fixed too. The bounds are those of the
+//! documentation.
 //!
 //! `cargo test --release -p wirelab-run --test run null -- --nocapture` prints the table of `docs/statistics.md`.
 //!
-//! Hundreds of runs of up to 270 trials take minutes without optimisation, so that debug builds leave these tests out.
+//! Hundreds of runs of up to 270 trials take minutes without optimisation, so debug builds omit these tests.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,37 +24,38 @@ use wirelab_model::study::Study;
 use wirelab_run::Run;
 use wirelab_stats::analysis::{Compared, Verdict};
 
-/// A tenth of what the study's 100 ms hold: a trial's median is then uncertain by 2 %, on top of [`SIGMA`].
+/// A tenth of the requests that fit into the study's 100 ms. A trial's median is then uncertain by 2 %, in addition to
+/// [`SIGMA`].
 const REQUESTS: &str = "requests=100";
 
-/// Standard deviation of the logarithm of a trial's median, from the first run to the last: a busy virtual machine.
+/// Standard deviation of the logarithm of a trial's median, in the first and the last run: a busy virtual machine.
 const SIGMA: (f64, f64) = (0.05, 0.08);
 
-/// Blocks that differ by 4 %, a machine that becomes 5 % slower within the 270 trials of 30 blocks, requests that scatter by 15 %, and one
-/// in 200 that takes eight times as long.
+/// Blocks that differ by 4 %, a machine that becomes 5 % slower during the 270 trials of 30 blocks, requests that
+/// scatter by 15 %, and one request in 200 that takes eight times as long.
 const NOISE: Noise =
     Noise { request: 0.15, trial: 0.0, block: 0.04, drift: 0.05 / 270.0, spikes: 0.005, spike_factor: 8.0 };
 
-/// Run folders at a time in each test: enough for two processors, and little enough for a container's 64 MiB of shared memory.
+/// Parallel run folders per test: enough for two processors, and few enough for a container's 64 MiB of shared memory.
 const WORKERS: u32 = 2;
 
-/// What is simulated.
+/// A simulated study.
 struct Variant {
     /// The truth: response times of arm `b` divided by those of arm `a`.
     ratio: f64,
-    /// `--set` beside [`REQUESTS`].
+    /// Values of `--set` besides [`REQUESTS`].
     sets: &'static [&'static str],
-    /// Runs. Each compares the arms three times (h1, h2, h3) and has three A/A pairs.
+    /// Number of runs. Each compares the arms three times (h1, h2, h3) and has three A/A pairs.
     runs: u32,
-    /// Numbers of blocks at which to look. A run that is looked at after its first 10 blocks is a run of 10 blocks: trials depend on
-    /// nothing that comes later. Empty: where the run ends.
+    /// The numbers of blocks at which the run is analysed; empty: only at its end. The first 10 blocks of a run equal a
+    /// run of 10 blocks, because trials do not depend on later ones.
     looks: &'static [u32],
 }
 
-/// What one run says of its comparisons after a number of blocks.
+/// The comparisons of a run after a number of blocks.
 struct Look {
     run: u32,
-    /// As asked for; absent where the run ended by itself.
+    /// The requested number of blocks; `None` at the end of the run.
     at: Option<u32>,
     blocks: u32,
     compared: Vec<Compared>,
@@ -76,7 +78,7 @@ impl Variant {
         looks.into_inner().unwrap()
     }
 
-    /// Does one run and reads it as a report would.
+    /// Executes one run and analyses it as a report does.
     fn run(&self, number: u32) -> Vec<Look> {
         let (study, plan) = self.study(number);
         let script = self.script(number, &plan);
@@ -102,7 +104,7 @@ impl Variant {
         (study, plan)
     }
 
-    /// Latencies as `--lab fake` invents them, with this file's noise, and arm `b` at `ratio`.
+    /// Simulated latencies with this file's noise, and with arm `b` at `ratio`.
     fn script(&self, run: u32, plan: &Plan) -> Script {
         let share = f64::from(run) / f64::from(self.runs - 1);
         let noise = Noise { trial: SIGMA.0 + (SIGMA.1 - SIGMA.0) * share, ..NOISE };
@@ -115,7 +117,8 @@ impl Variant {
     }
 }
 
-/// In memory where the system has such a place: a run syncs three times per trial, which on a disk takes longer than all the rest.
+/// A folder in memory if possible, because a run syncs three times per trial, which on a disk takes longer than
+/// everything else.
 fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
@@ -134,7 +137,7 @@ fn compare(run: &Run, blocks: u32) -> Vec<Compared> {
     let mut records: Vec<TrialRecord> =
         run.trials().iter().filter(|record| record.trial.block < blocks).cloned().collect();
     for record in &mut records {
-        // Estimates of metrics that nobody compares would take most of the time.
+        // Estimates of metrics that are not compared would take most of the time.
         record.values.retain(|name, _| study.compare.metrics.contains(name));
     }
     let analysis = wirelab_stats::analyse(study, &run.manifest().plan, &records, &[]);
@@ -142,17 +145,17 @@ fn compare(run: &Run, blocks: u32) -> Vec<Compared> {
     analysis.comparisons
 }
 
-/// What came of the comparisons of one kind in one metric.
+/// The results of the comparisons of one kind in one metric.
 #[derive(Default)]
 struct Tally {
     comparisons: u32,
     less: u32,
     more: u32,
     equivalent: u32,
-    /// P at most 5 % before any correction.
+    /// Comparisons with P at most 5 % before any correction.
     significant: u32,
     runs: BTreeSet<u32>,
-    /// Runs with at least one "less" or "more".
+    /// The runs with at least one verdict of less or more.
     telling: BTreeSet<u32>,
     blocks: u32,
 }
@@ -190,7 +193,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// By whether they are the plan's A/A pairs, metric and number of blocks.
+/// By A/A pair or not, metric and number of blocks.
 type Tallies = IndexMap<(bool, String, Option<u32>), Tally>;
 
 /// The tallies of a variant, printed as rows of the documentation's table.
@@ -198,8 +201,8 @@ fn tallies(variant: &Variant) -> Tallies {
     let looks = variant.simulate();
     let mut tallies = Tallies::new();
     for look in &looks {
-        // Processes that do not exist use no processor time, so that two of the study's metrics have no values.
-        // The A/A pairs of runs with a planted difference are those of the same seeds without one.
+        // The fake lab has no processes and thus no processor time, so two of the study's metrics have no values. A/A
+        // pairs of runs with a planted difference equal those of the same seeds without one.
         let counts = |compared: &&Compared| compared.blocks > 0 && (variant.ratio == 1.0 || !compared.aa);
         for compared in look.compared.iter().filter(counts) {
             tallies.entry((compared.aa, compared.metric.clone(), look.at)).or_default().add(look, compared);
@@ -212,12 +215,13 @@ fn tallies(variant: &Variant) -> Tallies {
         let at = at.map_or_else(|| "until precise".to_owned(), |blocks| blocks.to_string());
         format!("| {kind} | {metric} | {at} | {tally}\n")
     });
-    // At once, so that the tests' rows do not mix.
+    // One call, so that the rows of parallel tests do not mix.
     println!("{}", rows.collect::<String>());
     tallies
 }
 
-/// At least 200 comparisons, of which at most 5 % find something, for arms and A/A pairs, in each metric and after each number of blocks.
+/// Expects at least 200 comparisons, at most 5 % of them with a difference, for arms and A/A pairs, in each metric and
+/// after each number of blocks.
 fn find_nothing(tallies: &Tallies) {
     for (which, tally) in tallies {
         assert!(tally.comparisons >= 200, "{which:?}: {} comparisons", tally.comparisons);
@@ -236,7 +240,7 @@ fn at_most_five_in_a_hundred_comparisons_of_the_same_are_told_apart() {
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
 fn nor_are_they_where_runs_end_as_soon_as_they_are_precise() {
-    // The default of 5 % hardly ever ends a run before its 30th block where noise is of this size.
+    // With this noise, the default of 5 % hardly ever ends a run before its 30th block.
     let sets = &["blocks.min=10", "blocks.precision=8 %"];
     let tallies = tallies(&Variant { ratio: 1.0, sets, runs: 67, looks: &[] });
     assert_eq!(tallies.len(), 2 * 3);
@@ -256,7 +260,7 @@ fn a_planted_difference_of_ten_percent_is_found_more_often_with_more_blocks_and_
         assert!(tally.share(tally.more) >= at_least, "{blocks} blocks: {tally}");
     }
     for ((_, metric, blocks), tally) in &tallies {
-        // What takes longer moves less.
+        // A longer response time means a lower goodput.
         let reversed = if metric == "goodput" { tally.more } else { tally.less };
         assert_eq!(reversed + tally.equivalent, 0, "{metric} after {blocks:?} blocks: {tally}");
     }

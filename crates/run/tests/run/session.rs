@@ -1,4 +1,4 @@
-//! Whole runs in the fake lab: what is recorded, what a kill or an interruption leaves, who gets the blame.
+//! Whole runs in the fake lab: their records, the state after a kill or an interruption, and the blame.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,14 +54,14 @@ fn execute(run: &mut Run, script: Script) -> Result<StopReason, RunError> {
     run.execute(&mut Fake::new(script), &mut |_| {}, &AtomicBool::new(false))
 }
 
-/// A run of three cells, done to its end.
+/// A completed run of three cells.
 fn finished(parent: &Path, blocks: u32) -> Run {
     let mut run = create(parent, plan(blocks)).unwrap();
     assert_eq!(execute(&mut run, Script::plausible()).unwrap(), StopReason::MaxBlocks);
     run
 }
 
-/// What must be the same in every run of a plan in the fake lab.
+/// The values that are equal in every run of a plan in the fake lab.
 fn essence(run: &Run) -> Vec<(u32, usize, Outcome, Vec<f64>)> {
     run.trials()
         .iter()
@@ -102,7 +102,7 @@ fn a_run_killed_at_any_byte_of_its_journal_is_resumed_to_the_same_end() {
     let complete = finished(parent.path(), 2);
     let journal = complete.folder().join("journal.jsonl");
     let full = fs::read(&journal).unwrap();
-    // A stride that is prime, so that cuts fall everywhere within lines; and the ends of lines.
+    // The stride is prime, so cuts fall on every position within lines. The ends of lines are added.
     let strides = (0..full.len()).step_by(509);
     let ends = full.iter().enumerate().filter(|(_, byte)| **byte == b'\n').flat_map(|(at, _)| [at, at + 1]);
     for cut in strides.chain(ends) {
@@ -125,7 +125,7 @@ fn a_run_interrupted_before_or_within_any_trial_is_resumed_to_the_same_end() {
     for after in 0..6 {
         let mut run = create(parent.path(), plan(2)).unwrap();
         let stop = AtomicBool::new(false);
-        // Told of the trial that is about to begin, so the stop falls into it.
+        // The stop flag is raised when the trial is announced, so the stop falls into it.
         let reason = run.execute(
             &mut Fake::new(Script::plausible()),
             &mut |progress| stop.store(progress.phase == Phase::Measuring && progress.done >= after, Ordering::Relaxed),
@@ -154,7 +154,7 @@ fn a_finished_run_is_left_as_it_is() {
 fn outcome_of(trouble: impl Fn(&Case<'_>) -> Option<(Moment, Misbehaviour)> + Send + 'static) -> (Outcome, Run) {
     let parent = tempfile::tempdir().unwrap();
     let mut run = create(parent.path(), plan(1)).unwrap();
-    // Only the second trial has trouble, so the run goes on after it.
+    // Only the second trial has trouble, so the run continues after it.
     let script = Script::plausible().with_trouble(move |case| if case.number == 1 { trouble(case) } else { None });
     assert_eq!(execute(&mut run, script).unwrap(), StopReason::MaxBlocks);
     let record = &run.trials()[1];
@@ -191,7 +191,7 @@ fn whoever_breaks_a_trial_gets_the_blame_with_the_attempt() {
     check(Role::Client, Moment::Check, Misbehaviour::Dies(11), Blame::Client, &["signal 11", "check request"]);
     check(Role::Client, Moment::Window, Misbehaviour::Hangs, Blame::Client, &["printed no event", "measuring"]);
     check(Role::Server, Moment::Window, Misbehaviour::Dies(9), Blame::Server, &["the server", "signal 9"]);
-    // The server's answer is the wrong one, says the client.
+    // The client reports a wrong answer of the server.
     check(Role::Client, Moment::Check, fails(ErrorKind::Digest), Blame::Server, &["the client", "`digest`"]);
     check(Role::Client, Moment::Check, fails(ErrorKind::Unreachable), Blame::Lab, &["`unreachable`"]);
     check(Role::Client, Moment::Check, fails(ErrorKind::Certificate), Blame::Client, &["`certificate`"]);
@@ -214,7 +214,7 @@ fn a_run_in_which_nothing_works_is_given_up_after_its_first_block() {
     let script = Script::plausible().with_trouble(|_| Some((Moment::Start, Misbehaviour::Exits(2))));
     assert_eq!(execute(&mut run, script).unwrap(), StopReason::Hopeless);
     assert_eq!(run.trials().len(), 3);
-    // Repaired, it goes on.
+    // After the repair the run continues.
     assert_eq!(execute(&mut run, Script::plausible()).unwrap(), StopReason::MaxBlocks);
     assert_eq!(run.trials().len(), 15);
 }
@@ -222,14 +222,14 @@ fn a_run_in_which_nothing_works_is_given_up_after_its_first_block() {
 #[test]
 fn a_cell_that_always_ends_badly_is_given_up_and_the_others_go_on_as_if_nothing_were() {
     let parent = tempfile::tempdir().unwrap();
-    // The second cell hangs, which in the fake lab nobody waits for.
+    // The second cell hangs; the fake lab does not wait for it.
     let script = || {
         Script::plausible().with_trouble(|case| {
             (case.role == Role::Client && case.cell == Some(1)).then_some((Moment::Check, Misbehaviour::Hangs))
         })
     };
     let mut run = create_with(parent.path(), plan(5), &json!({ "give_up_after": 2 })).unwrap();
-    // Interrupted after the trials of two blocks and one of the third, and resumed from the journal.
+    // Interrupted after the trials of two blocks and one trial of the third, then resumed from the journal.
     let stop = AtomicBool::new(false);
     let interrupted = run.execute(
         &mut Fake::new(script()),
@@ -337,7 +337,7 @@ fn a_journal_that_cannot_be_opened_ends_the_session_with_its_path_and_the_run_go
     let parent = tempfile::tempdir().unwrap();
     let mut run = create(parent.path(), plan(1)).unwrap();
     let journal = run.folder().join("journal.jsonl");
-    // A folder in its place fails every opening.
+    // A folder with the journal's name makes every opening fail.
     fs::create_dir(&journal).unwrap();
     let message = execute(&mut run, Script::plausible()).unwrap_err().to_string();
     assert!(message.contains("journal.jsonl"), "{message}");

@@ -1,4 +1,4 @@
-//! Runs with a timeline in the fake lab: who is there when, what is journalled, who gets the blame.
+//! Runs with a timeline in the fake lab: the participants at each time, the journal, and the blame.
 
 use crate::support::{Started, as_the_fake_one, executed};
 use serde_json::json;
@@ -9,7 +9,7 @@ use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Comparison, Job, Plan, Trial};
 use wirelab_run::Run;
 
-/// Three seconds: a third server after one of them, another client after two, and two more at the end.
+/// Three seconds: a third server after one second, another client after two, and two more clients at the end.
 const STUDY: &str = r#"
 name = "coming-and-going"
 title = "Coming and going"
@@ -65,7 +65,7 @@ fn a_timeline_is_played_in_one_trial_and_journalled() {
         assert!(played.actions.iter().all(|action| action.began_ns >= action.due_ns));
         let from: Vec<_> = played.servers.iter().map(|server| server.from_ns).collect();
         assert_eq!(from, [Some(0), Some(0), Some(played.actions[0].began_ns)]);
-        // One, the one that takes its place, and two more.
+        // The first client, its replacement, and two more.
         assert_eq!(played.clients.len(), 4);
         let samples = run.samples(record).unwrap();
         let of = |number: usize| {
@@ -74,7 +74,7 @@ fn a_timeline_is_played_in_one_trial_and_journalled() {
             let own = samples.iter().filter(|sample| (from.first_connection..end).contains(&sample.connection));
             own.map(|sample| sample.start_ns).fold((u64::MAX, 0), |(low, high), at| (low.min(at), high.max(at)))
         };
-        // Each sends as long as it is there, on the clock of the window.
+        // Each client sends as long as it exists, by the clock of the window.
         assert!(of(0).0 < 20_000_000 && of(0).1 < 1_980_000_000 && of(0).1 > 1_950_000_000, "{:?}", of(0));
         for number in 1..4 {
             let (first, last) = of(number);
@@ -82,18 +82,18 @@ fn a_timeline_is_played_in_one_trial_and_journalled() {
         }
         assert_eq!(samples.len() as f64, record.values["requests"].number().unwrap());
         assert_eq!(played.intervals.iter().map(|one| one.requests).sum::<u64>(), samples.len() as u64);
-        // The fake servers answer 10, 20 and 30 requests between two questions.
+        // The fake servers answer 10, 20 and 30 requests between two counts.
         assert_eq!(record.values["server_largest@from-T2"].number(), Some(0.5));
         assert_eq!(record.values["server_newest@from-T2"].number(), Some(0.5));
-        // Once when the window ended, and once more when the clients had, of which those of T4 began late.
+        // The servers were counted when the window ended, and again when the clients ended. Clients of T4 started late.
         let after = played.answered.iter().filter(|answered| answered.at_ns >= 3_000_000_000).count();
         assert!(after >= 2, "{:?}", played.answered);
     }
-    // What is read is what was written.
+    // The records survive writing and reading.
     assert_eq!(Run::open(run.folder()).unwrap().trials(), run.trials());
 }
 
-/// A fake lab that keeps the specs of its servers in mind and cannot change its network.
+/// A fake lab that records the specs of its servers and cannot change its network.
 struct Stiff {
     fake: Fake,
     started: Started,
@@ -129,7 +129,7 @@ fn an_action_that_fails_is_the_labs_fault_and_what_was_done_is_kept() {
     assert!(servers.iter().all(|spec| spec.counts) && servers.len() >= 3, "{servers:?}");
 }
 
-/// A fake lab whose network takes its time, so many questions long.
+/// A fake lab whose network changes only after this number of questions.
 struct Slow {
     fake: Fake,
     takes: u32,
@@ -170,7 +170,7 @@ fn requests_go_on_while_the_network_changes_and_what_that_took_is_journalled() {
         assert_eq!(record.outcome, Outcome::Ok);
         let played = record.timeline.unwrap();
         let [change, restart, _] = &played.actions[..] else { panic!("{played:?}") };
-        // It is asked at least as often as servers are counted, every 100 ms.
+        // The lab is asked at least as often as servers are counted, every 100 ms.
         assert!(change.took_ns > 100_000_000 && change.began_ns + change.took_ns < restart.began_ns, "{change:?}");
         assert!(restart.took_ns < change.took_ns, "{restart:?}");
         let meanwhile = change.began_ns..change.began_ns + change.took_ns;
@@ -186,7 +186,7 @@ fn a_client_that_is_told_its_servers_does_not_come_before_they_are_found_and_a_w
         let Outcome::Failed { blame: Blame::Lab, reason } = &record.outcome else { panic!("{:?}", record.outcome) };
         assert!(reason.contains("did not yet find the servers of the action `T2`"), "{reason}");
         let actions = record.timeline.unwrap().actions.len();
-        // By a name it is told; behind a service it finds who is there.
+        // With a name the client gets a list of servers; behind a service it finds the current servers.
         let when = if actions == 2 { "when `T3` was due" } else { "when the window ended" };
         assert!(reason.contains(when) && matches!(actions, 2 | 3), "{actions}: {reason}");
     }

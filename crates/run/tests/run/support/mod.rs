@@ -1,4 +1,4 @@
-//! Runs of studies in a lab that starts nothing.
+//! Runs of studies in a lab that starts no processes.
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test file uses what it needs")]
 
 use std::path::Path;
@@ -13,8 +13,8 @@ use wirelab_model::spec::{ClientSpec, ServerSpec};
 use wirelab_model::study::Study;
 use wirelab_run::{Create, Limits, Run, RunError};
 
-/// A study on an overlay in which a third server comes after one of three seconds, and the first one is killed after two. `setting` is
-/// one more of its workload; the baseline is the second protocol.
+/// A study of three seconds on an overlay. A third server starts after one second, and the first one is killed after
+/// two. `setting` is an additional setting of its workload; the baseline is the second protocol.
 pub fn coming_and_going(setting: &str, protocols: [&str; 2]) -> String {
     let [other, baseline] = protocols;
     format!(
@@ -55,7 +55,7 @@ pub fn created(parent: &Path, study: &str, endpoints: &[&str], lab: &dyn Lab) ->
     planned(parent, study, plan, endpoints, lab).unwrap()
 }
 
-/// A run of any plan. It waits for no process to end.
+/// A run of any plan. It does not wait for processes to end.
 pub fn planned(parent: &Path, study: Study, plan: Plan, endpoints: &[&str], lab: &dyn Lab) -> Result<Run, RunError> {
     let mut run = Run::create(Create {
         may_load: false,
@@ -72,10 +72,10 @@ pub fn planned(parent: &Path, study: Study, plan: Plan, endpoints: &[&str], lab:
     Ok(run)
 }
 
-/// The same, done to its end.
+/// A completed run of a study, with endpoints of these names.
 pub fn executed(parent: &Path, study: &str, endpoints: &[&str], lab: &mut dyn Lab) -> Run {
     let mut run = created(parent, study, endpoints, lab);
-    // A run of which nothing succeeds is hopeless, which is no error.
+    // A run without a successful trial is given up, which is no error.
     run.execute(lab, &mut |_| {}, &AtomicBool::new(false)).unwrap();
     run
 }
@@ -91,7 +91,7 @@ fn found(name: &str) -> Found {
     Found { name: name.to_owned(), folder: None, endpoint: Ok(endpoint), installation: None }
 }
 
-/// What a lab of a test does as the one in its field `fake`, whatever it does otherwise.
+/// The methods of a test's lab that behave as the fake lab in its field `fake`.
 macro_rules! as_the_fake_one {
     () => {
         fn name(&self) -> &'static str {
@@ -113,7 +113,7 @@ macro_rules! as_the_fake_one {
 }
 pub(crate) use as_the_fake_one;
 
-/// The specs with which a lab was asked to start servers and clients.
+/// The specs of the servers and clients that a lab started.
 #[derive(Default)]
 pub struct Started {
     pub servers: Vec<ServerSpec>,
@@ -121,7 +121,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// Keeps that of a server or client; gives that of anything else.
+    /// Records the spec of a server or client; returns any other spec.
     pub fn note(&mut self, launch: &Launch<'_>) -> Option<String> {
         let text = std::fs::read_to_string(launch.spec).unwrap();
         match launch.role {
