@@ -1,4 +1,4 @@
-//! What someone reads who gets a study file wrong.
+//! The messages for wrong study files.
 
 use wirelab_plan::{MAX_TEXT, Names, StudyError, check_names, find, parse};
 
@@ -10,7 +10,7 @@ fn error(text: &str) -> StudyError {
     parse(text, "mine.toml").expect_err(text)
 }
 
-/// The whole message of a study that is right but for `rest`.
+/// The whole message for a study that is correct except for `rest`.
 fn message(rest: &str) -> String {
     error(&format!("{HEAD}{rest}")).to_string()
 }
@@ -58,12 +58,12 @@ fn a_number_where_a_quantity_belongs_is_told_to_have_a_unit() {
     );
 }
 
-/// Each: what is written after the head, where it is wrong, and words that the message must have.
+/// Each case: the text after the head, the place of the error, and words of the message.
 #[test]
 fn every_mistake_has_its_place_and_the_remedy() {
     let ok = format!("{FACTORS}{COMPARE}");
     let test = "[[claims]]\nid = \"C1\"\ntext = \"x\"\n[[claims.tests]]\nmetric = \"m\"\nexpect = \"> 1\"\n";
-    // A claim with a line of its own, a test of these selectors, and a line more of it.
+    // A claim with an additional line, a test with these selectors, and an additional line of the test.
     let each = |line: &str, of: &str, more: &str| {
         let claim = test.replace("text = \"x\"\n", &format!("text = \"x\"\n{line}\n"));
         format!("{ok}{claim}of = {of}\n{more}")

@@ -1,10 +1,10 @@
-//! A study file that was damaged at random is a study or an error with a place, never a crash.
+//! A randomly damaged study file is a study or an error with a place, never a crash.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use wirelab_plan::{find, parse, plan, resolve};
 
-/// Pieces that mean something in a study, so that damage gets past the TOML parser.
+/// Pieces with a meaning in studies, so that damage passes the TOML parser.
 const PIECES: [&str; 16] = [
     "\"h1\"",
     "\"\"",
@@ -24,7 +24,7 @@ const PIECES: [&str; 16] = [
     "ü",
 ];
 
-/// The same cases in every run.
+/// A configuration with fixed cases, equal in every run.
 fn fixed(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
 }

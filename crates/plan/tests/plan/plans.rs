@@ -9,7 +9,7 @@ use wirelab_model::study::Study;
 use wirelab_model::warning::Warning;
 use wirelab_plan::{block, parse, plan};
 
-/// A study with factors of the given numbers of levels, a baseline, and combinations to leave out.
+/// A study with factors of these numbers of levels, a baseline, and excluded combinations.
 fn study(levels: &[usize], baseline: usize, exclude: &[Vec<usize>], seed: u64) -> Study {
     let mut text = String::from("name = \"x\"\ntitle = \"t\"\nquestion = \"q\"\n");
     text += &format!("seed = {seed}\n[workload]\nprotocol = \"h1\"\n[factors]\n");
@@ -44,7 +44,7 @@ fn excluded(exclude: &[Vec<usize>], levels: &[usize]) -> usize {
     normal.collect::<HashSet<_>>().len()
 }
 
-/// The same cases in every run.
+/// A configuration with fixed cases, equal in every run.
 fn fixed(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
 }
@@ -55,7 +55,7 @@ proptest! {
     #[test]
     fn every_combination_that_is_not_excluded_is_there_once_and_every_baseline_twice((levels, exclude, study) in studies()) {
         let Ok((plan, _)) = plan(&study) else {
-            // Nothing, or no baseline, is left.
+            // The exclusions left no cell, or no baseline.
             prop_assert!(!exclude.is_empty());
             return Ok(());
         };
@@ -113,7 +113,7 @@ fn the_order_changes_from_block_to_block_and_with_the_seed() {
         let (plan, _) = plan(&study(&[4, 4], 0, &[], seed)).unwrap();
         (0..50).map(|number| block(&plan, number).iter().map(|trial| trial.cell).collect()).collect()
     };
-    // 20 cells have 20! orders; that two of a hundred blocks share one does not happen by chance.
+    // 20 cells have 20! orders, so two equal orders in a hundred blocks do not happen by chance.
     let all: HashSet<_> = orders(1).into_iter().chain(orders(2)).collect();
     assert_eq!(all.len(), 100);
 }
@@ -125,7 +125,7 @@ fn every_cell_is_about_as_often_early_as_late() {
     for number in 0..6000 {
         block(&plan, number).iter().for_each(|trial| counts[trial.cell][trial.position as usize] += 1);
     }
-    // 6 cells, 6 positions, 1000 expected each, standard deviation 29.
+    // 6 cells and 6 positions: 1000 expected each, with a standard deviation of 29.
     assert!(counts.iter().flatten().all(|count| (850..1150).contains(count)), "{counts:?}");
 }
 

@@ -1,4 +1,4 @@
-//! The built-in studies are what their pages say.
+//! The built-in studies agree with their pages.
 
 use wirelab_model::network::{Network, Servers};
 use wirelab_model::plan::{Cell, Plan, Reach};
@@ -110,21 +110,21 @@ fn cluster_http3_has_the_papers_scenarios_over_a_wire_and_asks_the_first_one_at_
         };
         assert_eq!((servers.places, job.link.unwrap().is_wire()), (Servers { near, far }, !distance));
         let window = match cell.levels["implementation"].as_str() {
-            // They refuse any other.
+            // These servers refuse any other value.
             "nginx-h2" | "httpd-h2" => Some(2_147_483_647),
-            // They refuse all.
+            // These endpoints refuse all values.
             "kwik" | "picoquic" | "dotnet" => None,
             _ => job.protocol.multiplexes().then_some(16 << 20),
         };
         assert_eq!(job.transport.connection_window, window, "{:?}", cell.levels);
-        // Client and server are of one library, but for the servers that have no client.
+        // Client and server use the same library, except for servers without a client.
         assert!(job.client == servers.endpoint || job.client == "builtin" && !job.protocol.uses_udp());
     }
     let of = |selector: serde_json::Value| {
         let selector: Selector = serde_json::from_value(selector).unwrap();
         plan.cells.iter().filter(|cell| cell.twin_of.is_none() && selector.matches(cell)).count()
     };
-    // All but Jetty and kwik at 10 MB.
+    // All implementations, without Jetty and kwik at 10 MB.
     assert_eq!(of(serde_json::json!({ "scenario": "1", "round_trip": "0 ms" })), 22 * 3 - 2);
     assert_eq!(of(serde_json::json!({ "scenario": "1", "round_trip": "2 ms", "payload": "100 KB" })), 22);
 }
@@ -197,7 +197,7 @@ fn public_sites_takes_what_is_installed() {
     let resolved = resolve(parse(study.text, study.name).unwrap(), None, &[]).unwrap();
     let mut missing = |name: &str| (!["builtin", "go-net-http"].contains(&name)).then(|| "not there".to_owned());
     let (study, warnings) = only_installed(resolved, &mut missing).unwrap();
-    // Of Go there is half a stack: its HTTP/3 is left out, the rest is not. What a missing stack would need besides is not asked.
+    // Half a stack exists for Go: only its HTTP/3 is left out. Further requirements of a missing stack are not checked.
     assert_eq!(warnings.len(), 3, "{warnings:?}");
     let (plan, _) = plan(&study).unwrap();
     let of_go: Vec<_> = plan.cells.iter().filter(|cell| cell.levels["client"] == "go").collect();
@@ -243,13 +243,13 @@ fn every_cell_of_cloud_quic_sends_what_it_receives() {
 fn every_selector_of_a_claim_or_a_published_number_means_a_cell_of_the_study() {
     for study in builtin() {
         let written = parse(study.text, study.name).unwrap();
-        // A preset may have levels that the study as it is written has not.
+        // A preset may have levels that the study itself lacks.
         let presets = written.presets.keys().map(|name| Some(name.as_str())).chain([None]);
         let plans: Vec<Plan> = presets.map(|preset| planned(study, preset).0).collect();
         let originals =
             |plan: &Plan| -> Vec<Cell> { plan.cells.iter().filter(|cell| cell.twin_of.is_none()).cloned().collect() };
         for claim in &written.claims {
-            // The levels that selectors of this claim take which do not name their factor.
+            // The levels of this claim for selectors that do not name its factor.
             let factor = claim.each.0.keys().next();
             let each = factor.map_or_else(Vec::new, |factor| claim.each.levels(factor));
             let with = |of: &Selector| -> Vec<Selector> {

@@ -1,4 +1,4 @@
-//! Tables of other people's measurements: both forms, what is guessed, and what someone reads who gets one wrong.
+//! Foreign tables of measurements: both forms, inferred properties, and the messages for wrong tables.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -16,7 +16,7 @@ fn of(text: &str, mapping: &str) -> Result<Measured, StudyError> {
     read(text, "t.csv", &parsed, Some((mapping, "t.toml")))
 }
 
-/// The whole message of a table that is refused.
+/// The whole message for a refused table.
 #[track_caller]
 fn message(text: &str, mapping: &str) -> String {
     of(text, mapping).map(|measured| measured.table).expect_err("it is right").to_string()
@@ -70,7 +70,7 @@ fn a_long_table_of_two_columns_needs_no_mapping_and_says_what_it_took() {
     assert_eq!(said(&measured, "values"), ("the column `ms`, the only one left with numbers", true));
     assert_eq!(said(&measured, "baseline"), ("`h1`, the first level", true));
     assert!(said(&measured, "blocks").0.starts_with("none"));
-    // A name that is nothing but a unit says no unit.
+    // A name that consists of a unit alone does not set the unit.
     assert!(said(&measured, "metric ms").0.contains("plain numbers"));
 }
 
@@ -179,7 +179,7 @@ fn every_published_table_fits_its_mapping() {
     }
 }
 
-/// The same cases in every run.
+/// A configuration with fixed cases, equal in every run.
 fn fixed(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
 }
