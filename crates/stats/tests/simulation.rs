@@ -63,7 +63,7 @@ fn independent(ratio: f64) -> (u32, u32, u32) {
 #[test]
 fn independent_groups_have_the_same_error_rate_and_power() {
     let (less, more, covered) = independent(1.0);
-    // 5 % of them are 10; chance alone makes more than 18 of that in one series of a hundred.
+    // 5 % of them are 10. By chance alone, one series of a hundred has more than 18.
     assert!(less + more <= 18, "{less} less, {more} more");
     assert!(f64::from(covered) / f64::from(STUDIES) >= 0.92, "{covered}");
     let (less, more, covered) = independent(1.15);

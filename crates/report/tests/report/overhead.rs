@@ -4,7 +4,7 @@ use crate::fixture::Fixture;
 use wirelab_model::link::Link;
 use wirelab_report::{html, markdown, terminal};
 
-/// Two cells on a link with an MTU of 1500, of which the first was measured as well.
+/// Two cells on a link with an MTU of 1500; the first one has measured packets, too.
 fn observed() -> Fixture {
     let mut fixture = Fixture::tiny();
     for cell in &mut fixture.manifest.plan.cells {

@@ -3,10 +3,10 @@
 use crate::fixture::Fixture;
 use wirelab_report::html;
 
-/// Elements that have no end tag.
+/// Elements without an end tag.
 const VOID: [&str; 5] = ["meta", "input", "br", "hr", "!doctype"];
 
-/// Whether every tag that is opened is closed in the right order. Style and script have no tags inside here.
+/// Whether all tags are closed in the right order. Here, style and script contain no tags.
 fn balanced(page: &str) -> Result<(), String> {
     let mut open: Vec<String> = Vec::new();
     let mut rest = page;
@@ -49,7 +49,7 @@ fn the_page_asks_for_nothing_from_anywhere() {
         assert!(!page.contains(word), "the page has `{word}`");
     }
     assert!(page.contains("default-src 'none'"));
-    // References lead within the page, to something that is there.
+    // References lead to existing anchors of the page.
     for reference in page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap_or("")) {
         let target = reference.strip_prefix('#').unwrap_or_else(|| panic!("`{reference}` leads out of the page"));
         assert!(page.contains(&format!("id=\"{target}\"")), "`{reference}` leads nowhere");
@@ -110,7 +110,7 @@ fn what_is_zero_everywhere_or_missing_everywhere_is_a_line_and_not_a_row() {
     let page = fixture.report(html);
     assert!(page.contains("<p>0 in every trial: Peak memory, client.</p>") && !page.contains(row));
     assert!(page.contains("not readable in this container): Dropped datagrams.</p>"));
-    // One trial of one cell that has it, and every cell shows what it has.
+    // If one trial of one cell has a value other than 0, every cell shows its value.
     fixture.analysis.cells[0].estimates["memory_client_peak"].range.1 = 4096.0;
     assert!(fixture.report(html).contains(row));
 }

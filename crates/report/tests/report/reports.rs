@@ -8,7 +8,7 @@ use wirelab_model::outcome::Outcome;
 use wirelab_model::page::{PageLoad, PageResource};
 use wirelab_report::{cells_csv, comparisons_csv, contests_csv, html, json, markdown, pairs_csv, terminal};
 
-/// Every format, with a name for messages.
+/// Every format with its name, for messages.
 fn formats(fixture: &Fixture) -> Vec<(&'static str, String)> {
     fixture.report(|input| {
         vec![
@@ -57,7 +57,7 @@ fn the_json_report_is_as_agreed() {
 
 #[test]
 fn the_html_report_of_a_tiny_run_is_as_agreed() {
-    // Style and script are files of their own; the page is what is looked at here.
+    // Style and script are separate files; this snapshot is the page.
     let page = Fixture::tiny().report(html);
     let (head, rest) = page.split_once("<style>").expect("the page has a style");
     let (_, rest) = rest.split_once("</style>").expect("the style ends");
@@ -145,7 +145,7 @@ fn a_difference_within_the_noise_floor_is_marked_as_such() {
     }
 }
 
-/// A load of three requests, the second on a connection of its own, the third failed.
+/// A load of three requests: the second on a separate connection, the third failed.
 fn load() -> PageLoad {
     let resource = |start_ns: u64, request_ns, response_ns, end_ns| PageResource {
         url: "https://wirelab.test/".to_owned(),
@@ -199,7 +199,7 @@ fn films_of_pages_are_strips_below_each_other_in_the_page_itself() {
     fixture.films = [(0, (film(300e6), jpegs())), (1, (film(250e6), jpegs()))].into();
     let page = fixture.report(html);
     assert_eq!((page.matches("id=\"filmstrip-").count(), page.matches("Filmstrips of a load by").count()), (1, 1));
-    // Four moments; what does not change is there once.
+    // Four moments; an unchanged picture is stored once.
     assert_eq!((page.matches("<image ").count(), page.matches("<use ").count()), (4, 4));
     assert!(page.contains("data:image/jpeg;base64,b25l") && page.contains("Speed Index 250 ms"), "{page}");
     assert!(page.contains("img-src data:") && !page.contains("NaN"));
@@ -244,7 +244,7 @@ fn figures_show_requests_as_boxes_with_and_without_outliers_in_every_readable_fo
         assert!(text.contains("Boxes of each payload") && text.contains("Boxes of all payloads"), "{name}: {text}");
         assert!(!text.contains("Boxes of nothing"), "{name}");
     }
-    // Twelve trials' 2000 requests of each cell; in the second figure those of all cells that have any.
+    // The 2000 requests of twelve trials of each cell. The second figure has the requests of all cells.
     assert!(
         text.lines().any(|line| line.starts_with(" HTTP/1.1") && line.contains(" 2000 ") && line.contains('┃')),
         "{text}"
