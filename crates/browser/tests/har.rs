@@ -1,4 +1,4 @@
-//! An HTTP Archive of loads that were never made. After a deliberate change, look at the difference and accept it with
+//! An HTTP Archive of invented loads. After a deliberate change, look at the difference and accept it with
 //! `INSTA_UPDATE=always cargo test -p wirelab-browser`.
 
 use wirelab_browser::har::{Titled, har};
@@ -33,7 +33,7 @@ fn document() -> Resource {
     }
 }
 
-/// An image of which the browser says little, and one that failed.
+/// An image with few values from the browser, and a failed one.
 fn others() -> [Resource; 2] {
     let image = Resource {
         url: "https://localhost:8443/a.png".to_owned(),
@@ -95,7 +95,7 @@ fn the_phases_of_every_entry_add_up_to_its_time() {
     let archive = har("0.0.0", &[Titled { title: "t", load: &load([vec![document()], others().to_vec()].concat()) }]);
     for entry in archive["log"]["entries"].as_array().unwrap() {
         let phase = |name: &str| entry["timings"][name].as_f64().unwrap().max(0.0);
-        // As HAR 1.2 demands: `ssl` is within `connect`.
+        // In HAR 1.2, `ssl` is a part of `connect`.
         let sum: f64 = ["blocked", "dns", "connect", "send", "wait", "receive"].into_iter().map(phase).sum();
         assert!((sum - entry["time"].as_f64().unwrap()).abs() < 0.01, "{entry}");
         assert!(phase("ssl") <= phase("connect"));

@@ -1,4 +1,4 @@
-//! Servers that end connections, and servers that say how many requests they have answered.
+//! Servers that end connections, and servers that count their answered requests.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ fn a_server_counts_the_requests_that_it_answered_when_it_is_asked() {
         };
         assert_eq!(count(), Event::Counted { requests: 0 });
         Endpoint::client(&place.client_spec(protocol, port)).trial();
-        // Ten, and the check request.
+        // Ten requests, and the check request.
         assert_eq!(
             (count(), count()),
             (Event::Counted { requests: 11 }, Event::Counted { requests: 11 }),

@@ -1,4 +1,4 @@
-//! Endpoints that tell what they have counted, while they work and after it.
+//! Endpoints that expose their counters during and after their work.
 
 use std::fs;
 use std::io::Read;
@@ -43,7 +43,7 @@ fn both_sides_tell_what_the_results_then_have() {
         assert_eq!(told(&of_server), none, "{protocol}");
         let spec = ClientSpec {
             extent: Extent::Requests(30),
-            // What is before the window is nobody's but the server's.
+            // Only the server counts requests before the window.
             warm_up: Some(Extent::Requests(5)),
             recording,
             exposition: Some(of_client.clone()),
@@ -58,7 +58,7 @@ fn both_sides_tell_what_the_results_then_have() {
             let sum: u64 = place.samples().iter().map(|sample| sample.response_ns()).sum();
             assert_eq!(response.sum_ns, sum, "{protocol}");
         }
-        // The check request too.
+        // The server also counts the check request.
         assert_eq!(told(&of_server).requests, 36, "{protocol}");
         server.stop();
         assert_eq!((left(&of_server).requests, left(&of_server).connections), (36, connections), "{protocol}");

@@ -1,4 +1,4 @@
-//! What clients and servers say when something is wrong: with the spec, with the other side, with the way to it.
+//! The messages of clients and servers for faults in the spec, in the peer, and in the network.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use wirelab_contract::spec::{ConnectionPolicy, Extent, Pause, Resumption, Schedu
 
 use crate::support::{Endpoint, OVER_TCP, Place, get, pattern_of};
 
-/// A server that does `behave` with each connection, until the test ends.
+/// A server that calls `behave` for each connection, until the test ends.
 fn misbehaving(behave: impl Fn(TcpStream, usize) + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -103,7 +103,7 @@ fn a_reset_connection_is_a_reset() {
     let place = Place::new();
     for protocol in [Protocol::Tcp, Protocol::H1c, Protocol::H2c] {
         let port = misbehaving(|mut stream, _| {
-            // Not before the client has sent something, else the reset may come before it is connected.
+            // Only after the client has sent data; otherwise the reset may come before the client is connected.
             stream.read_exact(&mut [0; 24]).unwrap();
             reset(stream);
         });
@@ -116,7 +116,7 @@ fn a_reset_connection_is_a_reset() {
 fn silence_is_a_timeout_of_the_handshake_or_of_the_request() {
     let place = Place::new();
     for protocol in OVER_TCP {
-        // The connection is leaked, so that it stays open without an answer.
+        // The connection is leaked, so it stays open without an answer.
         let port = misbehaving(|stream, _| std::mem::forget(stream));
         let mut spec = place.client_spec(protocol, port);
         spec.timeouts.connect_ns = 100_000_000;
@@ -143,7 +143,7 @@ fn another_body_or_status_or_size_than_expected_fails_the_check_request() {
 #[test]
 fn a_failed_request_is_recorded_and_its_connection_opened_again_by_the_next() {
     let place = Place::new();
-    // The check request has a connection of its own, number 0; number 1 breaks in its third request.
+    // The check request has its own connection, number 0. Number 1 breaks in its third request.
     let port = misbehaving(|mut stream, number| {
         let mut left = if number == 1 { 2 } else { u32::MAX };
         while left > 0 && read_request(&mut stream) {
@@ -192,7 +192,7 @@ fn timed_out_streams_are_cancelled_and_their_connection_is_kept() {
     spec.timeouts.request_ns = 50_000_000;
     let (kind, _) = Endpoint::client(&spec).failing();
     assert_eq!(kind, ErrorKind::Timeout);
-    // A server with work left for a minute stops at once nevertheless.
+    // A server with a minute of work left stops at once nevertheless.
     server.stop();
 }
 

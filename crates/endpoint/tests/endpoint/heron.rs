@@ -1,4 +1,4 @@
-//! Square roots by HTTP and gRPC: whole trials on loopback, and what is said where there is no right answer.
+//! Square roots over HTTP and gRPC: whole trials on loopback, and the messages where no right answer exists.
 
 use std::convert::Infallible;
 
@@ -26,7 +26,7 @@ fn server_spec(place: &Place, protocol: Protocol) -> ServerSpec {
     ServerSpec { features: vec![Feature::Heron], document_root: None, ..place.server_spec(protocol) }
 }
 
-/// Ten requests for the root of a number, one after the other, on one connection.
+/// Ten requests for the root of a number, sequentially on one connection.
 fn client_spec(place: &Place, protocol: Protocol, port: u16, number: f64) -> ClientSpec {
     let answer = heron::answer(protocol, number);
     let sha256 = digest(&SHA256, &answer).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -47,7 +47,7 @@ fn every_protocol_brings_the_root_on_new_persistent_and_shared_connections() {
         let (server, port) = Endpoint::serving(&server_spec(&place, protocol));
         let mut answered = 0;
         for (connections, streams) in [(0, 0), (1, 1), (2, if protocol.multiplexes() { 3 } else { 1 })] {
-            // In protobuf a nought takes no bytes.
+            // In protobuf, 0 takes no bytes.
             for number in [2.0, 0.0, 12_345.678] {
                 let mut spec = client_spec(&place, protocol, port, number);
                 let fresh = connections == 0;

@@ -1,6 +1,7 @@
 //! The built-in endpoints from outside: whole trials on loopback, in the threads of this program.
 //!
-//! One program for all of these tests, because the engine is generic over transports: each further program would compile it anew.
+//! One program for all these tests, because the engine is generic over transports, and each additional program would
+//! compile it again.
 
 mod aging;
 mod exposition;

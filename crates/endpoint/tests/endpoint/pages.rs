@@ -1,4 +1,4 @@
-//! What a server does for a page besides serving its files: what comes before its document, and the order of its responses.
+//! The server's behaviour for pages: early hints, delay, and the order of responses.
 
 use std::fs;
 use std::future::poll_fn;
@@ -30,7 +30,7 @@ use crate::support::{Endpoint, Place};
 const MS: u64 = 1_000_000;
 const HOUR: u64 = 3_600_000 * MS;
 const STREAM_WINDOW: u32 = 8 << 20;
-/// After which a server that has not answered is given up.
+/// Time-out of a server's answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 const HINT: &str = "</a/1.css>; rel=preload; as=style";
 
@@ -68,7 +68,7 @@ fn ask_for(path: &str) -> Request<()> {
     Request::get(format!("https://localhost{path}")).body(()).unwrap()
 }
 
-/// An answer that was hinted at, or the hints alone where the document is not waited for.
+/// The hints with the final response, or the hints alone if the test does not wait for the document.
 type Seen = (Vec<String>, Option<(StatusCode, HeaderMap)>);
 
 fn links(fields: &HeaderMap) -> Vec<String> {
@@ -102,7 +102,7 @@ fn over_http2(place: &Place, port: u16, waits: bool) -> Seen {
         let connector = TlsConnector::from(Arc::new(trusting(place, "h2")));
         let stream = connector.connect("localhost".try_into().unwrap(), tcp).await.unwrap();
         let (mut sender, connection) = h2::client::handshake(stream).await.unwrap();
-        // It ends with the test.
+        // The task ends with the test.
         tokio::spawn(async move { drop(connection.await) });
         let (mut response, _) = sender.send_request(ask_for("/a/index.html"), true).unwrap();
         let mut hints = Vec::new();
@@ -123,7 +123,7 @@ async fn http3(place: &Place, port: u16) -> SendRequest<h3_quinn::OpenStreams, B
     let crypto = QuicClientConfig::try_from(trusting(place, "h3")).unwrap();
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
     let mut transport = quinn::TransportConfig::default();
-    // As browsers, which take any of these files without giving new credit meanwhile.
+    // Windows as large as browsers', which accept any of these files without new credit.
     transport.stream_receive_window(STREAM_WINDOW.into());
     config.transport_config(Arc::new(transport));
     let endpoint = quinn::Endpoint::client(at(0)).unwrap();
@@ -150,7 +150,7 @@ fn over_http3(place: &Place, port: u16, waits: bool) -> Seen {
     })
 }
 
-/// Asks for the document, and waits for it or not.
+/// A request for the document that waits for the response, or not.
 type Ask = fn(&Place, u16, bool) -> Seen;
 
 const VERSIONS: [(Protocol, Ask); 3] =
@@ -181,7 +181,7 @@ fn hints_come_while_the_server_thinks_and_the_document_when_it_has_thought() {
     }
 }
 
-/// The server of one of several hosts serves what is written down, with or without something to be done besides.
+/// The server of one of several hosts serves the listed files, with or without further settings of the page.
 #[test]
 fn what_is_written_down_is_answered_over_every_version() {
     let place = Place::new();
@@ -208,7 +208,7 @@ fn what_is_written_down_is_answered_over_every_version() {
     assert!(Endpoint::server(&of_tcp).refused().contains("`tcp` has no pages"));
 }
 
-/// The port of a way to this one on which the server's datagrams wait while the gate is closed.
+/// The port of a relay to `port`. It holds back the server's datagrams while the gate is closed.
 async fn way_to(port: u16, mut gate_is_open: watch::Receiver<bool>) -> u16 {
     let (front, back) = (UdpSocket::bind(at(0)).await.unwrap(), UdpSocket::bind(at(0)).await.unwrap());
     back.connect(at(port)).await.unwrap();
@@ -233,8 +233,8 @@ async fn way_to(port: u16, mut gate_is_open: watch::Receiver<bool>) -> u16 {
     way
 }
 
-/// Waits until a server that counts has answered so many requests: their responses are wholly in the queues of its connections, whoever
-/// has received of them.
+/// Waits until a counting server has answered this number of requests. Their whole responses are then in the queues of
+/// its connections, whether received or not.
 async fn answered(server: &mut Endpoint, requests: u64) {
     let ask = async {
         loop {
@@ -249,9 +249,9 @@ async fn answered(server: &mut Endpoint, requests: u64) {
     timeout(PATIENCE, ask).await.unwrap_or_else(|_| panic!("{requests} responses are not in the queue"));
 }
 
-/// In which order responses end: three large ones that are not urgent, of which one has begun, and a larger one that is. However fast the
-/// server is, what it may send before it hears of the client again is a fraction of any, so all wait in its queue when the gate opens; it
-/// has room for 10 MB.
+/// The order in which responses end: three large responses that are not urgent, one of them started, and a larger
+/// urgent one. Without news from the client, even a fast server sends only a fraction of a response. All of them
+/// therefore wait in its queue, which has room for 10 MB, when the gate opens.
 fn order(place: &Place, priorities: Priorities) -> Vec<String> {
     let mut spec = ServerSpec { counts: true, ..spec(place, Protocol::H3, 0, &[]) };
     spec.page.as_mut().unwrap().priorities = Some(priorities);

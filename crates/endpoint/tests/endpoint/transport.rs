@@ -1,4 +1,4 @@
-//! What endpoints report of their transport, and the qlog files of QUIC.
+//! The transport reports of endpoints, and the qlog files of QUIC.
 
 use std::fs;
 use std::path::Path;
@@ -18,12 +18,13 @@ fn report(done: Event) -> TransportReport {
     *report
 }
 
-/// Over loopback there is a round trip, and nothing is lost. On a busy machine a packet may be late enough to be taken for lost.
+/// Checks a report on loopback: a round trip exists and no packet is lost. On a busy machine a packet may be late
+/// enough to count as lost.
 #[track_caller]
 fn check(report: &TransportReport, protocol: Protocol, connections: u64) {
     assert_eq!(report.connections, connections, "{protocol}: {report:?}");
     let smallest = report.round_trip_min_ns.unwrap();
-    // Far below the 333 ms that QUIC assumes before it knows better.
+    // Far below QUIC's initial assumption of 333 ms.
     assert!(smallest > 0 && smallest < 200_000_000, "{protocol}: {report:?}");
     assert!(report.round_trip_ns.unwrap() > 0, "{protocol}: {report:?}");
     let (lost, sent) = (report.packets_lost.unwrap(), report.packets_sent.unwrap());
@@ -61,7 +62,7 @@ fn a_client_reports_what_its_kept_connections_did_since_the_warm_up() {
         let (_, done) = Endpoint::client(&spec).trial();
         let of_client = report(done);
         check(&of_client, protocol, 4);
-        // A request takes a packet at least, and ten of them with acknowledgements nowhere near what the warm-up took.
+        // A request takes at least one packet. Ten requests with acknowledgements take far fewer than the warm-up.
         let sent = of_client.packets_sent.unwrap();
         assert!((10..500).contains(&sent), "{protocol}: {sent}");
         let of_server = report(server.stopped());
@@ -79,7 +80,7 @@ fn a_server_reports_connections_that_are_still_open_when_it_stops() {
         assert!(matches!(client.event(), Event::Ready { .. }));
         client.say("go");
         assert_eq!(client.event(), Event::Warm);
-        // Once requests were answered, the server knows that the handshake is over.
+        // After answered requests the server knows that the handshake is complete.
         client.say("go");
         assert!(matches!(client.event(), Event::End { .. }));
         check(&report(server.stopped()), protocol, 2);

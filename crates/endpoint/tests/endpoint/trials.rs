@@ -1,4 +1,4 @@
-//! Whole trials on loopback: every protocol over TCP, each way of using connections, each exchange.
+//! Whole trials on loopback: every protocol over TCP, each use of connections, each exchange.
 
 use std::net::{Shutdown, TcpListener, TcpStream};
 
@@ -24,7 +24,7 @@ fn every_protocol_carries_every_exchange_on_new_and_on_persistent_connections() 
         let (server, port) = Endpoint::serving(&place.server_spec(protocol));
         let mut answered = 0;
         for connections in POLICIES {
-            // An empty response cannot be seen on a raw stream.
+            // An empty response is invisible on a raw stream.
             let seen = |request: &&Request| protocol.is_http() || request.expect.as_ref().unwrap().body_size > 0;
             for request in exchanges.iter().filter(seen) {
                 let mut spec = place.client_spec(protocol, port);
@@ -120,7 +120,7 @@ fn early_data_that_the_server_rejects_is_sent_again_and_reported_as_rejected() {
         (tls.resumption, tls.early_data) = (true, true);
         let (first, first_port) = Endpoint::serving(&server_spec);
         let (second, second_port) = Endpoint::serving(&server_spec);
-        // The second server does not know the tickets that the first gave in answer to the check request.
+        // The second server does not know the tickets that the first one gave with the check request.
         let port = relay(move |number| if number == 0 { first_port } else { second_port });
         let mut spec = place.client_spec(protocol, port);
         spec.resumption = Resumption::ZeroRtt;
@@ -135,7 +135,7 @@ fn early_data_that_the_server_rejects_is_sent_again_and_reported_as_rejected() {
     }
 }
 
-/// Passes each connection on to the port that its number, from 0, is given.
+/// Forwards each connection to the port that `port` returns for its number, from 0.
 fn relay(port: impl Fn(usize) -> u16 + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap().port();
@@ -147,7 +147,7 @@ fn relay(port: impl Fn(usize) -> u16 + Send + 'static) -> u16 {
                 .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()))
             {
                 std::thread::spawn(move || {
-                    // A side that is gone ends the relay, and that is all there is to do.
+                    // The end of either side ends the relay.
                     let _ = std::io::copy(&mut from, &mut to);
                     let _ = to.shutdown(Shutdown::Write);
                 });

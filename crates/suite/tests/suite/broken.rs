@@ -1,4 +1,4 @@
-//! The suite can fail: endpoints that break the contract on purpose are caught, and for the right reason.
+//! The suite can fail: it finds endpoints that deliberately break the contract, for the right reason.
 
 use std::fs;
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use wirelab_model::endpoint::Endpoint;
 use wirelab_suite::{Limits, Report, Verdict, check_within};
 
-/// Longer than a shell takes to start on a busy machine; shorter than anyone wants to wait for what hangs.
+/// Longer than the start of a shell on a busy machine; short enough for the tests of hanging endpoints.
 const PATIENCE: Limits = Limits { step: Duration::from_secs(5), whole: Duration::from_secs(600) };
 
 const DESCRIPTION: &str = r#"{"contract":1,"name":"broken","library":"sh","version":"1","language":"sh","server":{"protocols":["h1c"],"features":["files"]},"client":{"protocols":["h1c"],"features":["files"]}}"#;
 
-/// Checks an endpoint that describes itself properly and answers to every role with this shell script.
+/// Checks an endpoint that describes itself properly and runs this shell script in every role.
 fn check_script(script: &str) -> Report {
     check_whole(&format!("if [ $1 = describe ]; then echo '{DESCRIPTION}'; exit 0; fi\n{script}"))
 }
