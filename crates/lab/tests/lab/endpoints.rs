@@ -1,4 +1,4 @@
-//! What is asked of an endpoint before anything counts: that it describes itself, refuses nonsense, and has a digest.
+//! The checks of an endpoint before a run: it describes itself, refuses unknown settings, and has a digest.
 
 use indexmap::IndexMap;
 use wirelab_lab::endpoints::{describe, digest};
@@ -36,7 +36,7 @@ fn a_description_is_checked_for_form_version_and_name() {
 #[test]
 fn an_endpoint_must_refuse_what_it_does_not_know_with_127() {
     let scratch = tempfile::tempdir().unwrap();
-    // Refuses only what is not `tcp`, so this also proves that the spec has a protocol that does not exist.
+    // The script refuses only protocols other than `tcp`, so this also proves that the spec has an unknown protocol.
     let good = scripted(
         r#"grep -q '"protocol":"tcp"' "$3" && exit 0; echo '{"event":"unsupported","message":"no"}'; exit 127"#,
     );
@@ -79,7 +79,7 @@ fn a_digest_changes_with_the_program_and_with_any_file_of_the_folder() {
     assert!(second != first && digest(&endpoint).unwrap() != second);
     std::fs::remove_file(folder.path().join("program")).unwrap();
     assert!(digest(&endpoint).unwrap_err().to_string().contains("program: No such file"));
-    // A program that is found through PATH counts as well.
+    // The digest includes programs found through PATH.
     assert_ne!(
         digest(&scripted("")).unwrap(),
         digest(&Endpoint { command: vec!["cat".to_owned()], ..scripted("") }).unwrap()

@@ -1,5 +1,5 @@
-//! Endpoints in Rust are workspaces of their own, with lock files of their own, and are built with `--locked`. What they are
-//! built on is in this repository, so a dependency that changes there changes their lock files, and nothing else says so.
+//! Endpoints in Rust are workspaces with their own lock files, and are built with `--locked`. They depend on crates of
+//! this repository. A dependency that changes there must change in their lock files too, which only this test checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use toml::{Table, Value};
 
-/// Features of a package that are asked for.
+/// Enabled features of a package.
 type Features = BTreeSet<String>;
 
 fn root() -> PathBuf {
@@ -20,23 +20,23 @@ fn read(path: &Path) -> Table {
     text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The manifest of the workspace that endpoints are built on.
+/// The manifest of the workspace with the crates that endpoints depend on.
 static WORKSPACE: LazyLock<Table> = LazyLock::new(|| read(&root().join("Cargo.toml")));
 
-/// A dependency, as a manifest has it.
+/// A dependency in a manifest.
 struct Dependency {
     /// The name of the package.
     package: String,
-    /// The versions that will do; absent of packages in this repository.
+    /// The required version; `None` for packages of this repository.
     version: Option<String>,
-    /// Where it is, if in this repository.
+    /// The folder of a package of this repository.
     folder: Option<PathBuf>,
     features: Features,
     is_optional: bool,
 }
 
 impl Dependency {
-    /// `folder` is that of the manifest, `inherited` what the workspace's manifest has by this name.
+    /// `folder` is the manifest's folder; `inherited` is the entry of the workspace's manifest with this name.
     fn new(key: &str, value: &Value, folder: &Path, inherited: Option<&Value>) -> Self {
         let empty = Table::new();
         let table = value.as_table().unwrap_or(&empty);
@@ -66,7 +66,7 @@ fn texts(list: Option<&Value>) -> impl Iterator<Item = String> {
     list.and_then(Value::as_array).into_iter().flatten().filter_map(|text| Some(text.as_str()?.to_owned()))
 }
 
-/// What the package in `folder` depends on with `features`, by the names of its manifest.
+/// The dependencies of the package in `folder` with `features`, by their names in the manifest.
 fn dependencies(folder: &Path, features: &Features, with_tests: bool) -> BTreeMap<String, Dependency> {
     let manifest = read(&folder.join("Cargo.toml"));
     let inherited = WORKSPACE["workspace"]["dependencies"].as_table().unwrap();
@@ -103,7 +103,7 @@ fn dependencies(folder: &Path, features: &Features, with_tests: bool) -> BTreeMa
         } else {
             match table.and_then(|table| table.get(&feature)) {
                 Some(more) => left.extend(texts(Some(more))),
-                // The feature that an optional dependency is by itself.
+                // An optional dependency is a feature of the same name.
                 None => _ = active.insert(feature),
             }
         }
@@ -112,8 +112,8 @@ fn dependencies(folder: &Path, features: &Features, with_tests: bool) -> BTreeMa
     all
 }
 
-/// The packages of this repository that the one in `folder` is built from, itself among them: where they are, and what they
-/// depend on.
+/// The packages of this repository that the package in `folder` is built from, itself included, with their folders and
+/// dependencies.
 fn packages(folder: &Path) -> BTreeMap<PathBuf, BTreeMap<String, Dependency>> {
     let mut wanted = BTreeMap::from([(folder.to_owned(), Features::from(["default".to_owned()]))]);
     loop {
@@ -133,10 +133,10 @@ fn packages(folder: &Path) -> BTreeMap<PathBuf, BTreeMap<String, Dependency>> {
     }
 }
 
-/// Whether a version is one of those that Cargo takes a requirement for: `1.2`, `0.23`, `=2.5.1-beta`.
+/// Whether a version satisfies a requirement of Cargo: `1.2`, `0.23`, `=2.5.1-beta`.
 fn fits(requirement: &str, version: &str) -> bool {
     if let Some(exact) = requirement.strip_prefix('=') {
-        // What follows a plus sign says nothing of the order of versions.
+        // The part after a plus sign does not affect the order of versions.
         return version.split('+').next() == exact.split('+').next();
     }
     let numbers = |text: &str| -> Vec<u64> {
@@ -148,7 +148,7 @@ fn fits(requirement: &str, version: &str) -> bool {
     is.len() >= least.len() && is[..fixed] == least[..fixed] && is[..least.len()] >= least[..]
 }
 
-/// What a lock file has otherwise than the manifests that it was made of.
+/// The differences between a lock file and the manifests of its packages.
 fn differences(folder: &Path, lock: &Table) -> Vec<String> {
     let locked = lock["package"].as_array().unwrap();
     let text = |package: &Value, key: &str| package[key].as_str().unwrap().to_owned();
@@ -160,7 +160,7 @@ fn differences(folder: &Path, lock: &Table) -> Vec<String> {
             differences.push(format!("{name} is not in it"));
             continue;
         };
-        // Each is `NAME`, or `NAME VERSION` where there are several of that name.
+        // Each entry is `NAME`, or `NAME VERSION` if several versions exist.
         let has: BTreeMap<_, _> = texts(package.get("dependencies"))
             .map(|entry| match entry.split_once(' ') {
                 Some((name, version)) => (name.to_owned(), version.to_owned()),

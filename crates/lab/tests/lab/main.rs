@@ -1,4 +1,4 @@
-//! Processes and endpoints, in programs that need no guard.
+//! Processes and endpoints, in tests that need no guard.
 
 mod endpoints;
 mod locks;

@@ -8,14 +8,14 @@ use wirelab_lab::{EventError, ExitStatus, LocalProcess, Process, Role};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 
-/// Long enough for any of the scripts on a loaded machine; no test waits for it unless it fails.
+/// Long enough for each script on a loaded machine. Only a failed test waits that long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn soon() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// A deadline for what must not come: however short, the test is right.
+/// A deadline for an event that must not come. A short one cannot make a correct program fail.
 fn at_once() -> Instant {
     Instant::now() + Duration::from_millis(50)
 }
@@ -48,7 +48,7 @@ fn endpoint(script: &str, folder: &Path) -> Endpoint {
     Endpoint { name: "script".to_owned(), command, environment, folder: Some(folder.to_owned()), installation: None }
 }
 
-/// Waits until a process is gone, or a zombie that only its new parent can remove. False: it outlived our patience.
+/// Waits until a process has ended, or is a zombie that only its new parent can remove. `false` after the time-out.
 fn disappears(pid: &str) -> bool {
     let until = soon();
     while Instant::now() < until {
@@ -136,7 +136,7 @@ fn descendants_do_not_outlive_the_end_or_the_drop_of_a_process() {
     let pids = || ["child", "grandchild"].map(|name| std::fs::read_to_string(scene.folder.path().join(name)).unwrap());
     let mut ended = scene.start(script);
     assert_eq!(ended.next_event(soon()), Ok(Event::Warm));
-    // Its children hold its standard output and error open; that must not keep us from seeing its end.
+    // Its children hold its standard output and error open; the end must be noticed nevertheless.
     assert_eq!(ended.end(soon()).status, ExitStatus::Code(0));
     assert!(pids().iter().all(|pid| disappears(pid)));
 

@@ -30,7 +30,8 @@ fn endpoints_are_found_in_every_place_and_broken_ones_are_reported() {
     std::fs::create_dir(listed.path().join("no-endpoint")).unwrap();
     add(&data, "go-http", "name = \"go-http\"\ncommand = [\"true\"]\n");
     add(&data, "mine", "name = \"mine\"\ncommand = [\"true\"]\n");
-    // SAFETY: tests of this program run one at a time, this one first, and no other thread reads the environment meanwhile.
+    // SAFETY: tests of this program run one at a time, this one first, and no other thread reads the environment at the
+    // same time.
     unsafe {
         std::env::set_var("WIRELAB_ENDPOINTS", listed.path());
         std::env::set_var("XDG_DATA_HOME", home.path());

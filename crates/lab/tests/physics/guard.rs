@@ -1,4 +1,4 @@
-//! The guard, tried on a wirelab that is killed: this program plays guard, wirelab and test in turn.
+//! The guard of a wirelab that is killed. This program plays guard, wirelab and test in turn.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -13,10 +13,11 @@ use wirelab_model::event::Event;
 use wirelab_testkit::physics::Test;
 use wirelab_testkit::test;
 
-/// Bounds the waiting of a test that fails.
+/// Time-out of a failed test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server with a child, a grandchild, and a descendant that left both process group and session; all ignore polite signals.
+/// A server with a child, a grandchild, and a descendant outside its process group and session; all of them ignore
+/// polite signals.
 const FAMILY: &str = r#"trap '' TERM INT HUP
     sleep 1000 & echo $! >> pids
     sh -c 'sleep 1000 & echo $! >> pids'
@@ -47,7 +48,7 @@ fn nothing_is_left_after_wirelab_was_killed() {
 fn nothing_is_left_after_wirelab_was_killed_with_its_group() {
     let folder = tempfile::tempdir().unwrap();
     let mut wirelab = start_wirelab(folder.path());
-    // As a terminal or `timeout` does it: the whole process group of wirelab.
+    // A signal to the whole process group of wirelab, as a terminal or `timeout` sends it.
     let group = format!("-{}", wirelab.id());
     assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
     wirelab.wait().unwrap();
@@ -76,7 +77,7 @@ fn a_program_that_is_no_guard_is_refused() {
     }
 }
 
-/// Starts a guard and a server, says so, and waits to be killed.
+/// Starts a guard and a server, prints their ids, and waits to be killed.
 pub fn play_wirelab(folder: &Path) -> ExitCode {
     let guard = Arc::new(Guard::start(&std::env::current_exe().unwrap()).unwrap());
     let mut server = start_family(folder, &guard);
@@ -128,7 +129,7 @@ fn assert_all_gone(folder: &Path) {
     }
 }
 
-/// Whether a process is there and is no zombie; those are for their new parent to remove.
+/// Whether a process exists and is no zombie. Its new parent removes zombies.
 fn is_running(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))

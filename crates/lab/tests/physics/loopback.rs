@@ -39,7 +39,7 @@ fn the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it() {
     let (job, spec, log) = (job("local"), folder.path().join("spec"), folder.path().join("log"));
     let launch = Launch { role: Role::Server, number: 0, endpoint: &endpoint, job: &job, spec: &spec, log: &log };
     let mut server = lab.start(&launch).unwrap();
-    // The lab may go first; its guard stays for as long as there are processes.
+    // The lab may be dropped first; its guard stays as long as processes exist.
     drop(lab);
     let soon = || Instant::now() + Duration::from_secs(60);
     assert!(matches!(server.next_event(soon()), Ok(Event::Ready { port: Some(80), .. })));

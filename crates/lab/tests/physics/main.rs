@@ -1,4 +1,5 @@
-//! Labs that start processes and make networks. This program plays them too: guard, network and wirelab. Tests run one at a time.
+//! Labs that start processes and create networks. This program also plays guard, network and wirelab. Tests run one at
+//! a time.
 
 mod discovery;
 mod guard;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 use wirelab_lab::netns::fabric;
 
 fn main() -> ExitCode {
-    // What this program is started as by its own tests comes before the arguments of the harness.
+    // The tests start this program in other roles; a role comes before the arguments of the harness.
     match std::env::args().nth(1).as_deref() {
         Some(wirelab_lab::guard::SUBCOMMAND) => return wirelab_lab::guard::main(),
         Some(fabric::SUBCOMMAND) => return fabric::main(),

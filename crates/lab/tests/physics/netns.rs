@@ -1,7 +1,7 @@
-//! The physics of the emulated network: a link does what it was told, and leaves nothing behind. This program is its own guard and holds
-//! its own network.
+//! The physics of the emulated network: a link has its configured properties and leaves nothing behind. This program is
+//! its own guard and holds its own network.
 //!
-//! Other work on the machine can delay what is measured here, so each link has six tries; a link that is wrong stays so.
+//! Other work on the machine can delay the measurements, so each link has six tries; a wrong link fails all of them.
 
 use wirelab_lab::Netns;
 use wirelab_model::link::{Link, Reading};
@@ -22,7 +22,8 @@ pub fn tests() -> Vec<Test> {
     ]
 }
 
-/// A network of this program; none, and the test is skipped, where the kernel forbids it. Any other failure is one.
+/// A network of this program; `None`, with a skip, if the kernel forbids it. Any other failure is a failure of the
+/// test.
 fn network() -> Option<Netns> {
     match Netns::start(&std::env::current_exe().unwrap()) {
         Ok(lab) => Some(lab),
@@ -34,8 +35,8 @@ fn network() -> Option<Netns> {
     }
 }
 
-/// Measures a link until it does what it was told, six times at most. A reading during which the host of a virtual machine took
-/// processor time says nothing of the lab; with no other reading the link is a skipped part of the test.
+/// Measures a link until the values are right, at most six times. A reading during which the host of a virtual machine
+/// took processor time does not count; if no other reading exists, the link is a skipped part of the test.
 fn obeys(lab: &mut Netns, link: Link) -> Option<Reading> {
     let mut why = String::new();
     let mut tries = 0;
@@ -64,7 +65,7 @@ fn the_round_trip_is_the_configured_one_from_1_to_600_ms() {
     }
 }
 
-/// Links of these rates, in Mbit/s.
+/// Checks links with these rates, in Mbit/s.
 fn rates_are_kept(lab: &mut Netns, rates: &[u64]) {
     for mbit in rates {
         let rate = Some(BitRate(mbit * 1_000_000));
