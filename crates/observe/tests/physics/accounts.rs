@@ -1,6 +1,6 @@
-//! The observers, compared with known work: this program plays worker and test in turn.
+//! The observers, compared with known work. This program plays worker and test in turn.
 //!
-//! A worker waits for a line, works, says what it did by its own account, and waits again. No clock is asserted on.
+//! A worker waits for a line, works, prints its cost by its own account, and waits again. No test depends on a clock.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -29,17 +29,17 @@ pub fn tests() -> Vec<Test> {
     ]
 }
 
-/// The unit of work: large enough that reading the clocks does not matter.
+/// The unit of work: large enough that the cost of reading the clocks does not matter.
 const BURN: u64 = 20_000_000;
 
 const PAGE: usize = 4096;
 
-/// Pages that a worker touches: more than the kernel's batching of its counters could hide.
+/// Number of pages that a worker touches: more than the kernel's batching of its counters could hide.
 const PAGES: usize = 16 * 1024;
 
 const WAITS: usize = 500;
 
-/// Datagrams that a worker sends.
+/// Number of datagrams that a worker sends.
 const SENT: u64 = 2000;
 
 // --- The worker ---
@@ -50,7 +50,7 @@ pub fn work(kind: &str) {
     let mut wait = || lines.next().is_some();
     let mut kept: Vec<Vec<u8>> = Vec::new();
     if kind == "memory" {
-        // An older peak, gone before the window.
+        // An earlier peak, before the window.
         drop(touched(4 * PAGES));
     }
     let mut child = (kind == "child").then(|| Worker::start("burn"));
@@ -100,7 +100,7 @@ fn touched(pages: usize) -> Vec<u8> {
 
 /// Gives this process a network namespace of its own, with a loopback interface that is up.
 fn private_network() -> std::io::Result<()> {
-    // SAFETY: it takes no pointer, and no other thread of this process exists that would stay behind.
+    // SAFETY: the call takes no pointer, and this process has no other thread that would stay in the old namespace.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
         return Err(std::io::Error::last_os_error());
     }
@@ -118,8 +118,7 @@ fn private_network() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Sends far more than the default buffer takes, and nobody reads before all are sent; gives the number of lost
-/// datagrams.
+/// Sends far more than the default buffer holds, before anything is read. Returns the number of lost datagrams.
 fn overflow() -> u64 {
     let (receiver, sender) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
     sender.connect(receiver.local_addr().unwrap()).unwrap();
@@ -148,12 +147,12 @@ fn own_cpu_ns() -> u64 {
 struct Worker {
     child: Child,
     answers: BufReader<ChildStdout>,
-    /// What it said when it began to wait.
+    /// The number that it printed when it began to wait.
     ready: u64,
 }
 
 impl Worker {
-    /// Starts a worker and waits until it waits.
+    /// Starts a worker and waits until it is ready.
     fn start(kind: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["play-account", kind])
@@ -173,7 +172,7 @@ impl Worker {
         line.trim().parse().unwrap()
     }
 
-    /// Lets it work once; returns what it spent (or lost) by its own account.
+    /// Lets it work once. Returns its cost (or losses) by its own account.
     fn work(&mut self) -> u64 {
         self.child.stdin.as_mut().unwrap().write_all(b"work\n").unwrap();
         self.answer()
@@ -191,7 +190,7 @@ impl Drop for Worker {
     }
 }
 
-/// Numbers per request and per byte are plain numbers in this window.
+/// A window in which values per request and per byte equal totals.
 const ONE: Window = Window { ns: 1, requests: 1, bytes: 1 };
 
 fn observed(name: &str, targets: &Targets, work: impl FnOnce()) -> Values {
@@ -207,7 +206,7 @@ fn number(values: &Values, name: &str) -> f64 {
     values[name].number().unwrap_or_else(|| panic!("{name}: {:?}", values[name]))
 }
 
-/// Within one per cent, and what a process spends on a line of input and output.
+/// Expects equality within one per cent plus the cost of a line of input and output.
 #[track_caller]
 fn assert_same_time(observed: f64, reported: u64) {
     let reported = reported as f64;
@@ -258,7 +257,7 @@ fn memory_grows_by_what_was_touched_and_older_peaks_are_forgotten() {
     let busy = observed("memory", &targets, || _ = worker.work());
     let (peak, life) = (number(&busy, "memory_server_peak"), number(&busy, "memory_server_life_peak"));
     let touched = (PAGES * PAGE) as f64;
-    // The kernel counts pages per processor in batches, so its sum may be off by some hundred pages.
+    // The kernel counts pages per processor in batches, so its sum can be wrong by some hundred pages.
     let grown = peak - idle;
     assert!((grown - touched).abs() < 0.05 * touched, "grown by {grown}, touched {touched}");
     assert!(life >= peak, "{life} {peak}");
@@ -269,7 +268,7 @@ fn a_fault_is_counted_for_each_page_that_was_touched() {
     let mut worker = Worker::start("memory");
     let targets = worker.targets();
     let faults = number(&observed("faults", &targets, || _ = worker.work()), "faults_server_per_request");
-    // With huge pages the kernel takes one fault for 512 pages, so only the order is certain then.
+    // With huge pages one fault covers 512 pages, so only the order is certain.
     let huge = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     let fewest = if huge.is_ok_and(|setting| setting.contains("[always]")) { PAGES / 512 } else { PAGES };
     assert!(faults >= fewest as f64 && faults < 1.1 * PAGES as f64 + 200.0, "{faults} faults, {PAGES} pages");
@@ -307,7 +306,7 @@ fn drops_in_the_networks_of_both_sides_are_added() {
     };
     let mut lost = 0;
     let values = observed("drops", &targets, || lost = client.work() + server.work() + server.work());
-    // Nobody else uses these networks.
+    // No other process uses these networks.
     assert!(lost > 0);
     assert_eq!(number(&values, "udp_receive_buffer_errors"), lost as f64);
 }

@@ -1,5 +1,5 @@
-//! The observers, compared with known work. This program plays the processes that are observed, and the witness, too. Tests run one at a
-//! time.
+//! The observers, compared with known work. This program also plays the observed processes and the witness. Tests run
+//! one at a time.
 
 mod accounts;
 mod packets;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use wirelab_observe::witness;
 
 fn main() -> ExitCode {
-    // What this program is started as by its own tests comes before the arguments of the harness.
+    // The tests start this program in other roles; a role comes before the arguments of the harness.
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
         Some(witness::SUBCOMMAND) => return witness::main(std::io::stdin().as_fd(), &mut std::io::stdout()),

@@ -1,5 +1,5 @@
-//! The observer of packets, compared with packets whose number and size are known: a host in a network namespace of its own
-//! sends datagrams to itself, and its loopback interface both sends and receives each. This program plays test, host and
+//! The observer `packets`, compared with packets of known number and size. A host in its own network namespace sends
+//! datagrams to itself, and its loopback interface both sends and receives each. This program plays test, host and
 //! witness in turn.
 
 use std::fs;
@@ -28,7 +28,7 @@ pub fn tests() -> Vec<Test> {
     ]
 }
 
-/// Whether packets can be captured; otherwise the test is skipped.
+/// Whether packets can be captured; if not, the test is skipped.
 fn can_capture() -> bool {
     let can = Witness::default().can_capture();
     if let Err(why) = &can {
@@ -37,12 +37,12 @@ fn can_capture() -> bool {
     can.is_ok()
 }
 
-/// Ethernet, IPv4 and UDP.
+/// Sizes of the headers of Ethernet, IPv4 and UDP.
 const HEADERS: f64 = 42.0;
 
 // --- The host ---
 
-/// Sends as many datagrams as it is told: a line with their number, the bytes of each, and how many go at once.
+/// Sends datagrams as a line of its standard input demands: their number, the bytes of each, and the number per batch.
 pub fn host() -> ExitCode {
     let new = |flags| {
         // SAFETY: the process has one thread, and unshares neither memory nor file descriptors.
@@ -83,7 +83,7 @@ fn set(socket: i32, level: i32, option: i32, value: i32) {
     assert_eq!(status, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// A socket that is connected to itself, on a loopback interface that is up. Nobody reads from it.
+/// A socket that is connected to itself, on a loopback interface that is up. No thread reads from it.
 fn loopback() -> UdpSocket {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a socket");
     // SAFETY: `ifreq` is plain data, for which all zeroes is a value.
@@ -92,7 +92,7 @@ fn loopback() -> UdpSocket {
         *to = *from as libc::c_char;
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-    // SAFETY: the request lives through the call, and is what this one takes.
+    // SAFETY: the request lives through the call and has the type that the call expects.
     let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
     assert_eq!(status, 0, "{}", std::io::Error::last_os_error());
     let port = socket.local_addr().expect("an address").port();
@@ -144,7 +144,7 @@ impl Drop for Host {
 
 // --- The tests ---
 
-/// What is per request is of one.
+/// A window of one request, in which values per request equal totals.
 const WINDOW: Window = Window { ns: 1, requests: 1, bytes: 1 };
 
 fn prepared(host: &Host, witness: &Witness, captures: Option<&Captures>) -> Box<dyn Observer> {
@@ -208,7 +208,7 @@ fn at_a_shared_interface_only_packets_between_the_hosts_of_the_trial_count() {
     let (mut host, witness, targets) = (Host::start(), Witness::default(), Targets::default());
     let mut seen = |other: Ipv4Addr| {
         let between = Between { these: [Ipv4Addr::LOCALHOST.into()].into(), those: [other.into()].into() };
-        // What passes the pod's interface and its node's is the same here.
+        // Here the pod and its node have the same interface.
         let vantages = [Place::ServerPod, Place::ServerNode].map(|place| Vantage {
             place,
             is_encapsulated: place == Place::ServerNode,
@@ -249,7 +249,7 @@ fn packets_that_found_no_room_make_the_values_void() {
     observer.begin(&targets);
     let pid = witness_of_this();
     kill_process(pid, Signal::STOP).unwrap();
-    // Several times what the ring takes.
+    // Several times the capacity of the ring.
     host.send(150_000, 10, 1);
     kill_process(pid, Signal::CONT).unwrap();
     observer.end(&targets);
@@ -289,7 +289,7 @@ fn a_capture_has_every_packet_and_each_datagram_of_a_super_packet() {
     }
     assert_eq!(kinds[..3], [0x0a0d_0d0a, 10, 1]);
     let of = |size| sizes.iter().filter(|other| **other == size).count();
-    // Each was sent and received.
+    // Each packet was sent and received.
     assert_eq!((sizes.len(), of(142), of(1242)), (120, 40, 80));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "the keys and the capture, no unfinished one");
 }

@@ -1,8 +1,7 @@
-//! The counters of system calls, compared with `strace -f -c`: this program plays worker and test in turn.
+//! The counters of system calls, compared with `strace -f -c`. This program plays worker and test in turn.
 //!
-//! strace counts whole lives and stops its processes, so it gets workers of its own: one that works twice and one that
-//! works
-//! three times. What the one has more than the other is the third piece of work, and that is what the observer sees.
+//! strace counts whole lives and stops its processes, so it gets its own workers: one works twice and one works three
+//! times. The difference of their counts is the third piece of work, which is what the observer sees.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -51,7 +50,8 @@ pub fn child() {
 
 // --- The worker ---
 
-/// Threads and processes that end in each piece of work. Their last call never returns, so strace does not count it.
+/// Number of threads and processes that end in each piece of work. Their last call never returns, so strace does not
+/// count it.
 const ENDS: u64 = 3;
 
 /// The worker.
@@ -86,11 +86,11 @@ pub fn work() {
         }
         say();
     }
-    // At once: threads that see their pipes closed would race with the end of the process.
+    // At once, because threads whose pipes close would race with the end of the process.
     std::process::exit(0);
 }
 
-/// A thread that lives longer than a piece of work: it works when it reads a byte, and answers with one.
+/// A thread that outlives a piece of work. It works when it reads a byte, and answers with one.
 struct Helper {
     thread: std::thread::JoinHandle<()>,
     ask: std::io::PipeWriter,
@@ -142,7 +142,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker and waits until it waits.
+    /// Starts a worker and waits until it is ready.
     fn start(strace: Option<&str>) -> Self {
         let own = std::env::current_exe().unwrap();
         let mut command = match strace {
@@ -153,7 +153,7 @@ impl Worker {
             }
             None => Command::new(own),
         };
-        // Threads with heaps of their own would cut them to fit wherever they happen to be, with more calls or fewer.
+        // With heaps of their own, threads would shrink them at varying points, with a varying number of calls.
         command.env("MALLOC_ARENA_MAX", "1");
         let spawned = command.arg("play-calls").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = spawned.expect("the worker starts; this test needs strace (apt-get install strace)");
@@ -178,7 +178,7 @@ impl Worker {
         Targets { servers: Some(vec![self.child.id()]), ..Targets::default() }
     }
 
-    /// Waits until every thread waits for something to read: an answer is heard before its sender waits again.
+    /// Waits until every thread waits for input, because an answer can be read before its sender waits again.
     fn rest(&self) {
         let folder = format!("/proc/{}/task", self.child.id());
         let waits = |thread: fs::DirEntry| {
@@ -189,7 +189,7 @@ impl Worker {
         eventually("the rest of the worker", is_at_rest);
     }
 
-    /// What both observers see of a piece of work, as plain numbers.
+    /// The totals of both observers for a piece of work.
     fn observed(&mut self, means: Means, kind: Option<&str>) -> Values {
         let mut observers: [Box<dyn Observer>; 2] = [Box::new(Total::by(means)), Box::new(ByName::by(means))];
         self.rest();
@@ -222,7 +222,7 @@ fn count(values: &Values, name: &str) -> u64 {
     value.number().unwrap_or_else(|| panic!("{name}: {value:?}")) as u64
 }
 
-/// The counts by name of a life with so many pieces of work, as strace prints them.
+/// strace's counts by name for a process with this number of pieces of work.
 fn strace(pieces: usize) -> BTreeMap<String, u64> {
     let path = std::env::temp_dir().join(format!("wirelab-strace-{}-{pieces}", std::process::id()));
     let mut worker = Worker::start(path.to_str());
@@ -230,7 +230,7 @@ fn strace(pieces: usize) -> BTreeMap<String, u64> {
     worker.finish();
     let table = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    // % time, seconds, usecs/call, calls, errors or nothing, name.
+    // Columns: % time, seconds, usecs/call, calls, errors or nothing, name.
     let rows = table.lines().filter_map(|line| {
         let fields: Vec<_> = line.split_ascii_whitespace().collect();
         Some(((*fields.last()?).to_owned(), fields.get(3)?.parse().ok()?))
@@ -238,7 +238,7 @@ fn strace(pieces: usize) -> BTreeMap<String, u64> {
     rows.filter(|(name, _)| name != "total").collect()
 }
 
-/// Whether the kernel lets this user count by these means; otherwise the test is skipped.
+/// Whether the kernel lets this user count by these means; if not, the test is skipped.
 fn can_count(means: Means) -> bool {
     let values = Worker::start(None).observed(means, None);
     let value = &values["syscalls_server_per_request"];
@@ -259,7 +259,7 @@ fn counts_are_those_of_strace(means: Means) {
         of(&thrice) - of(&twice)
     };
 
-    // Who waits for the end of a thread calls futex only if it has not ended yet: not the same in any two runs.
+    // Waiting for the end of a thread calls futex only if the thread has not ended yet, so the number varies.
     let known: Vec<_> = CALLS.iter().map(|(name, _)| *name).filter(|name| *name != "futex").collect();
     for name in &known {
         assert_eq!(count(&values, &format!("{name}_")), more(name), "{name}");
@@ -284,9 +284,9 @@ fn a_window_without_calls_has_none(means: Means) {
 fn calls_of_a_thread_that_ended_in_the_window_count(means: Means) {
     let mut worker = Worker::start(None);
     let values = worker.observed(means, Some("end"));
-    // 25 times nothing, a byte to it and one from it, and the answer to the test.
+    // 25 empty lines, a byte to it and one from it, and the answer to the test.
     assert_eq!(count(&values, "write_"), 25 + 1 + 1 + 1);
-    // Its byte and the end of its pipe; of the main thread, its answer and the next line.
+    // Its byte and the end of its pipe; in the main thread, its answer and the next line.
     assert_eq!(count(&values, "read_"), 1 + 1 + 1);
 }
 
@@ -349,7 +349,7 @@ fn strace_counts_the_same_work() {
         let value = &values[&format!("strace_server_{name}per_request")];
         value.number().unwrap_or_else(|| panic!("{name}: {value:?}")) as u64
     };
-    // What no thread waited in when strace attached is the same as every other way of counting says.
+    // Calls in which no thread waited when strace attached have the same count by every other means.
     let kernel = worker.observed(Means::Best, Some("work"));
     for name in ["sendto_", "recvfrom_", "write_", "openat_", "close_", "mmap_"] {
         assert_eq!(count(name), self::count(&kernel, name), "{name}");
@@ -361,7 +361,7 @@ fn strace_counts_the_same_work() {
 }
 
 fn strace_that_may_not_trace_is_a_reason() {
-    // Nobody may trace a process twice.
+    // Only one process may trace another at a time.
     let worker = Worker::start(None);
     let mut first = create("strace").unwrap();
     first.begin(&worker.targets());
