@@ -151,7 +151,7 @@ fn redirects_errors_and_other_numbers_of_requests_are_no_samples() {
 }
 
 #[test]
-fn a_resource_that_is_not_found_is_said_and_spoils_nothing() {
+fn a_missing_resource_is_a_warning_and_no_failure() {
     let mut resources = good();
     resources.push(Resource { status: Some(404), ..resource("missing.png", "h3") });
     resources.push(Resource { error: Some("blocked: corp".to_owned()), withdrawn: true, ..resource("kept", "h3") });

@@ -359,7 +359,7 @@ fn all_requests_of_a_connection_are_repeated_when_early_data_is_rejected() {
 }
 
 #[test]
-fn settings_are_in_force_and_reported_by_both_sides() {
+fn settings_are_effective_and_reported_by_both_sides() {
     let fixture = Fixture::new();
     let settings = Settings {
         congestion: Some(Congestion::Bbr),

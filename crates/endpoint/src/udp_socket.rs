@@ -204,7 +204,7 @@ mod tests {
     const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
     #[test]
-    fn a_requested_buffer_size_is_in_force_and_reported() {
+    fn a_requested_buffer_size_is_effective_and_reported() {
         let settings =
             Transport { udp_receive_buffer: Some(100_000), udp_send_buffer: Some(65_536), ..Transport::default() };
         let socket = open(LOCAL, &settings).unwrap();

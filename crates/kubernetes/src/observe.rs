@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_agent_looks_at_all_endpoints_in_its_pod_and_knows_of_which_sides_these_are() {
+    fn one_agent_observes_all_endpoints_in_its_pod_and_knows_their_sides() {
         let started = |pod: &str, role, spec: &str| Started { pod: pod.to_owned(), role, spec: spec.to_owned() };
         let all = [
             started("near-0", Role::Server, "/s0"),

@@ -248,7 +248,7 @@ spec:
     }
 
     #[test]
-    fn the_agent_on_a_node_says_of_itself_that_it_is_privileged_and_where() {
+    fn the_manifest_of_an_agent_on_a_node_is_as_agreed() {
         let expected = r#"apiVersion: "v1"
 kind: "Pod"
 metadata:

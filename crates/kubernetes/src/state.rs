@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_a_pod_is_told_with_its_reason() {
+    fn the_loss_of_a_pod_has_its_reason() {
         let killed = with(json!({ "terminated": { "reason": "OOMKilled", "exitCode": 137 } }), false);
         let out_of_memory = loss(&pod(json!({ "phase": "Failed", "containerStatuses": [killed.clone()] }))).unwrap();
         assert!(out_of_memory.is_memory && out_of_memory.what.contains("limit of 512Mi"), "{out_of_memory:?}");

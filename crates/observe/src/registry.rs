@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_that_names_no_observers_has_those_that_need_no_privileges() {
+    fn the_default_observers_need_no_privileges() {
         assert_eq!(default_set(), ["cpu", "memory", "switches", "faults", "drops", "rusage", "machine"]);
     }
 

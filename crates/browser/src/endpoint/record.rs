@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_that_nobody_followed_are_no_hints() {
+    fn hints_without_a_request_fail_the_load() {
         let expected = ExpectedPage { early_hints: true, ..EXPECTED };
         let mut load = load(&[Some("100"), Some("200")]);
         for (initiator, followed) in [("link", false), ("early-hints", true)] {

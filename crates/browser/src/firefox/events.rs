@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn redirects_and_failures_are_told_apart() {
+    fn redirects_and_failures_are_distinguished() {
         let old = "https://localhost/old";
         let second = json!({ "redirectCount": 1 });
         let mut answer = response(200);

@@ -77,7 +77,7 @@ fn the_report_of_a_small_table_is_as_agreed() {
 }
 
 #[test]
-fn a_mapping_beside_the_table_is_found_said_and_overruled() {
+fn a_mapping_beside_the_table_is_found_reported_and_overridden() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("loads.csv"), long()).unwrap();
     fs::write(folder.path().join("loads.toml"), MAPPING).unwrap();

@@ -45,7 +45,7 @@ fn a_study_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_case_of_the_contract_suite_that_nobody_has_is_answered_with_how_they_read() {
+fn an_unknown_case_of_the_contract_suite_is_refused_with_existing_names() {
     check(&["endpoints", "check", "builtin", "--only", "client h4"], &["client h4", "client h3: the warm-up"]);
 }
 

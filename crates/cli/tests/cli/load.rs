@@ -276,7 +276,7 @@ fn a_malformed_answer_is_named_in_the_error() {
 }
 
 #[test]
-fn an_invalid_certificate_is_refused_unless_told_otherwise() {
+fn an_invalid_certificate_is_refused_unless_insecure_is_set() {
     let place = Place::new();
     place.stranger("stranger");
     place.certificate("elsewhere", "elsewhere.example", 2099);

@@ -333,7 +333,7 @@ fn the_header_of_a_request_has_as_many_bytes_as_its_server_hears() {
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_is_blamed_with_the_remedy() {
+fn an_untrusted_certificate_is_blamed_with_the_remedy() {
     for browser in browsers() {
         let (place, root) = site();
         place.stranger("other");

@@ -18,8 +18,8 @@ use wirelab_testkit::{Skip, eventually, only_run, run, skip_part, wirelab};
 pub fn tests() -> Vec<Test> {
     vec![
         test!(prometheus_saw_last_what_the_journal_has_and_every_expression_of_the_dashboard_has_data).retries(2),
-        test!(what_a_trial_told_last_stays_until_its_turn_comes_again_and_the_run_waits_for_whoever_has_come_before),
-        test!(nothing_is_shown_that_nobody_asked_for),
+        test!(the_last_counts_of_a_trial_stay_until_its_next_turn_and_the_run_waits_for_its_scraper),
+        test!(without_the_option_nothing_is_shown_to_prometheus),
         test!(an_address_that_is_none_or_in_use_or_missing_is_refused_before_anything_is_made),
         test!(the_first_process_of_a_pod_shows_the_endpoints_of_the_pod),
         test!(the_chart_gives_the_rights_that_wirelab_asks_for_and_no_others),
@@ -168,7 +168,7 @@ fn prometheus_saw_last_what_the_journal_has_and_every_expression_of_the_dashboar
     }
 }
 
-fn what_a_trial_told_last_stays_until_its_turn_comes_again_and_the_run_waits_for_whoever_has_come_before() {
+fn the_last_counts_of_a_trial_stay_until_its_next_turn_and_the_run_waits_for_its_scraper() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("study.toml"), PLAIN).unwrap();
     let mut last = String::new();
@@ -201,7 +201,7 @@ fn what_a_trial_told_last_stays_until_its_turn_comes_again_and_the_run_waits_for
     assert!(!only_run(folder.path()).join("work").exists());
 }
 
-fn nothing_is_shown_that_nobody_asked_for() {
+fn without_the_option_nothing_is_shown_to_prometheus() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("study.toml"), PLAIN.replace("= 2", "= 1")).unwrap();
     let said = run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);

@@ -13,7 +13,7 @@ pub fn tests() -> Vec<Test> {
         test!(servers_get_what_the_way_of_connecting_gives_them).retries(2),
         test!(what_a_killed_server_takes_with_it_is_lost_and_the_others_go_on).retries(2),
         test!(a_drained_server_keeps_the_connections_it_has_and_gets_no_new_ones).retries(2),
-        test!(a_lab_where_nobody_comes_and_goes_refuses_and_the_fake_one_plays),
+        test!(a_lab_without_timelines_refuses_and_the_fake_lab_plays_them),
     ]
 }
 
@@ -165,7 +165,7 @@ fn a_drained_server_keeps_the_connections_it_has_and_gets_no_new_ones() {
     }
 }
 
-fn a_lab_where_nobody_comes_and_goes_refuses_and_the_fake_one_plays() {
+fn a_lab_without_timelines_refuses_and_the_fake_lab_plays_them() {
     let Some(folder) = folder_with(STUDY, &[]) else { return };
     let said = run(folder.path(), &["run", "study.toml", "--lab", "loopback", "--quiet"]).with_status(2).err;
     assert!(said.contains("has no timelines") && said.contains("netns"), "{said}");

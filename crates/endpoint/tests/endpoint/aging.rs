@@ -63,7 +63,7 @@ fn a_server_counts_the_requests_that_it_answered_when_it_is_asked() {
 }
 
 #[test]
-fn a_server_that_was_not_told_that_it_will_be_asked_does_not_know_the_word() {
+fn a_server_without_counts_in_its_spec_refuses_the_word() {
     let place = Place::new();
     let (mut server, _) = Endpoint::serving(&place.server_spec(Protocol::H1c));
     server.say("count");

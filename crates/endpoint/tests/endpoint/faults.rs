@@ -71,7 +71,7 @@ fn another_authority_or_another_name_is_a_certificate_error_unless_it_is_not_to_
 }
 
 #[test]
-fn another_protocol_than_the_one_asked_for_is_a_protocol_error() {
+fn a_server_of_another_protocol_is_a_protocol_error() {
     let place = Place::new();
     let (server, port) = Endpoint::serving(&place.server_spec(Protocol::H1));
     let (kind, message) = Endpoint::client(&place.client_spec(Protocol::H2, port)).failing();
@@ -300,7 +300,7 @@ fn a_port_in_use_is_an_error_that_names_address_and_port() {
 }
 
 #[test]
-fn a_server_stops_at_the_end_of_its_input_with_connections_open_and_a_client_that_is_told_to_stop_gives_up() {
+fn a_server_stops_at_the_end_of_its_input_with_connections_open_and_a_stopped_client_gives_up() {
     let place = Place::new();
     let (server, port) = Endpoint::serving(&place.server_spec(Protocol::H1c));
     let idle = TcpStream::connect(("127.0.0.1", port)).unwrap();

@@ -294,7 +294,7 @@ fn order(place: &Place, priorities: Priorities) -> Vec<String> {
 }
 
 #[test]
-fn an_urgent_response_overtakes_those_that_were_asked_for_before_where_priorities_are_obeyed() {
+fn an_urgent_response_overtakes_earlier_ones_if_priorities_are_obeyed() {
     let place = Place::new();
     let obeyed = order(&place, Priorities::Obeyed);
     assert_eq!(

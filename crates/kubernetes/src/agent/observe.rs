@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_plays_the_parts_that_are_not_named_and_an_unknown_one_is_refused() {
+    fn unnamed_parts_have_no_processes_and_unknown_parts_are_refused() {
         let nobody = targets(None, &[]).unwrap();
         assert_eq!((nobody.servers, nobody.clients, nobody.sidecars), (Some(Vec::new()), Some(Vec::new()), None));
         assert!(targets(None, &["proxy", "/run/a.json"]).unwrap_err().to_string().contains("no part `proxy`"));

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_account_is_told_from_what_was_said_wherever_reads_end() {
+    fn the_account_is_separated_from_events_wherever_reads_end() {
         let usage = Usage { user_ns: 7, peak_memory: 4096, ..Usage::default() };
         let all = [&b"{\"event\":\"warm\"}\n"[..], &account(&usage)].concat();
         for cut in 0..=all.len() {

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_sweeps_only_where_an_agent_waits_as_the_first_process_and_leaves_those_that_sweep_too() {
+    fn agents_are_recognised_by_their_command_line() {
         assert!(is_agent(b"/wirelab\0agent\0wait\0other-0\0", "wait"));
         assert!(!is_agent(b"/sbin/init\0", "wait"));
         assert!(!is_agent(b"/wirelab\0agent\0look\0", "wait"));

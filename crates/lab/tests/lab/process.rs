@@ -114,7 +114,7 @@ fn an_early_exit_comes_with_status_and_last_words() {
 }
 
 #[test]
-fn a_signal_that_is_not_ours_is_told_from_our_own() {
+fn a_foreign_signal_is_distinguished_from_wirelabs_own() {
     let mut process = Scene::new().start("kill -KILL $$");
     let Err(EventError::Ended(exit)) = process.next_event(soon()) else { panic!("it has ended") };
     assert_eq!(exit.status, ExitStatus::Signal(9));

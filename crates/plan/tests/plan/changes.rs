@@ -75,7 +75,7 @@ fn a_preset_may_name_its_lab_with_what_it_cannot_tell_there() {
 }
 
 #[test]
-fn limits_are_said_to_be_of_the_lab_that_they_were_written_for() {
+fn limits_name_the_lab_for_which_they_were_written() {
     let moved = resolved(None, &["lab=netns"]).limits;
     assert_eq!(moved.as_deref(), Some("Written for the lab `loopback`, but this run uses `netns`: No link."));
     assert_eq!(resolved(None, &["lab=loopback"]).limits.as_deref(), Some("No link."));
@@ -108,7 +108,7 @@ fn blocks_and_comparison_can_be_set() {
 }
 
 #[test]
-fn what_cannot_be_set_is_said_with_the_remedy() {
+fn an_invalid_set_or_preset_is_refused_with_the_remedy() {
     for (preset, set, words) in [
         (Some("smok"), "seed=1", &["no preset `smok`, only one of `default`, `smoke`, `long`, `afar`", "`smoke`?"][..]),
         (None, "protocl=h1", &["`--set protocl=h1`: no factor and no setting has the name `protocl`", "`protocol`?"]),

@@ -48,7 +48,7 @@ fn a_misspelt_unit_is_named_with_the_nearest_quantity() {
 }
 
 #[test]
-fn a_number_where_a_quantity_belongs_is_told_to_have_a_unit() {
+fn a_quantity_without_a_unit_is_refused_with_the_remedy() {
     let text = message(&format!("[workload]\npayload = 1024\n{FACTORS}{COMPARE}"));
     assert!(
         text.starts_with(
@@ -215,7 +215,7 @@ fn a_name_that_is_none_is_corrected() {
 }
 
 #[test]
-fn an_empty_file_is_told_what_a_study_has() {
+fn an_empty_file_is_refused_with_the_parts_of_a_study() {
     for text in ["", "  \n\n", "# only a comment\n"] {
         let error = error(text).to_string();
         assert!(

@@ -76,7 +76,7 @@ fn cloud_quic_has_nine_protocols_three_kinds_of_client_and_five_sizes() {
 }
 
 #[test]
-fn cloud_quic_has_the_papers_three_placements_of_which_two_are_links() {
+fn cloud_quic_has_the_papers_three_placements_two_of_them_with_links() {
     let study = find("cloud-quic").unwrap();
     for (preset, lab, round_trip) in
         [(None, "loopback", None), (Some("single-az"), "netns", Some(500)), (Some("multi-az"), "netns", Some(1500))]

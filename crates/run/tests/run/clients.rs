@@ -111,7 +111,7 @@ fn what_a_client_complains_of_is_the_servers_fault_where_it_would_be_with_one_cl
 }
 
 #[test]
-fn of_several_clients_the_one_that_fails_at_its_end_is_named() {
+fn the_client_that_fails_at_its_end_is_named_among_several() {
     for (misbehaviour, words) in [
         (Misbehaviour::Fails(ErrorKind::Other, "no more room".to_owned()), "reported `other` while closing"),
         (Misbehaviour::Dies(9), "was killed by signal 9 while closing"),

@@ -70,7 +70,7 @@ fn trials(lab: &mut dyn Lab) -> Vec<TrialRecord> {
 }
 
 #[test]
-fn each_server_has_a_sidecar_and_that_of_the_clients_knows_those_that_are_there() {
+fn each_server_has_a_sidecar_and_the_clients_sidecar_knows_the_current_ones() {
     let mut lab = Noting::new(Script::plausible());
     let trials = trials(&mut lab);
     assert!(trials.iter().all(|trial| trial.outcome == Outcome::Ok), "{trials:?}");

@@ -231,7 +231,7 @@ fn find_nothing(tallies: &Tallies) {
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
-fn at_most_five_in_a_hundred_comparisons_of_the_same_are_told_apart() {
+fn at_most_five_in_a_hundred_comparisons_of_equal_arms_differ() {
     let tallies = tallies(&Variant { ratio: 1.0, sets: &[], runs: 67, looks: &[10, 20, 30] });
     assert_eq!(tallies.len(), 2 * 3 * 3, "arms and pairs, three metrics, three numbers of blocks");
     find_nothing(&tallies);

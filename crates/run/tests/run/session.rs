@@ -174,7 +174,7 @@ fn check(role: Role, moment: Moment, misbehaviour: Misbehaviour, blame: Blame, w
 }
 
 #[test]
-fn whoever_breaks_a_trial_gets_the_blame_with_the_attempt() {
+fn the_part_that_breaks_a_trial_gets_the_blame_with_the_attempt() {
     let nonsense = || Misbehaviour::Nonsense("hello".to_owned());
     let fails = |kind| Misbehaviour::Fails(kind, "broken".to_owned());
     for (role, blame, word) in

@@ -181,7 +181,7 @@ fn requests_go_on_while_the_network_changes_and_what_that_took_is_journalled() {
 }
 
 #[test]
-fn a_client_that_is_told_its_servers_does_not_come_before_they_are_found_and_a_window_does_not_end_before() {
+fn clients_start_and_windows_end_only_after_the_new_servers_are_found() {
     for record in slow(u32::MAX) {
         let Outcome::Failed { blame: Blame::Lab, reason } = &record.outcome else { panic!("{:?}", record.outcome) };
         assert!(reason.contains("did not yet find the servers of the action `T2`"), "{reason}");
@@ -193,7 +193,7 @@ fn a_client_that_is_told_its_servers_does_not_come_before_they_are_found_and_a_w
 }
 
 #[test]
-fn a_trial_without_a_timeline_asks_nobody_to_count() {
+fn a_trial_without_a_timeline_asks_no_server_to_count() {
     let cell = |levels: &str| Cell {
         levels: [("protocol".to_owned(), levels.to_owned())].into_iter().collect(),
         twin_of: None,
