@@ -36,7 +36,7 @@ PHRASE = re.compile(r"\b(?:%s)\b" % "|".join(f"({pattern})" for pattern in PHRAS
 REMEDIES = list(PHRASES.values())
 # "There is a server that answers" has no subject; "A server answers" has one.
 OPENING = re.compile(
-    r"\W*(There (?:is|are|was|were|will be|has been|have been)\b|It (?:is|was) (?:not )?\w+ (?:that|which|who)\b|Of (?!course\b|the\b|\d))"
+    r"\W*(There (?:is|are|was|were|will be|has been|have been)\b|It (?:is|was) (?:not )?\w+ (?:that|which|who)\b|Of (?!course\b|the\b|\d|\{))"
 )
 ABBREVIATION = re.compile(r"(?<![.$\w-])([A-Z]{2}[A-Z0-9]*)s?(?![\w.]\w)\b")
 DEFINITION = re.compile(r"((?:[\w-]+\s+){1,7})\(([A-Z]{2}[A-Z0-9]*)s?\)")

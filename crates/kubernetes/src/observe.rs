@@ -12,7 +12,7 @@ use wirelab_observe::packets::{ABOUT as PACKETS, ON_CLIENT_NODE};
 use wirelab_observe::places;
 use wirelab_observe::sidecars::ABOUT as SIDECARS;
 
-use crate::agent::{NOBODY, Peers, SUBCOMMAND, part};
+use crate::agent::{NO_PEERS, Peers, SUBCOMMAND, part};
 use crate::exec::{Chunks, Ended, Exec, Piece};
 use crate::names::PROGRAM;
 use crate::nodes::NodeAgents;
@@ -134,7 +134,7 @@ impl Observing {
             let agent = nodes.on(&scene.pods.node_of(pod).unwrap_or_default())?;
             let peers = if is_server { peers(scene.pods, pod, &clients)? } else { None };
             let (names, word) =
-                (names.join(","), peers.as_ref().map_or_else(|| NOBODY.to_owned(), ToString::to_string));
+                (names.join(","), peers.as_ref().map_or_else(|| NO_PEERS.to_owned(), ToString::to_string));
             let command = [PROGRAM, SUBCOMMAND, "observe-node", &host.uid, &word, &names];
             let mut agent = Agent::start(scene.pods, agent, true, &command, played)?;
             agent.is_beside_clients = is_server && peers.is_none();

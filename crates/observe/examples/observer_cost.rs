@@ -88,8 +88,8 @@ fn trial(name: &str) -> f64 {
         observer.end(&targets);
     }
     for mut process in [server, client] {
-        process.0.kill().expect("a process of ours");
-        process.0.wait().expect("a process of ours");
+        process.0.kill().expect("a child of this process");
+        process.0.wait().expect("a child of this process");
     }
     time.parse::<f64>().expect("nanoseconds") / f64::from(EXCHANGES)
 }

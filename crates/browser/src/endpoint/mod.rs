@@ -99,7 +99,7 @@ enum Refusal {
 impl From<Trouble> for Refusal {
     fn from(trouble: Trouble) -> Self {
         match trouble {
-            Trouble::Stopped => Self::Failed("the client was told to stop before it had finished".to_owned()),
+            Trouble::Stopped => Self::Failed("the client received `stop` before it had finished".to_owned()),
             Trouble::Failed { reason, .. } => Self::Failed(reason),
         }
     }

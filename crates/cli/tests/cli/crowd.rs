@@ -75,7 +75,7 @@ fn hundreds_of_clients_start_together_and_cost_neither_wirelab_nor_the_api_serve
         assert_eq!(trial["values"]["requests"], 5000.0);
         let took = trial["took_ns"].as_f64().unwrap() / 1e9;
         let spread = trial["values"]["clients_start_spread"].as_f64().unwrap() / 1e9;
-        eprintln!("{CLIENTS} clients: a trial of {took:.0} s, in which they were told to go within {spread:.3} s");
+        eprintln!("{CLIENTS} clients: a trial of {took:.0} s, in which they started within {spread:.3} s");
     }
     let count = trials.len() as u64;
     eprintln!(

@@ -179,8 +179,8 @@ fn an_endpoint_runs_in_the_image_with_nothing_but_what_is_there() {
 #[test]
 fn an_endpoint_that_cannot_be_put_into_an_image_is_named_with_the_reason() {
     let (endpoints, image) = (tempdir().unwrap(), tempdir().unwrap());
-    let endpoints = endpoint(endpoints.path(), "needs = [{ program = 'nobody-has-it' }]");
-    fill(&endpoints, image.path()).with_status(2).complains(&["`mine` cannot be used", "nobody-has-it"]);
+    let endpoints = endpoint(endpoints.path(), "needs = [{ program = 'no-such-program' }]");
+    fill(&endpoints, image.path()).with_status(2).complains(&["`mine` cannot be used", "no-such-program"]);
     let manifest = endpoints.join("mine/endpoint.toml");
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, text.split("[install]").next().unwrap()).unwrap();

@@ -21,7 +21,7 @@ pub fn tests() -> Vec<Test> {
 
 const STUDY: &str = r#"
 name = "transport"
-title = "What the transport says of the link"
+title = "The link as the transport sees it"
 question = "Do TCP and QUIC see the round trip and the losses of the link?"
 lab = "netns"
 observers = ["tcp"]

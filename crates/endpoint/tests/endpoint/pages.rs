@@ -300,7 +300,7 @@ fn an_urgent_response_overtakes_earlier_ones_if_priorities_are_obeyed() {
     assert_eq!(
         obeyed[..2],
         ["3.css", "0.jpg"],
-        "the urgent one, and of the others the one that is of use when it is whole"
+        "the urgent response, then the first response that is not incremental"
     );
     let ignored = order(&place, Priorities::Ignored);
     assert_eq!(ignored[3], "3.css", "where all take turns the largest is the last: {ignored:?}");

@@ -18,7 +18,7 @@ use crate::files;
 
 pub(crate) use find::PATIENCE;
 pub(crate) use look::Facts;
-pub(crate) use observe::{NOBODY, part};
+pub(crate) use observe::{NO_PEERS, part};
 pub(crate) use peers::Peers;
 pub(crate) use probe::Kind;
 pub(crate) use start::{NOT_INSTALLED, Output};

@@ -21,7 +21,7 @@ const ROLES: [Role; 5] =
 const UP: u32 = 1;
 
 /// The argument of a server without peers on other nodes.
-pub(crate) const NOBODY: &str = "-";
+pub(crate) const NO_PEERS: &str = "-";
 
 /// The node's first process, which is in the node's network namespace. Only processes with the node's PID namespace see
 /// it.
@@ -50,7 +50,7 @@ pub(crate) fn on_node(pod: &str, peers: &str, names: &str, played: &[&str]) -> i
     let mut unseen = Values::new();
     if names.split(',').any(|name| name == PACKETS.name) {
         let mut vantages = of_client(&targets)?;
-        if peers != NOBODY {
+        if peers != NO_PEERS {
             match of_server(&targets, &peers.parse()?) {
                 Ok(more) => vantages.extend(more),
                 // The other observers' values stay valid.

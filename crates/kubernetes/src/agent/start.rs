@@ -104,8 +104,8 @@ mod tests {
     fn the_built_in_endpoint_is_there_and_of_another_one_the_remedy_is_named() {
         let builtin = endpoint(BUILTIN, NOT_INSTALLED).unwrap();
         assert_eq!(builtin.command[1..], ["endpoint"]);
-        let why = endpoint("nobody-has-it", NOT_INSTALLED).unwrap_err();
-        assert!(why.contains("cannot play `nobody-has-it`; `make image ENDPOINTS=nobody-has-it`"), "{why}");
+        let why = endpoint("no-such-endpoint", NOT_INSTALLED).unwrap_err();
+        assert!(why.contains("cannot play `no-such-endpoint`; `make image ENDPOINTS=no-such-endpoint`"), "{why}");
     }
 
     #[test]

@@ -176,7 +176,7 @@ fn differences(folder: &Path, lock: &Table) -> Vec<String> {
                 None => differences.push(format!("{name} depends on {package}, which it does not have")),
                 Some(is) => {
                     if let Some(version) = version.as_deref().filter(|version| !fits(version, is)) {
-                        differences.push(format!("{name} depends on {package} {version}, of which it has {is}"));
+                        differences.push(format!("{name} depends on {package} {version}, but the lock file has {is}"));
                     }
                 }
             }

@@ -47,7 +47,7 @@ impl Lab for Noting {
     }
 
     fn reach(&mut self, _: &Job, _: &[(u32, u16)]) -> Result<(), LabError> {
-        Err(LabError("with a control plane nobody else is told of servers".to_owned()))
+        Err(LabError("with a control plane only the control plane gets the servers".to_owned()))
     }
 
     fn end_trial(&mut self, cell: &str) -> Result<wirelab_lab::Aftermath, LabError> {

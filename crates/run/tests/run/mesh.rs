@@ -43,12 +43,12 @@ impl Lab for Noting {
     }
 
     fn reach(&mut self, _: &Job, _: &[(u32, u16)]) -> Result<(), LabError> {
-        Err(LabError("with sidecars nobody else is told of servers".to_owned()))
+        Err(LabError("with sidecars only the sidecars get the servers".to_owned()))
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
         if let Some(text) = self.started.note(launch) {
-            let Role::Sidecar(beside) = launch.role else { panic!("nobody asked for one") };
+            let Role::Sidecar(beside) = launch.role else { panic!("no sidecar is expected") };
             assert_eq!(launch.endpoint.name, "proxy");
             let spec: SidecarSpec = serde_json::from_str(&text).unwrap();
             let named = serde_json::from_slice(&std::fs::read(&spec.upstreams).unwrap()).unwrap();

@@ -21,7 +21,7 @@ pub fn coming_and_going(setting: &str, protocols: [&str; 2]) -> String {
         r#"
 name = "coming-and-going"
 title = "Coming and going"
-question = "Who is told?"
+question = "Which parts get the new list of servers?"
 lab = "fake"
 observers = []
 [workload]
