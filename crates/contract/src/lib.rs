@@ -1,5 +1,5 @@
-//! What endpoints and wirelab say to each other: descriptions, specs, events, samples and histograms, with the words that these
-//! need. Endpoints depend on this crate and on nothing else of wirelab's types.
+//! What endpoints and wirelab say to each other: descriptions, specs, events, samples and histograms, with the words
+//! that these need. Endpoints depend on this crate and on nothing else of wirelab's types.
 //!
 //! The crate is pure: no input or output, no clock, no randomness. `schemars` derives the published JSON Schemas in
 //! `contract/schema/` from it.

@@ -11,7 +11,7 @@
 //! # mod h3 {
 //! #     use std::sync::Arc;
 //! #     use wirelab_endpoint::program::{Bound, Refusal, ServerSpec, Site, Stop};
-//! #     pub async fn bind(_: ServerSpec, _: Arc<Site>, _: Stop) -> Result<Bound, Refusal> { std::future::pending().await }
+//! # pub async fn bind(_: ServerSpec, _: Arc<Site>, _: Stop) -> Result<Bound, Refusal> { std::future::pending().await }
 //! # }
 //! use wirelab_contract::protocol::Protocol;
 //!

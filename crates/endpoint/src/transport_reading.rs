@@ -30,8 +30,8 @@ impl Reading {
         // SAFETY: `tcp_info` consists of integers only, for which zeros are values.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
         let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes to `info`, whose size that is, and the length that it wrote to
-        // `length`; both live through the call.
+        // SAFETY: the kernel writes at most `length` bytes to `info`, whose size that is, and the length that it wrote
+        // to `length`; both live through the call.
         let status = unsafe {
             libc::getsockopt(socket, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut length)
         };

@@ -1,7 +1,7 @@
 //! Skips: parts of tests that this machine cannot test, with typed reasons.
 //!
-//! A skip is recorded and printed, and `make test` lists all of them at the end. With `WIRELAB_TESTS=strict` a skip that
-//! `tests/skips.toml` does not list is a failure.
+//! A skip is recorded and printed, and `make test` lists all of them at the end. With `WIRELAB_TESTS=strict` a skip
+//! that `tests/skips.toml` does not list is a failure.
 
 use std::env;
 use std::fmt;

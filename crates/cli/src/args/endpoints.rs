@@ -57,8 +57,8 @@ pub enum EndpointsCommand {
     Check {
         #[command(flatten)]
         chosen: Chosen,
-        /// Try only the cases whose line contains these words, as in "client h3"; `endpoints list` keeps showing the last
-        /// complete check
+        /// Try only the cases whose line contains these words, as in "client h3"; `endpoints list` keeps showing the
+        /// last complete check
         #[arg(long, value_name = "WORDS")]
         only: Option<String>,
         /// Omit unchanged endpoints that passed the suite of this very program
@@ -96,8 +96,8 @@ pub struct Which {
     /// Every endpoint
     #[arg(long)]
     pub all: bool,
-    /// The endpoints of a set: core (each installs in well under a minute, and every change of wirelab is tested with it)
-    /// or full (the others)
+    /// The endpoints of a set: core (each installs in well under a minute, and every change of wirelab is tested with
+    /// it) or full (the others)
     #[arg(long, value_name = "SET", value_enum)]
     pub set: Option<SetName>,
 }

@@ -51,12 +51,12 @@ pub struct PageArgs {
     /// Write every load to this file, as an HTTP Archive (HAR 1.2)
     #[arg(long, value_name = "FILE")]
     pub har: Option<PathBuf>,
-    /// Load the page once more in Chromium, and write it with all bodies to this file as an HTTP Archive. A study can load
-    /// the file again from its own servers (`--set page=./FILE.har`)
+    /// Load the page once more in Chromium, and write it with all bodies to this file as an HTTP Archive. A study can
+    /// load the file again from its own servers (`--set page=./FILE.har`)
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Film one more load of each page in each browser over each version. Pictures and an overview go to this new folder,
-    /// the Speed Index goes to the result. Measured loads are not filmed
+    /// Film one more load of each page in each browser over each version. Pictures and an overview go to this new
+    /// folder, the Speed Index goes to the result. Measured loads are not filmed
     #[arg(long, value_name = "DIR")]
     pub filmstrip: Option<PathBuf>,
     /// Append the secrets of TLS and QUIC to this file, so that Wireshark can decrypt packets (format of

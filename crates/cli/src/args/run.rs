@@ -34,23 +34,23 @@ pub struct RunArgs {
     /// Replace the levels of a factor, or fix a setting; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE[,VALUE]")]
     pub sets: Vec<String>,
-    /// Number of clients that share the workload: processes, or pods in the lab kubernetes. The same as --set clients=N.
-    /// `workers`, `rate`, `requests`, `warm_up` and `connections` remain totals and must be divisible by N
+    /// Number of clients that share the workload: processes, or pods in the lab kubernetes. The same as --set
+    /// clients=N. `workers`, `rate`, `requests`, `warm_up` and `connections` remain totals and must be divisible by N
     #[arg(long, value_name = "N")]
     pub clients: Option<u32>,
     /// Use this lab (`wirelab labs` lists them) instead of the study's
     #[arg(long, value_name = "LAB")]
     pub lab: Option<String>,
-    /// Add an observer to those of the study (`wirelab labs` lists them); repeatable, also with commas. `film` replaces the
-    /// compared metrics with the Speed Index, because a filmed trial measures nothing else
+    /// Add an observer to those of the study (`wirelab labs` lists them); repeatable, also with commas. `film` replaces
+    /// the compared metrics with the Speed Index, because a filmed trial measures nothing else
     #[arg(long, value_name = "OBSERVER", value_delimiter = ',')]
     pub observe: Vec<String>,
 
     /// Keep further files of each trial; repeatable, also with commas. All kinds but har make trials slower
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub keep: Vec<Keep>,
-    /// Serve metrics of the run to Prometheus at http://ADDRESS:PORT/metrics: requests, response times and connections of
-    /// each server and client, and the actions of a timeline
+    /// Serve metrics of the run to Prometheus at http://ADDRESS:PORT/metrics: requests, response times and connections
+    /// of each server and client, and the actions of a timeline
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
     /// The folder that contains run folders

@@ -118,7 +118,8 @@ max = {blocks}
     let study = wirelab_plan::parse(&text, "the probe").map_err(Failure::input)?;
     let (mut plan, _) = wirelab_plan::plan(&study).map_err(Failure::input)?;
     if !args.i_own_this_host {
-        // A/A twins would double the requests of the baseline. They come after all other cells, so cell numbers stay valid.
+        // A/A twins would double the requests of the baseline. They come after all other cells, so cell numbers stay
+        // valid.
         plan.cells.retain(|cell| cell.twin_of.is_none());
         plan.comparisons.retain(|comparison| !comparison.aa);
     }
@@ -144,8 +145,8 @@ enum Offers {
     NotMeasured { not_measured: String },
 }
 
-/// Sends one request to find out whether the URL is a page or a redirect. If a protocol fails, the next one is tried; each
-/// protocol sends one such request at most.
+/// Sends one request to find out whether the URL is a page or a redirect. If a protocol fails, the next one is tried;
+/// each protocol sends one such request at most.
 fn discover(args: &ProbeArgs, target: &Target, stop: &AtomicBool) -> Result<Discovery> {
     let mut reasons = Vec::new();
     for protocol in &args.protocols {

@@ -74,7 +74,8 @@ pub fn formatted(input: &Input, format: Format) -> String {
     }
 }
 
-/// The most typical load of a cell: it belongs to the trial with the cell's median load event, and is nearest to that median.
+/// The most typical load of a cell: it belongs to the trial with the cell's median load event, and is nearest to that
+/// median.
 fn typical_load(run: &Run, cell: usize) -> Option<PageLoad> {
     let (median, record) = typical(run, cell, "page_onload")?;
     let loads = run.loads(record).ok()?;
@@ -101,7 +102,8 @@ fn typical<'a>(run: &'a Run, cell: usize, metric: &str) -> Option<(f64, &'a Tria
     trials.get(trials.len().checked_sub(1)? / 2).copied()
 }
 
-/// The response times of all successful requests in the successful trials of a cell; otherwise the reason for having none.
+/// The response times of all successful requests in the successful trials of a cell; otherwise the reason for having
+/// none.
 fn pooled(run: &Run, cell: usize) -> std::result::Result<Pooled, String> {
     let is_page = |cell: &Cell| cell.job.page.is_some();
     if run.manifest().plan.cells.get(cell).is_some_and(is_page) {

@@ -111,7 +111,8 @@ fn exporter(address: Option<SocketAddr>) -> Result<Option<Exporter>> {
     Ok(Some(exporter))
 }
 
-/// The reason why an endpoint cannot be used; `None` if it can. The fake lab starts no endpoints, so a folder suffices there.
+/// The reason why an endpoint cannot be used; `None` if it can. The fake lab starts no endpoints, so a folder suffices
+/// there.
 fn unusable(endpoints: &[Found], name: &str, is_fake: bool) -> Option<String> {
     let Some(found) = endpoints.iter().find(|found| found.name == name) else {
         return Some(wirelab_lab::endpoints::unknown(name, endpoints));

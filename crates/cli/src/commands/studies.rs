@@ -72,7 +72,8 @@ pub fn metrics(study: &Study) -> Vec<&'static Metric> {
 }
 
 impl Source {
-    /// Checks the names of labs, observers and metrics, which `wirelab_plan` does not know, and applies preset and settings.
+    /// Checks the names of labs, observers and metrics, which `wirelab_plan` does not know, and applies preset and
+    /// settings.
     pub fn resolve(self, preset: Option<&str>, sets: &[String]) -> Result<Study> {
         let labs: Vec<_> = crate::labs::LABS.iter().map(|lab| lab.name).collect();
         let observers: Vec<_> = wirelab_observe::OBSERVERS.iter().map(|about| about.name).collect();

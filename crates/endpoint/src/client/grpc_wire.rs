@@ -1,8 +1,8 @@
 //! The connection of tonic's calls: a connection of hyper, with access to the server's status.
 //!
-//! tonic turns every error into a `Status`. The source of the status is the original error: [`ServerError`] is the server's
-//! answer, a `hyper::Error` is the end of the connection; without a source, tonic itself found that the server broke
-//! the protocol.
+//! tonic turns every error into a `Status`. The source of the status is the original error: [`ServerError`] is the
+//! server's answer, a `hyper::Error` is the end of the connection; without a source, tonic itself found that the server
+//! broke the protocol.
 
 use std::error::Error;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Manual pages in roff. `clap_mangen` renders names, descriptions and options; its synopsis lacks the names of values, and
-//! it has no section for examples.
+//! Manual pages in roff. `clap_mangen` renders names, descriptions and options; its synopsis lacks the names of values,
+//! and it has no section for examples.
 
 use std::fmt::Write;
 
