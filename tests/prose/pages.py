@@ -8,6 +8,7 @@ FENCE = re.compile(r"\s*(```|~~~)")
 HEADING = re.compile(r"#{1,6} +")
 ITEM = re.compile(r"(\s*)(?:[-*+]|\d+[.)]) +")
 COMMENT = re.compile(r"\s*//[/!]? ?(.*)")
+STRING = re.compile(r'"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"?')
 INLINE = [
     (re.compile(r"<!--.*?-->", re.S), ""),
     (re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.S), CODE),
@@ -106,13 +107,11 @@ def markdown(name, source):
 
 
 def rust(name, source):
-    """The comments of a Rust file."""
+    """The comments of a Rust file, and its texts: string literals with a space, line by line."""
     page = Page(name, [])
     begin, text = 0, []
     for number, line in enumerate([*source.split("\n"), ""], 1):
         comment = COMMENT.fullmatch(line)
-        if comment:
-            page.lines.append((number, line))
         if comment and comment[1].strip() and not ITEM.match(comment[1]):
             if not text:
                 begin = number
@@ -123,4 +122,6 @@ def rust(name, source):
         text = []
         if comment and comment[1].strip():
             begin, text = number, [comment[1]]
+        elif not comment:
+            page.blocks += [Block("text", number, literal) for literal in STRING.findall(line)]
     return page
