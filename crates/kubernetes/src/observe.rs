@@ -26,7 +26,8 @@ const OF_SEVERAL: &str =
     "each client's pod has an interface of its own, and shares of several do not add up; use one client";
 
 /// The processes of Linkerd's proxies cannot be observed.
-const OF_LINKERD: &str = "Linkerd's proxies have containers of their own, whose processes wirelab's containers cannot see";
+const OF_LINKERD: &str =
+    "Linkerd's proxies have containers of their own, whose processes wirelab's containers cannot see";
 
 /// Time-out of an agent's answer.
 const ANSWERING: Duration = Duration::from_secs(20);

@@ -297,11 +297,7 @@ fn order(place: &Place, priorities: Priorities) -> Vec<String> {
 fn an_urgent_response_overtakes_earlier_ones_if_priorities_are_obeyed() {
     let place = Place::new();
     let obeyed = order(&place, Priorities::Obeyed);
-    assert_eq!(
-        obeyed[..2],
-        ["3.css", "0.jpg"],
-        "the urgent response, then the first response that is not incremental"
-    );
+    assert_eq!(obeyed[..2], ["3.css", "0.jpg"], "the urgent response, then the first response that is not incremental");
     let ignored = order(&place, Priorities::Ignored);
     assert_eq!(ignored[3], "3.css", "where all take turns the largest is the last: {ignored:?}");
 }
