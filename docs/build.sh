@@ -15,7 +15,7 @@ if ! [ -x "$mdbook" ] || [ "$("$mdbook" --version)" != "mdbook v$version" ]; the
   cargo install mdbook --version "$version" --locked --no-default-features --features search --root "$cache"
 fi
 
-# The pages keep their places, so that links between them stay right; files that pages link to come along.
+# The pages keep their places, so that links between them stay right; files that pages link to are copied too.
 rm -rf "$site/src" "$site/book"
 mkdir -p "$site/src" "$site/gallery"
 find README.md ARCHITECTURE.md CONTRIBUTING.md LICENSE-* docs contract studies endpoints tests/browsertime \

@@ -27,7 +27,7 @@ class Links(html.parser.HTMLParser):
 
 
 for page in sorted(site.rglob("*.html")):
-    # The page for printing has all others in it, with links as from their own places; 404 is for any place; reports link to nothing.
+    # The page for printing contains all others, with their relative links; 404 has no fixed place; reports have no links.
     if page.name in ("print.html", "404.html") or page.parent.name == "gallery":
         continue
     Links(page).feed(page.read_text(encoding="utf-8"))

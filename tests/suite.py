@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs every test program of the workspace, then a study on the test cluster where Kubernetes has been built, and says at the end what
-passed, failed, was skipped (with reasons) and was retried. Everything that cargo prints stays as it is.
+"""Runs every test program of the workspace, then a study on the test cluster if Kubernetes has been built. Prints at the
+end what passed, failed, was skipped (with reasons) and was retried. The output of cargo stays unchanged.
 
 usage: tests/suite.py CARGO [ARGUMENT...]   (arguments go to each `cargo test`)"""
 
@@ -29,7 +29,7 @@ class Suite:
         self.broken = []  # steps that failed without a test that did
 
     def step(self, title, command):
-        """Runs a command, hands on what it prints, and keeps what it says of tests."""
+        """Runs a command, forwards its output, and keeps its reports of tests."""
         print(f"== {title}", flush=True)
         environment = dict(os.environ, WIRELAB_TEST_RECORDS=str(self.records))
         before = len(self.failures)

@@ -30,7 +30,7 @@ PROTOCOLS = """(function () {
 })();
 """
 
-# What a browser decides itself, and a study of pages leaves alone.
+# Settings that a browser decides itself, and that a study of pages does not set.
 LEFT_ALONE = ["request", "connections", "schedule", "resumption", "timeouts", "seed", "recording", "transport", "warm_up", "addresses"]
 
 
@@ -88,7 +88,7 @@ def client(program, spec):
 
 
 def trust(home, authority):
-    """Puts the authority where Chromium looks for those of its user."""
+    """Adds the authority to the user's authorities, which Chromium trusts."""
     store = os.path.join(home, ".pki", "nssdb")
     os.makedirs(store)
     for arguments in [["-N", "--empty-password"], ["-A", "-n", "lab", "-t", "CT,,", "-i", authority]]:
@@ -96,7 +96,7 @@ def trust(home, authority):
 
 
 def run(program, home, flags, url, loads):
-    """Has browsertime load the page; gives what it says."""
+    """Loads the page with browsertime and returns its result."""
     script, out = os.path.join(home, "protocols.js"), os.path.join(home, "result")
     with open(script, "w", encoding="ascii") as file:
         file.write(PROTOCOLS)
@@ -110,7 +110,7 @@ def run(program, home, flags, url, loads):
 
 
 def tell(command, home):
-    # Its profiles are then where they are removed, however it ends.
+    # Its profiles are then in folders that are removed, however it ends.
     ended = subprocess.run(command, env={**os.environ, "HOME": home, "TMPDIR": home}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True, check=False)
     sys.stderr.write(ended.stdout)
@@ -120,7 +120,7 @@ def tell(command, home):
 
 
 def records(said, alpn, wanted):
-    """One record for each load; browsertime's time to the load event is that of the page's own timeline, in whole milliseconds."""
+    """One record per load. browsertime takes the load event from the page's own timeline, in whole milliseconds."""
     absent = {"not_measured": "the cross-check asks browsertime for the load event only"}
     loads = []
     for scripts in said["browserScripts"]:
