@@ -77,7 +77,7 @@ fn an_archive_is_as_agreed() {
 }
 
 #[test]
-fn a_body_that_was_asked_for_is_in_the_archive_with_its_size() {
+fn a_kept_body_is_in_the_archive_with_its_size() {
     let content = |text: &str, is_base64| {
         let body = Some(Body { text: text.to_owned(), is_base64 });
         let load = load(vec![Resource { body, ..document() }]);

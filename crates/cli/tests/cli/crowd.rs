@@ -49,7 +49,7 @@ max = 1
 #[test]
 #[ignore = "brings a cluster up, for minutes, as root: make test-cluster"]
 #[expect(clippy::zombie_processes, reason = "`reap` waits for it, and brings its account")]
-fn hundreds_of_clients_start_together_and_cost_neither_wirelab_nor_the_api_server_much() {
+fn hundreds_of_clients_start_together_at_a_low_cost_for_wirelab_and_the_api_server() {
     let Some(cluster) = Cluster::up("3", "nftables", &image()) else { return };
     script(&["crowd", &program().to_string_lossy()]).with_status(0);
     let folder = tempdir().unwrap();

@@ -57,7 +57,7 @@ fn a_study_takes_what_is_installed_and_the_report_says_what_is_missing() {
 }
 
 #[test]
-fn a_study_is_without_the_cells_that_the_lab_it_is_moved_to_cannot_be() {
+fn cells_that_another_lab_cannot_realise_are_omitted() {
     let folder = tempdir().unwrap();
     let plan = run(folder.path(), &["run", "cluster-http3", "--lab", "kubernetes", "--plan"]).with_status(0).out;
     assert!(plan.contains("  implementation=h1 ") && plan.contains("round_trip=0 ms"), "{plan}");

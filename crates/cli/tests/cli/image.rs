@@ -102,7 +102,7 @@ fn engines_find_what_the_containerfile_says_under_the_digests_of_the_blobs() {
 }
 
 #[test]
-fn what_it_cannot_do_is_refused_and_leaves_no_archive() {
+fn an_unsupported_instruction_is_refused_and_leaves_no_archive() {
     let folder = context("a program");
     for instruction in ["RUN true", "FROM debian", "COPY --chown=1 wirelab /wirelab", "ENTRYPOINT wirelab", "ENV PATH"]
     {

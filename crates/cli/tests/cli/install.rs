@@ -115,7 +115,7 @@ fn it_is_built_again_when_what_it_is_built_from_changes_and_only_then() {
 }
 
 #[test]
-fn what_is_missing_is_named_with_the_package_that_has_it() {
+fn a_missing_program_is_named_with_its_package() {
     let needs = |program: &str| MANIFEST.replace("program = \"sh\", debian = \"dash\"", program);
     let place = Place::new(&needs("program = \"no-such-compiler\", debian = \"no-such-package\""));
     let out = place.run(&["install", "--all"]).with_status(1).out;
@@ -160,7 +160,7 @@ fn why_no_record(place: &Place) -> String {
 }
 
 #[test]
-fn what_was_measured_is_listed_and_what_was_not_says_why() {
+fn records_are_listed_and_missing_records_have_a_reason() {
     let place = Place::new(MANIFEST);
     let row = || {
         let page = place.run(&["list", "--markdown"]).with_status(0).out;
@@ -204,7 +204,7 @@ fn what_was_measured_is_listed_and_what_was_not_says_why() {
 }
 
 #[test]
-fn what_the_same_program_found_right_is_not_checked_again_and_all_else_is() {
+fn only_passed_endpoints_of_the_same_program_are_not_checked_again() {
     let place = Place::new(MANIFEST);
     place.permit();
     place.run(&["install", "made"]).with_status(0);

@@ -63,7 +63,7 @@ fn studies_run_in_pods_whatever_becomes_of_these_and_leave_nothing() {
     mesh::the_mesh_of_the_cluster_is_asked_for_and_its_absence_is_noticed(&cluster);
     nodes::packets_and_system_calls_are_counted_where_privileged_pods_are_allowed_and_only_there();
     what_is_missing_is_named_and_nothing_is_left(&cluster);
-    what_a_killed_run_leaves_is_found_and_removed_and_a_living_one_is_not_touched();
+    the_namespace_of_a_killed_run_is_removed_and_that_of_a_running_one_stays();
     an_endpoint_that_is_killed_is_to_blame_and_a_pod_that_is_evicted_is_not(&cluster);
     a_server_that_uses_more_memory_than_its_pod_may_is_to_blame();
     a_quota_that_is_exceeded_is_named_and_its_end_is_noticed(&cluster);
@@ -275,7 +275,7 @@ fn ended(folder: &Path) -> Vec<Value> {
     all_trials(folder).into_iter().map(|(_, trial)| trial).collect()
 }
 
-fn what_a_killed_run_leaves_is_found_and_removed_and_a_living_one_is_not_touched() {
+fn the_namespace_of_a_killed_run_is_removed_and_that_of_a_running_one_stays() {
     let folder = folder_with_long_trials();
     let mut child = begun(folder.path());
     assert_eq!(left(folder.path(), &[]), ["kept: its run is active"]);

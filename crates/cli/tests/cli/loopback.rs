@@ -38,7 +38,7 @@ fn a_run_on_loopback_measures_every_cell_on_both_sides() {
 }
 
 #[test]
-fn where_strace_counts_system_calls_nothing_else_is_measured_and_nothing_else_is_kept() {
+fn under_strace_only_system_calls_are_measured_and_kept() {
     let folder = tempdir().unwrap();
     let small =
         ["--set", "protocol=h1", "--set", "connection=persistent", "--set", "payload=1 KiB", "--set", "duration=30 ms"];
@@ -65,7 +65,7 @@ fn where_strace_counts_system_calls_nothing_else_is_measured_and_nothing_else_is
 }
 
 #[test]
-fn an_observer_that_there_is_not_is_refused_with_the_nearest_one() {
+fn an_unknown_observer_is_refused_with_the_nearest_one() {
     let folder = tempdir().unwrap();
     let refusal = run(folder.path(), &["run", "quick", "--observe", "stracee"]).with_status(2);
     let expected = "--observe stracee: there is no observer `stracee`, did you mean `strace`";

@@ -258,7 +258,7 @@ fn texts(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_browsers_write_of_their_connections_is_complete_once_they_have_ended() {
+fn logs_of_browsers_are_complete_after_their_end() {
     let browsers = browsers();
     for browser in &browsers {
         let (place, root) = site();
@@ -298,7 +298,7 @@ fn what_browsers_write_of_their_connections_is_complete_once_they_have_ended() {
 
 /// Shows that the validator finds faults. Otherwise the other tests' archives could pass unchecked.
 #[test]
-fn the_validator_of_archives_refuses_what_is_none() {
+fn the_validator_refuses_invalid_archives() {
     let place = Place::new();
     let whole = r#"{"log":{"version":"1.2","creator":{"name":"x","version":"1"},"entries":[]}}"#;
     fs::write(place.path("whole.har"), whole).unwrap();

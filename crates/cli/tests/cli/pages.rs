@@ -65,7 +65,7 @@ fn every_browser_loads_a_page_over_every_version_and_the_report_shows_how() {
 }
 
 #[test]
-fn what_browsers_write_of_their_connections_is_kept_of_each_trial_and_what_they_do_not_write_is_unsupported() {
+fn logs_of_browsers_are_kept_for_each_trial_and_unwritten_logs_are_unsupported() {
     for browser in browsers() {
         let folder = tempdir().unwrap();
         let text = study("loopback", &[browser], "page = 'small-10'", "protocol = ['h2', 'h3']");
@@ -186,7 +186,7 @@ fn a_server_without_the_version_fails_the_trial_and_is_blamed() {
 }
 
 #[test]
-fn a_browser_that_is_asked_for_what_no_browser_does_is_refused_with_the_remedy() {
+fn a_setting_that_no_browser_supports_is_refused_with_the_remedy() {
     let folder = tempdir().unwrap();
     let text = study("loopback", &["chromium"], "page = 'small-10'\nworkers = 9", "protocol = ['h1', 'h2']");
     fs::write(folder.path().join("study.toml"), text).unwrap();

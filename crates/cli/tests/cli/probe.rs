@@ -26,7 +26,7 @@ fn median(found: &Value, protocol: &str, connection: &str, metric: &str) -> Opti
 }
 
 #[test]
-fn ones_own_host_is_compared_over_both_transports_with_a_noise_floor() {
+fn the_users_host_is_compared_over_both_transports_with_a_noise_floor() {
     let place = Place::new();
     let (tcp, udp) = Builtin::side_by_side(&place);
     let args = ["--protocols", "h1,h3", "--i-own-this-host"];

@@ -22,7 +22,7 @@ pub fn tests() -> Vec<Test> {
     vec![
         test!(the_end_of_the_pages_process_is_the_browsers_fault).retries(2),
         test!(a_browser_that_ends_or_hangs_while_it_loads_is_blamed).retries(2),
-        test!(a_page_that_the_kernel_ends_for_lack_of_memory_is_put_down_to_the_machine).retries(2),
+        test!(a_page_killed_for_lack_of_memory_is_blamed_on_the_machine).retries(2),
         test!(a_browser_that_is_killed_fails_its_trial_and_the_run_goes_on),
     ]
 }
@@ -110,7 +110,7 @@ fn a_browser_that_ends_or_hangs_while_it_loads_is_blamed() {
     });
 }
 
-fn a_page_that_the_kernel_ends_for_lack_of_memory_is_put_down_to_the_machine() {
+fn a_page_killed_for_lack_of_memory_is_blamed_on_the_machine() {
     for browser in browsers() {
         let Some(group) = ShortOfMemory::new(32 << 20) else { return };
         let load = load_during(browser, GREEDY, "2 min", |processes| {

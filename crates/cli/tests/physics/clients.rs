@@ -15,7 +15,7 @@ pub fn tests() -> Vec<Test> {
     vec![
         test!(four_processes_share_a_workload_on_loopback),
         test!(four_processes_share_a_workload_in_a_network_namespace).retries(2),
-        test!(what_cannot_be_shared_is_refused_before_anything_is_started),
+        test!(an_unshareable_workload_is_refused_before_the_start),
     ]
 }
 
@@ -91,7 +91,7 @@ fn four_processes_share_a_workload_in_a_network_namespace() {
     four_did_the_work_of_one(folder.path());
 }
 
-fn what_cannot_be_shared_is_refused_before_anything_is_started() {
+fn an_unshareable_workload_is_refused_before_the_start() {
     let folder = folder_of(STUDY);
     for (clients, words) in [
         ("3", "`workers` is 8, which 3 clients cannot share equally; set `workers` to 6 or 9"),

@@ -17,7 +17,7 @@ pub fn tests() -> Vec<Test> {
         test!(each_request_goes_to_the_next_server_and_a_new_one_gets_its_share_at_once).retries(2),
         test!(a_sidecar_that_dies_fails_its_trial_and_gets_the_blame),
         test!(when_wirelab_is_killed_no_sidecar_is_left),
-        test!(what_plays_no_sidecar_is_refused_before_anything_is_run_and_so_is_a_lab_without_them),
+        test!(endpoints_without_the_sidecar_role_and_labs_without_sidecars_are_refused_before_the_run),
     ]
 }
 
@@ -149,7 +149,7 @@ fn when_wirelab_is_killed_no_sidecar_is_left() {
     });
 }
 
-fn what_plays_no_sidecar_is_refused_before_anything_is_run_and_so_is_a_lab_without_them() {
+fn endpoints_without_the_sidecar_role_and_labs_without_sidecars_are_refused_before_the_run() {
     let study = STUDY.replace("mesh = \"envoy\"", "mesh = \"builtin\"");
     let Some(folder) = folder_with(&study, &[]) else { return };
     said(run(folder.path()).output().unwrap())

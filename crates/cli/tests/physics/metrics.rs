@@ -20,7 +20,7 @@ pub fn tests() -> Vec<Test> {
         test!(prometheus_saw_last_what_the_journal_has_and_every_expression_of_the_dashboard_has_data).retries(2),
         test!(the_last_counts_of_a_trial_stay_until_its_next_turn_and_the_run_waits_for_its_scraper),
         test!(without_the_option_nothing_is_shown_to_prometheus),
-        test!(an_address_that_is_none_or_in_use_or_missing_is_refused_before_anything_is_made),
+        test!(an_invalid_missing_or_used_address_is_refused_before_the_run),
         test!(the_first_process_of_a_pod_shows_the_endpoints_of_the_pod),
         test!(the_chart_gives_the_rights_that_wirelab_asks_for_and_no_others),
     ]
@@ -211,7 +211,7 @@ fn without_the_option_nothing_is_shown_to_prometheus() {
     assert!(!manifest["observers"].as_array().unwrap().iter().any(|name| name == "prometheus"), "{manifest}");
 }
 
-fn an_address_that_is_none_or_in_use_or_missing_is_refused_before_anything_is_made() {
+fn an_invalid_missing_or_used_address_is_refused_before_the_run() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("study.toml"), PLAIN).unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

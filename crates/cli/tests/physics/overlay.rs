@@ -17,7 +17,7 @@ pub fn tests() -> Vec<Test> {
     vec![
         test!(pods_are_a_link_apart_and_a_service_spreads_connections_by_chance).retries(2),
         test!(the_name_of_the_servers_resolves_to_all_of_them_for_the_client_alone).retries(2),
-        test!(what_an_overlay_cannot_be_is_refused_with_the_remedy),
+        test!(an_impossible_overlay_is_refused_with_the_remedy),
     ]
 }
 
@@ -140,7 +140,7 @@ fn the_name_of_the_servers_resolves_to_all_of_them_for_the_client_alone() {
     assert!(outside.stdout.is_empty(), "{outside:?}");
 }
 
-fn what_an_overlay_cannot_be_is_refused_with_the_remedy() {
+fn an_impossible_overlay_is_refused_with_the_remedy() {
     let folder = tempdir().unwrap();
     let refused = |from: &str, to: &str, remedy: &str| {
         assert!(STUDY.contains(from));

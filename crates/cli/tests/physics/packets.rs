@@ -17,7 +17,7 @@ pub fn tests() -> Vec<Test> {
     vec![
         test!(packets_are_those_of_the_wire_whether_super_packets_pass_or_not).retries(2),
         test!(a_lab_whose_interfaces_are_shared_gives_a_reason),
-        test!(captures_hold_what_decrypts_them).retries(2),
+        test!(captures_contain_the_secrets_that_decrypt_them).retries(2),
         test!(a_killed_run_leaves_no_witness),
     ]
 }
@@ -103,7 +103,7 @@ fn a_lab_whose_interfaces_are_shared_gives_a_reason() {
     }
 }
 
-fn captures_hold_what_decrypts_them() {
+fn captures_contain_the_secrets_that_decrypt_them() {
     // The study lacks the observer; keeping captures adds it.
     let study = STUDY.replace("observers = [\"packets\"]", "observers = []");
     let Some(folder) = folder_with(&study, NEEDS) else { return };

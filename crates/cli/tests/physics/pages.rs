@@ -20,7 +20,7 @@ pub fn tests() -> Vec<Test> {
     vec![
         test!(filmed_trials_give_the_speed_index_and_nothing_else_and_the_report_shows_the_films).retries(2),
         test!(a_folder_is_a_page_in_both_labs_and_what_is_no_page_is_refused_or_blamed).retries(2),
-        test!(what_is_hinted_at_is_asked_for_while_the_server_thinks).retries(2),
+        test!(hinted_files_are_requested_while_the_server_waits).retries(2),
         test!(the_first_byte_comes_after_the_round_trips_of_the_handshake).quiet(),
     ]
 }
@@ -70,7 +70,7 @@ fn a_folder_is_a_page_in_both_labs_and_what_is_no_page_is_refused_or_blamed() {
     }
 }
 
-fn what_is_hinted_at_is_asked_for_while_the_server_thinks() {
+fn hinted_files_are_requested_while_the_server_waits() {
     const THINK_NS: f64 = 2e9;
     let browsers = browsers();
     if browsers.is_empty() {

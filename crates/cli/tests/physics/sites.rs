@@ -13,12 +13,12 @@ use wirelab_testkit::{Said, run};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(a_page_of_others_is_asked_for_politely_and_nothing_is_known_of_its_server),
+        test!(a_foreign_page_is_loaded_within_the_limits_and_has_no_server_values),
         test!(more_than_is_polite_is_refused_before_anything_is_sent_unless_the_user_may),
         test!(a_site_that_gives_no_page_is_a_failure_with_the_blame_on_it),
         test!(pages_are_measured_over_every_protocol_that_the_site_has),
         test!(sites_are_in_their_own_lab_only),
-        test!(stand_ins_that_fail_come_out_as_failures_of_the_server_and_the_others_have_values).retries(2),
+        test!(failing_sites_are_failures_of_the_server_and_the_others_have_values).retries(2),
     ]
 }
 
@@ -56,7 +56,7 @@ fn reason<'a>(trial: &'a Value, metric: &str) -> &'a str {
     trial["values"][metric]["not_measured"].as_str().unwrap_or_default()
 }
 
-fn a_page_of_others_is_asked_for_politely_and_nothing_is_known_of_its_server() {
+fn a_foreign_page_is_loaded_within_the_limits_and_has_no_server_values() {
     let place = Place::new();
     let server = Hostile::secure(&place, "good", Conduct::ok());
     study(&place, server.port, "/page?of=others", "requests = 3\npause = \"500 ms\"", "\"h1\"");
@@ -150,7 +150,7 @@ fn sites_are_in_their_own_lab_only() {
     run(place.folder(), &["run", "quick", "--lab", "internet", "--quiet"]).with_status(2).complains(&["set `site`"]);
 }
 
-fn stand_ins_that_fail_come_out_as_failures_of_the_server_and_the_others_have_values() {
+fn failing_sites_are_failures_of_the_server_and_the_others_have_values() {
     let Some(folder) = folder_with("", &[]) else { return };
     let sites = "site=edge,without-h3,redirect-loop,times-out";
     let args = ["run", "public-sites", "--preset", "smoke", "--set", sites, "--set", "blocks.max=1", "--quiet"];

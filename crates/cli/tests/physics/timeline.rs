@@ -10,8 +10,8 @@ use wirelab_testkit::{Skip, run, skip_part};
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
     vec![
-        test!(servers_get_what_the_way_of_connecting_gives_them).retries(2),
-        test!(what_a_killed_server_takes_with_it_is_lost_and_the_others_go_on).retries(2),
+        test!(the_share_of_servers_follows_from_the_way_of_connecting).retries(2),
+        test!(requests_of_a_killed_server_are_lost_and_the_other_servers_go_on).retries(2),
         test!(a_drained_server_keeps_the_connections_it_has_and_gets_no_new_ones).retries(2),
         test!(a_lab_without_timelines_refuses_and_the_fake_lab_plays_them),
     ]
@@ -65,7 +65,7 @@ fn number(trial: &Value, metric: &str) -> f64 {
     trial["values"][metric].as_f64().unwrap_or_else(|| panic!("{metric}: {}", trial["values"][metric]))
 }
 
-fn servers_get_what_the_way_of_connecting_gives_them() {
+fn the_share_of_servers_follows_from_the_way_of_connecting() {
     let Some(folder) = folder_with(STUDY, &["services"]) else { return };
     run(folder.path(), &["run", "study.toml", "--quiet"]).with_status(0);
     let mut judged = 0;
@@ -111,7 +111,7 @@ fn servers_get_what_the_way_of_connecting_gives_them() {
     assert!(judged > 0, "the machine was too busy for every cell");
 }
 
-fn what_a_killed_server_takes_with_it_is_lost_and_the_others_go_on() {
+fn requests_of_a_killed_server_are_lost_and_the_other_servers_go_on() {
     let study = STUDY
         .replace("name = \"T2\", at = \"30 %\", servers = \"3 far\"", "name = \"T2\", at = \"30 %\", kill = 0")
         .replace(

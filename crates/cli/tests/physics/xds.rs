@@ -13,7 +13,7 @@ pub fn tests() -> Vec<Test> {
         test!(a_new_server_gets_its_share_at_once_and_with_one_that_dies_nothing_is_lost_but_what_is_under_way)
             .retries(2),
         test!(a_control_plane_that_dies_fails_its_trial_gets_the_blame_and_leaves_nothing),
-        test!(what_plays_no_control_plane_is_refused_before_anything_is_run_and_so_is_a_client_that_asks_none)
+        test!(endpoints_without_the_control_plane_role_and_clients_without_xds_are_refused_before_the_run)
             .retries(2),
     ]
 }
@@ -112,7 +112,7 @@ fn a_control_plane_that_dies_fails_its_trial_gets_the_blame_and_leaves_nothing()
     assert!(processes(&folder.path().to_string_lossy()).is_empty(), "a process is left");
 }
 
-fn what_plays_no_control_plane_is_refused_before_anything_is_run_and_so_is_a_client_that_asks_none() {
+fn endpoints_without_the_control_plane_role_and_clients_without_xds_are_refused_before_the_run() {
     let study = STUDY
         .replace("client = \"go-grpc-xds\"\n", "")
         .replace("control_plane = \"go-grpc-xds\"", "control_plane = \"builtin\"");

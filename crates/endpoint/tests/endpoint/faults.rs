@@ -197,7 +197,7 @@ fn timed_out_streams_are_cancelled_and_their_connection_is_kept() {
 }
 
 #[test]
-fn what_is_set_and_cannot_be_honoured_is_unsupported() {
+fn settings_that_cannot_be_honoured_are_unsupported() {
     let place = Place::new();
     let base = |protocol| place.client_spec(protocol, 1);
     let mut specs = vec![];

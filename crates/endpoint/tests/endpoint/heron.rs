@@ -140,7 +140,7 @@ fn the_windows_of_http2_are_those_of_grpc() {
 }
 
 #[test]
-fn what_is_no_call_is_unsupported_by_grpc() {
+fn grpc_supports_calls_only() {
     let place = Place::new();
     let spec = client_spec(&place, Protocol::Grpc, 1, 2.0);
     let (mut document, mut upload) = (spec.clone(), spec);

@@ -183,7 +183,7 @@ fn hints_come_while_the_server_thinks_and_the_document_when_it_has_thought() {
 
 /// The server of one of several hosts serves the listed files, with or without further settings of the page.
 #[test]
-fn what_is_written_down_is_answered_over_every_version() {
+fn listed_answers_are_served_over_every_version() {
     let place = Place::new();
     let (list, body) = (place.path("answers.json"), place.path("0"));
     let text = r#"[{ "path": "/a/index.html", "status": 203, "fields": [["content-type", "text/html"], ["timing-allow-origin", "*"]], "body": "0" }]"#;
@@ -303,7 +303,7 @@ fn an_urgent_response_overtakes_earlier_ones_if_priorities_are_obeyed() {
 }
 
 #[test]
-fn what_cannot_be_done_for_a_page_is_refused_by_name() {
+fn unsupported_settings_of_a_page_are_refused_by_name() {
     let place = Place::new();
     let mut spec = spec(&place, Protocol::H2, 0, &[]);
     spec.page.as_mut().unwrap().priorities = Some(Priorities::Obeyed);

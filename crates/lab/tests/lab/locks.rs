@@ -210,7 +210,7 @@ fn the_lock_files_of_endpoints_are_those_of_what_they_are_built_from() {
 }
 
 #[test]
-fn a_lock_file_that_stayed_behind_is_told() {
+fn a_stale_lock_file_is_reported() {
     let (folder, lock) = locked().into_iter().find(|(folder, _)| packages(folder).len() > 2).unwrap();
     let contract = |lock: &mut Table, change: fn(&mut Vec<Value>)| {
         let packages = lock["package"].as_array_mut().unwrap();

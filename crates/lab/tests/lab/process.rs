@@ -166,7 +166,7 @@ fn a_log_is_bounded_however_much_is_written() {
 }
 
 #[test]
-fn what_cannot_be_started_says_why() {
+fn a_failed_start_has_its_reason() {
     let scene = Scene::new();
     let mut broken = endpoint("", scene.folder.path());
     broken.command = vec!["/no/such/program".to_owned()];

@@ -14,10 +14,10 @@ use wirelab_testkit::test;
 
 /// The tests of this file.
 pub fn tests() -> Vec<Test> {
-    vec![test!(the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it)]
+    vec![test!(the_lab_starts_endpoints_on_loopback_and_states_its_limits)]
 }
 
-fn the_lab_starts_endpoints_on_loopback_and_says_what_is_special_about_it() {
+fn the_lab_starts_endpoints_on_loopback_and_states_its_limits() {
     let mut lab = Loopback::start(&std::env::current_exe().unwrap()).unwrap();
     assert_eq!(lab.name(), "loopback");
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();

@@ -18,7 +18,7 @@ pub fn tests() -> Vec<Test> {
         test!(the_rate_is_the_configured_one_from_300_to_500_mbit_per_s).quiet(),
         test!(losses_are_those_of_chance).retries(2),
         test!(the_mtu_is_honoured).retries(2),
-        test!(what_is_wrong_is_seen).retries(2),
+        test!(a_wrong_link_is_noticed).retries(2),
     ]
 }
 
@@ -101,7 +101,7 @@ fn the_mtu_is_honoured() {
     }
 }
 
-fn what_is_wrong_is_seen() {
+fn a_wrong_link_is_noticed() {
     let Some(mut lab) = network() else { return };
     let link = Link { round_trip: Span::from_millis(20), rate: Some(BitRate(20_000_000)), ..Link::wire() };
     let reading = lab.measure(&link, 1).unwrap();

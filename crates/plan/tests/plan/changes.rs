@@ -67,7 +67,7 @@ fn a_preset_replaces_what_it_names_and_a_duration_replaces_requests() {
 }
 
 #[test]
-fn a_preset_may_name_its_lab_with_what_it_cannot_tell_there() {
+fn a_preset_may_name_its_lab_and_its_limits() {
     let study = resolved(Some("afar"), &[]);
     assert_eq!((study.lab.as_str(), study.limits.as_deref()), ("netns", Some("One link.")));
     let study = resolved(Some("long"), &[]);

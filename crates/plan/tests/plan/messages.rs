@@ -209,7 +209,7 @@ fn every_mistake_has_its_place_and_the_remedy() {
 }
 
 #[test]
-fn a_name_that_is_none_is_corrected() {
+fn an_invalid_name_is_refused_with_a_valid_one() {
     let text = error(&format!("name = \"My Study\"\ntitle = \"t\"\nquestion = \"q\"\n{FACTORS}{COMPARE}")).to_string();
     assert!(text.starts_with("mine.toml:1:8: ") && text.contains("did you mean `my-study`?"), "{text}");
 }

@@ -172,7 +172,7 @@ fn levels_that_contradict_each_other_name_the_cell_unless_it_is_excluded() {
 }
 
 #[test]
-fn documents_and_echoes_are_not_compared_without_a_word() {
+fn a_comparison_of_documents_with_echoes_has_a_warning() {
     let text = "name = \"x\"\ntitle = \"t\"\nquestion = \"q\"\n[factors]\nprotocol = [\"h1\", \"tls\"]\n[compare]\nfactor = \
                 \"protocol\"\nbaseline = \"h1\"\n";
     let warnings = |text: &str| plan(&parse(text, "x.toml").unwrap()).unwrap().1;

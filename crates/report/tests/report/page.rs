@@ -43,7 +43,7 @@ fn every_tag_is_closed() {
 }
 
 #[test]
-fn the_page_asks_for_nothing_from_anywhere() {
+fn the_page_makes_no_requests() {
     let page = Fixture::quick().report(html);
     for word in ["http://", "https://", "src=", "url(", "@import", "<link", "<img", "<iframe", "//cdn"] {
         assert!(!page.contains(word), "the page has `{word}`");
@@ -99,7 +99,7 @@ fn a_missing_number_says_why() {
 }
 
 #[test]
-fn what_is_zero_everywhere_or_missing_everywhere_is_a_line_and_not_a_row() {
+fn a_metric_that_is_zero_or_missing_everywhere_is_a_line_and_no_row() {
     let row = "<tr><th scope=\"row\">Peak memory, client</th>";
     let mut fixture = Fixture::tiny();
     assert!(fixture.report(html).contains(row));

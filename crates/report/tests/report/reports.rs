@@ -71,7 +71,7 @@ fn the_same_run_gives_the_same_report() {
 }
 
 #[test]
-fn no_report_shows_a_number_that_is_none() {
+fn no_report_shows_nan_or_infinity() {
     for (name, text) in
         formats(&Fixture::quick()).into_iter().chain(formats(&Fixture::large())).chain(formats(&Fixture::pairs()))
     {

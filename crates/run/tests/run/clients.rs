@@ -80,7 +80,7 @@ fn all_together_make_the_requests_of_one_and_their_records_are_merged() {
 }
 
 #[test]
-fn a_client_that_fails_in_the_window_fails_the_trial_and_one_that_says_nothing_too() {
+fn failed_and_silent_clients_fail_the_trial() {
     for (misbehaviour, words) in [
         (Misbehaviour::Fails(ErrorKind::Other, "out of luck".to_owned()), "out of luck"),
         (Misbehaviour::Dies(9), "was killed by signal 9 while measuring"),
@@ -100,7 +100,7 @@ fn a_client_that_fails_in_the_window_fails_the_trial_and_one_that_says_nothing_t
 }
 
 #[test]
-fn what_a_client_complains_of_is_the_servers_fault_where_it_would_be_with_one_client() {
+fn blame_is_the_same_with_several_clients_as_with_one() {
     let parent = tempfile::tempdir().unwrap();
     let reset = Misbehaviour::Fails(ErrorKind::Reset, "gone".to_owned());
     let script =

@@ -102,7 +102,7 @@ fn the_control_plane_knows_who_is_there_and_clients_know_the_control_plane() {
 }
 
 #[test]
-fn what_the_control_plane_does_wrong_is_its_own_fault() {
+fn a_failing_control_plane_gets_the_blame() {
     let fails = Misbehaviour::Fails(ErrorKind::Protocol, "a client refuses it".to_owned());
     let (dies, hangs) = (Misbehaviour::Dies(11), Misbehaviour::Hangs);
     for (moment, misbehaviour, words) in [

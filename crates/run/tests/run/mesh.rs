@@ -106,7 +106,7 @@ fn outcome(of: Beside, moment: Moment, misbehaviour: &Misbehaviour) -> Outcome {
 }
 
 #[test]
-fn what_a_sidecar_does_wrong_is_its_own_fault() {
+fn a_failing_sidecar_gets_the_blame() {
     let fails = Misbehaviour::Fails(ErrorKind::Other, "no more memory".to_owned());
     let (dies, hangs) = (Misbehaviour::Dies(11), Misbehaviour::Hangs);
     for (of, moment, misbehaviour, words) in [
@@ -132,7 +132,7 @@ fn what_a_sidecar_does_wrong_is_its_own_fault() {
 }
 
 #[test]
-fn what_a_client_got_through_a_sidecar_is_not_blamed_on_a_server_that_lives() {
+fn a_wrong_answer_through_a_sidecar_is_not_blamed_on_the_running_server() {
     for (kind, blame) in [(ErrorKind::Status, Blame::Sidecar), (ErrorKind::Other, Blame::Client)] {
         let script = Script::plausible().with_trouble(move |case| {
             (case.role == Role::Client).then(|| (Moment::Check, Misbehaviour::Fails(kind, "status 503".to_owned())))

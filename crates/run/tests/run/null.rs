@@ -239,7 +239,7 @@ fn at_most_five_in_a_hundred_comparisons_of_equal_arms_differ() {
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
-fn nor_are_they_where_runs_end_as_soon_as_they_are_precise() {
+fn at_most_five_in_a_hundred_differ_in_runs_that_stop_early() {
     // With this noise, the default of 5 % hardly ever ends a run before its 30th block.
     let sets = &["blocks.min=10", "blocks.precision=8 %"];
     let tallies = tallies(&Variant { ratio: 1.0, sets, runs: 67, looks: &[] });

@@ -220,7 +220,7 @@ fn a_run_in_which_nothing_works_is_given_up_after_its_first_block() {
 }
 
 #[test]
-fn a_cell_that_always_ends_badly_is_given_up_and_the_others_go_on_as_if_nothing_were() {
+fn a_cell_that_always_fails_is_given_up_and_the_others_continue() {
     let parent = tempfile::tempdir().unwrap();
     // The second cell hangs; the fake lab does not wait for it.
     let script = || {

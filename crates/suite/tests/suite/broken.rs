@@ -130,7 +130,7 @@ fn an_endpoint_that_is_slow_in_every_case_is_given_up_and_that_is_no_pass() {
 }
 
 #[test]
-fn a_server_that_is_not_ready_when_it_says_so_is_caught() {
+fn a_server_that_reports_ready_too_early_is_caught() {
     let report = check_script("echo '{\"event\":\"ready\",\"port\":1}'; read word; echo '{\"event\":\"done\"}'");
     assert_reason(&report, "`ready` means", &["expected TCP port 1 to accept"]);
     assert_reason(&report, "a port in use", &["expected `error`", "it accepted the spec"]);
