@@ -30,7 +30,7 @@ func isWaited(t *testing.T, a *acknowledgements, version string) bool {
 func TestEveryClientThatAskedForEndpointsIsWaitedFor(t *testing.T) {
 	a := new(acknowledgements)
 	if isWaited(t, a, "1") {
-		t.Error("there is nobody to wait for")
+		t.Error("no client has asked yet, so none can acknowledge")
 	}
 	request := func(stream int64, r *discovery.DiscoveryRequest) {
 		if err := a.request(stream, r); err != nil {

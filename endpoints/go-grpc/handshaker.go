@@ -42,7 +42,7 @@ func (h handshaker) ClientHandshake(ctx context.Context, _ string, tcp net.Conn)
 }
 
 func (h handshaker) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("a client's TLS serves nobody")
+	return nil, nil, errors.New("a client's TLS accepts no connections")
 }
 
 func (h handshaker) Info() credentials.ProtocolInfo {

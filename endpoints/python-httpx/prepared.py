@@ -19,7 +19,7 @@ class Prepared(AsyncNetworkBackend):
     async def connect_tcp(self, host, port, timeout=None, local_address=None, socket_options=None):
         stream, self.stream = self.stream, None
         if stream is None:
-            raise OSError("httpx wants another connection than the one that it was given")
+            raise OSError("httpx asks for a second connection")
         return stream
 
 

@@ -18,7 +18,7 @@ import rules
 ROOT = Path(__file__).resolve().parents[2]
 GLOSSARY = ROOT / "docs/glossary.md"
 PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "contract", "docs", "endpoints", "studies", "tests"]
-CODE = ["crates"]
+CODE = ["crates", "endpoints"]
 OMITTED = {"node_modules", "target", "__pycache__"}  # not ours
 
 

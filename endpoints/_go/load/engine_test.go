@@ -32,7 +32,7 @@ type fakeConnection struct {
 
 func (f *fake) Dial(context.Context) (Opened, *contract.Failure) {
 	if f.refuses {
-		return Opened{}, contract.Failed(contract.Refused, "nobody is there")
+		return Opened{}, contract.Failed(contract.Refused, "no server listens")
 	}
 	f.dialled.Add(1)
 	now := clock.Now()

@@ -145,7 +145,7 @@ impl Connection {
         state.inner().arrival = Some((both, one));
         let connection = Arc::new(Self { raw, state, _open: Open::one() });
         connection.state.keep(&connection);
-        // SAFETY: MsQuic gives the handle to whoever accepts the connection; the context is the state, which lives as long
+        // SAFETY: MsQuic gives the handle to the side that accepts the connection; the context is the state, which lives as long
         // as the handle. As for the secrets: see `set_up`.
         let accepted = unsafe {
             call!(SetCallbackHandler(raw, on_event as *mut c_void, connection.state.context()));
@@ -299,7 +299,7 @@ struct Inner {
     last: Option<Reading>,
     both: Option<mpsc::UnboundedSender<Stream>>,
     one: Option<mpsc::UnboundedSender<Inward>>,
-    /// Of a connection that was not handed over yet.
+    /// The streams of a connection that no caller has taken yet.
     arrival: Option<(mpsc::UnboundedReceiver<Stream>, mpsc::UnboundedReceiver<Inward>)>,
 }
 
@@ -392,7 +392,7 @@ impl State {
             ConnectionEvent::ShutdownInitiatedByPeer { error_code } => self.is_closing(Closed::ByPeer(error_code)),
             ConnectionEvent::ShutdownComplete { .. } => self.is_over(raw),
             ConnectionEvent::PeerStreamStarted { stream, flags } => {
-                // SAFETY: MsQuic gives the handle to whoever takes the stream.
+                // SAFETY: MsQuic gives the handle to the side that accepts the stream.
                 let handle = unsafe { stream.as_raw() };
                 std::mem::forget(stream);
                 self.takes(handle, flags.contains(StreamOpenFlags::UNIDIRECTIONAL));

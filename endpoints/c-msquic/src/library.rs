@@ -28,7 +28,7 @@ pub fn registration() -> Result<&'static Registration, Refusal> {
     static REGISTRATION: OnceLock<Result<Registration, Status>> = OnceLock::new();
     let made = REGISTRATION.get_or_init(|| {
         let registration = Registration::new(&RegistrationConfig::new().set_app_name("wirelab".to_owned()))?;
-        // SAFETY: the handle is only kept for `close`, after which nobody uses the registration any more.
+        // SAFETY: the handle is only kept for `close`, after which no code uses the registration.
         *raw() = Some(Raw(unsafe { registration.as_raw() }));
         Ok(registration)
     });
@@ -86,7 +86,7 @@ pub fn close() {
     let waited = CLOSED_ONE.wait_timeout_while(open, PATIENCE, |open| *open > 0);
     let (open, _) = waited.unwrap_or_else(PoisonError::into_inner);
     if *open == 0 {
-        // SAFETY: nothing of it is open, and `main` ends after this, so nobody uses it again.
+        // SAFETY: nothing of it is open, and `main` ends after this, so no code uses it again.
         unsafe { call!(RegistrationClose(registration)) };
     } else {
         eprintln!("{} objects of MsQuic are still open at the end", *open);

@@ -150,7 +150,7 @@ fn values(spec: &Transport, address: IpAddr, qlog: Option<&Path>, idle: Duration
         );
     }
     if spec.gso.is_some() || spec.gro.is_some() {
-        return refuse("`gso`, `gro`: MsQuic uses what the kernel has, and cannot be told otherwise");
+        return refuse("`gso`, `gro`: MsQuic uses the features of the kernel and has no setting for them");
     }
     let mut values = Values::new()
         .set_IdleTimeoutMs(idle.as_millis() as u64)

@@ -390,7 +390,7 @@ unsafe extern "C" fn on_event(_: HQUIC, context: *mut c_void, event: *mut QUIC_S
         Arc::increment_strong_count(state);
         Arc::from_raw(state)
     };
-    // SAFETY: the event is valid within this call, and nobody else has it.
+    // SAFETY: the event is valid within this call, and no other code has it.
     state.hear(StreamEvent::from(unsafe { &mut *event }));
     StatusCode::QUIC_STATUS_SUCCESS as u32
 }

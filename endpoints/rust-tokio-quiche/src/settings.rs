@@ -99,7 +99,7 @@ impl Settings {
                 )));
             }
             quic.max_send_udp_payload_size = size.into();
-            // The peer may be told to send as much.
+            // The peer may be configured to send as much.
             quic.max_recv_udp_payload_size = quic.max_recv_udp_payload_size.max(size.into());
         }
         Ok(Self { quic, transport: spec.clone(), offloads })
