@@ -227,7 +227,7 @@ fn target(flat: &mut FlatJob) -> Result<Target, String> {
 fn reach(flat: &mut FlatJob) -> Result<Reach, String> {
     match (flat.mesh.take(), flat.control_plane.take(), flat.address) {
         (Some(mesh), Some(control_plane), _) => {
-            Err(format!("the job has a `mesh` ({mesh}) and a `control_plane` ({control_plane}), of which one decides"))
+            Err(format!("the job has both a `mesh` ({mesh}) and a `control_plane` ({control_plane})"))
         }
         (Some(name), None, Address::Server | Address::Service) => Ok(Reach::Mesh(name)),
         (None, Some(name), Address::Server | Address::Service) => Ok(Reach::ControlPlane(name)),
