@@ -86,7 +86,7 @@ pub(crate) fn only_local(lab: &str, job: &Job) -> Result<Addresses, LabError> {
     if job.network != Network::Direct {
         let why = "has no nodes and pods; set `network = \"direct\"`, or use the lab `netns`";
         Err(LabError(format!("the lab `{lab}` {why}")))
-    } else if !job.hosts.is_empty() {
+    } else if job.page().is_some_and(|page| !page.hosts.is_empty()) {
         let why = "has no addresses for the hosts of a page; use the lab `netns`";
         Err(LabError(format!("the lab `{lab}` {why}")))
     } else if job.placement == PLACEMENT {

@@ -3,12 +3,14 @@
 mod flat;
 mod job;
 mod target;
+mod work;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 pub use job::*;
 pub use target::*;
+pub use work::*;
 
 use crate::units::Span;
 

@@ -1,6 +1,6 @@
 //! Several clients that share one workload: each client gets an equal part.
 
-use wirelab_model::plan::{Job, Target};
+use wirelab_model::plan::{Job, Target, Work};
 use wirelab_model::spec::{Arrivals, ConnectionPolicy, Extent, Schedule};
 
 /// Rejects workloads that several clients cannot share.
@@ -14,7 +14,7 @@ pub(crate) fn with_divisible_clients(job: Job) -> Result<Job, String> {
     }
     let undivided = [
         ("site", matches!(job.target, Target::Site(_)), "wirelab sends requests to a remote site from one client only"),
-        ("page", job.page.is_some(), "a browser loads whole pages"),
+        ("page", matches!(job.work, Work::Page(_)), "a browser loads whole pages"),
         ("mesh", job.sidecar().is_some(), "all clients would share one sidecar"),
     ];
     if let Some((key, _, why)) = undivided.into_iter().find(|(_, is_set, _)| *is_set) {

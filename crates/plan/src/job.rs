@@ -2,7 +2,7 @@
 
 use wirelab_model::heron;
 use wirelab_model::network::Address;
-use wirelab_model::plan::{BUILTIN, Course, Job, OwnServers, Reach, Target, ten_minutes};
+use wirelab_model::plan::{BUILTIN, Course, Job, LoadedPage, OwnServers, Reach, Requests, Target, Work, ten_minutes};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Exchange, Settings, TransportDefaults};
 use wirelab_model::spec::{
@@ -36,9 +36,14 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     if page.is_none() && settings.recording == Some(Recording::Loads) {
         return Err("`recording` is `loads`, which only a `page` has".to_owned());
     }
-    let (exchange, request_size, response_size) = match page {
-        Some(page) => (Exchange::Files, Size(0), Size(corpus::bytes(page))),
-        None => exchange(settings, protocol)?,
+    let work = match page {
+        Some(page) => Work::Page(LoadedPage {
+            delay: settings.delay.unwrap_or_default(),
+            early_hints: settings.early_hints,
+            priorities: settings.priorities,
+            ..LoadedPage::plain(page, Size(corpus::bytes(page)))
+        }),
+        None => Work::Requests(requests(settings, protocol)?),
     };
     let page_hosts = page.map_or(Ok(Vec::new()), |page| spread(settings, page))?;
     let schedule = schedule(settings)?;
@@ -70,14 +75,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         network,
         client_nodes: settings.client_nodes.clone(),
         target: site.map_or(Target::Servers(servers), Target::Site),
-        page,
-        hosts: Vec::new(),
-        early_hints: settings.early_hints,
-        priorities: settings.priorities,
-        exchange,
-        request_size,
-        response_size,
-        delay: if exchange == Exchange::Delay || page.is_some() { settings.delay.unwrap_or_default() } else { Span(0) },
+        work,
         clients: settings.clients.unwrap_or(1),
         connections: connections(settings, protocol),
         schedule,
@@ -102,11 +100,11 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     Ok(job.of_hosts(page_hosts))
 }
 
-/// Exchange with request and response size.
+/// The requests of clients that load no page.
 ///
 /// # Errors
 /// If the protocol does not support the exchange.
-fn exchange(settings: &Settings, protocol: Protocol) -> Result<(Exchange, Size, Size), String> {
+fn requests(settings: &Settings, protocol: Protocol) -> Result<Requests, String> {
     const NOTHING: Size = Size(0);
     // The size of a remote page is unknown before the response.
     let payload = if settings.site.is_some() { NOTHING } else { settings.payload.unwrap_or(Size(1024)) };
@@ -118,7 +116,7 @@ fn exchange(settings: &Settings, protocol: Protocol) -> Result<(Exchange, Size, 
     let foreign = |exchange: &str, whose: &str| {
         Err(format!("`exchange` is `{exchange}`, which {protocol} does not have; it belongs to {whose}"))
     };
-    Ok(match settings.exchange.unwrap_or(default) {
+    let (exchange, request_size, response_size) = match settings.exchange.unwrap_or(default) {
         Exchange::Heron if protocol.is_http() || protocol.is_grpc() => {
             let (request, answer) = (heron::request(protocol, heron::NUMBER), heron::answer(protocol, heron::NUMBER));
             (Exchange::Heron, Size(request.len() as u64), Size(answer.len() as u64))
@@ -140,7 +138,9 @@ fn exchange(settings: &Settings, protocol: Protocol) -> Result<(Exchange, Size, 
         // an empty request with the payload as response size moves the same bytes.
         Exchange::Files | Exchange::Bytes if !protocol.is_http() => (Exchange::Echo, NOTHING, payload),
         document => (document, NOTHING, payload),
-    })
+    };
+    let delay = settings.delay.filter(|_| exchange == Exchange::Delay).unwrap_or_default();
+    Ok(Requests { exchange, request_size, response_size, delay })
 }
 
 /// The only protocol of the server, if it lacks the client's: the HTTP version that such servers do have.
@@ -270,7 +270,7 @@ mod tests {
         let job = of("protocol = 'h2'");
         assert_eq!((job.client.as_str(), job.placement.as_str()), ("builtin", "local"));
         assert_eq!(job.target, Target::Servers(OwnServers::one("builtin")));
-        assert_eq!((job.exchange, job.request_size, job.response_size), (Exchange::Files, Size(0), Size(1024)));
+        assert_eq!(job.work, Work::Requests(Requests::document(Size(1024))));
         assert_eq!(job.connections, ConnectionPolicy::Persistent { connections: 1, streams: 1 });
         assert_eq!(job.schedule, Schedule::Closed { workers: 1, pause: Pause::None });
         assert_eq!((job.extent, job.warm_up, job.recording), (Extent::Requests(100), None, Recording::Samples));
@@ -288,19 +288,21 @@ mod tests {
 
     #[test]
     fn raw_transports_echo_or_move_the_bytes_of_a_document() {
-        let echo = of("protocol = 'tcp'\npayload = '8 KiB'");
-        assert_eq!((echo.exchange, echo.request_size, echo.response_size), (Exchange::Echo, Size(8192), Size(8192)));
-        let document = of("protocol = 'tcp'\npayload = '8 KiB'\nexchange = 'files'");
-        assert_eq!((document.exchange, document.request_size), (Exchange::Echo, Size(0)));
-        assert_eq!(document.response_size, Size(8192));
-        let delay = of("protocol = 'quic'\nexchange = 'delay'\ndelay = '1 ms'");
-        assert_eq!((delay.exchange, delay.response_size, delay.delay), (Exchange::Delay, Size(1), Span(1_000_000)));
+        for (toml, exchange, [request_size, response_size], delay) in [
+            ("protocol = 'tcp'\npayload = '8 KiB'", Exchange::Echo, [8192, 8192], 0),
+            ("protocol = 'tcp'\npayload = '8 KiB'\nexchange = 'files'\ndelay = '1 ms'", Exchange::Echo, [0, 8192], 0),
+            ("protocol = 'quic'\nexchange = 'delay'\ndelay = '1 ms'", Exchange::Delay, [0, 1], 1_000_000),
+        ] {
+            let (request_size, response_size, delay) = (Size(request_size), Size(response_size), Span(delay));
+            let expected = Requests { exchange, request_size, response_size, delay };
+            assert_eq!(of(toml).work, Work::Requests(expected), "{toml}");
+        }
     }
 
     #[test]
     fn heron_is_a_small_call_over_http_and_the_only_exchange_of_grpc() {
         let sizes = |toml: &str| {
-            let Job { exchange, request_size, response_size, .. } = of(toml);
+            let Requests { exchange, request_size, response_size, .. } = *of(toml).requests().unwrap();
             (exchange, request_size.bytes(), response_size.bytes())
         };
         assert_eq!(sizes("protocol = 'h1'\nexchange = 'heron'\npayload = '8 KiB'"), (Exchange::Heron, 0, 14));

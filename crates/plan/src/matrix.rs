@@ -139,13 +139,13 @@ fn different_sizes(study: &Study, cells: &[Cell], comparisons: &[Comparison]) ->
     if wanted.is_some_and(|keys| keys.contains_key("payload") || keys.contains_key("exchange")) {
         return None;
     }
-    let sizes = |number: usize| (cells[number].job.request_size, cells[number].job.response_size);
+    let sizes = |number: usize| cells[number].job.work.body_sizes();
     // Heron calls have different sizes by protocol but are the same call of the same service.
-    let calls = |number: usize| cells[number].job.exchange == Exchange::Heron;
+    let calls = |number: usize| cells[number].job.requests().is_some_and(|one| one.exchange == Exchange::Heron);
     let is_unfair = |c: &&Comparison| sizes(c.cell) != sizes(c.baseline) && !(calls(c.cell) && calls(c.baseline));
     let differs = comparisons.iter().find(is_unfair)?;
     let values = [differs.baseline, differs.cell].map(|number| {
-        let (request, response) = sizes(number);
+        let [request, response] = sizes(number);
         (cells[number].label(), format!("{request} up, {response} down"))
     });
     Some(Warning::Parity { what: "exchange".to_owned(), values: values.into() })

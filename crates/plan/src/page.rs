@@ -115,9 +115,9 @@ fn load_generator_key(settings: &Settings) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use wirelab_model::plan::Job;
+    use wirelab_model::plan::{Job, LoadedPage, Work};
     use wirelab_model::spec::{Extent, Recording};
-    use wirelab_model::units::Span;
+    use wirelab_model::units::{Size, Span};
 
     use super::*;
 
@@ -128,18 +128,18 @@ mod tests {
     #[test]
     fn a_page_is_loaded_once_and_recorded_as_loads() {
         let job = job("page = 'small-10'\nprotocol = 'h3'\nclient = 'firefox'").unwrap();
-        assert_eq!((job.page, job.exchange), (Some(PageName::Small10), Exchange::Files));
-        assert_eq!(job.response_size.bytes(), corpus::bytes(PageName::Small10));
+        let size = Size(corpus::bytes(PageName::Small10));
+        assert_eq!(job.work, Work::Page(LoadedPage::plain(PageName::Small10, size)));
         assert_eq!((job.extent, job.recording), (Extent::Requests(1), Recording::Loads));
-        assert_eq!((job.early_hints, job.delay), (None, Span(0)));
     }
 
     #[test]
     fn a_page_may_have_a_server_delay_and_early_hints() {
-        let page = "protocol = 'h2'\nclient = 'firefox'\ndelay = '100 ms'\nearly_hints = true\n";
-        let job = job(&format!("{page}page = 'small-10'")).unwrap();
-        assert_eq!((job.early_hints, job.delay), (Some(true), Span::from_millis(100)));
-        let message = super::page(&toml::from_str(page).unwrap(), Protocol::H2).unwrap_err();
+        let hinted = "protocol = 'h2'\nclient = 'firefox'\ndelay = '100 ms'\nearly_hints = true\n";
+        let job = job(&format!("{hinted}page = 'small-10'")).unwrap();
+        let page = job.page().unwrap();
+        assert_eq!((page.early_hints, page.delay), (Some(true), Span::from_millis(100)));
+        let message = super::page(&toml::from_str(hinted).unwrap(), Protocol::H2).unwrap_err();
         assert!(message.contains("`early_hints` is set, which only a `page` has"), "{message}");
     }
 
@@ -147,7 +147,7 @@ mod tests {
     fn a_page_is_spread_over_hosts_with_one_server_each() {
         let page = "page = 'today'\nprotocol = 'h3'\nclient = 'firefox'\n";
         let spread = job(&format!("{page}hosts = 3")).unwrap();
-        assert_eq!(spread.hosts, ["wirelab.test", "cdn-2.wirelab.test", "cdn-3.wirelab.test"]);
+        assert_eq!(spread.page().unwrap().hosts, ["wirelab.test", "cdn-2.wirelab.test", "cdn-3.wirelab.test"]);
         assert_eq!(spread.server_count(), 3);
         assert_eq!(job(&format!("{page}hosts = 1")).unwrap(), job(page).unwrap());
         for (more, words) in [
@@ -167,7 +167,8 @@ mod tests {
         assert!(other("./saved.har").contains("hosts of its own; remove `hosts`"), "{}", other("./saved.har"));
         let archive = "page = './saved.har'\nprotocol = 'h2'\nclient = 'firefox'\n";
         let read_later = job(archive).unwrap();
-        assert_eq!((read_later.hosts.len(), read_later.response_size.bytes()), (0, 0));
+        let read_later = read_later.page().unwrap();
+        assert_eq!((read_later.hosts.len(), read_later.size), (0, Size(0)));
         let hinted = job(&format!("{archive}early_hints = true")).unwrap_err();
         assert!(hinted.contains("`./saved.har` is an archive"), "{hinted}");
         let without = job("hosts = 2\nprotocol = 'h3'").unwrap_err();

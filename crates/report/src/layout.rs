@@ -111,7 +111,8 @@ pub(crate) fn level_title(factor: &str, level: &str) -> String {
 
 /// The payload of a cell: the larger of its two bodies.
 pub(crate) fn payload(cell: &Cell) -> u64 {
-    cell.job.request_size.0.max(cell.job.response_size.0)
+    let [request, response] = cell.job.work.body_sizes();
+    request.0.max(response.0)
 }
 
 /// The factor that sets the payload: each of its levels has one payload, and these differ.

@@ -10,6 +10,7 @@ use wirelab_model::link::Link;
 use wirelab_model::network::Network;
 use wirelab_model::plan::{Cell, Job};
 use wirelab_model::protocol::Protocol;
+use wirelab_model::units::Size;
 
 use crate::Input;
 use crate::layout::sentence;
@@ -88,7 +89,7 @@ fn predict(job: &Job) -> Option<Predicted> {
     let Link { mtu, .. } = job.link?;
     let around = if job.network == Network::Overlay { VXLAN } else { 0 };
     let room = u64::from(mtu).checked_sub(around + IPV4 + headers(job.protocol)).filter(|room| *room > 0)?;
-    let bodies = [job.request_size.bytes(), job.response_size.bytes()];
+    let bodies = job.work.body_sizes().map(Size::bytes);
     let packets: u64 = bodies.iter().map(|body| body.div_ceil(room)).sum();
     let bytes = bodies.iter().sum::<u64>() + packets * (ETHERNET + IPV4 + headers(job.protocol));
     Some(Predicted { packets, bytes, outside: bytes + packets * around })
@@ -142,13 +143,13 @@ fn of_cell(cell: &Cell, median: &dyn Fn(&str) -> Option<f64>) -> Vec<[String; 8]
 #[cfg(test)]
 mod tests {
     use wirelab_model::network::Servers;
-    use wirelab_model::plan::{OwnServers, Target};
-    use wirelab_model::units::Size;
+    use wirelab_model::plan::{OwnServers, Requests, Target, Work};
 
     use super::*;
 
     fn job(protocol: Protocol, payload: u64, network: Network) -> Job {
-        Job { link: Some(Link::wire()), network, response_size: Size(payload), ..Job::plain(protocol) }
+        let work = Work::Requests(Requests::document(Size(payload)));
+        Job { link: Some(Link::wire()), network, work, ..Job::plain(protocol) }
     }
 
     #[test]
@@ -171,7 +172,8 @@ mod tests {
 
     #[test]
     fn bodies_of_both_directions_count_and_full_packets_are_not_rounded_up() {
-        let both = Job { request_size: Size(1448), ..job(Protocol::Tcp, 2896, Network::Direct) };
+        let requests = Requests { request_size: Size(1448), ..Requests::document(Size(2896)) };
+        let both = Job { work: Work::Requests(requests), ..job(Protocol::Tcp, 0, Network::Direct) };
         assert_eq!(predict(&both).map(|model| (model.packets, model.bytes)), Some((3, 4344 + 3 * 66)));
         let empty = predict(&job(Protocol::H3, 0, Network::Overlay));
         assert_eq!(empty, Some(Predicted { packets: 0, bytes: 0, outside: 0 }));

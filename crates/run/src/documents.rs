@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ring::digest::{Context, SHA256};
 use wirelab_model::page::PageName;
 use wirelab_model::pattern;
-use wirelab_model::plan::{Job, Plan};
+use wirelab_model::plan::{Job, LoadedPage, Plan, Target, Work};
 use wirelab_model::settings::Exchange;
 use wirelab_model::units::Size;
 
@@ -52,39 +52,44 @@ impl Documents {
         fs::create_dir(&root).map_err(RunError::io("cannot make the folder", &root))?;
         let mut documents = Self { root, folders: HashMap::new(), spread: HashMap::new(), digests: HashMap::new() };
         for cell in &plan.cells {
-            let size = cell.job.response_size.bytes();
-            if cell.job.exchange == Exchange::Heron {
+            let requests = match &cell.job.work {
+                Work::Page(page) => {
+                    documents.add_page(page)?;
+                    continue;
+                }
                 // Its responses are not made of the pattern.
-                continue;
-            }
-            if let Some(page @ PageName::Folder(folder)) = cell.job.page {
-                let number = documents.folders.len();
-                if let Entry::Vacant(root) = documents.folders.entry(page) {
-                    let copy = documents.root.with_extension(format!("page{number}"));
-                    pages::folder::copy(folder, &copy)?;
-                    root.insert(copy);
-                }
-                continue;
-            }
-            if let Some(page) = cell.job.page.filter(|_| !cell.job.hosts.is_empty()) {
-                let number = documents.spread.len();
-                if let Entry::Vacant(spread) = documents.spread.entry((page, cell.job.hosts.len())) {
-                    let folder = documents.root.with_extension(format!("hosts{number}"));
-                    let document = write_spread(&folder, page, &cell.job.hosts)?;
-                    spread.insert(Spread { folder, document });
-                }
-                continue;
-            }
-            if let Some(page) = cell.job.page {
-                pages::write(&documents.root, page)?;
-                continue;
-            }
-            if cell.job.exchange == Exchange::Files && cell.job.site().is_none() {
+                Work::Requests(requests) if requests.exchange == Exchange::Heron => continue,
+                Work::Requests(requests) => requests,
+            };
+            let size = requests.response_size.bytes();
+            if let (Exchange::Files, Target::Servers(_)) = (requests.exchange, &cell.job.target) {
                 write(&documents.root.join(name(size)), size)?;
             }
             documents.digests.entry(size).or_insert_with(|| digest(size));
         }
         Ok(documents)
+    }
+
+    /// Writes the files of a page, unless they exist.
+    fn add_page(&mut self, page: &LoadedPage) -> Result<(), RunError> {
+        if let PageName::Folder(folder) = page.name {
+            let number = self.folders.len();
+            if let Entry::Vacant(root) = self.folders.entry(page.name) {
+                let copy = self.root.with_extension(format!("page{number}"));
+                pages::folder::copy(folder, &copy)?;
+                root.insert(copy);
+            }
+        } else if page.hosts.is_empty() {
+            pages::write(&self.root, page.name)?;
+        } else {
+            let number = self.spread.len();
+            if let Entry::Vacant(spread) = self.spread.entry((page.name, page.hosts.len())) {
+                let folder = self.root.with_extension(format!("hosts{number}"));
+                let document = write_spread(&folder, page.name, &page.hosts)?;
+                spread.insert(Spread { folder, document });
+            }
+        }
+        Ok(())
     }
 
     /// Document root of a page; without a page, the common one.
@@ -96,15 +101,16 @@ impl Documents {
     /// Answer list for the server of this number; `None` if the page has one host.
     #[must_use]
     pub fn answers_of(&self, job: &Job, number: u32) -> Option<PathBuf> {
-        let spread = self.spread.get(&(job.page?, job.hosts.len()))?;
+        let page = job.page()?;
+        let spread = self.spread.get(&(page.name, page.hosts.len()))?;
         Some(pages::hosts::list(&spread.folder, number as usize))
     }
 
     /// Path of a page's document on its server, with the query.
     #[must_use]
-    pub fn path_of(&self, job: &Job, page: PageName) -> String {
-        let spread = self.spread.get(&(page, job.hosts.len()));
-        spread.map_or_else(|| pages::path(page), |spread| spread.document.clone())
+    pub fn path_of(&self, page: &LoadedPage) -> String {
+        let spread = self.spread.get(&(page.name, page.hosts.len()));
+        spread.map_or_else(|| pages::path(page.name), |spread| spread.document.clone())
     }
 
     /// SHA-256 of a response of `size` bytes, hexadecimal; `None` for a size that is not in the plan.
@@ -135,10 +141,10 @@ fn write_spread(folder: &Path, page: PageName, hosts: &[String]) -> Result<Strin
 /// If a cell is invalid; the message names it.
 pub fn check(plan: &Plan) -> Result<(), RunError> {
     for cell in &plan.cells {
-        if let Some(PageName::Folder(folder)) = cell.job.page {
+        if let Some(PageName::Folder(folder)) = cell.job.page().map(|page| page.name) {
             pages::folder::check(folder)?;
         }
-        for size in [cell.job.request_size, cell.job.response_size] {
+        for size in cell.job.work.body_sizes() {
             if size > LARGEST {
                 let label = cell.label();
                 return Err(RunError::Refused {

@@ -213,7 +213,8 @@ impl Session<'_> {
         let preparation = Preparation { jobs: &jobs, folder, stop: self.stop, metrics };
         lab.prepare(&preparation).map_err(|LabError(why)| RunError::Refused { why })?;
         let addresses: Vec<_> = addresses(plan, lab)?.into_iter().collect();
-        let hosts = plan.cells.iter().flat_map(|cell| &cell.job.hosts).map(String::as_str);
+        let hosts =
+            plan.cells.iter().filter_map(|cell| cell.job.page()).flat_map(|page| &page.hosts).map(String::as_str);
         let pki = Pki::create(&work, &addresses, hosts)?;
         let documents = Documents::create(work.join("documents"), plan)?;
         if let Some(exporter) = &self.run.exporter {

@@ -7,8 +7,8 @@ use wirelab_lab::Addresses;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::heron;
 use wirelab_model::network::SERVER_NAME;
-use wirelab_model::page::{ExpectedPage, PageHost, PageName, ServedPage};
-use wirelab_model::plan::{Cell, Course, Job, OwnServers, Reach, Target, Trial};
+use wirelab_model::page::{ExpectedPage, PageHost, ServedPage};
+use wirelab_model::plan::{Cell, Course, Job, LoadedPage, OwnServers, Reach, Requests, Target, Trial, Work};
 use wirelab_model::settings::Exchange;
 use wirelab_model::site::USER_AGENT;
 use wirelab_model::spec::{
@@ -63,7 +63,8 @@ pub fn server(
         Some(other) => (other, Transport::default()),
         None => (job.protocol, job.transport.clone()),
     };
-    let name = job.hosts.get(number as usize).map_or(SERVER_NAME, String::as_str);
+    let hosts = job.page().map_or(&[][..], |page| &page.hosts);
+    let name = hosts.get(number as usize).map_or(SERVER_NAME, String::as_str);
     let (certificate, key) = files.pki.of(name);
     let answers = files.documents.answers_of(job, number);
     ServerSpec {
@@ -71,7 +72,7 @@ pub fn server(
         protocol,
         address,
         // Servers with sidecars listen on their own hosts only, and a control plane sends the port with each address.
-        port: if !job.hosts.is_empty() {
+        port: if !hosts.is_empty() {
             HTTPS
         } else {
             match &own.reach {
@@ -88,10 +89,12 @@ pub fn server(
             resumption: job.resumption != Resumption::None,
             early_data: job.resumption == Resumption::ZeroRtt,
         }),
-        document_root: (job.exchange == Exchange::Files && answers.is_none())
-            .then(|| files.documents.root_of(job.page).to_owned()),
+        document_root: document_root(job, files).filter(|_| answers.is_none()),
         answers,
-        features: vec![if job.page.is_some() { Feature::Pages } else { feature(job.exchange) }],
+        features: vec![match &job.work {
+            Work::Requests(requests) => feature(requests.exchange),
+            Work::Page(_) => Feature::Pages,
+        }],
         page: served(job, files).filter(|_| own.protocol.is_none()),
         qlog_dir: None,
         threads: own.threads,
@@ -139,7 +142,7 @@ pub fn client(
         resolves,
         discovers: job.control_plane().is_some(),
         port,
-        server_name: match (&job.target, job.hosts.first()) {
+        server_name: match (&job.target, job.page().and_then(|page| page.hosts.first())) {
             (Target::Site(site), _) => site.host.clone(),
             (Target::Servers(_), Some(first)) => first.clone(),
             (Target::Servers(_), None) => SERVER_NAME.to_owned(),
@@ -149,12 +152,12 @@ pub fn client(
             verify: true,
             key_log: files.key_log.clone(),
         }),
-        request: match (&job.target, job.page) {
+        request: match (&job.target, &job.work) {
             (Target::Site(site), _) => get(&site.path, vec![("user-agent".to_owned(), USER_AGENT.to_owned())]),
-            (Target::Servers(_), Some(page)) => get(&files.documents.path_of(job, page), Vec::new()),
-            (Target::Servers(_), None) => request(cell, &files.documents)?,
+            (Target::Servers(_), Work::Page(page)) => get(&files.documents.path_of(page), Vec::new()),
+            (Target::Servers(_), Work::Requests(requests)) => request(cell, requests, &files.documents)?,
         },
-        page: job.page.map(|page| expected(page, job, addresses)),
+        page: job.page().map(|page| expected(page, addresses)),
         connections: job.connections,
         schedule: job.schedule,
         extent: match job.extent {
@@ -170,30 +173,42 @@ pub fn client(
         qlog_dir: None,
         threads: job.client_threads,
         exposition: None,
-        // Browsers choose their own transport settings.
-        transport: if job.page.is_some() { Transport::default() } else { job.transport.clone() },
+        transport: match job.work {
+            Work::Requests(_) => job.transport.clone(),
+            // Browsers choose their own transport settings.
+            Work::Page(_) => Transport::default(),
+        },
     })
+}
+
+/// Folder of the documents that a server delivers; `None` if it generates its responses.
+fn document_root(job: &Job, files: &Files) -> Option<PathBuf> {
+    let page = match &job.work {
+        Work::Requests(requests) if requests.exchange != Exchange::Files => return None,
+        Work::Requests(_) => None,
+        Work::Page(page) => Some(page.name),
+    };
+    Some(files.documents.root_of(page).to_owned())
 }
 
 /// Page features of a server besides files; `None` if the study sets none of them, so that every server is usable.
 fn served(job: &Job, files: &Files) -> Option<ServedPage> {
-    let is_asked = job.early_hints.is_some() || job.priorities.is_some() || job.delay > Span(0);
-    let page = job.page.filter(|_| is_asked)?;
-    let path = files.documents.path_of(job, page);
-    Some(ServedPage {
-        document: path.split('?').next().unwrap_or_default().to_owned(),
-        think_ns: job.delay.nanos(),
-        early_hints: if job.early_hints == Some(true) { pages::hints(page) } else { Vec::new() },
-        priorities: job.priorities,
+    let page = job.page()?;
+    let is_asked = page.early_hints.is_some() || page.priorities.is_some() || page.delay > Span(0);
+    is_asked.then(|| ServedPage {
+        document: files.documents.path_of(page).split('?').next().unwrap_or_default().to_owned(),
+        think_ns: page.delay.nanos(),
+        early_hints: if page.early_hints == Some(true) { pages::hints(page.name) } else { Vec::new() },
+        priorities: page.priorities,
     })
 }
 
 /// Expectations for a page load.
-fn expected(page: PageName, job: &Job, addresses: &Addresses) -> ExpectedPage {
-    let files = corpus::files(page);
-    let is_known = page.is_made();
+fn expected(page: &LoadedPage, addresses: &Addresses) -> ExpectedPage {
+    let files = corpus::files(page.name);
+    let is_known = page.name.is_made();
     let requests = |files: usize| is_known.then(|| u32::try_from(files).unwrap_or(u32::MAX));
-    let places = corpus::spread(&files, job.hosts.len().max(1));
+    let places = corpus::spread(&files, page.hosts.len().max(1));
     let host = |(number, (name, address)): (usize, (&String, &IpAddr))| {
         let own = || files.iter().zip(&places).filter(|(_, place)| **place == number).map(|(file, _)| file.size);
         let body_bytes: Option<u64> = is_known.then(|| own().sum());
@@ -202,8 +217,8 @@ fn expected(page: PageName, job: &Job, addresses: &Addresses) -> ExpectedPage {
     ExpectedPage {
         requests: requests(files.len()),
         body_bytes: is_known.then(|| files.iter().map(|file| file.size).sum()),
-        hosts: job.hosts.iter().zip(&addresses.servers).enumerate().map(host).collect(),
-        early_hints: job.early_hints == Some(true),
+        hosts: page.hosts.iter().zip(&addresses.servers).enumerate().map(host).collect(),
+        early_hints: page.early_hints == Some(true),
         har: None,
         film: None,
         netlog_dir: None,
@@ -247,28 +262,27 @@ const fn feature(exchange: Exchange) -> Feature {
 
 /// The request of a cell. Clients of raw transports convert the delay in the path to a header field; gRPC clients
 /// convert the number.
-fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
-    let job = &cell.job;
-    let size = cell.job.response_size.bytes();
-    let path = match job.exchange {
+fn request(cell: &Cell, requests: &Requests, documents: &Documents) -> Result<Request, RunError> {
+    let size = requests.response_size.bytes();
+    let path = match requests.exchange {
         Exchange::Files => format!("/{}", documents::name(size)),
         Exchange::Bytes => format!("/bytes/{size}"),
         Exchange::Echo => "/echo".to_owned(),
-        Exchange::Delay => format!("/delay/{}", job.delay.nanos() / 1000),
+        Exchange::Delay => format!("/delay/{}", requests.delay.nanos() / 1000),
         Exchange::Redirect => "/redirect".to_owned(),
         Exchange::Heron => heron::path(heron::NUMBER),
     };
-    let sha256 = match job.exchange {
-        Exchange::Heron => Some(documents::digest_of(&heron::answer(job.protocol, heron::NUMBER))),
+    let sha256 = match requests.exchange {
+        Exchange::Heron => Some(documents::digest_of(&heron::answer(cell.job.protocol, heron::NUMBER))),
         _ => documents.digest(size).map(str::to_owned),
     };
     let sha256 = sha256.ok_or_else(|| RunError::Refused {
         why: format!("the cell `{}` is not in the plan that the run was prepared for", cell.label()),
     })?;
     Ok(Request {
-        method: if job.exchange == Exchange::Echo { "POST" } else { "GET" }.to_owned(),
+        method: if requests.exchange == Exchange::Echo { "POST" } else { "GET" }.to_owned(),
         path,
-        body_size: job.request_size.bytes(),
+        body_size: requests.request_size.bytes(),
         headers: Vec::new(),
         expect: Some(Expect { status: 200, body_size: size, sha256 }),
     })
@@ -276,6 +290,7 @@ fn request(cell: &Cell, documents: &Documents) -> Result<Request, RunError> {
 
 #[cfg(test)]
 mod tests {
+    use wirelab_model::page::PageName;
     use wirelab_model::plan::Plan;
     use wirelab_model::protocol::Protocol;
     use wirelab_model::timeline::Lifetimes;
@@ -299,7 +314,12 @@ mod tests {
             precision: 0.05,
         };
         Files {
-            pki: Pki::create(folder, &[ADDRESS], cell.job.hosts.iter().map(String::as_str)).unwrap(),
+            pki: Pki::create(
+                folder,
+                &[ADDRESS],
+                cell.job.page().map_or(&[][..], |page| &page.hosts).iter().map(String::as_str),
+            )
+            .unwrap(),
             documents: Documents::create(folder.join("documents"), &plan).unwrap(),
             results: folder.join("results"),
             key_log: Some(folder.join("keys")),
@@ -330,7 +350,8 @@ mod tests {
             (Exchange::Delay, "GET", "/delay/1500", 1, Feature::Delay),
         ] {
             let mut cell = cell();
-            (cell.job.exchange, cell.job.delay, cell.job.response_size) = (exchange, Span(1_500_000), Size(expected));
+            let (delay, document) = (Span(1_500_000), Requests::document(Size(expected)));
+            cell.job.work = Work::Requests(Requests { exchange, delay, ..document });
             let (server, client) = specs(&cell);
             let expect = client.request.expect.unwrap();
             assert_eq!((client.request.method.as_str(), client.request.path.as_str()), (method, path));
@@ -344,7 +365,8 @@ mod tests {
     #[test]
     fn a_page_is_requested_with_the_types_of_its_files() {
         let mut cell = cell();
-        (cell.job.page, cell.job.exchange) = (Some(PageName::Small10), Exchange::Files);
+        let mut page = LoadedPage::plain(PageName::Small10, Size(0));
+        cell.job.work = Work::Page(page.clone());
         let (server, client) = specs(&cell);
         assert_eq!(server.features, [Feature::Pages]);
         assert!(
@@ -356,7 +378,8 @@ mod tests {
         assert_eq!(server.page, None, "every server can");
         // Both levels of a factor use the same server; one of them sends hints.
         for early_hints in [false, true] {
-            (cell.job.early_hints, cell.job.delay) = (Some(early_hints), Span(5));
+            (page.early_hints, page.delay) = (Some(early_hints), Span(5));
+            cell.job.work = Work::Page(page.clone());
             let (server, client) = specs(&cell);
             let served = server.page.unwrap();
             assert_eq!((served.document.as_str(), served.think_ns), ("/small-10/index.html", 5));
@@ -368,14 +391,14 @@ mod tests {
     #[test]
     fn each_host_of_a_page_has_a_server_with_its_name_and_the_client_knows_what_each_has() {
         let mut cell = cell();
-        (cell.job.page, cell.job.exchange) = (Some(PageName::Today), Exchange::Files);
+        cell.job.work = Work::Page(LoadedPage::plain(PageName::Today, Size(0)));
         cell.job = cell.job.of_hosts(wirelab_model::page::host_names(3));
         let folder = tempfile::tempdir().unwrap();
         let files = files(folder.path(), &cell);
         let addresses: Vec<IpAddr> = (2..5).map(|last| IpAddr::from([10, 77, 0, last])).collect();
         for (number, address) in (0..).zip(&addresses) {
             let server = server(&TRIAL, (&cell.job, cell.job.servers().unwrap()), number, *address, &files);
-            assert_eq!((&server.server_name, server.port), (&cell.job.hosts[number as usize], 443));
+            assert_eq!((&server.server_name, server.port), (&cell.job.page().unwrap().hosts[number as usize], 443));
             assert_eq!((server.address, server.document_root), (*address, None));
             assert!(server.answers.is_some_and(|list| list.is_file()), "{number}");
             assert_eq!(server.tls.unwrap().certificate, files.pki.of(&server.server_name).0);
@@ -398,7 +421,8 @@ mod tests {
             (Protocol::Grpc, 9, documents::digest_of(&[9, 0xcc, 0x3b, 0x7f, 0x66, 0x9e, 0xa0, 0xf6, 0x3f])),
         ] {
             let mut cell = cell();
-            (cell.job.protocol, cell.job.exchange, cell.job.response_size) = (protocol, Exchange::Heron, Size(size));
+            let requests = Requests { exchange: Exchange::Heron, ..Requests::document(Size(size)) };
+            (cell.job.protocol, cell.job.work) = (protocol, Work::Requests(requests));
             let (server, client) = specs(&cell);
             assert_eq!((client.request.method.as_str(), client.request.path.as_str()), ("GET", "/heron/2"));
             assert_eq!(client.request.expect, Some(Expect { status: 200, body_size: size, sha256 }));

@@ -10,13 +10,13 @@ use wirelab_lab::Role;
 use wirelab_model::event::Configured;
 use wirelab_model::histogram::Histograms;
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
-use wirelab_model::plan::{Cell, Job, Target};
+use wirelab_model::plan::{Cell, Job, Requests, Target};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::{Handshake, Sample};
-use wirelab_model::settings::Exchange;
 use wirelab_model::site::Site;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
 use wirelab_model::timeline::{Lifetimes, TimelineRecord};
+use wirelab_model::units::Size;
 use wirelab_model::warning::Warning;
 
 use crate::mesh::Carried;
@@ -292,7 +292,7 @@ fn answers(results: &Results) -> String {
 /// Why a sample that reports success is impossible.
 fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
     let job = &cell.job;
-    let (sent, received) = (job.request_size.bytes(), job.response_size.bytes());
+    let [sent, received] = job.work.body_sizes().map(Size::bytes);
     let site = job.site();
     // The length of a remote page is unknown.
     if sample.bytes_in != received && site.is_none() {
@@ -319,9 +319,9 @@ fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
     None
 }
 
-/// The server's configured delay in ns, rounded down to microseconds as in the request.
+/// The time that the server must wait before its response, in ns.
 fn least_delay(job: &Job) -> u64 {
-    if job.exchange == Exchange::Delay { job.delay.nanos() / 1000 * 1000 } else { 0 }
+    job.requests().map_or(0, Requests::least_delay_ns)
 }
 
 fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<Tally> {
@@ -334,7 +334,8 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
         handshakes: h.handshakes.iter().filter(|(_, count)| **count > 0).map(|(kind, count)| (*kind, *count)).collect(),
     };
     let failed = tally.failed();
-    let (all, received, is_ours) = (tally.ok + failed, cell.job.response_size.bytes(), cell.job.site().is_none());
+    let [sent, received] = cell.job.work.body_sizes().map(Size::bytes);
+    let (all, is_ours) = (tally.ok + failed, cell.job.site().is_none());
     let must_equal = [
         ("values of `response`", h.response.count, tally.ok),
         ("values of `service`", h.service.count, tally.ok),
@@ -342,7 +343,7 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
         ("values of `lag`", h.lag.count, all),
         ("values of `failure`", h.failure.count, failed),
         ("bytes received", h.bytes_in, if is_ours { tally.ok.saturating_mul(received) } else { h.bytes_in }),
-        ("bytes sent", h.bytes_out, tally.ok.saturating_mul(cell.job.request_size.bytes())),
+        ("bytes sent", h.bytes_out, tally.ok.saturating_mul(sent)),
     ];
     if let Some((what, is, right)) = must_equal.into_iter().find(|(_, is, right)| is != right) {
         return Err(client(format!("the histograms contradict themselves: {is} {what} instead of {right}")));

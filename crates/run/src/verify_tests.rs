@@ -1,5 +1,7 @@
 use wirelab_model::histogram::Histogram;
-use wirelab_model::units::{Size, Span};
+use wirelab_model::plan::Work;
+use wirelab_model::settings::Exchange;
+use wirelab_model::units::Span;
 
 use super::*;
 use crate::fixture::cell;
@@ -84,11 +86,14 @@ fn a_window_without_requests_is_refused() {
 #[test]
 fn the_server_is_to_blame_for_a_response_before_its_delay() {
     let mut cell = cell();
-    cell.job.exchange = Exchange::Delay;
-    (cell.job.delay, cell.job.response_size) = (Span(400_000), Size(0));
+    let of = |delay| {
+        let requests = Requests { exchange: Exchange::Delay, delay: Span(delay), ..Requests::document(Size(0)) };
+        Work::Requests(requests)
+    };
+    cell.job.work = of(400_000);
     let empty = |samples: &mut Vec<Sample>| samples.iter_mut().for_each(|sample| sample.bytes_in = 0);
     assert!(checked(&cell, empty).is_ok());
-    cell.job.delay = Span(401_000);
+    cell.job.work = of(401_000);
     refused(&cell, empty, Blame::Server, "had to wait 401000 ns");
 }
 

@@ -8,7 +8,7 @@ use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::Value;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::page::PageLoad;
-use wirelab_model::plan::Cell;
+use wirelab_model::plan::{Cell, Work};
 use wirelab_report::{Input, Pooled};
 use wirelab_run::Run;
 
@@ -105,7 +105,7 @@ fn typical<'a>(run: &'a Run, cell: usize, metric: &str) -> Option<(f64, &'a Tria
 /// The response times of all successful requests in the successful trials of a cell; otherwise the reason for having
 /// none.
 fn pooled(run: &Run, cell: usize) -> std::result::Result<Pooled, String> {
-    let is_page = |cell: &Cell| cell.job.page.is_some();
+    let is_page = |cell: &Cell| matches!(cell.job.work, Work::Page(_));
     if run.manifest().plan.cells.get(cell).is_some_and(is_page) {
         return Err("its client is a browser, which records page loads instead of single requests".to_owned());
     }

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tempfile::tempdir;
 use wirelab_model::metric::Metric;
-use wirelab_model::plan::Job;
+use wirelab_model::plan::{Job, Requests, Work};
 use wirelab_model::protocol::Protocol;
+use wirelab_model::units::Size;
 use wirelab_plan::table::{Mapping, Measured, read};
 use wirelab_report::Input;
 use wirelab_stats::Analysis;
@@ -189,7 +190,7 @@ fn no_report_of_a_table_shows_what_a_table_does_not_have() {
     for (number, cell) in manifest.plan.cells.iter_mut().enumerate() {
         let mut job = Job::plain(Protocol::H3);
         (job.client, job.client_threads) = (format!("client {number}"), Some(64));
-        job.response_size.0 = 1000 * (number as u64 + 1);
+        job.work = Work::Requests(Requests::document(Size(1000 * (number as u64 + 1))));
         cell.job = job;
     }
     for (one, other) in reports(&as_read).into_iter().zip(reports(&filled)) {

@@ -3,9 +3,8 @@
 use std::fmt;
 
 use wirelab_model::outcome::ErrorKind;
-use wirelab_model::plan::Job;
+use wirelab_model::plan::{Job, Requests};
 use wirelab_model::protocol::Protocol;
-use wirelab_model::settings::Exchange;
 use wirelab_model::spec::ConnectionPolicy;
 
 use crate::Role;
@@ -187,7 +186,7 @@ fn plausible_median(job: &Job) -> f64 {
         Protocol::Grpc => (120.0, 740.0, 1.3),
     };
     let connecting = if job.connections == ConnectionPolicy::PerRequest { connect } else { 0.0 };
-    let delay = if job.exchange == Exchange::Delay { job.delay.nanos() as f64 } else { 0.0 };
-    let bytes = (job.request_size.bytes() + job.response_size.bytes()) as f64;
+    let delay = job.requests().map_or(0, Requests::least_delay_ns) as f64;
+    let bytes = job.work.body_sizes().map(|size| size.bytes() as f64).iter().sum::<f64>();
     (request + connecting) * MICROS + bytes * per_byte + delay
 }

@@ -185,7 +185,7 @@ impl Fabric {
     fn direct(&mut self, job: &Job, places: Servers, link: &Link) -> io::Result<Hosts> {
         // The servers of a page's hosts share the node and its link; each has its own address.
         self.pair.add_server_addresses(Way::of(link), places.count())?;
-        if !job.hosts.is_empty() {
+        if job.page().is_some_and(|page| !page.hosts.is_empty()) {
             settings::open_ports(&self.pair.nodes[1])?;
         }
         for node in &self.pair.nodes {

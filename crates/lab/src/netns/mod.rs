@@ -25,7 +25,7 @@ use std::time::Instant;
 use wirelab_model::journal::LinkRecord;
 use wirelab_model::link::{Link, Reading};
 use wirelab_model::network::{Address, LINKERD, Network as Joined, Place, Vantage};
-use wirelab_model::plan::{Job, OwnServers, Reach, Trial};
+use wirelab_model::plan::{Job, OwnServers, Reach, Trial, Work};
 use wirelab_model::timeline::Lifetimes;
 use wirelab_model::warning::Warning;
 
@@ -308,13 +308,13 @@ impl Lab for Netns {
             let path = spec.with_file_name("hosts");
             home.names = Some(Names::write(&path, named)?);
             self.trial.as_mut().ok_or_else(no_trial)?.hosts_file = Some(path);
-        } else if role == Role::Client && job.page.is_some() {
+        } else if let (Role::Client, Work::Page(page)) = (role, &job.work) {
             // Browsers address servers only by name.
             let path = spec.with_file_name("hosts");
             let Addresses { servers, connect } = self.addresses(job)?;
-            home.names = Some(match job.hosts.is_empty() {
+            home.names = Some(match page.hosts.is_empty() {
                 true => Names::write(&path, &[connect])?,
-                false => Names::of(&path, servers.into_iter().zip(job.hosts.iter().map(String::as_str)))?,
+                false => Names::of(&path, servers.into_iter().zip(page.hosts.iter().map(String::as_str)))?,
             });
         }
         let guard = Arc::clone(&self.guard);

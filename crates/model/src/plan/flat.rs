@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::{BUILTIN, Course, Job, ten_minutes};
 use super::target::{OwnServers, Reach, Target};
+use super::work::{LoadedPage, Requests, Work};
 use crate::link::Link;
 use crate::network::{Address, Network, Servers};
 use crate::nodes::Labels;
@@ -94,6 +95,11 @@ impl From<Job> for FlatJob {
             Target::Servers(servers) => (servers, None),
             Target::Site(site) => (OwnServers::one(BUILTIN), Some(site)),
         };
+        let [request_size, response_size] = job.work.body_sizes();
+        let (exchange, delay, page) = match job.work {
+            Work::Requests(requests) => (requests.exchange, requests.delay, None),
+            Work::Page(page) => (Exchange::Files, page.delay, Some(page)),
+        };
         let address = servers.reach.address();
         let resolves_again = servers.reach == Reach::Headless { resolves_again: true };
         let (mesh, control_plane) = match servers.reach {
@@ -117,14 +123,14 @@ impl From<Job> for FlatJob {
             control_plane,
             server_protocol: servers.protocol,
             site,
-            page: job.page,
-            hosts: job.hosts,
-            early_hints: job.early_hints,
-            priorities: job.priorities,
-            exchange: job.exchange,
-            request_size: job.request_size,
-            response_size: job.response_size,
-            delay: job.delay,
+            page: page.as_ref().map(|page| page.name),
+            early_hints: page.as_ref().and_then(|page| page.early_hints),
+            priorities: page.as_ref().and_then(|page| page.priorities),
+            hosts: page.map(|page| page.hosts).unwrap_or_default(),
+            exchange,
+            request_size,
+            response_size,
+            delay,
             clients: job.clients,
             connections: job.connections,
             schedule: job.schedule,
@@ -154,6 +160,7 @@ impl TryFrom<FlatJob> for Job {
     fn try_from(mut flat: FlatJob) -> Result<Self, String> {
         Ok(Self {
             target: target(&mut flat)?,
+            work: work(&mut flat)?,
             protocol: flat.protocol,
             client: flat.client,
             placement: flat.placement,
@@ -161,14 +168,6 @@ impl TryFrom<FlatJob> for Job {
             network: flat.network,
             offloads: flat.offloads,
             client_nodes: flat.client_nodes,
-            page: flat.page,
-            hosts: flat.hosts,
-            early_hints: flat.early_hints,
-            priorities: flat.priorities,
-            exchange: flat.exchange,
-            request_size: flat.request_size,
-            response_size: flat.response_size,
-            delay: flat.delay,
             clients: flat.clients,
             connections: flat.connections,
             schedule: flat.schedule,
@@ -241,5 +240,39 @@ fn reach(flat: &mut FlatJob) -> Result<Reach, String> {
         (None, None, Address::Server) => Ok(Reach::Server),
         (None, None, Address::Service) => Ok(Reach::Service),
         (None, None, Address::NodePort) => Ok(Reach::NodePort),
+    }
+}
+
+/// Takes the keys of the clients' work out of a job.
+///
+/// # Errors
+/// If a key of a page stands without `page`, or a page beside another exchange.
+fn work(flat: &mut FlatJob) -> Result<Work, String> {
+    if let Some(name) = flat.page {
+        if flat.exchange != Exchange::Files {
+            return Err(format!("the job has the exchange `{}` beside the page `{name}`", flat.exchange.token()));
+        }
+        return Ok(Work::Page(LoadedPage {
+            name,
+            size: flat.response_size,
+            hosts: std::mem::take(&mut flat.hosts),
+            delay: flat.delay,
+            early_hints: flat.early_hints,
+            priorities: flat.priorities,
+        }));
+    }
+    let of_pages = [
+        ("hosts", !flat.hosts.is_empty()),
+        ("early_hints", flat.early_hints.is_some()),
+        ("priorities", flat.priorities.is_some()),
+    ];
+    match of_pages.into_iter().find(|(_, is_set)| *is_set) {
+        Some((key, _)) => Err(format!("the job has `{key}`, but no `page`")),
+        None => Ok(Work::Requests(Requests {
+            exchange: flat.exchange,
+            request_size: flat.request_size,
+            response_size: flat.response_size,
+            delay: flat.delay,
+        })),
     }
 }

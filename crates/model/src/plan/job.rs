@@ -4,12 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::flat::FlatJob;
 use super::target::{OwnServers, Reach, Target};
+use super::work::{LoadedPage, Requests, Work};
 use crate::link::Link;
 use crate::network::{Network, Servers};
 use crate::nodes::Labels;
-use crate::page::{PageName, Priorities};
 use crate::protocol::Protocol;
-use crate::settings::Exchange;
 use crate::site::Site;
 use crate::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport};
 use crate::timeline::Timeline;
@@ -35,23 +34,8 @@ pub struct Job {
     pub client_nodes: Option<Labels>,
     /// The target of the requests.
     pub target: Target,
-    /// The page that a browser loads. `exchange` is then `files`, `response_size` is the size of the whole page, and a
-    /// request is a load.
-    pub page: Option<PageName>,
-    /// Names of the page's hosts, the document's first, if there are several; each has a server of its own.
-    pub hosts: Vec<String>,
-    /// Whether early hints precede the page's document; absent: the study does not set it.
-    pub early_hints: Option<bool>,
-    /// Treatment of request priorities; absent: the study does not set it.
-    pub priorities: Option<Priorities>,
-    /// What requests ask for.
-    pub exchange: Exchange,
-    /// Size of the request body.
-    pub request_size: Size,
-    /// Size of the response body.
-    pub response_size: Size,
-    /// Delay of the server's response, for `Exchange::Delay` and for the document of a page.
-    pub delay: Span,
+    /// The work of the clients.
+    pub work: Work,
     /// Number of clients that share the workload: the fields below are totals over all clients.
     pub clients: u32,
     /// The connection policy.
@@ -112,14 +96,7 @@ impl Job {
             offloads: None,
             client_nodes: None,
             target: Target::Servers(OwnServers::one(BUILTIN)),
-            page: None,
-            hosts: Vec::new(),
-            early_hints: None,
-            priorities: None,
-            exchange: Exchange::Files,
-            request_size: Size(0),
-            response_size: Size(1024),
-            delay: Span(0),
+            work: Work::Requests(Requests::document(Size(1024))),
             clients: 1,
             connections: ConnectionPolicy::PerRequest,
             schedule: Schedule::Closed { workers: 1, pause: Pause::None },
@@ -202,12 +179,32 @@ impl Job {
         self.servers().is_some_and(|servers| servers.reach.is_in_linkerd())
     }
 
-    /// Returns the job with a page on these hosts, each with a `far` server of its own; unchanged if `hosts` is empty.
+    /// The requests of clients that load no page.
+    #[must_use]
+    pub const fn requests(&self) -> Option<&Requests> {
+        match &self.work {
+            Work::Requests(requests) => Some(requests),
+            Work::Page(_) => None,
+        }
+    }
+
+    /// The page that browsers load, if they load one.
+    #[must_use]
+    pub const fn page(&self) -> Option<&LoadedPage> {
+        match &self.work {
+            Work::Requests(_) => None,
+            Work::Page(page) => Some(page),
+        }
+    }
+
+    /// Returns the job with its page on these hosts, each with a `far` server of its own; unchanged if `hosts` is empty.
     #[must_use]
     pub fn of_hosts(mut self, hosts: Vec<String>) -> Self {
-        if let (Target::Servers(servers), Ok(far @ 1..)) = (&mut self.target, u32::try_from(hosts.len())) {
+        if let (Work::Page(page), Target::Servers(servers)) = (&mut self.work, &mut self.target)
+            && let Ok(far @ 1..) = u32::try_from(hosts.len())
+        {
             servers.places = Servers { near: 0, far };
-            self.hosts = hosts;
+            page.hosts = hosts;
         }
         self
     }

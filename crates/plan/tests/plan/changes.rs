@@ -2,6 +2,7 @@
 
 use wirelab_model::spec::Extent;
 use wirelab_model::study::Study;
+use wirelab_model::units::Size;
 use wirelab_plan::{parse, plan, resolve};
 
 const STUDY: &str = r#"
@@ -86,7 +87,7 @@ fn a_set_replaces_levels_chooses_named_ones_and_fixes_settings() {
     let study = resolved(None, &["protocol=h1, h2c", "kind=many", "payload=32 KiB", "duration=1 s", "seed=7"]);
     assert_eq!(labels(&study), ["protocol=h1 kind=many", "protocol=h2c kind=many"]);
     let (plan, _) = plan(&study).unwrap();
-    assert_eq!((plan.seed, plan.cells[0].job.response_size.bytes()), (7, 32_768));
+    assert_eq!((plan.seed, plan.cells[0].job.work.body_sizes()), (7, [Size(0), Size(32_768)]));
     assert_eq!(plan.cells[0].job.extent, Extent::DurationNs(1_000_000_000));
 }
 

@@ -2,6 +2,7 @@
 
 use crate::fixture::Fixture;
 use wirelab_model::link::Link;
+use wirelab_model::plan::{Requests, Work};
 use wirelab_report::{html, markdown, terminal};
 
 /// Two cells on a link with an MTU of 1500; the first one has measured packets, too.
@@ -9,7 +10,7 @@ fn observed() -> Fixture {
     let mut fixture = Fixture::tiny();
     for cell in &mut fixture.manifest.plan.cells {
         cell.job.link = Some(Link::wire());
-        cell.job.response_size = wirelab_model::units::Size(100_000);
+        cell.job.work = Work::Requests(Requests::document(wirelab_model::units::Size(100_000)));
     }
     let estimates = &mut fixture.analysis.cells[0].estimates;
     let mut estimate = estimates["response_median"].clone();

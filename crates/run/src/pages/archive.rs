@@ -85,7 +85,7 @@ pub fn complete(plan: &mut Plan) -> Result<Vec<Warning>, RunError> {
     let mut read: HashMap<PagePath, Vec<String>> = HashMap::new();
     let mut warnings = Vec::new();
     for cell in &mut plan.cells {
-        let Some(PageName::Archive(path)) = cell.job.page else { continue };
+        let Some(PageName::Archive(path)) = cell.job.page().map(|page| page.name) else { continue };
         let hosts = match read.entry(path) {
             hash_map::Entry::Occupied(known) => known.into_mut(),
             hash_map::Entry::Vacant(unknown) => {

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 use wirelab_model::page::PageName;
-use wirelab_model::plan::{Cell, Plan};
+use wirelab_model::plan::{Cell, Plan, Work};
 use wirelab_observe::film::ABOUT as FILM;
 use wirelab_plan::corpus::{DOCUMENT, FileKind, PageFile, files};
 
@@ -75,7 +75,7 @@ fn fonts_of<'a>(sheet: &PageFile, files: &'a [PageFile]) -> Vec<&'a str> {
 /// If a filmed cell has no page; the message names the first one.
 pub fn only_pages_are_filmed(plan: &Plan, observers: &[String]) -> Result<(), RunError> {
     let is_filmed = |cell: &&Cell| observers.iter().chain(&cell.job.more_observers).any(|name| name == FILM.name);
-    match plan.cells.iter().filter(is_filmed).find(|cell| cell.job.page.is_none()) {
+    match plan.cells.iter().filter(is_filmed).find(|cell| matches!(cell.job.work, Work::Requests(_))) {
         None => Ok(()),
         Some(cell) => Err(RunError::Refused {
             why: format!(
@@ -89,13 +89,16 @@ pub fn only_pages_are_filmed(plan: &Plan, observers: &[String]) -> Result<(), Ru
 
 #[cfg(test)]
 mod tests {
+    use wirelab_model::plan::LoadedPage;
+    use wirelab_model::units::Size;
+
     use super::*;
     use crate::fixture::cell;
 
     #[test]
     fn only_cells_with_a_page_can_be_filmed() {
         let (mut page, single) = (cell(), cell());
-        page.job.page = Some(PageName::Small10);
+        page.job.work = Work::Page(LoadedPage::plain(PageName::Small10, Size(0)));
         let plan = |cells| Plan {
             cells,
             comparisons: Vec::new(),

@@ -10,7 +10,7 @@ use wirelab_lab::{Addresses, LabError, Launch, Role, Usage};
 use wirelab_model::event::{Command, Configured, Event};
 use wirelab_model::exposition::Exposition;
 use wirelab_model::outcome::{Blame, Outcome};
-use wirelab_model::plan::{Cell, Course, Job, Target, Trial};
+use wirelab_model::plan::{Cell, Course, Job, Target, Trial, Work};
 use wirelab_model::study::Artifact;
 use wirelab_model::timeline::{Lifetimes, TimelineRecord};
 use wirelab_model::transport::TransportReport;
@@ -233,7 +233,10 @@ impl<'b> TrialContext<'b> {
         let mut clients = Clients::new(EndpointHandle::start_all(self.lab, &launches)?);
         let startup = self.limits.startup;
         // A browser starts a dozen processes and creates a profile.
-        let startup = if job.page.is_some() { startup.saturating_mul(3) } else { startup };
+        let startup = match job.work {
+            Work::Requests(_) => startup,
+            Work::Page(_) => startup.saturating_mul(3),
+        };
         for client in clients.iter_mut() {
             match client.wait(STARTING, startup, &mut serving.handles, self.stop)? {
                 Event::Ready { configured, .. } => facts.client.extend(configured),

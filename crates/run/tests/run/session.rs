@@ -10,7 +10,7 @@ use wirelab_lab::fake::{Case, Misbehaviour, Moment, Script};
 use wirelab_lab::{Fake, Role};
 use wirelab_model::journal::StopReason;
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
-use wirelab_model::plan::{Cell, Comparison, Job, Plan};
+use wirelab_model::plan::{Cell, Comparison, Job, Plan, Requests, Work};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{Extent, Recording};
 use wirelab_model::units::{Size, Span};
@@ -326,7 +326,7 @@ fn an_unknown_endpoint_and_a_huge_body_are_refused_before_a_folder_is_made() {
     let message = create(parent.path(), unknown).unwrap_err().to_string();
     assert!(message.contains("`bultin`") && message.contains("builtin"), "{message}");
     let mut huge = plan(1);
-    huge.cells[0].job.response_size = Size(1 << 40);
+    huge.cells[0].job.work = Work::Requests(Requests::document(Size(1 << 40)));
     let message = create(parent.path(), huge).unwrap_err().to_string();
     assert!(message.contains("protocol=h1"), "{message}");
     assert_eq!(files(parent.path()), [""; 0]);
