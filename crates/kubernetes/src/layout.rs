@@ -37,8 +37,8 @@ impl Layout {
     /// # Errors
     /// As [`servers`].
     pub(crate) fn of(jobs: &[&Job]) -> Result<Self, String> {
-        let client_nodes = jobs.first().and_then(|job| job.client_nodes.clone());
-        if jobs.iter().any(|job| job.client_nodes != client_nodes) {
+        let client_nodes = jobs.first().and_then(|job| job.topology.client_nodes.clone());
+        if jobs.iter().any(|job| job.topology.client_nodes != client_nodes) {
             return Err("`client_nodes` is not the same in all cells, but the client's pod lives as long as the run; set it in `[workload]`, and \
                         run the study once for each"
                 .to_owned());
@@ -133,7 +133,8 @@ mod tests {
     #[test]
     fn all_clients_of_a_run_are_on_nodes_with_the_same_labels() {
         let plain = job("other-zone", Servers::ONE, Reach::Server);
-        let elsewhere = Job { client_nodes: labels("disk=ssd"), ..plain.clone() };
+        let mut elsewhere = plain.clone();
+        elsewhere.topology.client_nodes = labels("disk=ssd");
         let layout = Layout::of(&[&elsewhere, &elsewhere]).unwrap();
         assert_eq!(layout.client_nodes, labels("disk=ssd"));
         assert!(Layout::of(&[&plain, &elsewhere]).unwrap_err().contains("set it in `[workload]`"));

@@ -17,8 +17,8 @@ use wirelab_lab::internet::own_servers;
 /// If a cluster cannot meet the job's settings; the message names the remedy.
 pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, String> {
     let OwnServers { places, nodes, .. } = own_servers(INFO.name, job).map_err(|error| error.0)?;
-    let far = Distance::parse(&job.placement)?;
-    if job.network == Network::Direct {
+    let far = Distance::parse(&job.topology.placement)?;
+    if job.topology.network == Network::Direct {
         return Err(format!(
             "in the lab `{}` hosts are pods, joined by the cluster's network; set `network = \"overlay\"`, or leave it out",
             INFO.name
@@ -26,23 +26,23 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, String> {
     }
     // A link without delay, rate and loss demands nothing, either.
     let is_plain = |link: Link| {
-        preset(&job.placement)
+        preset(&job.topology.placement)
             .is_some_and(|preset| preset.link == link || (link.is_wire() && preset.link.mtu == link.mtu))
     };
-    if job.link.is_some_and(|link| !is_plain(link)) {
+    if job.topology.link.is_some_and(|link| !is_plain(link)) {
         return Err(format!(
             "the network of a cluster is what it is, and the lab `{}` shapes no links; leave out the keys of the link (from \
              `round_trip` to `mtu`), or use the lab `netns`",
             INFO.name
         ));
     }
-    if job.offloads.is_some() {
+    if job.topology.offloads.is_some() {
         return Err(format!("the lab `{}` leaves the pods' interfaces as they are; leave `offloads` out", INFO.name));
     }
     if far == Distance::SameNode && places.far > 0 {
         return Err(format!(
             "`servers` is `{}`, but the placement `{}` has no other node; set `servers` to `near`, or `placement` to `other-zone`",
-            places, job.placement
+            places, job.topology.placement
         ));
     }
     if let Some(labels) = nodes.as_ref().filter(|_| places.far == 0) {
@@ -102,7 +102,7 @@ fn in_its_mesh(job: &Job, name: String) -> String {
 pub(crate) mod tests {
     use wirelab_model::network::Servers;
     use wirelab_model::nodes::Labels;
-    use wirelab_model::plan::{Reach, Target};
+    use wirelab_model::plan::{Reach, Target, Topology};
     use wirelab_model::protocol::Protocol;
     use wirelab_model::spec::Extent;
     use wirelab_model::units::Span;
@@ -113,7 +113,8 @@ pub(crate) mod tests {
         let link = preset(placement).map(|preset| preset.link);
         let network = Network::Overlay;
         let target = Target::Servers(OwnServers { places, reach, ..OwnServers::one("builtin") });
-        Job { placement: placement.to_owned(), link, network, target, ..Job::plain(Protocol::H2) }
+        let topology = Topology { link, network, ..Topology::at(placement) };
+        Job { topology, target, ..Job::plain(Protocol::H2) }
     }
 
     /// The job with these labels of its servers' nodes.
@@ -143,13 +144,14 @@ pub(crate) mod tests {
     #[test]
     fn what_a_cluster_cannot_be_is_refused_with_the_remedy() {
         let plain = job("multi-az", Servers::ONE, Reach::Server);
-        let mut shaped = plain.clone();
-        shaped.link.as_mut().unwrap().round_trip = Span::from_millis(9);
+        let [mut shaped, mut direct, mut offloading] = [(); 3].map(|()| plain.clone());
+        (direct.topology.network, offloading.topology.offloads) = (Network::Direct, Some(true));
+        shaped.topology.link.as_mut().unwrap().round_trip = Span::from_millis(9);
         for (job, remedy) in [
             (job("other-zon", Servers::ONE, Reach::Server), "did you mean `other-zone`"),
             (job("local", Servers::ONE, Reach::Server), "same-node, other-node, same-zone, other-zone"),
-            (Job { network: Network::Direct, ..plain.clone() }, "`network = \"overlay\"`"),
-            (Job { offloads: Some(true), ..plain.clone() }, "leave `offloads` out"),
+            (direct, "`network = \"overlay\"`"),
+            (offloading, "leave `offloads` out"),
             (shaped, "leave out the keys of the link"),
             (job("same-node", Servers::ONE, Reach::Server), "set `servers` to `near`"),
             (on("disk=ssd", &job("same-node", NEAR, Reach::Server)), "set `client_nodes`"),
@@ -158,12 +160,12 @@ pub(crate) mod tests {
             assert!(why.contains(remedy), "{remedy}: {why}");
         }
         let mut wire = job("lan", Servers::ONE, Reach::Server);
-        wire.link.as_mut().unwrap().round_trip = Span(0);
+        wire.topology.link.as_mut().unwrap().round_trip = Span(0);
         assert_eq!(
             servers(&wire).unwrap(),
             [("node-0".to_owned(), Place { distance: Distance::OtherNode, nodes: None })]
         );
-        wire.link.as_mut().unwrap().mtu = 9000;
+        wire.topology.link.as_mut().unwrap().mtu = 9000;
         assert!(servers(&wire).is_err());
     }
 

@@ -100,7 +100,7 @@ impl Lab for Internet {
 /// If the job has node labels.
 pub fn no_labels(lab: &str, job: &Job) -> Result<(), LabError> {
     let of_servers = job.servers().and_then(|servers| servers.nodes.as_ref());
-    let set = [("client_nodes", job.client_nodes.as_ref()), ("server_nodes", of_servers)];
+    let set = [("client_nodes", job.topology.client_nodes.as_ref()), ("server_nodes", of_servers)];
     match set.into_iter().find_map(|(key, labels)| Some((key, labels?))) {
         None => Ok(()),
         Some((key, labels)) => Err(LabError(format!(

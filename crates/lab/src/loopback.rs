@@ -83,20 +83,20 @@ pub fn no_timeline(lab: &str, job: &Job) -> Result<(), LabError> {
 pub(crate) fn only_local(lab: &str, job: &Job) -> Result<Addresses, LabError> {
     own_servers(lab, job)?;
     no_labels(lab, job)?;
-    if job.network != Network::Direct {
+    if job.topology.network != Network::Direct {
         let why = "has no nodes and pods; set `network = \"direct\"`, or use the lab `netns`";
         Err(LabError(format!("the lab `{lab}` {why}")))
     } else if job.page().is_some_and(|page| !page.hosts.is_empty()) {
         let why = "has no addresses for the hosts of a page; use the lab `netns`";
         Err(LabError(format!("the lab `{lab}` {why}")))
-    } else if job.placement == PLACEMENT {
+    } else if job.topology.placement == PLACEMENT {
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
         Ok(Addresses { servers: vec![loopback], connect: loopback })
     } else {
         Err(LabError(format!(
             "the lab `{lab}` has no placement `{}`: its only one is `{PLACEMENT}`; change `placement`, or use another \
              lab",
-            job.placement
+            job.topology.placement
         )))
     }
 }

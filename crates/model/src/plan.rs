@@ -3,6 +3,7 @@
 mod flat;
 mod job;
 mod target;
+mod topology;
 mod work;
 
 use indexmap::IndexMap;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use job::*;
 pub use target::*;
+pub use topology::*;
 pub use work::*;
 
 use crate::units::Span;

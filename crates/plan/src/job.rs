@@ -2,7 +2,9 @@
 
 use wirelab_model::heron;
 use wirelab_model::network::Address;
-use wirelab_model::plan::{BUILTIN, Course, Job, LoadedPage, OwnServers, Reach, Requests, Target, Work, ten_minutes};
+use wirelab_model::plan::{
+    BUILTIN, Course, Job, LoadedPage, OwnServers, Reach, Requests, Target, Topology, Work, ten_minutes,
+};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Exchange, Settings, TransportDefaults};
 use wirelab_model::spec::{
@@ -69,11 +71,7 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
     let job = with_divisible_clients(Job {
         protocol,
         client: settings.client.clone().unwrap_or(endpoint),
-        offloads,
-        link,
-        placement,
-        network,
-        client_nodes: settings.client_nodes.clone(),
+        topology: Topology { placement, link, network, offloads, client_nodes: settings.client_nodes.clone() },
         target: site.map_or(Target::Servers(servers), Target::Site),
         work,
         clients: settings.clients.unwrap_or(1),
@@ -268,7 +266,7 @@ mod tests {
     #[test]
     fn a_protocol_alone_gets_every_documented_default() {
         let job = of("protocol = 'h2'");
-        assert_eq!((job.client.as_str(), job.placement.as_str()), ("builtin", "local"));
+        assert_eq!((job.client.as_str(), job.topology.placement.as_str()), ("builtin", "local"));
         assert_eq!(job.target, Target::Servers(OwnServers::one("builtin")));
         assert_eq!(job.work, Work::Requests(Requests::document(Size(1024))));
         assert_eq!(job.connections, ConnectionPolicy::Persistent { connections: 1, streams: 1 });

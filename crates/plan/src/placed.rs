@@ -97,7 +97,7 @@ mod tests {
     /// Labels of the remaining cells, and the selectors and reasons of the omitted ones.
     fn left(refuses: &dyn Fn(&str) -> Option<&'static str>) -> (Vec<String>, Vec<(Vec<String>, String)>) {
         let study = crate::parse(STUDY, "mine.toml").unwrap();
-        let words = |job: &Job| format!("{} {}", job.protocol, job.placement);
+        let words = |job: &Job| format!("{} {}", job.protocol, job.topology.placement);
         let (study, plan, warnings) = placed(study, &|job| refuses(&words(job)).map(str::to_owned)).unwrap();
         let said = warnings.into_iter().filter_map(|warning| match warning {
             Warning::NoPlace { cells, why, lab } => {

@@ -86,8 +86,8 @@ const fn headers(protocol: Protocol) -> u64 {
 /// The model for request and response bodies. `None` if the lab has no link, and thus no known MTU, or if no payload fits into
 /// the MTU.
 fn predict(job: &Job) -> Option<Predicted> {
-    let Link { mtu, .. } = job.link?;
-    let around = if job.network == Network::Overlay { VXLAN } else { 0 };
+    let Link { mtu, .. } = job.topology.link?;
+    let around = if job.topology.network == Network::Overlay { VXLAN } else { 0 };
     let room = u64::from(mtu).checked_sub(around + IPV4 + headers(job.protocol)).filter(|room| *room > 0)?;
     let bodies = job.work.body_sizes().map(Size::bytes);
     let packets: u64 = bodies.iter().map(|body| body.div_ceil(room)).sum();
@@ -143,13 +143,14 @@ fn of_cell(cell: &Cell, median: &dyn Fn(&str) -> Option<f64>) -> Vec<[String; 8]
 #[cfg(test)]
 mod tests {
     use wirelab_model::network::Servers;
-    use wirelab_model::plan::{OwnServers, Requests, Target, Work};
+    use wirelab_model::plan::{OwnServers, Requests, Target, Topology, Work};
 
     use super::*;
 
     fn job(protocol: Protocol, payload: u64, network: Network) -> Job {
         let work = Work::Requests(Requests::document(Size(payload)));
-        Job { link: Some(Link::wire()), network, work, ..Job::plain(protocol) }
+        let topology = Topology { link: Some(Link::wire()), network, ..Topology::at("lan") };
+        Job { topology, work, ..Job::plain(protocol) }
     }
 
     #[test]
@@ -183,7 +184,9 @@ mod tests {
     fn without_a_link_or_room_for_payload_there_is_no_model() {
         assert_eq!(predict(&Job::plain(Protocol::H1)), None);
         let narrow = Link { mtu: 102, ..Link::wire() };
-        assert_eq!(predict(&Job { link: Some(narrow), ..job(Protocol::H1, 1, Network::Overlay) }), None);
+        let mut small = job(Protocol::H1, 1, Network::Overlay);
+        small.topology.link = Some(narrow);
+        assert_eq!(predict(&small), None);
     }
 
     #[test]

@@ -332,7 +332,7 @@ impl Run {
     /// Invalidates a trial whose link misbehaved before or after its block; the lab is to blame.
     fn invalidate(&mut self, check: usize, trial: usize) {
         let (check, record) = (&self.links[check], &mut self.trials[trial]);
-        let link = self.manifest.plan.cells.get(record.trial.cell).and_then(|cell| cell.job.link.as_ref());
+        let link = self.manifest.plan.cells.get(record.trial.cell).and_then(|cell| cell.job.topology.link.as_ref());
         if let Some(why) = link.and_then(|link| check.spoils(record.trial.block, link))
             && record.outcome == Outcome::Ok
         {

@@ -187,12 +187,12 @@ impl Session<'_> {
 
     /// Measures the lab's links between two blocks.
     fn measure_links(&mut self, lab: &mut dyn Lab, block: u32) -> Result<(), RunError> {
-        if self.run.manifest.plan.cells.iter().all(|cell| cell.job.link.is_none()) {
+        if self.run.manifest.plan.cells.iter().all(|cell| cell.job.topology.link.is_none()) {
             return Ok(());
         }
         self.report(Phase::Links, None);
         let plan = &self.run.manifest.plan;
-        let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.link.is_some()).collect();
+        let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.topology.link.is_some()).collect();
         let measured = lab.measure_links(&jobs, plan.seed.wrapping_add(u64::from(block)));
         let links = measured.map_err(|LabError(why)| RunError::Refused { why })?;
         if links.is_empty() {

@@ -72,7 +72,7 @@ fn impossible(job: &Job, load: &PageLoad) -> Option<String> {
     if let Some(what) = connections.and_then(|connections| shared(job, page, load, connections)) {
         return Some(what);
     }
-    let link = job.link?;
+    let link = job.topology.link?;
     // Every body byte crosses the link.
     let least = link.rate.map_or(0.0, |rate| bytes as f64 * 8e9 / rate.0 as f64);
     if let Some(net) = value("net").filter(|net| net + CLOCK_SLACK_NS < least) {
@@ -129,7 +129,7 @@ fn shared(job: &Job, page: &LoadedPage, load: &PageLoad, connections: f64) -> Op
 mod tests {
     use wirelab_model::link::Link;
     use wirelab_model::page::{PageName, PageResource};
-    use wirelab_model::plan::Work;
+    use wirelab_model::plan::{Topology, Work};
     use wirelab_model::protocol::Protocol;
     use wirelab_model::units::{BitRate, Size};
 
@@ -140,7 +140,8 @@ mod tests {
         let rate = Some(BitRate(8_000_000));
         let link = Some(Link { round_trip: Span::from_millis(50), rate, ..Link::wire() });
         let work = Work::Page(LoadedPage::plain(PageName::Small10, Size(100_000)));
-        Cell { job: Job { work, link, ..Job::plain(protocol) }, ..cell() }
+        let topology = Topology { link, ..Topology::at("lan") };
+        Cell { job: Job { work, topology, ..Job::plain(protocol) }, ..cell() }
     }
 
     fn load(changed: &[(&str, f64)]) -> PageLoad {

@@ -95,7 +95,7 @@ fn measure(study: Option<&str>, sets: &[String], times: u32, as_json: bool) -> R
         }
     };
     let (plan, _) = wirelab_plan::plan(&study).map_err(Failure::input)?;
-    let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.link.is_some()).collect();
+    let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.topology.link.is_some()).collect();
     let mut lab = crate::labs::open(wirelab_lab::netns::INFO.name, &program()?).map_err(Failure::failed)?;
     if jobs.is_empty() {
         // Cells without a link have no addresses; the lab explains it.

@@ -152,10 +152,10 @@ impl Fabric {
                     service::withdraw(&self.pair.nodes[0])?;
                     self.published = 0;
                 }
-                let link = job.link.as_ref().ok_or("a network needs a link")?;
+                let link = job.topology.link.as_ref().ok_or("a network needs a link")?;
                 self.pair.shape(link, seed)?;
                 let servers = job.servers().ok_or("a network needs servers")?;
-                let hosts = match job.network {
+                let hosts = match job.topology.network {
                     Network::Direct => self.direct(&job, servers.places, link),
                     Network::Overlay => self.overlay(&job, servers.places, link),
                 };

@@ -146,7 +146,7 @@ impl Offloads {
 
     /// Offloads of a job's hosts.
     pub(crate) const fn of(job: &Job) -> Self {
-        match job.offloads {
+        match job.topology.offloads {
             // The kernel's defaults for veth.
             None => Self { finishing: true, cutting_late: true, merging: false },
             Some(on) => Self { finishing: on, cutting_late: on, merging: on },

@@ -120,10 +120,10 @@ fn behind(own: &OwnServers, ports: &[(u32, u16)]) -> Vec<(u32, SocketAddrV4)> {
 
 /// The link of a job.
 fn link(job: &Job) -> Result<&Link, LabError> {
-    job.link.as_ref().ok_or_else(|| {
+    job.topology.link.as_ref().ok_or_else(|| {
         LabError(format!(
             "the placement `{}` has no link; in the lab `{}` a placement is one of {}",
-            job.placement,
+            job.topology.placement,
             INFO.name,
             wirelab_model::link::PRESETS.map(|preset| preset.name).join(", ")
         ))
@@ -144,7 +144,7 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
         let localhost = IpAddr::V4(Ipv4Addr::LOCALHOST);
         return Ok(Addresses { servers: vec![localhost; Lifetimes::of(job).servers as usize], connect: localhost });
     }
-    let servers: Vec<IpAddr> = match job.network {
+    let servers: Vec<IpAddr> = match job.topology.network {
         Joined::Direct => (0..own.places.count()).map(|number| Way::of(link).server(number).into()).collect(),
         Joined::Overlay => (0..Lifetimes::of(job).servers).map(|number| address(own, number).into()).collect(),
     };
@@ -244,11 +244,11 @@ impl Lab for Netns {
     fn measure_links(&mut self, jobs: &[&Job], seed: u64) -> Result<Vec<LinkRecord>, LabError> {
         let mut records: Vec<LinkRecord> = Vec::new();
         for job in jobs {
-            let Some(link) = job.link else { continue };
+            let Some(link) = job.topology.link else { continue };
             // Placements that differ only in name share one link.
             if let Some(record) = records.iter_mut().find(|record| record.link == link) {
-                if !record.placement.split(", ").any(|name| name == job.placement) {
-                    record.placement = format!("{}, {}", record.placement, job.placement);
+                if !record.placement.split(", ").any(|name| name == job.topology.placement) {
+                    record.placement = format!("{}, {}", record.placement, job.topology.placement);
                 }
                 continue;
             }
@@ -258,7 +258,7 @@ impl Lab for Netns {
                 let miss = link.misses(&reading);
                 tries += 1;
                 if miss.is_none() || tries == TRIES {
-                    break LinkRecord { placement: job.placement.clone(), link, reading, miss };
+                    break LinkRecord { placement: job.topology.placement.clone(), link, reading, miss };
                 }
             });
         }
@@ -269,7 +269,7 @@ impl Lab for Netns {
         let (Ok(link), Ok(Begun { hosts, .. })) = (link(job), self.begun()) else { return Vec::new() };
         let owner = self.network.owner.clone();
         let way = Way::of(link).interface;
-        let is_overlay = job.network == Joined::Overlay;
+        let is_overlay = job.topology.network == Joined::Overlay;
         let client = Vantage {
             place: Place::Client,
             namespace: hosts.client.clone(),

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use wirelab_lab::{ExitStatus, Lab, Launch, Loopback, Role};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
-use wirelab_model::plan::{Job, OwnServers, Target};
+use wirelab_model::plan::{Job, OwnServers, Target, Topology};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::warning::Warning;
 use wirelab_testkit::physics::Test;
@@ -51,5 +51,5 @@ fn the_lab_starts_endpoints_on_loopback_and_states_its_limits() {
 fn job(placement: &str) -> Job {
     let script = || "script".to_owned();
     let target = Target::Servers(OwnServers::one(&script()));
-    Job { target, client: script(), placement: placement.to_owned(), ..Job::plain(Protocol::H1) }
+    Job { target, client: script(), topology: Topology::at(placement), ..Job::plain(Protocol::H1) }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::{BUILTIN, Course, Job, ten_minutes};
 use super::target::{OwnServers, Reach, Target};
+use super::topology::Topology;
 use super::work::{LoadedPage, Requests, Work};
 use crate::link::Link;
 use crate::network::{Address, Network, Servers};
@@ -111,12 +112,12 @@ impl From<Job> for FlatJob {
             protocol: job.protocol,
             server: servers.endpoint,
             client: job.client,
-            placement: job.placement,
-            link: job.link,
-            network: job.network,
-            offloads: job.offloads,
+            placement: job.topology.placement,
+            link: job.topology.link,
+            network: job.topology.network,
+            offloads: job.topology.offloads,
             servers: servers.places,
-            client_nodes: job.client_nodes,
+            client_nodes: job.topology.client_nodes,
             server_nodes: servers.nodes,
             address,
             mesh,
@@ -163,11 +164,13 @@ impl TryFrom<FlatJob> for Job {
             work: work(&mut flat)?,
             protocol: flat.protocol,
             client: flat.client,
-            placement: flat.placement,
-            link: flat.link,
-            network: flat.network,
-            offloads: flat.offloads,
-            client_nodes: flat.client_nodes,
+            topology: Topology {
+                placement: flat.placement,
+                link: flat.link,
+                network: flat.network,
+                offloads: flat.offloads,
+                client_nodes: flat.client_nodes,
+            },
             clients: flat.clients,
             connections: flat.connections,
             schedule: flat.schedule,

@@ -4,10 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::flat::FlatJob;
 use super::target::{OwnServers, Reach, Target};
+use super::topology::Topology;
 use super::work::{LoadedPage, Requests, Work};
-use crate::link::Link;
-use crate::network::{Network, Servers};
-use crate::nodes::Labels;
+use crate::network::Servers;
 use crate::protocol::Protocol;
 use crate::site::Site;
 use crate::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport};
@@ -22,16 +21,8 @@ pub struct Job {
     pub protocol: Protocol,
     /// Name of the client's endpoint.
     pub client: String,
-    /// The placement; the lab defines the names.
-    pub placement: String,
-    /// The emulated link, if the placement defines one.
-    pub link: Option<Link>,
-    /// The network between the hosts.
-    pub network: Network,
-    /// Whether the hosts' interfaces segment, merge and checksum packets; absent: the kernel's default.
-    pub offloads: Option<bool>,
-    /// Required labels of the client's node.
-    pub client_nodes: Option<Labels>,
+    /// The hosts and the network between them.
+    pub topology: Topology,
     /// The target of the requests.
     pub target: Target,
     /// The work of the clients.
@@ -90,11 +81,7 @@ impl Job {
         Self {
             protocol,
             client: BUILTIN.to_owned(),
-            placement: "local".to_owned(),
-            link: None,
-            network: Network::Direct,
-            offloads: None,
-            client_nodes: None,
+            topology: Topology::at("local"),
             target: Target::Servers(OwnServers::one(BUILTIN)),
             work: Work::Requests(Requests::document(Size(1024))),
             clients: 1,

@@ -193,14 +193,14 @@ fn in_a_lab_of_pods_the_hosts_are_pods_of_one_node_unless_the_study_says_otherwi
     let pods = job("kubernetes", "");
     let near = Servers { near: 1, far: 0 };
     assert_eq!(
-        (pods.network, pods.placement.as_str(), pods.servers().unwrap().places),
+        (pods.topology.network, pods.topology.placement.as_str(), pods.servers().unwrap().places),
         (Network::Overlay, "same-node", near)
     );
     let far = job("kubernetes", "placement = \"other-zone\"");
     assert_eq!(
-        (far.network, far.placement.as_str(), far.servers().unwrap().places),
+        (far.topology.network, far.topology.placement.as_str(), far.servers().unwrap().places),
         (Network::Overlay, "other-zone", Servers::ONE)
     );
-    assert_eq!(job("kubernetes", "network = \"direct\"").network, Network::Direct);
-    assert_eq!(job("loopback", "").network, Network::Direct);
+    assert_eq!(job("kubernetes", "network = \"direct\"").topology.network, Network::Direct);
+    assert_eq!(job("loopback", "").topology.network, Network::Direct);
 }

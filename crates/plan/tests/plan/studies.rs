@@ -88,8 +88,8 @@ fn cloud_quic_has_the_papers_three_placements_two_of_them_with_links() {
         assert_eq!(resolved.limits.unwrap().starts_with("Placement `local`"), preset.is_none());
         let (plan, _) = planned(study, preset);
         for cell in &plan.cells {
-            let micros = cell.job.link.map(|link| link.round_trip.nanos() / 1000);
-            assert_eq!((cell.job.placement.as_str(), micros), (preset.unwrap_or("local"), round_trip));
+            let micros = cell.job.topology.link.map(|link| link.round_trip.nanos() / 1000);
+            assert_eq!((cell.job.topology.placement.as_str(), micros), (preset.unwrap_or("local"), round_trip));
         }
     }
 }
@@ -102,7 +102,7 @@ fn cluster_http3_has_the_papers_scenarios_over_a_wire_and_asks_the_first_one_at_
     for cell in &plan.cells {
         let job = &cell.job;
         let servers = job.servers().unwrap();
-        assert_eq!((job.network, &servers.reach), (Network::Overlay, &Reach::Service));
+        assert_eq!((job.topology.network, &servers.reach), (Network::Overlay, &Reach::Service));
         let (near, far, distance) = match (cell.levels["scenario"].as_str(), cell.levels["round_trip"].as_str()) {
             ("1", "0 ms") => (0, 1, false),
             ("1", "2 ms") => (0, 1, true),
@@ -110,7 +110,7 @@ fn cluster_http3_has_the_papers_scenarios_over_a_wire_and_asks_the_first_one_at_
             ("3", "0 ms") => (1, 1, false),
             other => panic!("{other:?}"),
         };
-        assert_eq!((servers.places, job.link.unwrap().is_wire()), (Servers { near, far }, !distance));
+        assert_eq!((servers.places, job.topology.link.unwrap().is_wire()), (Servers { near, far }, !distance));
         let window = match cell.levels["implementation"].as_str() {
             // These servers refuse any other value.
             "nginx-h2" | "httpd-h2" => Some(2_147_483_647),
@@ -141,7 +141,7 @@ fn cluster_http3_as_published_has_ten_trials_of_ten_requests() {
             (job.extent, job.connections, job.warm_up),
             (Extent::Requests(10), ConnectionPolicy::PerRequest, None)
         );
-        assert!(job.link.unwrap().is_wire());
+        assert!(job.topology.link.unwrap().is_wire());
         let early = match job.server().unwrap().as_str() {
             "apache-httpd" | "java-kwik" | "c-msquic" => Resumption::Resume,
             "c-picoquic" | "dotnet" => Resumption::None,
@@ -189,7 +189,7 @@ fn public_sites_asks_failing_sites_once_and_each_stack_by_its_own_endpoints() {
         assert_eq!(job.resumption, resumption, "{levels:?}");
         let lacks = level("site") == "without-h3" && h3;
         assert_eq!(job.servers().unwrap().protocol, lacks.then_some(Protocol::H2), "{levels:?}");
-        assert!(!job.link.unwrap().is_wire());
+        assert!(!job.topology.link.unwrap().is_wire());
     }
 }
 

@@ -9,7 +9,7 @@ use wirelab_report::{html, markdown, terminal};
 fn observed() -> Fixture {
     let mut fixture = Fixture::tiny();
     for cell in &mut fixture.manifest.plan.cells {
-        cell.job.link = Some(Link::wire());
+        cell.job.topology.link = Some(Link::wire());
         cell.job.work = Work::Requests(Requests::document(wirelab_model::units::Size(100_000)));
     }
     let estimates = &mut fixture.analysis.cells[0].estimates;
