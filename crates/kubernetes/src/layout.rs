@@ -52,7 +52,7 @@ impl Layout {
             }
             layout.servers.extend(servers);
             layout.addresses.extend(job.servers().map(|own| own.reach.address()));
-            layout.clients = layout.clients.max(job.clients);
+            layout.clients = layout.clients.max(job.load.clients);
             let in_a_pod = match job.course {
                 Course::Steady => 1,
                 Course::Timeline(_) => Lifetimes::of(job).clients.len(),
@@ -72,7 +72,7 @@ fn players(job: &Job) -> impl Iterator<Item = &String> {
 #[cfg(test)]
 mod tests {
     use wirelab_model::network::Servers;
-    use wirelab_model::plan::{OwnServers, Reach, Target};
+    use wirelab_model::plan::{Load, OwnServers, Reach, Target};
 
     use super::*;
     use crate::distance::Distance;
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!((layout.clients, layout.clients_in_a_pod, layout.has_others), (1, 1, false));
         let with_sidecars = in_mesh("proxy", &jobs[1]);
         assert!(Layout::of(&[&jobs[0], &with_sidecars]).unwrap().has_others);
-        let shared = Job { clients: 3, ..jobs[0].clone() };
+        let shared = Job { load: Load { clients: 3, ..Load::plain() }, ..jobs[0].clone() };
         assert_eq!(clients(&shared), ["client", "client-1", "client-2"]);
         assert_eq!(client(&shared, 2), "client-2");
         let layout = Layout::of(&[&jobs[0], &shared]).unwrap();
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn cells_in_the_mesh_have_pods_of_their_own_beside_those_outside() {
-        let plain = Job { clients: 2, ..job("other-zone", SPREAD, Reach::Service) };
+        let plain = Job { load: Load { clients: 2, ..Load::plain() }, ..job("other-zone", SPREAD, Reach::Service) };
         let meshed = in_mesh("linkerd", &plain);
         let layout = Layout::of(&[&meshed, &plain]).unwrap();
         let names = ["meshed-client", "meshed-client-1", "meshed-near-0", "meshed-other-0", "meshed-other-1"];

@@ -78,7 +78,7 @@ fn named(place: Place, number: u32) -> (String, Place) {
 
 /// The pods of a job's clients, in order. All clients of a timeline share one pod.
 pub(crate) fn clients(job: &Job) -> Vec<String> {
-    (0..job.clients).map(|number| in_its_mesh(job, names::client(number))).collect()
+    (0..job.load.clients).map(|number| in_its_mesh(job, names::client(number))).collect()
 }
 
 /// The pod of one client.
@@ -102,7 +102,7 @@ fn in_its_mesh(job: &Job, name: String) -> String {
 pub(crate) mod tests {
     use wirelab_model::network::Servers;
     use wirelab_model::nodes::Labels;
-    use wirelab_model::plan::{Reach, Target, Topology};
+    use wirelab_model::plan::{Load, Reach, Target, Topology};
     use wirelab_model::protocol::Protocol;
     use wirelab_model::spec::Extent;
     use wirelab_model::units::Span;
@@ -135,7 +135,8 @@ pub(crate) mod tests {
         let later = serde_json::json!({ "actions": [{ "name": "T2", "at": "50 %", "servers": "near + 3 far" }] });
         let timeline = serde_json::from_value(later).unwrap();
         let extent = Extent::DurationNs(1_000_000_000);
-        let job = Job { course: Course::Timeline(timeline), extent, ..job("other-zone", SPREAD, Reach::Service) };
+        let course = Course::Timeline(timeline);
+        let job = Job { course, load: Load { extent, ..Load::plain() }, ..job("other-zone", SPREAD, Reach::Service) };
         let names: Vec<_> = servers(&job).unwrap().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["near-0", "other-0", "other-1", "other-2"]);
         assert_eq!(client(&job, 7), "client", "all clients of a timeline are in one pod");

@@ -2,6 +2,7 @@
 
 mod flat;
 mod job;
+mod load;
 mod target;
 mod topology;
 mod work;
@@ -10,6 +11,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 pub use job::*;
+pub use load::*;
 pub use target::*;
 pub use topology::*;
 pub use work::*;

@@ -149,13 +149,13 @@ impl Lifetimes {
     /// The lifetimes of a job. A steady course has no steps, and all clients live for the whole window.
     #[must_use]
     pub fn of(job: &Job) -> Self {
-        let window_ns = match job.extent {
+        let window_ns = match job.load.extent {
             Extent::DurationNs(ns) => ns,
             Extent::Requests(_) => 0,
         };
         let mut serving: Vec<u32> = (0..job.server_count()).collect();
         let mut lifetimes = Self { servers: job.server_count(), clients: Vec::new(), steps: Vec::new(), window_ns };
-        let mut going = lifetimes.begin(job.clients as usize, 0, &serving);
+        let mut going = lifetimes.begin(job.load.clients as usize, 0, &serving);
         for action in job.timeline().into_iter().flat_map(|timeline| &timeline.actions) {
             let at_ns = (action.at.0 * window_ns as f64).round() as u64;
             let mut step = TimelineStep { name: action.name.clone(), at_ns, ..TimelineStep::default() };
@@ -283,7 +283,7 @@ pub struct Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Course, OwnServers, Target};
+    use crate::plan::{Course, Load, OwnServers, Target};
     use crate::protocol::Protocol;
 
     fn action(name: &str, percent: f64) -> Action {
@@ -295,8 +295,8 @@ mod tests {
         let course = Course::Timeline(Timeline { actions, windows: IndexMap::new() });
         let mut servers = OwnServers::one("builtin");
         servers.places = Servers { near: 0, far: 2 };
-        let (extent, target) = (Extent::DurationNs(1000), Target::Servers(servers));
-        Lifetimes::of(&Job { extent, target, course, ..Job::plain(Protocol::Grpcc) })
+        let (target, load) = (Target::Servers(servers), Load { extent: Extent::DurationNs(1000), ..Load::plain() });
+        Lifetimes::of(&Job { target, load, course, ..Job::plain(Protocol::Grpcc) })
     }
 
     #[test]

@@ -8,7 +8,7 @@ use wirelab_model::spec::{Arrivals, ConnectionPolicy, Extent, Schedule};
 /// # Errors
 /// If the workload cannot be divided; the message says what to change.
 pub(crate) fn with_divisible_clients(job: Job) -> Result<Job, String> {
-    let clients = job.clients;
+    let clients = job.load.clients;
     if clients == 1 {
         return Ok(job);
     }
@@ -32,7 +32,7 @@ pub(crate) fn with_divisible_clients(job: Job) -> Result<Job, String> {
             )),
         }
     };
-    match job.schedule {
+    match job.load.schedule {
         Schedule::Closed { workers, .. } => part("workers", workers.into())?,
         Schedule::Open { arrivals: Arrivals::Poisson, .. } => {}
         Schedule::Open { arrivals: Arrivals::Uniform, .. } => {
@@ -42,13 +42,13 @@ pub(crate) fn with_divisible_clients(job: Job) -> Result<Job, String> {
             ));
         }
     }
-    if let Extent::Requests(requests) = job.extent {
+    if let Extent::Requests(requests) = job.load.extent {
         part("requests", requests)?;
     }
-    if let Some(Extent::Requests(requests)) = job.warm_up {
+    if let Some(Extent::Requests(requests)) = job.load.warm_up {
         part("warm_up", requests)?;
     }
-    if let ConnectionPolicy::Persistent { connections, .. } = job.connections {
+    if let ConnectionPolicy::Persistent { connections, .. } = job.load.connections {
         part("connections", connections.into())?;
     }
     Ok(job)
@@ -67,16 +67,16 @@ mod tests {
     #[test]
     fn clients_get_equal_parts_that_add_up_to_the_workload() {
         let job = of("clients = 4\nworkers = 8\nrequests = 400\nwarm_up = 40").unwrap();
-        assert_eq!(job.connections, ConnectionPolicy::Persistent { connections: 4, streams: 2 }, "one for each");
-        let one = job.of_one_client();
+        assert_eq!(job.load.connections, ConnectionPolicy::Persistent { connections: 4, streams: 2 }, "one for each");
+        let one = job.load.of_one_client();
         assert_eq!(one.schedule, Schedule::Closed { workers: 2, pause: Pause::None });
         assert_eq!((one.extent, one.warm_up), (Extent::Requests(100), Some(Extent::Requests(10))));
         assert_eq!(one.connections, ConnectionPolicy::Persistent { connections: 1, streams: 2 });
-        assert_eq!((job.clients, one.clients), (4, 1));
-        let open = of("clients = 4\nrate = '100/s'\nduration = '2 s'").unwrap().of_one_client();
+        assert_eq!((job.load.clients, one.clients), (4, 1));
+        let open = of("clients = 4\nrate = '100/s'\nduration = '2 s'").unwrap().load.of_one_client();
         assert_eq!(open.schedule, Schedule::Open { rate_per_s: 25.0, arrivals: Arrivals::Poisson });
         assert_eq!(open.extent, Extent::DurationNs(2_000_000_000), "as long as the whole");
-        assert_eq!(of("").unwrap().of_one_client(), of("clients = 1").unwrap());
+        assert_eq!(of("").unwrap().load.of_one_client(), of("clients = 1").unwrap().load);
     }
 
     #[test]

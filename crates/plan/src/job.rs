@@ -3,7 +3,7 @@
 use wirelab_model::heron;
 use wirelab_model::network::Address;
 use wirelab_model::plan::{
-    BUILTIN, Course, Job, LoadedPage, OwnServers, Reach, Requests, Target, Topology, Work, ten_minutes,
+    BUILTIN, Course, Job, Load, LoadedPage, OwnServers, Reach, Requests, Target, Topology, Work, ten_minutes,
 };
 use wirelab_model::protocol::Protocol;
 use wirelab_model::settings::{Connections, Exchange, Settings, TransportDefaults};
@@ -74,26 +74,28 @@ pub fn job(settings: &Settings) -> Result<Job, String> {
         topology: Topology { placement, link, network, offloads, client_nodes: settings.client_nodes.clone() },
         target: site.map_or(Target::Servers(servers), Target::Site),
         work,
-        clients: settings.clients.unwrap_or(1),
-        connections: connections(settings, protocol),
-        schedule,
-        extent,
-        warm_up: settings.warm_up.filter(|requests| *requests > 0).map(Extent::Requests),
-        // Without TLS there is no session to resume.
-        resumption: settings.resumption.filter(|_| protocol.is_secure()).unwrap_or(Resumption::None),
-        timeouts: Timeouts {
-            connect_ns: settings.connect_timeout.unwrap_or(Span::from_secs(5)).nanos(),
-            request_ns: settings.request_timeout.unwrap_or(Span::from_secs(10)).nanos(),
-        },
-        stall_timeout: settings.stall_timeout.unwrap_or(ten_minutes()),
-        recording: match page {
-            Some(_) => Recording::Loads,
-            None => settings.recording.unwrap_or_else(|| recording(schedule, extent)),
+        load: Load {
+            clients: settings.clients.unwrap_or(1),
+            connections: connections(settings, protocol),
+            schedule,
+            extent,
+            warm_up: settings.warm_up.filter(|requests| *requests > 0).map(Extent::Requests),
+            // Without TLS there is no session to resume.
+            resumption: settings.resumption.filter(|_| protocol.is_secure()).unwrap_or(Resumption::None),
+            timeouts: Timeouts {
+                connect_ns: settings.connect_timeout.unwrap_or(Span::from_secs(5)).nanos(),
+                request_ns: settings.request_timeout.unwrap_or(Span::from_secs(10)).nanos(),
+            },
+            stall_timeout: settings.stall_timeout.unwrap_or(ten_minutes()),
+            recording: match page {
+                Some(_) => Recording::Loads,
+                None => settings.recording.unwrap_or_else(|| recording(schedule, extent)),
+            },
+            threads: settings.client_threads,
         },
         transport: transport(settings, protocol),
         course: Course::Steady,
         more_observers: settings.more_observers.clone().unwrap_or_default(),
-        client_threads: settings.client_threads,
     })?;
     Ok(job.of_hosts(page_hosts))
 }
@@ -269,11 +271,14 @@ mod tests {
         assert_eq!((job.client.as_str(), job.topology.placement.as_str()), ("builtin", "local"));
         assert_eq!(job.target, Target::Servers(OwnServers::one("builtin")));
         assert_eq!(job.work, Work::Requests(Requests::document(Size(1024))));
-        assert_eq!(job.connections, ConnectionPolicy::Persistent { connections: 1, streams: 1 });
-        assert_eq!(job.schedule, Schedule::Closed { workers: 1, pause: Pause::None });
-        assert_eq!((job.extent, job.warm_up, job.recording), (Extent::Requests(100), None, Recording::Samples));
-        assert_eq!(job.timeouts, Timeouts { connect_ns: 5_000_000_000, request_ns: 10_000_000_000 });
-        assert_eq!(job.client_threads, None);
+        assert_eq!(job.load.connections, ConnectionPolicy::Persistent { connections: 1, streams: 1 });
+        assert_eq!(job.load.schedule, Schedule::Closed { workers: 1, pause: Pause::None });
+        assert_eq!(
+            (job.load.extent, job.load.warm_up, job.load.recording),
+            (Extent::Requests(100), None, Recording::Samples)
+        );
+        assert_eq!(job.load.timeouts, Timeouts { connect_ns: 5_000_000_000, request_ns: 10_000_000_000 });
+        assert_eq!(job.load.threads, None);
         let expected = Transport {
             congestion: Some(Congestion::Cubic),
             stream_window: Some(1 << 20),
@@ -317,7 +322,7 @@ mod tests {
 
     #[test]
     fn workers_become_streams_where_the_protocol_multiplexes_and_connections_where_not() {
-        let policy = |protocol: &str, rest: &str| of(&format!("protocol = '{protocol}'\n{rest}")).connections;
+        let policy = |protocol: &str, rest: &str| of(&format!("protocol = '{protocol}'\n{rest}")).load.connections;
         let persistent = |connections, streams| ConnectionPolicy::Persistent { connections, streams };
         assert_eq!(policy("h2", "workers = 100"), persistent(1, 100));
         assert_eq!(policy("h2", "workers = 100\nconnections = 3"), persistent(3, 34));
@@ -333,7 +338,7 @@ mod tests {
         let of = |protocol: &str| of(&format!("protocol = '{protocol}'\n{everything}"));
         let udp = of("udp");
         let expected = Transport { gso: Some(true), udp_receive_buffer: Some(1 << 20), ..Transport::default() };
-        assert_eq!((udp.transport, udp.resumption), (expected, Resumption::None));
+        assert_eq!((udp.transport, udp.load.resumption), (expected, Resumption::None));
         let h1c = of("h1c");
         let expected = Transport {
             congestion: Some(Congestion::Cubic),
@@ -341,8 +346,8 @@ mod tests {
             no_delay: Some(true),
             ..Transport::default()
         };
-        assert_eq!((h1c.transport, h1c.resumption), (expected, Resumption::None));
-        assert_eq!(of("h3").resumption, Resumption::Resume);
+        assert_eq!((h1c.transport, h1c.load.resumption), (expected, Resumption::None));
+        assert_eq!(of("h3").load.resumption, Resumption::Resume);
         assert_eq!((of("h3").transport.fast_open, of("h3").transport.stream_window), (None, Some(1024)));
     }
 
@@ -357,7 +362,7 @@ mod tests {
 
     #[test]
     fn loops_and_pauses_are_read_as_documented() {
-        let schedule = |rest: &str| of(&format!("protocol = 'h1'\n{rest}")).schedule;
+        let schedule = |rest: &str| of(&format!("protocol = 'h1'\n{rest}")).load.schedule;
         let open = Schedule::Open { rate_per_s: 500.0, arrivals: Arrivals::Poisson };
         assert_eq!(schedule("rate = '500/s'\nworkers = 9"), open);
         let pause = Pause::Uniform { min_ns: 0, max_ns: 2_000_000 };
@@ -367,7 +372,7 @@ mod tests {
 
     #[test]
     fn many_requests_are_recorded_as_histograms_unless_the_study_says_otherwise() {
-        let recording = |rest: &str| of(&format!("protocol = 'h1'\n{rest}")).recording;
+        let recording = |rest: &str| of(&format!("protocol = 'h1'\n{rest}")).load.recording;
         assert_eq!(recording("requests = 1_000_000"), Recording::Samples);
         assert_eq!(recording("requests = 1_000_001"), Recording::Histograms);
         assert_eq!(recording("rate = '20001/s'\nduration = '1 s'"), Recording::Histograms);

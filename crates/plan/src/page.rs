@@ -130,7 +130,7 @@ mod tests {
         let job = job("page = 'small-10'\nprotocol = 'h3'\nclient = 'firefox'").unwrap();
         let size = Size(corpus::bytes(PageName::Small10));
         assert_eq!(job.work, Work::Page(LoadedPage::plain(PageName::Small10, size)));
-        assert_eq!((job.extent, job.recording), (Extent::Requests(1), Recording::Loads));
+        assert_eq!((job.load.extent, job.load.recording), (Extent::Requests(1), Recording::Loads));
     }
 
     #[test]

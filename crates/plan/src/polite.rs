@@ -33,7 +33,7 @@ pub fn excess(plan: &Plan) -> Option<String> {
         if let Some(why) = too_fast(&cell.job) {
             return Some(format!("the cell `{}` {why}", cell.label()));
         }
-        let Extent::Requests(requests) = cell.job.extent else {
+        let Extent::Requests(requests) = cell.job.load.extent else {
             let why = "lasts a time and not a number of requests; set `requests`";
             return Some(format!("the cell `{}` {why}", cell.label()));
         };
@@ -64,7 +64,7 @@ pub fn remove_twins(plan: &mut Plan) {
 
 /// Why a trial's requests are too frequent, or `None`.
 fn too_fast(job: &Job) -> Option<String> {
-    let least = Duration::from_nanos(match job.schedule {
+    let least = Duration::from_nanos(match job.load.schedule {
         Schedule::Open { .. } => {
             return Some("has an open loop, which does not wait for responses; use `pause`".to_owned());
         }
@@ -73,7 +73,7 @@ fn too_fast(job: &Job) -> Option<String> {
                 "has {workers} requests in flight at the same time; a host that is not yours gets one"
             ));
         }
-        Schedule::Closed { pause: Pause::None, .. } if job.extent == Extent::Requests(1) => return warm_up(job),
+        Schedule::Closed { pause: Pause::None, .. } if job.load.extent == Extent::Requests(1) => return warm_up(job),
         Schedule::Closed { pause: Pause::None, .. } => 0,
         Schedule::Closed { pause: Pause::Fixed { ns }, .. } => ns,
         Schedule::Closed { pause: Pause::Uniform { min_ns, .. }, .. } => min_ns,
@@ -85,7 +85,7 @@ fn too_fast(job: &Job) -> Option<String> {
 }
 
 fn warm_up(job: &Job) -> Option<String> {
-    job.warm_up.map(|_| "has a warm-up, which a host that is not yours is spared; set `warm_up = 0`".to_owned())
+    job.load.warm_up.map(|_| "has a warm-up, which a host that is not yours is spared; set `warm_up = 0`".to_owned())
 }
 
 #[cfg(test)]

@@ -102,17 +102,17 @@ fn window(timeline: &Timeline, name: &str) -> Checked {
 /// If the timeline is invalid in this cell; the message says what to change.
 pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job, String> {
     let Some(timeline) = timeline else { return Ok(job) };
-    if !matches!(job.extent, Extent::DurationNs(_)) {
+    if !matches!(job.load.extent, Extent::DurationNs(_)) {
         return Err("a timeline needs a window of a known length; set `duration` in place of `requests`".to_owned());
     }
-    if job.recording != Recording::Samples {
+    if job.load.recording != Recording::Samples {
         return Err("a timeline needs the time of each response; set `recording = \"samples\"`".to_owned());
     }
-    if job.clients > 1 {
+    if job.load.clients > 1 {
         return Err(format!(
             "`clients` is {}, but with a timeline each client runs the whole workload; remove it, and set the number \
              of clients in an action (`clients = 30`)",
-            job.clients
+            job.load.clients
         ));
     }
     let Target::Servers(servers) = &job.target else {

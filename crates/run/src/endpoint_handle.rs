@@ -80,7 +80,7 @@ impl EndpointHandle {
     fn of(process: Box<dyn Process>, launch: &Launch<'_>) -> Self {
         let (name, job) = (launch.endpoint.name.clone(), launch.job);
         let (is_remote, uses_sidecar) = (job.site().is_some(), job.has_mesh());
-        let number = (launch.role == Role::Client && job.clients > 1).then_some(launch.number);
+        let number = (launch.role == Role::Client && job.load.clients > 1).then_some(launch.number);
         Self { process, role: launch.role, name, number, is_remote, uses_sidecar, is_stopped: false }
     }
 

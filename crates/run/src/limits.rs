@@ -31,13 +31,13 @@ impl Default for Limits {
 
 /// Maximum duration of an extent: its schedule, plus request time-outs, bounded by the stall time-out.
 pub(crate) fn longest(job: &Job, extent: Extent) -> Duration {
-    let stall_timeout = Duration::from_nanos(job.stall_timeout.nanos());
-    let request = Duration::from_nanos(job.timeouts.request_ns.saturating_add(job.timeouts.connect_ns));
+    let stall_timeout = Duration::from_nanos(job.load.stall_timeout.nanos());
+    let request = Duration::from_nanos(job.load.timeouts.request_ns.saturating_add(job.load.timeouts.connect_ns));
     let requests = match extent {
         Extent::DurationNs(ns) => return Duration::from_nanos(ns).saturating_add(request),
         Extent::Requests(requests) => requests,
     };
-    match job.schedule {
+    match job.load.schedule {
         Schedule::Closed { workers, pause } => {
             let longest_pause = Duration::from_nanos(match pause {
                 Pause::None => 0,
@@ -65,6 +65,7 @@ fn times(least: u32, count: u64) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use wirelab_model::plan::Load;
     use wirelab_model::spec::Arrivals;
     use wirelab_model::units::Span;
 
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_window_may_take_its_schedule_and_time_outs_within_reason() {
-        let job = |schedule| Job { schedule, ..cell().job };
+        let job = |schedule| Job { load: Load { schedule, ..Load::plain() }, ..cell().job };
         let closed = |workers, pause| job(Schedule::Closed { workers, pause });
         let request = Duration::from_secs(3);
         assert_eq!(
@@ -84,7 +85,8 @@ mod tests {
         assert_eq!(longest(&closed(4, Pause::None), Extent::Requests(10)), request * 3);
         let ten_minutes = Duration::from_secs(600);
         assert_eq!(longest(&closed(1, Pause::None), Extent::Requests(u64::MAX)), ten_minutes);
-        let impatient = Job { stall_timeout: Span::from_secs(7), ..closed(1, Pause::None) };
+        let mut impatient = closed(1, Pause::None);
+        impatient.load.stall_timeout = Span::from_secs(7);
         assert_eq!(longest(&impatient, Extent::Requests(1000)), Duration::from_secs(7));
         let spaced = closed(1, Pause::Uniform { min_ns: 0, max_ns: 1_000_000_000 });
         assert_eq!(longest(&spaced, Extent::Requests(10_000)), Duration::from_secs(10_000) + ten_minutes);

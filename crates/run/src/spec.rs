@@ -86,8 +86,8 @@ pub fn server(
             certificate: certificate.to_owned(),
             key: key.to_owned(),
             key_log: None,
-            resumption: job.resumption != Resumption::None,
-            early_data: job.resumption == Resumption::ZeroRtt,
+            resumption: job.load.resumption != Resumption::None,
+            early_data: job.load.resumption == Resumption::ZeroRtt,
         }),
         document_root: document_root(job, files).filter(|_| answers.is_none()),
         answers,
@@ -126,7 +126,7 @@ pub fn client(
     port: u16,
     files: &Files,
 ) -> Result<ClientSpec, RunError> {
-    let job = &cell.job.of_one_client();
+    let (job, load) = (&cell.job, cell.job.load.of_one_client());
     // Clients know their servers individually only through a name.
     let (is_headless, resolves) = match job.servers().map(|own| &own.reach) {
         Some(Reach::Headless { resolves_again }) => (true, *resolves_again),
@@ -158,20 +158,20 @@ pub fn client(
             (Target::Servers(_), Work::Requests(requests)) => request(cell, requests, &files.documents)?,
         },
         page: job.page().map(|page| expected(page, addresses)),
-        connections: job.connections,
-        schedule: job.schedule,
-        extent: match job.extent {
+        connections: load.connections,
+        schedule: load.schedule,
+        extent: match load.extent {
             Extent::DurationNs(_) => Extent::DurationNs(life.until_ns - life.from_ns),
             requests @ Extent::Requests(_) => requests,
         },
-        warm_up: job.warm_up,
-        resumption: job.resumption,
-        timeouts: job.timeouts,
+        warm_up: load.warm_up,
+        resumption: load.resumption,
+        timeouts: load.timeouts,
         seed: trial.seed,
-        recording: job.recording,
+        recording: load.recording,
         results: files.results.clone(),
         qlog_dir: None,
-        threads: job.client_threads,
+        threads: load.threads,
         exposition: None,
         transport: match job.work {
             Work::Requests(_) => job.transport.clone(),
@@ -434,7 +434,7 @@ mod tests {
     fn certificates_are_given_exactly_where_the_protocol_has_tls() {
         for protocol in Protocol::ALL {
             let mut cell = cell();
-            (cell.job.protocol, cell.job.resumption) = (protocol, Resumption::ZeroRtt);
+            (cell.job.protocol, cell.job.load.resumption) = (protocol, Resumption::ZeroRtt);
             let (server, client) = specs(&cell);
             assert_eq!((server.tls.is_some(), client.tls.is_some()), (protocol.is_secure(), protocol.is_secure()));
             // The client's secrets suffice to decrypt both directions.

@@ -233,7 +233,7 @@ impl TimelineRun<'_> {
     /// reported window is checked against the time that passed here.
     fn end_all(&mut self, numbers: &[usize], clock: &Clock) -> Result<(), TrialAbort> {
         const SLICE: Duration = Duration::from_millis(20);
-        let timeouts = self.job.timeouts;
+        let timeouts = self.job.load.timeouts;
         let request = Duration::from_nanos(timeouts.connect_ns.saturating_add(timeouts.request_ns));
         let limit = self.limits.slack.saturating_add(request);
         let begun = Instant::now();

@@ -159,8 +159,10 @@ impl TrialContext<'_> {
 
         let read = match &mut facts.timeline {
             Some(played) => merge::read(self.files, played),
-            None if cell.job.clients > 1 => merge::shared(self.files, cell.job.recording, &mut facts.portions),
-            None => results::read(&self.files.results, cell.job.recording),
+            None if cell.job.load.clients > 1 => {
+                merge::shared(self.files, cell.job.load.recording, &mut facts.portions)
+            }
+            None => results::read(&self.files.results, cell.job.load.recording),
         };
         let results =
             read.map_err(|why| TrialAbort::failed(Blame::Client, format!("the client `{}`: {why}", cell.job.client)))?;

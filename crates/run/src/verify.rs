@@ -55,7 +55,7 @@ impl Tally {
             let share = self.failed() as f64 / (self.ok + self.failed()) as f64;
             warnings.push(Warning::RequestsFailed { cell: cell.label(), share, kind: kind.to_string() });
         }
-        let wanted = match cell.job.resumption {
+        let wanted = match cell.job.load.resumption {
             Resumption::None => None,
             Resumption::Resume => Some((Handshake::Resumed, "resumed")),
             Resumption::ZeroRtt => Some((Handshake::EarlyAccepted, "early_accepted")),
@@ -141,7 +141,7 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
         Results::Loads(loads) => verify_loads::loads(cell, loads)?,
     };
     let all = tally.ok + tally.failed();
-    match cell.job.extent {
+    match cell.job.load.extent {
         Extent::Requests(wanted) if all != wanted => {
             return Err(client(format!("the client recorded {all} requests instead of {wanted}")));
         }
@@ -155,7 +155,7 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
         ));
     }
     let foreign = tally.handshakes.keys().find(|handshake| **handshake != Handshake::Full);
-    if let (Resumption::None, Some(foreign)) = (cell.job.resumption, foreign) {
+    if let (Resumption::None, Some(foreign)) = (cell.job.load.resumption, foreign) {
         return Err(client(format!("a connection was {foreign:?}, but each must be new (`resumption = \"none\"`)")));
     }
     Ok(tally)
@@ -172,7 +172,7 @@ pub(crate) fn answered(job: &Job, played: &TimelineRecord, tally: &Tally) -> Che
         return Ok(());
     }
     let answered = last.requests.iter().sum::<u64>() - first.requests.iter().sum::<u64>();
-    let warm_up = match job.warm_up {
+    let warm_up = match job.load.warm_up {
         Some(Extent::Requests(requests)) => requests,
         Some(Extent::DurationNs(_)) => return Ok(()),
         None => 0,
@@ -218,7 +218,7 @@ pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&TimelineReco
             "the servers report {answered:?} answered requests, but their sidecars {of_servers:?} carried ones"
         ));
     }
-    let warm_up = match job.warm_up {
+    let warm_up = match job.load.warm_up {
         Some(Extent::Requests(requests)) => requests,
         Some(Extent::DurationNs(_)) => return Ok(()),
         None => 0,
@@ -260,7 +260,7 @@ fn samples(cell: &Cell, window_ns: u64, samples: &[Sample]) -> Checked<Tally> {
         if let Some((blame, what)) = wrong(cell, sample) {
             return of(blame, what);
         }
-        if cell.job.connections == ConnectionPolicy::PerRequest && !connections.insert(sample.connection) {
+        if cell.job.load.connections == ConnectionPolicy::PerRequest && !connections.insert(sample.connection) {
             let what = format!("it used connection {} again, but every request needs its own", sample.connection);
             return of(Blame::Client, what);
         }
@@ -305,7 +305,7 @@ fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
     if job.protocol.is_http() && !sample.status.is_some_and(is_right) {
         return Some((Blame::Client, format!("it succeeded with status {:?}", sample.status)));
     }
-    let opened = job.connections == ConnectionPolicy::PerRequest;
+    let opened = job.load.connections == ConnectionPolicy::PerRequest;
     if opened && job.protocol.is_secure() && sample.handshake.is_none() {
         return Some((Blame::Client, "it opened its connection and does not say how the handshake began".to_owned()));
     }
@@ -359,7 +359,7 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
         let reason = format!("a response came after {} ns, but the server had to wait {delay} ns", h.first_byte.min_ns);
         return Err(Outcome::failed(Blame::Server, reason));
     }
-    if cell.job.connections == ConnectionPolicy::PerRequest && h.connections < tally.ok {
+    if cell.job.load.connections == ConnectionPolicy::PerRequest && h.connections < tally.ok {
         let reason =
             format!("{} connections for {} requests, but every request needs its own", h.connections, tally.ok);
         return Err(client(reason));

@@ -21,7 +21,7 @@ const CLOCK_SLACK_NS: f64 = 1e6;
 /// The outcome of the first failed load; or the client's fault for an impossible one.
 pub(crate) fn loads(cell: &Cell, loads: &[PageLoad]) -> Result<Tally, Outcome> {
     let job = &cell.job;
-    let wanted = match job.extent {
+    let wanted = match job.load.extent {
         Extent::Requests(wanted) => wanted,
         Extent::DurationNs(_) => loads.len() as u64,
     };
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn loads_are_counted_as_requests_of_the_whole_page() {
         let mut cell = of_page(Protocol::H2);
-        cell.job.extent = Extent::Requests(2);
+        cell.job.load.extent = Extent::Requests(2);
         let tally = loads(&cell, &[load(&[]), load(&[])]).unwrap();
         assert_eq!((tally.ok, tally.bytes), (2, 200_000));
     }

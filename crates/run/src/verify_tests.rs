@@ -78,7 +78,7 @@ fn impossible_records_fail_the_trial_with_the_number_of_the_record() {
 #[test]
 fn a_window_without_requests_is_refused() {
     let mut cell = cell();
-    cell.job.extent = Extent::DurationNs(WINDOW);
+    cell.job.load.extent = Extent::DurationNs(WINDOW);
     refused(&cell, Vec::clear, Blame::Client, "no request");
     assert_eq!(checked(&cell, |s| s.truncate(2)).unwrap().ok, 2);
 }
@@ -100,7 +100,7 @@ fn the_server_is_to_blame_for_a_response_before_its_delay() {
 #[test]
 fn missed_resumption_has_a_warning() {
     let mut cell = cell();
-    cell.job.resumption = Resumption::ZeroRtt;
+    cell.job.load.resumption = Resumption::ZeroRtt;
     let tally = checked(&cell, |s| s[0].handshake = Some(Handshake::EarlyAccepted)).unwrap();
     let [Warning::ResumptionMissed { wanted, share, .. }] = &tally.warnings(&cell)[..] else { panic!("{tally:?}") };
     assert!(wanted == "early_accepted" && (share - 1.0 / 3.0).abs() < 1e-12);
@@ -185,7 +185,8 @@ fn sidecar_counts_must_match_requests_and_responses() {
         of_clients,
         of_servers: of_servers.iter().map(|count| Some(*count)).collect(),
     };
-    let job = Job { warm_up: Some(Extent::Requests(2)), ..cell().job };
+    let mut job = cell().job;
+    job.load.warm_up = Some(Extent::Requests(2));
     // A hundred requests, the check request, and two for warm-up.
     assert!(carried(&job, &said(103, &[52, 51]), None, &tally(100, 0)).is_ok());
     for (carried_requests, ok, failures, words) in [

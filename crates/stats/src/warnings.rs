@@ -47,8 +47,8 @@ pub fn warnings(
         all.extend(trials_failed(&label, cell));
         all.extend(requests_failed(&label, cell, &of_trials));
         all.extend(client_bound(&label, &plan.cells[number].job, cell, &of_trials));
-        all.extend(schedule_lag(&label, &plan.cells[number].job.schedule, cell));
-        all.extend(resumption_missed(&label, plan.cells[number].job.resumption, cell));
+        all.extend(schedule_lag(&label, &plan.cells[number].job.load.schedule, cell));
+        all.extend(resumption_missed(&label, plan.cells[number].job.load.resumption, cell));
     }
     all.extend(of_trials.rest());
     all
@@ -138,7 +138,7 @@ fn requests_failed(label: &str, cell: &CellAnalysis, of_trials: &OfTrials) -> Op
 /// maximum.
 fn client_bound(label: &str, job: &Job, cell: &CellAnalysis, of_trials: &OfTrials) -> Option<Warning> {
     let processors = cell.estimates.get("cpu_client_share").map(|estimate| estimate.median);
-    let threads = f64::from(job.client_threads.unwrap_or(1).max(1)) * f64::from(job.clients.max(1));
+    let threads = f64::from(job.load.threads.unwrap_or(1).max(1)) * f64::from(job.load.clients.max(1));
     let estimated = processors.map(|processors| processors / threads);
     let share = estimated.or_else(|| quantile::median(of_trials.client_shares.get(label)?))?;
     (share > CLIENT_BOUND).then(|| Warning::ClientBound { cell: label.to_owned(), share })

@@ -101,12 +101,12 @@ fn a_client_near_its_limit_gives_a_warning() {
     assert_eq!(warnings, [Warning::ClientBound { cell: BLUE.to_owned(), share: 0.95 }]);
     assert_eq!(warned(|record| set(record, "cpu_client_share", 0.85)), []);
     let mut four_threads = plan();
-    four_threads.cells[1].job.client_threads = Some(4);
+    four_threads.cells[1].job.load.threads = Some(4);
     let mut all = records(12, LEVELS);
     all.iter_mut().filter(|record| record.trial.cell == 1).for_each(|record| set(record, "cpu_client_share", 1.5));
     assert_eq!(crate::analyse(&study(&json!({})), &four_threads, &all, &[]).warnings, []);
     let mut four_clients = plan();
-    four_clients.cells[1].job.clients = 4;
+    four_clients.cells[1].job.load.clients = 4;
     assert_eq!(crate::analyse(&study(&json!({})), &four_clients, &all, &[]).warnings, []);
 }
 
@@ -127,7 +127,7 @@ fn only_open_loops_give_a_warning_of_schedule_lag() {
     let lagging = |open: bool, lag: f64| {
         let mut plan = plan();
         if open {
-            plan.cells[1].job.schedule =
+            plan.cells[1].job.load.schedule =
                 serde_json::from_value(json!({ "loop": "open", "rate_per_s": 100.0, "arrivals": "poisson" })).unwrap();
         }
         let mut all = records(12, [1e7; 4]);
@@ -142,7 +142,7 @@ fn only_open_loops_give_a_warning_of_schedule_lag() {
 #[test]
 fn missed_resumption_gives_a_warning_if_it_is_configured() {
     let mut plan = plan();
-    plan.cells[1].job.resumption = Resumption::ZeroRtt;
+    plan.cells[1].job.load.resumption = Resumption::ZeroRtt;
     let mut all = records(12, LEVELS);
     for record in &mut all {
         set(record, "early_share", if record.trial.block % 2 == 0 { 1.0 } else { 0.5 });

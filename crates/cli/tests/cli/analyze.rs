@@ -189,7 +189,7 @@ fn no_report_of_a_table_shows_what_a_table_does_not_have() {
     environment.wirelab = "wirelab 99".to_owned();
     for (number, cell) in manifest.plan.cells.iter_mut().enumerate() {
         let mut job = Job::plain(Protocol::H3);
-        (job.client, job.client_threads) = (format!("client {number}"), Some(64));
+        (job.client, job.load.threads) = (format!("client {number}"), Some(64));
         job.work = Work::Requests(Requests::document(Size(1000 * (number as u64 + 1))));
         cell.job = job;
     }

@@ -185,7 +185,7 @@ fn plausible_median(job: &Job) -> f64 {
         Protocol::Grpcc => (110.0, 90.0, 0.6),
         Protocol::Grpc => (120.0, 740.0, 1.3),
     };
-    let connecting = if job.connections == ConnectionPolicy::PerRequest { connect } else { 0.0 };
+    let connecting = if job.load.connections == ConnectionPolicy::PerRequest { connect } else { 0.0 };
     let delay = job.requests().map_or(0, Requests::least_delay_ns) as f64;
     let bytes = job.work.body_sizes().map(|size| size.bytes() as f64).iter().sum::<f64>();
     (request + connecting) * MICROS + bytes * per_byte + delay

@@ -5,7 +5,7 @@ use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::histogram::Histograms;
 use wirelab_model::outcome::ErrorKind;
-use wirelab_model::plan::{Job, Trial};
+use wirelab_model::plan::{Job, Load, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::{Handshake, Sample};
 use wirelab_model::spec::{Arrivals, ClientSpec, Extent, Recording, Request, Schedule, Transport};
@@ -13,8 +13,13 @@ use wirelab_model::spec::{Arrivals, ClientSpec, Extent, Recording, Request, Sche
 use super::{Case, Fake, Misbehaviour, Moment, Noise, Script};
 use crate::{EventError, ExitStatus, Lab, Launch, Process, Role};
 
+/// A job of this protocol with this load.
+fn with(protocol: Protocol, load: Load) -> Job {
+    Job { load, ..Job::plain(protocol) }
+}
+
 fn job() -> Job {
-    Job { extent: Extent::Requests(200), ..Job::plain(Protocol::H2) }
+    with(Protocol::H2, Load { extent: Extent::Requests(200), ..Load::plain() })
 }
 
 fn spec(job: &Job, seed: u64, results: &Path) -> ClientSpec {
@@ -36,14 +41,14 @@ fn spec(job: &Job, seed: u64, results: &Path) -> ClientSpec {
             expect: None,
         },
         page: None,
-        connections: job.connections,
-        schedule: job.schedule,
-        extent: job.extent,
+        connections: job.load.connections,
+        schedule: job.load.schedule,
+        extent: job.load.extent,
         warm_up: None,
-        resumption: job.resumption,
-        timeouts: job.timeouts,
+        resumption: job.load.resumption,
+        timeouts: job.load.timeouts,
         seed,
-        recording: job.recording,
+        recording: job.load.recording,
         results: results.to_owned(),
         qlog_dir: None,
         threads: None,
@@ -149,7 +154,7 @@ fn trials_of_a_block_share_its_seed_but_scatter_independently() {
 #[test]
 fn scatter_between_trials_of_one_seed_has_the_set_size_and_no_correlation() {
     let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(Noise { trial: 0.05, ..Noise::NONE }));
-    let job = Job { extent: Extent::Requests(1), ..job() };
+    let job = Job::plain(Protocol::H2);
     let logs: Vec<f64> = (0..400)
         .map(|number| {
             lab.begin_trial(&Trial { number, block: 0, position: number, cell: 0, seed: 7 }, &job).unwrap();
@@ -188,7 +193,7 @@ fn drift_grows_with_the_number_of_the_trial() {
 fn spikes_and_failed_requests_have_their_shares() {
     let mut script = Script::new(|_, _| 1e6).with_noise(Noise { spikes: 0.1, spike_factor: 5.0, ..Noise::NONE });
     script.failed_requests = 0.2;
-    let job = Job { extent: Extent::Requests(10_000), protocol: Protocol::Udp, ..job() };
+    let job = with(Protocol::Udp, Load { extent: Extent::Requests(10_000), ..Load::plain() });
     let samples = samples(&mut Fake::new(script), &job, 3);
     let share = |count: usize| count as f64 / samples.len() as f64;
     let spikes = share(samples.iter().filter(|sample| sample.is_ok() && sample.service_ns() == 5_000_000).count());
@@ -199,7 +204,8 @@ fn spikes_and_failed_requests_have_their_shares() {
 #[test]
 fn an_open_loop_keeps_its_rate_and_a_duration_ends_it() {
     let open = Schedule::Open { rate_per_s: 1000.0, arrivals: Arrivals::Poisson };
-    let job = Job { schedule: open, extent: Extent::DurationNs(10_000_000_000), ..job() };
+    let extent = Extent::DurationNs(10_000_000_000);
+    let job = with(Protocol::H2, Load { schedule: open, extent, ..Load::plain() });
     let samples = samples(&mut Fake::new(Script::plausible()), &job, 5);
     assert!((9_600..10_400).contains(&samples.len()), "{}", samples.len());
     assert!(samples.iter().all(|sample| sample.intended_ns < 10_000_000_000));
@@ -207,7 +213,7 @@ fn an_open_loop_keeps_its_rate_and_a_duration_ends_it() {
 
 #[test]
 fn histograms_count_what_the_samples_would_have() {
-    let job = Job { recording: Recording::Histograms, ..job() };
+    let job = with(Protocol::H2, Load { recording: Recording::Histograms, ..job().load });
     let histograms: Histograms = serde_json::from_str(&play(&mut Fake::new(Script::plausible()), &job, 1).0).unwrap();
     assert_eq!((histograms.requests, histograms.response.count, histograms.failure.count), (200, 200, 0));
     assert!(histograms.response.min_ns <= histograms.response.max_ns && histograms.failure.v2.is_empty());

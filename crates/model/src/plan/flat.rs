@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::job::{BUILTIN, Course, Job, ten_minutes};
+use super::job::{BUILTIN, Course, Job};
+use super::load::{Load, ten_minutes};
 use super::target::{OwnServers, Reach, Target};
 use super::topology::Topology;
 use super::work::{LoadedPage, Requests, Work};
@@ -132,15 +133,15 @@ impl From<Job> for FlatJob {
             request_size,
             response_size,
             delay,
-            clients: job.clients,
-            connections: job.connections,
-            schedule: job.schedule,
-            extent: job.extent,
-            warm_up: job.warm_up,
-            resumption: job.resumption,
-            timeouts: job.timeouts,
-            stall_timeout: job.stall_timeout,
-            recording: job.recording,
+            clients: job.load.clients,
+            connections: job.load.connections,
+            schedule: job.load.schedule,
+            extent: job.load.extent,
+            warm_up: job.load.warm_up,
+            resumption: job.load.resumption,
+            timeouts: job.load.timeouts,
+            stall_timeout: job.load.stall_timeout,
+            recording: job.load.recording,
             transport: job.transport,
             max_connection_age: servers.max_connection_age,
             resolves_again,
@@ -150,7 +151,7 @@ impl From<Job> for FlatJob {
             },
             more_observers: job.more_observers,
             server_threads: servers.threads,
-            client_threads: job.client_threads,
+            client_threads: job.load.threads,
         }
     }
 }
@@ -171,19 +172,21 @@ impl TryFrom<FlatJob> for Job {
                 offloads: flat.offloads,
                 client_nodes: flat.client_nodes,
             },
-            clients: flat.clients,
-            connections: flat.connections,
-            schedule: flat.schedule,
-            extent: flat.extent,
-            warm_up: flat.warm_up,
-            resumption: flat.resumption,
-            timeouts: flat.timeouts,
-            stall_timeout: flat.stall_timeout,
-            recording: flat.recording,
+            load: Load {
+                clients: flat.clients,
+                connections: flat.connections,
+                schedule: flat.schedule,
+                extent: flat.extent,
+                warm_up: flat.warm_up,
+                resumption: flat.resumption,
+                timeouts: flat.timeouts,
+                stall_timeout: flat.stall_timeout,
+                recording: flat.recording,
+                threads: flat.client_threads,
+            },
             transport: flat.transport,
             course: flat.timeline.map_or(Course::Steady, Course::Timeline),
             more_observers: flat.more_observers,
-            client_threads: flat.client_threads,
         })
     }
 }

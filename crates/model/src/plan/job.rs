@@ -3,15 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::flat::FlatJob;
+use super::load::Load;
 use super::target::{OwnServers, Reach, Target};
 use super::topology::Topology;
 use super::work::{LoadedPage, Requests, Work};
 use crate::network::Servers;
 use crate::protocol::Protocol;
 use crate::site::Site;
-use crate::spec::{ConnectionPolicy, Extent, Pause, Recording, Resumption, Schedule, Timeouts, Transport};
+use crate::spec::Transport;
 use crate::timeline::Timeline;
-use crate::units::{Size, Span};
+use crate::units::Size;
 
 /// A trial's job with every default resolved; `run` adds addresses, ports and files to derive the specs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,32 +28,14 @@ pub struct Job {
     pub target: Target,
     /// The work of the clients.
     pub work: Work,
-    /// Number of clients that share the workload: the fields below are totals over all clients.
-    pub clients: u32,
-    /// The connection policy.
-    pub connections: ConnectionPolicy,
-    /// The schedule of requests.
-    pub schedule: Schedule,
-    /// Length of the measured window.
-    pub extent: Extent,
-    /// Length of the warm-up.
-    pub warm_up: Option<Extent>,
-    /// TLS session resumption policy for new connections.
-    pub resumption: Resumption,
-    /// Time-outs.
-    pub timeouts: Timeouts,
-    /// Aborts the trial after consecutive time-outs for this long.
-    pub stall_timeout: Span,
-    /// Form of the records.
-    pub recording: Recording,
+    /// The load.
+    pub load: Load,
     /// Transport settings of both sides. A setting that does not apply to the protocol is absent.
     pub transport: Transport,
     /// How servers and clients come and go.
     pub course: Course,
     /// Observers in addition to those of the study.
     pub more_observers: Vec<String>,
-    /// Number of client threads; absent: the library's default.
-    pub client_threads: Option<u16>,
 }
 
 /// How servers and clients come and go during the measured window.
@@ -62,12 +45,6 @@ pub enum Course {
     Steady,
     /// They follow the actions of a timeline.
     Timeline(Timeline),
-}
-
-/// Default of `stall_timeout`.
-#[must_use]
-pub const fn ten_minutes() -> Span {
-    Span::from_secs(600)
 }
 
 /// Name of the endpoint that is part of wirelab.
@@ -84,19 +61,10 @@ impl Job {
             topology: Topology::at("local"),
             target: Target::Servers(OwnServers::one(BUILTIN)),
             work: Work::Requests(Requests::document(Size(1024))),
-            clients: 1,
-            connections: ConnectionPolicy::PerRequest,
-            schedule: Schedule::Closed { workers: 1, pause: Pause::None },
-            extent: Extent::Requests(1),
-            warm_up: None,
-            resumption: Resumption::None,
-            timeouts: Timeouts { connect_ns: 1_000_000_000, request_ns: 2_000_000_000 },
-            stall_timeout: ten_minutes(),
-            recording: Recording::Samples,
+            load: Load::plain(),
             transport: Transport::default(),
             course: Course::Steady,
             more_observers: Vec::new(),
-            client_threads: None,
         }
     }
 
@@ -194,34 +162,5 @@ impl Job {
             page.hosts = hosts;
         }
         self
-    }
-
-    /// Returns the job of a single client, an equal part of the workload. The plan refuses totals that are not
-    /// divisible.
-    #[must_use]
-    pub fn of_one_client(&self) -> Self {
-        let part = |extent| match extent {
-            Extent::Requests(requests) => Extent::Requests(requests / u64::from(self.clients)),
-            duration @ Extent::DurationNs(_) => duration,
-        };
-        Self {
-            clients: 1,
-            connections: match self.connections {
-                ConnectionPolicy::PerRequest => ConnectionPolicy::PerRequest,
-                ConnectionPolicy::Persistent { connections, streams } => {
-                    ConnectionPolicy::Persistent { connections: connections / self.clients, streams }
-                }
-            },
-            schedule: match self.schedule {
-                Schedule::Closed { workers, pause } => Schedule::Closed { workers: workers / self.clients, pause },
-                // The sum of Poisson processes is a Poisson process with the sum of their rates.
-                Schedule::Open { rate_per_s, arrivals } => {
-                    Schedule::Open { rate_per_s: rate_per_s / f64::from(self.clients), arrivals }
-                }
-            },
-            extent: part(self.extent),
-            warm_up: self.warm_up.map(part),
-            ..self.clone()
-        }
     }
 }

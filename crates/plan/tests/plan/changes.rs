@@ -88,7 +88,7 @@ fn a_set_replaces_levels_chooses_named_ones_and_fixes_settings() {
     assert_eq!(labels(&study), ["protocol=h1 kind=many", "protocol=h2c kind=many"]);
     let (plan, _) = plan(&study).unwrap();
     assert_eq!((plan.seed, plan.cells[0].job.work.body_sizes()), (7, [Size(0), Size(32_768)]));
-    assert_eq!(plan.cells[0].job.extent, Extent::DurationNs(1_000_000_000));
+    assert_eq!(plan.cells[0].job.load.extent, Extent::DurationNs(1_000_000_000));
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn cloud_quic_has_nine_protocols_three_kinds_of_client_and_five_sizes() {
     let (smoke, _) = planned(study, Some("smoke"));
     assert_eq!((smoke.cells.len(), smoke.max_blocks), (60, 3));
     let (faithful, _) = planned(study, Some("faithful"));
-    let requests = faithful.cells.iter().map(|cell| match cell.job.extent {
+    let requests = faithful.cells.iter().map(|cell| match cell.job.load.extent {
         Extent::Requests(requests) => requests * u64::from(faithful.min_blocks),
         Extent::DurationNs(_) => 0,
     });
@@ -138,7 +138,7 @@ fn cluster_http3_as_published_has_ten_trials_of_ten_requests() {
     assert_eq!((plan.cells.len(), plan.min_blocks, plan.max_blocks), (162, 10, 10));
     for Cell { job, .. } in &plan.cells {
         assert_eq!(
-            (job.extent, job.connections, job.warm_up),
+            (job.load.extent, job.load.connections, job.load.warm_up),
             (Extent::Requests(10), ConnectionPolicy::PerRequest, None)
         );
         assert!(job.topology.link.unwrap().is_wire());
@@ -147,7 +147,7 @@ fn cluster_http3_as_published_has_ten_trials_of_ten_requests() {
             "c-picoquic" | "dotnet" => Resumption::None,
             _ => Resumption::ZeroRtt,
         };
-        assert_eq!((job.resumption, job.transport.fast_open), (early, (!job.protocol.uses_udp()).then_some(true)));
+        assert_eq!((job.load.resumption, job.transport.fast_open), (early, (!job.protocol.uses_udp()).then_some(true)));
     }
 }
 
@@ -186,7 +186,7 @@ fn public_sites_asks_failing_sites_once_and_each_stack_by_its_own_endpoints() {
             ("reconnect", false) => Resumption::Resume,
             _ => Resumption::None,
         };
-        assert_eq!(job.resumption, resumption, "{levels:?}");
+        assert_eq!(job.load.resumption, resumption, "{levels:?}");
         let lacks = level("site") == "without-h3" && h3;
         assert_eq!(job.servers().unwrap().protocol, lacks.then_some(Protocol::H2), "{levels:?}");
         assert!(!job.topology.link.unwrap().is_wire());
@@ -226,8 +226,11 @@ fn pairs_leaves_libraries_their_defaults_and_waits_for_no_pair_for_long() {
     for Cell { job, .. } in &plan.cells {
         assert_eq!(job.transport, Transport::default());
         let seconds = |ns: u64| ns / 1_000_000_000;
-        let waits =
-            (seconds(job.timeouts.connect_ns), seconds(job.timeouts.request_ns), seconds(job.stall_timeout.nanos()));
+        let waits = (
+            seconds(job.load.timeouts.connect_ns),
+            seconds(job.load.timeouts.request_ns),
+            seconds(job.load.stall_timeout.nanos()),
+        );
         assert_eq!(waits, (3, 5, 10));
     }
     let (smoke, _) = planned(study, Some("smoke"));

@@ -310,12 +310,12 @@ impl<'b> TrialContext<'b> {
         const ATTEMPT: &str = "making the check request and warming up";
         let job = inputs.job;
         let begun = Instant::now();
-        let first = &mut clients[..job.clients as usize];
+        let first = &mut clients[..job.load.clients as usize];
         for client in first.iter_mut() {
             client.send(Command::Go)?;
         }
-        let request = Duration::from_nanos(job.timeouts.connect_ns.saturating_add(job.timeouts.request_ns));
-        let warm_up = job.warm_up.map_or(Duration::ZERO, |extent| longest(job, extent));
+        let request = Duration::from_nanos(job.load.timeouts.connect_ns.saturating_add(job.load.timeouts.request_ns));
+        let warm_up = job.load.warm_up.map_or(Duration::ZERO, |extent| longest(job, extent));
         let limit = self.limits.slack.saturating_add(request).saturating_add(warm_up);
         for client in first {
             match client.wait(ATTEMPT, limit, &mut serving.handles, self.stop)? {
@@ -345,7 +345,7 @@ impl<'b> TrialContext<'b> {
             remote_observer.begin();
         }
         if let Some(exporter) = &inputs.exporter {
-            exporter.pods(inputs.job.server_count() as usize, inputs.job.clients as usize);
+            exporter.pods(inputs.job.server_count() as usize, inputs.job.load.clients as usize);
         }
         let ended = self.run_clients(inputs, clients, serving, facts);
         if let Some(exporter) = &inputs.exporter {
@@ -371,7 +371,7 @@ impl<'b> TrialContext<'b> {
         facts: &mut Facts,
     ) -> Result<u64, TrialAbort> {
         let (job, limits, stop) = (inputs.job, self.limits, self.stop);
-        let limit = limits.slack.saturating_add(longest(job, job.extent));
+        let limit = limits.slack.saturating_add(longest(job, job.load.extent));
         match job.course {
             Course::Timeline(_) => {
                 let Serving { handles, ports, mesh, control_plane } = serving;
@@ -394,7 +394,7 @@ impl<'b> TrialContext<'b> {
                 .run()?;
                 Ok(played.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
             }
-            Course::Steady if job.clients > 1 => {
+            Course::Steady if job.load.clients > 1 => {
                 facts.portions = crowd::measure(clients, &mut serving.handles, limit, stop)?;
                 Ok(facts.portions.iter().map(|one| one.told_ns + one.window_ns).max().unwrap_or_default())
             }

@@ -10,7 +10,7 @@ use wirelab_lab::fake::{Case, Misbehaviour, Moment, Script};
 use wirelab_lab::{Fake, Role};
 use wirelab_model::journal::StopReason;
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
-use wirelab_model::plan::{Cell, Comparison, Job, Plan, Requests, Work};
+use wirelab_model::plan::{Cell, Comparison, Job, Load, Plan, Requests, Work};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::{Extent, Recording};
 use wirelab_model::units::{Size, Span};
@@ -18,7 +18,7 @@ use wirelab_model::warning::Warning;
 use wirelab_run::{Phase, Run, RunError};
 
 fn job(protocol: Protocol) -> Job {
-    Job { extent: Extent::Requests(20), ..Job::plain(protocol) }
+    Job { load: Load { extent: Extent::Requests(20), ..Load::plain() }, ..Job::plain(protocol) }
 }
 
 fn cell(protocol: Protocol) -> Cell {
@@ -281,7 +281,7 @@ fn histograms_are_kept_as_json_and_read_back() {
     let parent = tempfile::tempdir().unwrap();
     let mut plan = plan(1);
     for cell in &mut plan.cells {
-        cell.job.recording = Recording::Histograms;
+        cell.job.load.recording = Recording::Histograms;
     }
     let mut run = create(parent.path(), plan).unwrap();
     assert_eq!(execute(&mut run, Script::plausible()).unwrap(), StopReason::MaxBlocks);

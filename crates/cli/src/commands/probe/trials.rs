@@ -104,8 +104,8 @@ fn perform(
 ) -> TrialRecord {
     let job = &plan.cells[trial.cell].job;
     let mut spec = target.spec(job.protocol, &args.reach, args.reach.timeout, trial.seed);
-    spec.extent = job.extent;
-    if job.connections == ConnectionPolicy::PerRequest {
+    spec.extent = job.load.extent;
+    if job.load.connections == ConnectionPolicy::PerRequest {
         spec.connections = ConnectionPolicy::PerRequest;
     }
     let pause = match u64::try_from(interval.as_nanos()) {
