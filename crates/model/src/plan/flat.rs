@@ -231,9 +231,9 @@ fn target(flat: &mut FlatJob) -> Result<Target, String> {
 /// If they contradict each other.
 fn reach(flat: &mut FlatJob) -> Result<Reach, String> {
     match (flat.mesh.take(), flat.control_plane.take(), flat.address) {
-        (Some(mesh), Some(control_plane), _) => {
-            Err(format!("the job has both a `mesh` ({mesh}) and a `control_plane` ({control_plane})"))
-        }
+        (Some(mesh), Some(control_plane), _) => Err(format!(
+            "the job has both `mesh` ({mesh}) and `control_plane` ({control_plane}); clients use one of them"
+        )),
         (Some(name), None, Address::Server | Address::Service) => Ok(Reach::Mesh(name)),
         (None, Some(name), Address::Server | Address::Service) => Ok(Reach::ControlPlane(name)),
         (Some(name), None, _) | (None, Some(name), _) => {
@@ -282,3 +282,7 @@ fn work(flat: &mut FlatJob) -> Result<Work, String> {
         })),
     }
 }
+
+#[cfg(test)]
+#[path = "flat_tests.rs"]
+mod tests;

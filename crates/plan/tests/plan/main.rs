@@ -1,6 +1,7 @@
 //! Study files, tables and plans.
 
 mod changes;
+mod jobs;
 mod messages;
 mod mutations;
 mod plans;
