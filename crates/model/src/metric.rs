@@ -67,6 +67,27 @@ pub struct Metric {
     pub meaning: &'static str,
 }
 
+/// A metric with the function that computes it: a row of a table that declares and computes metrics in one place.
+#[derive(Debug, Clone, Copy)]
+pub struct Computed<F> {
+    /// The declaration.
+    pub metric: Metric,
+    /// The function, from what the table's metrics are computed from.
+    pub compute: F,
+}
+
+/// The declarations of a table, in its order.
+#[must_use]
+pub const fn declared<F: Copy, const N: usize>(table: &[Computed<F>; N]) -> [Metric; N] {
+    let mut metrics = [table[0].metric; N];
+    let mut row = 1;
+    while row < N {
+        metrics[row] = table[row].metric;
+        row += 1;
+    }
+    metrics
+}
+
 /// A measured number, or the reason why it is missing. A missing value is never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]

@@ -7,10 +7,10 @@ use wirelab_model::histogram::{Histogram, Histograms};
 use wirelab_model::metric::{Value, Values};
 use wirelab_model::sample::{Handshake, Sample};
 
-use crate::metrics::METRICS;
+use crate::metrics::TABLE;
 use crate::quantile;
 
-/// The values of every metric in [`METRICS`], from one record per request.
+/// The values of every metric in [`crate::METRICS`], from one record per request.
 ///
 /// `window_ns` is the length of the measured window. A quantity without records, or with too few for its percentile, is missing with
 /// a reason and never 0. The count of successes and the share of failures are exact and may be 0.
@@ -21,25 +21,23 @@ pub fn summarise(samples: &[Sample], window_ns: u64) -> Values {
         ok().filter_map(|sample| Some(time(sample)?.saturating_sub(sample.start_ns))).collect::<Vec<_>>()
     };
     let began = |kind| samples.iter().filter(|sample| sample.handshake == Some(kind)).count() as u64;
-    let times = Times {
-        response: Times::exact(ok().map(Sample::response_ns).collect()),
-        service: Times::exact(ok().map(Sample::service_ns).collect()),
-        lag: Times::exact(samples.iter().map(Sample::lag_ns).collect()),
-        connected: Ok(Times::exact(since_start(|sample| sample.connected_ns))),
-        handshake: Times::exact(since_start(|sample| sample.handshake_ns)),
-        first_byte: Times::exact(since_start(|sample| sample.first_byte_ns)),
-        failure: Times::exact(samples.iter().filter(|sample| !sample.is_ok()).map(Sample::response_ns).collect()),
-    };
-    let counts = Counts {
+    let requests = Requests {
+        response: Recorded::exact(ok().map(Sample::response_ns).collect()),
+        service: Recorded::exact(ok().map(Sample::service_ns).collect()),
+        lag: Recorded::exact(samples.iter().map(Sample::lag_ns).collect()),
+        connected: Ok(Recorded::exact(since_start(|sample| sample.connected_ns))),
+        handshake: Recorded::exact(since_start(|sample| sample.handshake_ns)),
+        first_byte: Recorded::exact(since_start(|sample| sample.first_byte_ns)),
+        failure: Recorded::exact(samples.iter().filter(|sample| !sample.is_ok()).map(Sample::response_ns).collect()),
         window_ns,
-        requests: ok().count() as u64,
+        ok: ok().count() as u64,
         failed: samples.iter().filter(|sample| !sample.is_ok()).count() as u64,
         bytes: ok().map(|sample| sample.bytes_in + sample.bytes_out).sum(),
         handshakes: samples.iter().filter(|sample| sample.handshake.is_some()).count() as u64,
         resumed: began(Handshake::Resumed) + began(Handshake::EarlyAccepted),
         early: began(Handshake::EarlyAccepted),
     };
-    values(&times, &counts)
+    requests.values()
 }
 
 /// The same from histograms, whose percentiles are within 0.1 %; smallest, largest and mean are exact.
@@ -54,7 +52,7 @@ pub fn summarise_histograms(histograms: &Histograms, window_ns: u64) -> Result<V
             "the client reports {said} successful requests, but its histogram of response times holds {held}"
         ));
     }
-    let times = Times {
+    let requests = Requests {
         response: decode("response", &histograms.response)?,
         service: decode("service", &histograms.service)?,
         lag: decode("lag", &histograms.lag)?,
@@ -62,17 +60,15 @@ pub fn summarise_histograms(histograms: &Histograms, window_ns: u64) -> Result<V
         handshake: decode("handshake", &histograms.handshake)?,
         first_byte: decode("first_byte", &histograms.first_byte)?,
         failure: decode("failure", &histograms.failure)?,
-    };
-    let counts = Counts {
         window_ns,
-        requests: histograms.requests,
+        ok: histograms.requests,
         failed: histograms.errors.values().sum(),
         bytes: histograms.bytes_in + histograms.bytes_out,
         handshakes: histograms.handshakes.values().sum(),
         resumed: began(Handshake::Resumed) + began(Handshake::EarlyAccepted),
         early: began(Handshake::EarlyAccepted),
     };
-    Ok(values(&times, &counts))
+    Ok(requests.values())
 }
 
 /// The response times of a histogram with their counts, ascending, for drawing a distribution.
@@ -97,6 +93,11 @@ pub(crate) enum Recorded {
 }
 
 impl Recorded {
+    fn exact(mut values: Vec<u64>) -> Self {
+        values.sort_unstable();
+        Self::Exact(values)
+    }
+
     fn count(&self) -> u64 {
         match self {
             Self::Exact(sorted) => sorted.len() as u64,
@@ -114,30 +115,89 @@ impl Recorded {
         }
     }
 
-    fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         let sum = match self {
             Self::Exact(sorted) => sorted.iter().map(|ns| *ns as f64).sum(),
             Self::Quantised(_, facts) => facts.sum_ns as f64,
         };
         sum / self.count() as f64
     }
+
+    pub(crate) fn smallest(&self) -> f64 {
+        match self {
+            Self::Exact(sorted) => sorted.first().map_or(f64::NAN, |ns| *ns as f64),
+            Self::Quantised(_, facts) => facts.min_ns as f64,
+        }
+    }
+
+    pub(crate) fn largest(&self) -> f64 {
+        match self {
+            Self::Exact(sorted) => sorted.last().map_or(f64::NAN, |ns| *ns as f64),
+            Self::Quantised(_, facts) => facts.max_ns as f64,
+        }
+    }
+
+    /// A property of the times of successful requests.
+    pub(crate) fn fact(&self, of: fn(&Self) -> f64) -> Value {
+        Value::finite(of(self), NO_SUCCESS)
+    }
+
+    /// The third quartile minus the first.
+    pub(crate) fn quartile_range(&self) -> Value {
+        match self.count() {
+            0 => Value::missing(NO_SUCCESS),
+            count @ 1..4 => Value::missing(format!("only {count} requests; quartiles need 4")),
+            _ => Value::finite(self.quantile(0.75) - self.quantile(0.25), NO_SUCCESS),
+        }
+    }
 }
 
-/// The distributions of a trial.
-struct Times {
-    response: Recorded,
-    service: Recorded,
-    lag: Recorded,
+/// The requests of a trial: distributions of their times, and their counts.
+pub(crate) struct Requests {
+    pub(crate) response: Recorded,
+    pub(crate) service: Recorded,
+    pub(crate) lag: Recorded,
     connected: Result<Recorded, &'static str>,
-    handshake: Recorded,
-    first_byte: Recorded,
-    failure: Recorded,
+    pub(crate) handshake: Recorded,
+    pub(crate) first_byte: Recorded,
+    pub(crate) failure: Recorded,
+    window_ns: u64,
+    /// Requests that succeeded.
+    pub(crate) ok: u64,
+    pub(crate) failed: u64,
+    /// Payload bytes of the requests that succeeded, both directions.
+    pub(crate) bytes: u64,
+    pub(crate) handshakes: u64,
+    pub(crate) resumed: u64,
+    pub(crate) early: u64,
 }
 
-impl Times {
-    fn exact(mut values: Vec<u64>) -> Recorded {
-        values.sort_unstable();
-        Recorded::Exact(values)
+impl Requests {
+    fn values(&self) -> Values {
+        TABLE.iter().map(|row| (row.metric.name.to_owned(), (row.compute)(self))).collect()
+    }
+
+    pub(crate) fn response_percentile(&self, q: f64, needed: u64) -> Value {
+        joint_percentile(&self.response, q, needed, self.failed)
+    }
+
+    pub(crate) fn total_time(&self) -> Value {
+        if self.ok == 0 { Value::missing(NO_SUCCESS) } else { Value::Measured(self.window_ns as f64) }
+    }
+
+    pub(crate) fn connected_median(&self) -> Value {
+        match &self.connected {
+            Ok(connected) if connected.count() == 0 && self.handshake.count() > 0 => Value::missing(NOT_APART),
+            Ok(connected) => percentile(connected, 0.5, 1, NO_CONNECTION),
+            Err(why) => Value::missing(*why),
+        }
+    }
+
+    pub(crate) fn per_second(&self, amount: f64) -> Value {
+        if self.ok == 0 {
+            return Value::missing(NO_SUCCESS);
+        }
+        Value::finite(amount / (self.window_ns as f64 / 1e9), "the measured window has no length")
     }
 }
 
@@ -159,71 +219,14 @@ pub(crate) fn decode(name: &str, facts: &Histogram) -> Result<Recorded, String> 
     Ok(Recorded::Quantised(histogram, facts.clone()))
 }
 
-/// The counts of a trial.
-struct Counts {
-    window_ns: u64,
-    requests: u64,
-    failed: u64,
-    bytes: u64,
-    handshakes: u64,
-    resumed: u64,
-    early: u64,
-}
-
-const NO_SUCCESS: &str = "no request succeeded";
+pub(crate) const NO_SUCCESS: &str = "no request succeeded";
+pub(crate) const NO_REQUEST: &str = "no request was made";
 const NOT_APART: &str = "this transport connects at the end of its handshake";
-const NO_CONNECTION: &str = "no successful request opened a connection in the measured window";
-
-fn values(times: &Times, counts: &Counts) -> Values {
-    METRICS.iter().map(|metric| (metric.name.to_owned(), value(metric.name, times, counts))).collect()
-}
-
-fn value(metric: &str, times: &Times, counts: &Counts) -> Value {
-    let some = |recorded: &Recorded, number: f64| match recorded.count() {
-        0 => Value::missing(NO_SUCCESS),
-        _ => Value::finite(number, NO_SUCCESS),
-    };
-    match metric {
-        "response_median" => joint_percentile(&times.response, 0.5, 1, counts.failed),
-        "response_p90" => joint_percentile(&times.response, 0.9, 10, counts.failed),
-        "response_p99" => joint_percentile(&times.response, 0.99, 100, counts.failed),
-        "response_p999" => joint_percentile(&times.response, 0.999, 1000, counts.failed),
-        "response_mean" => some(&times.response, times.response.mean()),
-        "response_min" => some(&times.response, smallest(&times.response)),
-        "response_max" => some(&times.response, largest(&times.response)),
-        "response_iqr" => match times.response.count() {
-            0 => Value::missing(NO_SUCCESS),
-            count @ 1..4 => Value::missing(format!("only {count} requests; quartiles need 4")),
-            _ => Value::finite(times.response.quantile(0.75) - times.response.quantile(0.25), NO_SUCCESS),
-        },
-        "total_time" => match counts.requests {
-            0 => Value::missing(NO_SUCCESS),
-            _ => Value::Measured(counts.window_ns as f64),
-        },
-        "service_median" => joint_percentile(&times.service, 0.5, 1, counts.failed),
-        "lag_p99" => percentile(&times.lag, 0.99, 100, "no request was made"),
-        "connected_median" => match &times.connected {
-            Ok(connected) if connected.count() == 0 && times.handshake.count() > 0 => Value::missing(NOT_APART),
-            Ok(connected) => percentile(connected, 0.5, 1, NO_CONNECTION),
-            Err(why) => Value::missing(*why),
-        },
-        "handshake_median" => percentile(&times.handshake, 0.5, 1, NO_CONNECTION),
-        "first_byte_median" => percentile(&times.first_byte, 0.5, 1, NO_SUCCESS),
-        "failure_median" => percentile(&times.failure, 0.5, 1, "no request failed"),
-        "request_rate" => per_second(counts.requests as f64, counts),
-        "goodput" => per_second(counts.bytes as f64 * 8.0, counts),
-        "requests" => Value::Measured(counts.requests as f64),
-        "error_share" => share(counts.failed, counts.failed + counts.requests, "no request was made"),
-        "resumed_share" => share(counts.resumed, counts.handshakes, NO_HANDSHAKE),
-        "early_share" => share(counts.early, counts.handshakes, NO_HANDSHAKE),
-        other => unreachable!("`{other}` is declared and not computed"),
-    }
-}
-
-const NO_HANDSHAKE: &str = "no TLS or QUIC handshake happened in the measured window";
+pub(crate) const NO_CONNECTION: &str = "no successful request opened a connection in the measured window";
+pub(crate) const NO_HANDSHAKE: &str = "no TLS or QUIC handshake happened in the measured window";
 
 /// A percentile, where there are enough values for it: below 1/(1-q) values it would be just another name of the largest one.
-fn percentile(recorded: &Recorded, q: f64, needed: u64, none: &str) -> Value {
+pub(crate) fn percentile(recorded: &Recorded, q: f64, needed: u64, none: &str) -> Value {
     match recorded.count() {
         0 => Value::missing(none),
         count if count < needed => Value::missing(too_few(count, q, needed)),
@@ -237,7 +240,7 @@ fn too_few(count: u64, q: f64, needed: u64) -> String {
 }
 
 /// A percentile over successful and failed requests, each failed one slower than every success; infinite if it falls among these.
-fn joint_percentile(recorded: &Recorded, q: f64, needed: u64, failed: u64) -> Value {
+pub(crate) fn joint_percentile(recorded: &Recorded, q: f64, needed: u64, failed: u64) -> Value {
     let (succeeded, all) = (recorded.count(), recorded.count() + failed);
     let rank = quantile::rank(q, all);
     match all {
@@ -253,28 +256,7 @@ fn percent(q: f64) -> f64 {
     (q * 1000.0).round() / 10.0
 }
 
-fn smallest(recorded: &Recorded) -> f64 {
-    match recorded {
-        Recorded::Exact(sorted) => sorted.first().map_or(f64::NAN, |ns| *ns as f64),
-        Recorded::Quantised(_, facts) => facts.min_ns as f64,
-    }
-}
-
-fn largest(recorded: &Recorded) -> f64 {
-    match recorded {
-        Recorded::Exact(sorted) => sorted.last().map_or(f64::NAN, |ns| *ns as f64),
-        Recorded::Quantised(_, facts) => facts.max_ns as f64,
-    }
-}
-
-fn per_second(amount: f64, counts: &Counts) -> Value {
-    if counts.requests == 0 {
-        return Value::missing(NO_SUCCESS);
-    }
-    Value::finite(amount / (counts.window_ns as f64 / 1e9), "the measured window has no length")
-}
-
-fn share(part: u64, whole: u64, none: &str) -> Value {
+pub(crate) fn share(part: u64, whole: u64, none: &str) -> Value {
     Value::finite(part as f64 / whole as f64, none)
 }
 

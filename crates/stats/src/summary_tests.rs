@@ -2,6 +2,7 @@ use hdrhistogram::serialization::{Serializer, V2Serializer};
 use wirelab_model::outcome::ErrorKind;
 
 use super::*;
+use crate::METRICS;
 
 /// A request on a connection of its own: intended at `start`, started 1 µs later, done `service` after that.
 fn request(start: u64, service: u64) -> Sample {
