@@ -1,12 +1,14 @@
 //! The values that endpoints report about the transport of their connections.
 
-use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+use wirelab_model::metric::{Better, Computed, Metric, Side, Unit, Value, Values, declared};
 use wirelab_model::transport::TransportReport;
 
 const VANTAGE: &str = "the sending transport's own account (TCP_INFO of the kernel, statistics of the QUIC library)";
 
 const CLIENT: Side = Side::Client;
 const SERVER: Side = Side::Server;
+
+type Compute = fn(&TransportReport) -> Value;
 
 const fn metric(
     name: &'static str,
@@ -15,19 +17,25 @@ const fn metric(
     side: Side,
     better: Better,
     meaning: &'static str,
-) -> Metric {
-    Metric { name, title, unit, side, vantage: VANTAGE, better, meaning }
+    compute: Compute,
+) -> Computed<Compute> {
+    Computed { metric: Metric { name, title, unit, side, vantage: VANTAGE, better, meaning }, compute }
 }
 
 /// Every metric that [`transport`] produces, in its order.
-pub static TRANSPORT_METRICS: &[Metric] = &[
+pub static TRANSPORT_METRICS: &[Metric] = &declared(&TABLE);
+
+static TABLE: [Computed<Compute>; 11] = [
     metric(
         "transport_client_round_trip_min",
         "Round trip, smallest (client)",
         Unit::Nanoseconds,
         CLIENT,
         Better::Lower,
-        "The smallest round trip in the lifetime of any connection of the measured window (RFC 9002, section 5.2; tcpi_min_rtt). A QUIC library takes the time in user space and can err in both directions while it is not scheduled.",
+        "The smallest round trip in the lifetime of any connection of the measured window (RFC 9002, section 5.2; \
+         tcpi_min_rtt). A QUIC library takes the time in user space and can err in both directions while it is not \
+         scheduled.",
+        |report| known(report.round_trip_min_ns),
     ),
     metric(
         "transport_client_round_trip",
@@ -35,7 +43,9 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Nanoseconds,
         CLIENT,
         Better::Lower,
-        "The smoothed round trip (RFC 9002, section 5.3; RFC 6298, section 2) at the end of a connection, or of the window if the connection was open: the mean over connections.",
+        "The smoothed round trip (RFC 9002, section 5.3; RFC 6298, section 2) at the end of a connection, or of the \
+         window if the connection was open: the mean over connections.",
+        |report| known(report.round_trip_ns),
     ),
     metric(
         "transport_client_lost",
@@ -43,7 +53,9 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Count,
         CLIENT,
         Better::Lower,
-        "Packets of the measured window that QUIC declared lost (RFC 9002, section 6), or segments that TCP retransmitted (tcp(7)), including late ones.",
+        "Packets of the measured window that QUIC declared lost (RFC 9002, section 6), or segments that TCP \
+         retransmitted (tcp(7)), including late ones.",
+        |report| known(report.packets_lost),
     ),
     metric(
         "transport_server_round_trip_min",
@@ -51,7 +63,10 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Nanoseconds,
         SERVER,
         Better::Lower,
-        "The smallest round trip of any connection (RFC 9002, section 5.2; tcpi_min_rtt), including check request and warm-up. A QUIC library takes the time in user space and can err in both directions while it is not scheduled.",
+        "The smallest round trip of any connection (RFC 9002, section 5.2; tcpi_min_rtt), including check request \
+         and warm-up. A QUIC library takes the time in user space and can err in both directions while it is not \
+         scheduled.",
+        |report| known(report.round_trip_min_ns),
     ),
     metric(
         "transport_server_round_trip",
@@ -59,7 +74,9 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Nanoseconds,
         SERVER,
         Better::Lower,
-        "The smoothed round trip (RFC 9002, section 5.3; RFC 6298, section 2) at the end of a connection: the mean over connections, including check request and warm-up.",
+        "The smoothed round trip (RFC 9002, section 5.3; RFC 6298, section 2) at the end of a connection: the mean \
+         over connections, including check request and warm-up.",
+        |report| known(report.round_trip_ns),
     ),
     metric(
         "transport_server_sent",
@@ -67,7 +84,9 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Count,
         SERVER,
         Better::Lower,
-        "QUIC packets or TCP segments that the server sent, including acknowledgements, retransmissions, check request and warm-up.",
+        "QUIC packets or TCP segments that the server sent, including acknowledgements, retransmissions, check \
+         request and warm-up.",
+        |report| known(report.packets_sent),
     ),
     metric(
         "transport_server_lost",
@@ -75,7 +94,9 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Count,
         SERVER,
         Better::Lower,
-        "Packets that QUIC declared lost (RFC 9002, section 6), or segments that TCP retransmitted (tcp(7)), including late ones, check request and warm-up.",
+        "Packets that QUIC declared lost (RFC 9002, section 6), or segments that TCP retransmitted (tcp(7)), \
+         including late ones, check request and warm-up.",
+        |report| known(report.packets_lost),
     ),
     metric(
         "transport_server_lost_share",
@@ -83,7 +104,9 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Share,
         SERVER,
         Better::Lower,
-        "Packets that QUIC declared lost, or segments that TCP retransmitted, divided by all that the server sent, including check request and warm-up.",
+        "Packets that QUIC declared lost, or segments that TCP retransmitted, divided by all that the server sent, \
+         including check request and warm-up.",
+        lost_share,
     ),
     metric(
         "transport_server_lost_bytes",
@@ -91,7 +114,9 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Bytes,
         SERVER,
         Better::Lower,
-        "Bytes of QUIC packets that were declared lost, or payload of retransmitted TCP segments, including check request and warm-up.",
+        "Bytes of QUIC packets that were declared lost, or payload of retransmitted TCP segments, including check \
+         request and warm-up.",
+        |report| known(report.bytes_lost),
     ),
     metric(
         "transport_server_congestion_events",
@@ -99,7 +124,9 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Count,
         SERVER,
         Better::Lower,
-        "Reactions of the congestion controller to losses or marks (RFC 9002, section 7.3.2), including check request and warm-up; TCP_INFO does not report them.",
+        "Reactions of the congestion controller to losses or marks (RFC 9002, section 7.3.2), including check \
+         request and warm-up; TCP_INFO does not report them.",
+        |report| known(report.congestion_events),
     ),
     metric(
         "transport_server_window",
@@ -107,20 +134,22 @@ pub static TRANSPORT_METRICS: &[Metric] = &[
         Unit::Bytes,
         SERVER,
         Better::Higher,
-        "The largest congestion window over connections, each at its end or when the server stopped; earlier maxima are not recorded.",
+        "The largest congestion window over connections, each at its end or when the server stopped; earlier maxima \
+         are not recorded.",
+        |report| known(report.congestion_window),
     ),
 ];
 
-/// The values of every metric in [`TRANSPORT_METRICS`]. Without a report, or with an impossible one, the values are missing with the
-/// reason.
+/// The values of every metric in [`TRANSPORT_METRICS`]. Without a report, or with an impossible one, the values are
+/// missing with the reason.
 #[must_use]
 pub fn transport(client: Option<&TransportReport>, server: Option<&TransportReport>) -> Values {
     let (client, server) = (usable(client, "client"), usable(server, "server"));
-    let value = |metric: &Metric| {
-        let report = if metric.side == CLIENT { &client } else { &server };
-        report.as_ref().map_or_else(|why| Value::missing(why.clone()), |report| value(metric.name, report))
+    let value = |row: &Computed<Compute>| {
+        let report = if row.metric.side == CLIENT { &client } else { &server };
+        report.as_ref().map_or_else(|why| Value::missing(why.clone()), |report| (row.compute)(report))
     };
-    TRANSPORT_METRICS.iter().map(|metric| (metric.name.to_owned(), value(metric))).collect()
+    TABLE.iter().map(|row| (row.metric.name.to_owned(), value(row))).collect()
 }
 
 fn usable<'a>(report: Option<&'a TransportReport>, role: &str) -> Result<&'a TransportReport, String> {
@@ -132,23 +161,14 @@ fn usable<'a>(report: Option<&'a TransportReport>, role: &str) -> Result<&'a Tra
     Ok(report)
 }
 
-fn value(metric: &str, report: &TransportReport) -> Value {
-    let known = |value: Option<u64>| {
-        value.map_or_else(|| Value::missing("the transport does not report it"), |value| Value::Measured(value as f64))
-    };
-    match metric {
-        "transport_client_round_trip_min" | "transport_server_round_trip_min" => known(report.round_trip_min_ns),
-        "transport_client_round_trip" | "transport_server_round_trip" => known(report.round_trip_ns),
-        "transport_client_lost" | "transport_server_lost" => known(report.packets_lost),
-        "transport_server_sent" => known(report.packets_sent),
-        "transport_server_lost_share" => match (report.packets_lost, report.packets_sent) {
-            (Some(lost), Some(sent)) => Value::finite(lost as f64 / sent as f64, "no packet was sent"),
-            _ => known(None),
-        },
-        "transport_server_lost_bytes" => known(report.bytes_lost),
-        "transport_server_congestion_events" => known(report.congestion_events),
-        "transport_server_window" => known(report.congestion_window),
-        other => unreachable!("`{other}` is declared and not computed"),
+fn known(value: Option<u64>) -> Value {
+    value.map_or_else(|| Value::missing("the transport does not report it"), |value| Value::Measured(value as f64))
+}
+
+fn lost_share(report: &TransportReport) -> Value {
+    match (report.packets_lost, report.packets_sent) {
+        (Some(lost), Some(sent)) => Value::finite(lost as f64 / sent as f64, "no packet was sent"),
+        _ => known(None),
     }
 }
 
