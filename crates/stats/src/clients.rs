@@ -1,39 +1,56 @@
 //! Differences between the clients that share the workload of a trial.
 
 use wirelab_model::journal::Portion;
-use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+use wirelab_model::metric::{Better, Computed, Metric, Side, Unit, Value, Values, declared};
 use wirelab_model::warning::Warning;
 
 const VANTAGE: &str = "the clients' own records, and wirelab's clock";
 
-const fn metric(name: &'static str, title: &'static str, unit: Unit, meaning: &'static str) -> Metric {
-    Metric { name, title, unit, side: Side::Client, vantage: VANTAGE, better: Better::Lower, meaning }
+type Compute = fn(&[Portion]) -> Value;
+
+const fn metric(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    meaning: &'static str,
+    compute: Compute,
+) -> Computed<Compute> {
+    let (side, better) = (Side::Client, Better::Lower);
+    Computed { metric: Metric { name, title, unit, side, vantage: VANTAGE, better, meaning }, compute }
 }
 
 /// Every metric that [`clients`] produces, in its order. Trials of one client have none.
-pub static CLIENTS_METRICS: &[Metric] = &[
+pub static CLIENTS_METRICS: &[Metric] = &declared(&TABLE);
+
+static TABLE: [Computed<Compute>; 3] = [
     metric(
         "clients_rate_ratio",
         "Requests per second over clients, largest to smallest",
         Unit::Count,
-        "Each client's successful requests divided by the length of its own window: the largest divided by the smallest, 1 if all are equal.",
+        "Each client's successful requests divided by the length of its own window: the largest divided by the \
+         smallest, 1 if all are equal.",
+        |portions| ratio(rates(portions)),
     ),
     metric(
         "clients_median_ratio",
         "Median response time over clients, largest to smallest",
         Unit::Count,
         "The median response time of each client: the largest divided by the smallest, 1 if all are equal.",
+        |portions| ratio(medians(portions)),
     ),
     metric(
         "clients_start_spread",
         "Start of clients, first to last",
         Unit::Nanoseconds,
-        "An upper bound of the time between the starts of the first and the last client: from the start command of the first client to the latest possible start of any client. The latest possible start of a client is its end minus the length of its own window.",
+        "An upper bound of the time between the starts of the first and the last client: from the start command of \
+         the first client to the latest possible start of any client. The latest possible start of a client is its end \
+         minus the length of its own window.",
+        |portions| Value::Measured(spread(portions) as f64),
     ),
 ];
 
-/// The ratio above which clients are uneven, and the requests per client below which the ratio is not judged. By chance, the rates of
-/// 400 arrivals each differ by a quarter in one of a hundred pairs.
+/// The ratio above which clients are uneven, and the requests per client below which the ratio is not judged. By chance,
+/// the rates of 400 arrivals each differ by a quarter in one of a hundred pairs.
 const UNEVEN: f64 = 1.25;
 const ENOUGH: u64 = 400;
 
@@ -46,13 +63,11 @@ pub fn clients(portions: &[Portion]) -> Values {
     if portions.is_empty() {
         return Values::new();
     }
-    let ratio = |ratio: Option<f64>, why: &str| ratio.map_or_else(|| Value::missing(why), Value::Measured);
-    let values = [
-        ratio(rates(portions), "a client had no answer"),
-        ratio(medians(portions), "a client had no answer"),
-        Value::Measured(spread(portions) as f64),
-    ];
-    CLIENTS_METRICS.iter().map(|metric| metric.name.to_owned()).zip(values).collect()
+    TABLE.iter().map(|row| (row.metric.name.to_owned(), (row.compute)(portions))).collect()
+}
+
+fn ratio(ratio: Option<f64>) -> Value {
+    ratio.map_or_else(|| Value::missing("a client had no answer"), Value::Measured)
 }
 
 /// The warnings on uneven clients, and on clients that did not start together. `label` is the cell's.
