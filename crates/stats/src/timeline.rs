@@ -2,7 +2,7 @@
 //!
 //! Metrics have the names of the study's windows and actions: `requests@NAME`.
 
-use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+use wirelab_model::metric::{Better, Computed, Metric, Side, Unit, Value, Values};
 use wirelab_model::sample::Sample;
 use wirelab_model::timeline::{Answered, Interval, Part, ServerRecord, Timeline, TimelineRecord};
 
@@ -11,93 +11,138 @@ use crate::quantile::nearest_rank;
 const SAMPLES: &str = "the clients' own records, on one clock";
 const SERVERS: &str = "the servers' own counts, read every 100 ms";
 
-/// The metrics of every window: name without the window, title, unit, side, better direction, meaning.
-const OF_WINDOWS: [(&str, &str, Unit, Side, Better, &str); 12] = [
-    ("requests", "Requests", Unit::Count, Side::Client, Better::Higher, "Requests that were answered in the window."),
-    (
+/// What the metrics of a window are computed from.
+type Compute = fn(&Seen) -> Value;
+
+/// The metrics of every window, their names without the window.
+static OF_WINDOWS: [Computed<Compute>; 12] = [
+    metric(
+        "requests",
+        "Requests",
+        Unit::Count,
+        Side::Client,
+        Better::Higher,
+        "Requests that were answered in the window.",
+        |seen| Value::Measured(seen.times.len() as f64),
+    ),
+    metric(
         "rate",
         "Requests per second",
         Unit::PerSecond,
         Side::Client,
         Better::Higher,
         "Requests that were answered in the window, divided by its length.",
+        |seen| Value::finite(seen.times.len() as f64 / seen.seconds, "the window has no length"),
     ),
-    ("failed", "Lost requests", Unit::Count, Side::Client, Better::Lower, "Requests that failed in the window."),
-    (
+    metric(
+        "failed",
+        "Lost requests",
+        Unit::Count,
+        Side::Client,
+        Better::Lower,
+        "Requests that failed in the window.",
+        |seen| Value::Measured(seen.failed as f64),
+    ),
+    metric(
         "response_p50",
         "Response time P50",
         Unit::Nanoseconds,
         Side::Client,
         Better::Lower,
         "The median response time of the requests answered in the window, over all clients.",
+        |seen| seen.percentile(0.5, 1),
     ),
-    (
+    metric(
         "response_p95",
         "Response time P95",
         Unit::Nanoseconds,
         Side::Client,
         Better::Lower,
-        "The response time that 95 in 100 requests answered in the window did not exceed (nearest rank), over all clients.",
+        "The response time that 95 in 100 requests answered in the window did not exceed (nearest rank), over all \
+         clients.",
+        |seen| seen.percentile(0.95, 20),
     ),
-    (
+    metric(
         "response_p99",
         "Response time P99",
         Unit::Nanoseconds,
         Side::Client,
         Better::Lower,
-        "The response time that 99 in 100 requests answered in the window did not exceed (nearest rank), over all clients.",
+        "The response time that 99 in 100 requests answered in the window did not exceed (nearest rank), over all \
+         clients.",
+        |seen| seen.percentile(0.99, 100),
     ),
-    (
+    metric(
         "server_deviation",
         "Deviation over servers",
         Unit::Count,
         Side::Server,
         Better::Lower,
         "The population standard deviation of requests over the servers that were reachable in the window.",
+        |seen| seen.servers(deviation),
     ),
-    (
+    metric(
         "server_fairness",
         "Fairness over servers",
         Unit::Share,
         Side::Server,
         Better::Higher,
-        "Jain's index: the square of the sum of the servers' requests in the window, divided by the sum of their squares and by the number of \
-         servers. It is 100 % if all servers have the same number, and 1 / servers if one server has all (Jain, Chiu and Hawe 1984).",
+        "Jain's index: the square of the sum of the servers' requests in the window, divided by the sum of their \
+         squares and by the number of servers. It is 100 % if all servers have the same number, and 1 / servers if \
+         one server has all (Jain, Chiu and Hawe 1984).",
+        |seen| seen.servers(jain),
     ),
-    (
+    metric(
         "server_largest",
         "Largest share of a server",
         Unit::Share,
         Side::Server,
         Better::Lower,
         "The largest share of the window's requests that one server answered.",
+        |seen| seen.servers(|counts| share(counts, counts.iter().copied().reduce(f64::max))),
     ),
-    (
+    metric(
         "server_smallest",
         "Smallest share of a server",
         Unit::Share,
         Side::Server,
         Better::Higher,
         "The smallest share of the window's requests that one server answered.",
+        |seen| seen.servers(|counts| share(counts, counts.iter().copied().reduce(f64::min))),
     ),
-    (
+    metric(
         "server_newest",
         "Share of the newest server",
         Unit::Share,
         Side::Server,
         Better::Higher,
         "The share of the window's requests that the newest server answered.",
+        |seen| seen.servers(|counts| share(counts, counts.last().copied())),
     ),
-    (
+    metric(
         "server_drained",
         "Share of servers that had left",
         Unit::Share,
         Side::Server,
         Better::Lower,
-        "The share of the window's requests answered by servers that were unreachable for new connections when it began, over older \
-         connections. The other shares cover reachable servers only.",
+        "The share of the window's requests answered by servers that were unreachable for new connections when it \
+         began, over older connections. The other shares cover reachable servers only.",
+        Seen::drained,
     ),
 ];
+
+const fn metric(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    side: Side,
+    better: Better,
+    meaning: &'static str,
+    compute: Compute,
+) -> Computed<Compute> {
+    let vantage = if matches!(side, Side::Server) { SERVERS } else { SAMPLES };
+    Computed { metric: Metric { name, title, unit, side, vantage, better, meaning }, compute }
+}
 
 /// The metric of each action.
 const BALANCED: &str = "balanced";
@@ -116,14 +161,11 @@ pub fn metrics(timeline: &Timeline) -> Vec<&'static Metric> {
     let kept = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
     let windows = timeline.windows.iter().flat_map(|(window, part)| {
         let when = format!(" The window `{window}` is {}.", words(part));
-        OF_WINDOWS.map(|(name, title, unit, side, better, meaning)| Metric {
-            name: kept(format!("{name}@{window}")),
-            title: kept(format!("{title} ({window})")),
-            unit,
-            side,
-            vantage: if side == Side::Server { SERVERS } else { SAMPLES },
-            better,
-            meaning: kept(format!("{meaning}{when}")),
+        OF_WINDOWS.each_ref().map(|Computed { metric, .. }| Metric {
+            name: kept(format!("{}@{window}", metric.name)),
+            title: kept(format!("{} ({window})", metric.title)),
+            meaning: kept(format!("{}{when}", metric.meaning)),
+            ..*metric
         })
     });
     let actions = timeline.actions.iter().map(|action| Metric {
@@ -156,10 +198,9 @@ fn words(part: &Part) -> String {
 pub fn values(timeline: &Timeline, played: &TimelineRecord, samples: &[Sample], window_ns: u64) -> Values {
     let mut values = Values::new();
     for (name, part) in &timeline.windows {
-        let bounds = bounds(played, part, window_ns);
-        let clients = of_clients(samples, bounds);
-        for ((metric, ..), value) in OF_WINDOWS.iter().zip(clients.into_iter().chain(of_servers(played, bounds))) {
-            values.insert(format!("{metric}@{name}"), value);
+        let seen = Seen::new(played, samples, bounds(played, part, window_ns));
+        for row in &OF_WINDOWS {
+            values.insert(format!("{}@{name}", row.metric.name), (row.compute)(&seen));
         }
     }
     let ends = played.actions.iter().skip(1).map(|action| action.began_ns).chain([window_ns]);
@@ -179,27 +220,60 @@ pub fn bounds(played: &TimelineRecord, part: &Part, window_ns: u64) -> (u64, u64
     (place(&part.from, 0), place(&part.to, window_ns))
 }
 
-fn of_clients(samples: &[Sample], (from, to): (u64, u64)) -> [Value; 6] {
-    let within = samples.iter().filter(|sample| (from..to).contains(&sample.last_byte_ns));
-    let (ok, failed): (Vec<_>, Vec<_>) = within.partition(|sample| sample.is_ok());
-    let mut times: Vec<_> = ok.iter().map(|sample| sample.response_ns()).collect();
-    times.sort_unstable();
-    let seconds = to.saturating_sub(from) as f64 / 1e9;
-    let percentile = |q, needed| match percentile(&times, q, needed) {
-        Some(ns) => Value::Measured(ns as f64),
-        None => Value::missing(format!(
-            "{} requests were answered in the window; the percentile needs {needed}",
-            times.len()
-        )),
-    };
-    [
-        Value::Measured(times.len() as f64),
-        Value::finite(times.len() as f64 / seconds, "the window has no length"),
-        Value::Measured(failed.len() as f64),
-        percentile(0.5, 1),
-        percentile(0.95, 20),
-        percentile(0.99, 100),
-    ]
+/// The requests of a window.
+struct Seen {
+    seconds: f64,
+    /// Response times of the requests that were answered, ascending.
+    times: Vec<u64>,
+    failed: usize,
+    /// Requests by server that was reachable in the window.
+    reachable: Vec<f64>,
+    /// Requests of servers that had left.
+    drained: f64,
+}
+
+impl Seen {
+    fn new(played: &TimelineRecord, samples: &[Sample], bounds: (u64, u64)) -> Self {
+        let (from, to) = bounds;
+        let within = samples.iter().filter(|sample| (from..to).contains(&sample.last_byte_ns));
+        let (ok, failed): (Vec<_>, Vec<_>) = within.partition(|sample| sample.is_ok());
+        let mut times: Vec<_> = ok.iter().map(|sample| sample.response_ns()).collect();
+        times.sort_unstable();
+        let answered = answered(played, bounds);
+        let (there, left): (Vec<_>, Vec<_>) = answered.iter().partition(|(server, _)| is_reachable(server, bounds));
+        Self {
+            seconds: to.saturating_sub(from) as f64 / 1e9,
+            times,
+            failed: failed.len(),
+            reachable: there.iter().map(|(_, count)| *count as f64).collect(),
+            drained: left.iter().map(|(_, count)| *count as f64).sum(),
+        }
+    }
+
+    fn percentile(&self, q: f64, needed: usize) -> Value {
+        match percentile(&self.times, q, needed) {
+            Some(ns) => Value::Measured(ns as f64),
+            None => Value::missing(format!(
+                "{} requests were answered in the window; the percentile needs {needed}",
+                self.times.len()
+            )),
+        }
+    }
+
+    /// A function of the requests by reachable server, if there were any requests.
+    fn servers(&self, of: fn(&[f64]) -> f64) -> Value {
+        if self.reachable.iter().sum::<f64>() == 0.0 {
+            return Value::missing("no reachable server answered a request in the window");
+        }
+        Value::Measured(of(&self.reachable))
+    }
+
+    fn drained(&self) -> Value {
+        match self.drained + self.reachable.iter().sum::<f64>() {
+            0.0 => Value::missing("no server answered a request in the window"),
+            total => Value::Measured(self.drained / total),
+        }
+    }
 }
 
 /// A percentile; `None` with too few values.
@@ -232,27 +306,15 @@ fn answered(played: &TimelineRecord, (from, to): (u64, u64)) -> Vec<(&ServerReco
     played.servers.iter().enumerate().map(of_server).collect()
 }
 
-fn of_servers(played: &TimelineRecord, bounds: (u64, u64)) -> [Value; 6] {
-    let answered = answered(played, bounds);
-    let reachable = |(server, _): &&(&ServerRecord, u64)| is_reachable(server, bounds);
-    let counts: Vec<f64> = answered.iter().filter(reachable).map(|(_, count)| *count as f64).collect();
-    let total: f64 = answered.iter().map(|(_, count)| *count as f64).sum();
-    let all: f64 = counts.iter().sum();
-    let drained = match total {
-        0.0 => Value::missing("no server answered a request in the window"),
-        _ => Value::Measured((total - all) / total),
-    };
-    if all == 0.0 {
-        let nothing = || Value::missing("no reachable server answered a request in the window");
-        return [nothing(), nothing(), nothing(), nothing(), nothing(), drained];
-    }
-    let mean = all / counts.len() as f64;
-    let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / counts.len() as f64;
-    let (least, most) = counts.iter().fold((f64::INFINITY, 0.0_f64), |(l, m), count| (l.min(*count), m.max(*count)));
-    let newest = counts.last().copied().unwrap_or_default();
-    let [deviation, fairness, largest, smallest, newest] =
-        [variance.sqrt(), jain(&counts), most / all, least / all, newest / all].map(Value::Measured);
-    [deviation, fairness, largest, smallest, newest, drained]
+/// The population standard deviation.
+fn deviation(counts: &[f64]) -> f64 {
+    let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+    (counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / counts.len() as f64).sqrt()
+}
+
+/// The share of a server's requests in all.
+fn share(counts: &[f64], one: Option<f64>) -> f64 {
+    one.unwrap_or_default() / counts.iter().sum::<f64>()
 }
 
 /// Jain's index of fairness, from 1/n to 1; 0 without requests.
