@@ -3,78 +3,123 @@
 use std::collections::{BTreeSet, HashMap};
 
 use indexmap::IndexMap;
-use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+use wirelab_model::metric::{Better, Computed, Metric, Side, Unit, Value, Values, declared};
 use wirelab_model::protocol::Protocol;
 
 use crate::Browser;
 use crate::load::{HostUse, Observed};
 use crate::page::Setup;
 use crate::resource::Resource;
+use crate::timeline::Timeline;
 
 const TIMELINE: &str = "the page's own timeline";
 const EVENTS: &str = "the browser's network events";
 
 /// All metrics of a load, in the order of reports.
-pub static METRICS: &[Metric] = &[
-    time("onload", "Load event", TIMELINE, "From the start of the navigation to the load event."),
+pub static METRICS: &[Metric] = &declared(&TABLE);
+
+type Compute = fn(&Load<'_>) -> Value;
+
+static TABLE: [Computed<Compute>; 11] = [
+    time("onload", "Load event", TIMELINE, "From the start of the navigation to the load event.", |load| {
+        load.moment(|page| Some(page.loaded), "the load event did not fire")
+    }),
     time(
         "net",
         "Net time",
         EVENTS,
-        "From the first request's leaving to the end of the last response; what a page loads after its load event included.",
+        "From the first request's leaving to the end of the last response; what a page loads after its load event \
+         included.",
+        |load| net(load.resources),
     ),
     time(
         "content_loaded",
         "DOMContentLoaded",
         TIMELINE,
         "From the start of the navigation to DOMContentLoaded: the document is read, its scripts have run.",
+        |load| load.moment(|page| Some(page.content_loaded), "DOMContentLoaded did not fire"),
     ),
     time(
         "first_byte",
         "First byte",
         TIMELINE,
-        "From the start of the navigation to the header of the document's final response; an interim one (103) is none.",
+        "From the start of the navigation to the header of the document's final response; an interim one (103) is \
+         none.",
+        |load| load.first_byte(),
     ),
     time(
         "first_paint",
         "First contentful paint",
         TIMELINE,
         "From the start of the navigation to the first text or image that is painted.",
+        |load| load.moment(|page| page.first_paint, NO_PAINT),
     ),
     time(
         "largest_paint",
         "Largest contentful paint",
         TIMELINE,
         "From the start of the navigation to the largest text or image that is painted.",
+        |load| load.moment(|page| page.largest_paint, NO_PAINT),
     ),
-    count("requests", "Requests", Unit::Count, "Requests that left the browser, redirects and failed ones included."),
+    count(
+        "requests",
+        "Requests",
+        Unit::Count,
+        "Requests that left the browser, redirects and failed ones included.",
+        |load| Value::Measured(load.resources.len() as f64),
+    ),
     count(
         "received",
         "Bytes received",
         Unit::Bytes,
         "Headers and bodies as they were transferred, without TLS, QUIC and below.",
+        |load| sum(load.resources, |resource| resource.received),
     ),
-    count("header_bytes", "Header bytes received", Unit::Bytes, "Those of them that are headers of responses."),
+    count(
+        "header_bytes",
+        "Header bytes received",
+        Unit::Bytes,
+        "Those of them that are headers of responses.",
+        |load| sum(load.resources, |resource| resource.header_bytes),
+    ),
     count(
         "request_header_bytes",
         "Header bytes asked with",
         Unit::Bytes,
         "Lines and headers of all requests as HTTP/1.1 writes them: before HTTP/2 and HTTP/3 compress them.",
+        |load| sum(load.resources, |resource| resource.request_header_bytes),
     ),
-    count("connections", "Connections", Unit::Count, "Connections that carried at least one request."),
+    count("connections", "Connections", Unit::Count, "Connections that carried at least one request.", |load| {
+        connection_count(load.resources)
+    }),
 ];
 
-const fn time(name: &'static str, title: &'static str, vantage: &'static str, meaning: &'static str) -> Metric {
+const fn time(
+    name: &'static str,
+    title: &'static str,
+    vantage: &'static str,
+    meaning: &'static str,
+    compute: Compute,
+) -> Computed<Compute> {
     let (unit, side, better) = (Unit::Nanoseconds, Side::Client, Better::Lower);
-    Metric { name, title, unit, side, vantage, better, meaning }
+    Computed { metric: Metric { name, title, unit, side, vantage, better, meaning }, compute }
 }
 
-const fn count(name: &'static str, title: &'static str, unit: Unit, meaning: &'static str) -> Metric {
-    Metric { name, title, unit, side: Side::Client, vantage: EVENTS, better: Better::Lower, meaning }
+const fn count(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    meaning: &'static str,
+    compute: Compute,
+) -> Computed<Compute> {
+    let (side, better) = (Side::Client, Better::Lower);
+    Computed { metric: Metric { name, title, unit, side, vantage: EVENTS, better, meaning }, compute }
 }
 
 /// Firefox' first byte over HTTP/1.1 is wrong.
 const TICKETS: &str = "Firefox takes the session tickets of TLS 1.3 for the first byte of an HTTP/1.1 response";
+
+const NO_PAINT: &str = "nothing was painted that counts";
 
 /// The browser does not number connections.
 const UNNUMBERED: &str = "the browser does not say over which connection a response came";
@@ -114,40 +159,36 @@ fn has_wrong_first_bytes(setup: &Setup) -> bool {
 
 /// The values of a load that is a sample.
 pub fn values(setup: &Setup, seen: &Observed) -> Values {
-    let Observed { resources, timeline, .. } = seen;
-    let of_page = |moment: Option<f64>, why: &str| match (timeline, moment.filter(|moment| *moment > 0.0)) {
-        (None, _) => Value::missing("the page's timeline could not be read"),
-        (_, None) => Value::missing(why),
-        (_, Some(milliseconds)) => Value::Measured(nanoseconds(milliseconds)),
-    };
-    let page = timeline.clone().unwrap_or_default();
-    let paints = "nothing was painted that counts";
-    let first_byte = match has_wrong_first_bytes(setup) {
-        true => Value::missing(TICKETS),
+    let load = Load { setup, resources: &seen.resources, timeline: seen.timeline.as_ref() };
+    TABLE.iter().map(|row| (row.metric.name.to_owned(), (row.compute)(&load))).collect()
+}
+
+/// The observations from which the metrics are computed.
+struct Load<'a> {
+    setup: &'a Setup,
+    resources: &'a [Resource],
+    timeline: Option<&'a Timeline>,
+}
+
+impl Load<'_> {
+    /// A moment of the page's timeline, which has 0 for a moment that did not come.
+    fn moment(&self, of: impl Fn(&Timeline) -> Option<f64>, otherwise: &str) -> Value {
+        let Some(timeline) = self.timeline else { return Value::missing("the page's timeline could not be read") };
+        match of(timeline).filter(|moment| *moment > 0.0) {
+            None => Value::missing(otherwise),
+            Some(milliseconds) => Value::Measured(nanoseconds(milliseconds)),
+        }
+    }
+
+    fn first_byte(&self) -> Value {
+        if has_wrong_first_bytes(self.setup) {
+            return Value::missing(TICKETS);
+        }
         // Browsers that do not report the final response do not support early hints, either.
-        false => of_page(
-            Some(if page.final_response > 0.0 { page.final_response } else { page.response }),
-            "the browser does not say",
-        ),
-    };
-    let all = [
-        ("onload", of_page(Some(page.loaded), "the load event did not fire")),
-        ("net", net(resources)),
-        ("content_loaded", of_page(Some(page.content_loaded), "DOMContentLoaded did not fire")),
-        ("first_byte", first_byte),
-        ("first_paint", of_page(page.first_paint, paints)),
-        ("largest_paint", of_page(page.largest_paint, paints)),
-        ("requests", Value::Measured(resources.len() as f64)),
-        ("received", sum(resources, |resource| resource.received)),
-        ("header_bytes", sum(resources, |resource| resource.header_bytes)),
-        ("request_header_bytes", sum(resources, |resource| resource.request_header_bytes)),
-        (
-            "connections",
-            connections(resources.iter())
-                .map_or_else(|| Value::missing(UNNUMBERED), |count| Value::Measured(f64::from(count))),
-        ),
-    ];
-    all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        let moment =
+            |page: &Timeline| Some(if page.final_response > 0.0 { page.final_response } else { page.response });
+        self.moment(moment, "the browser does not say")
+    }
 }
 
 fn nanoseconds(milliseconds: f64) -> f64 {
@@ -184,6 +225,11 @@ pub fn hosts(resources: &[Resource]) -> IndexMap<String, HostUse> {
         HostUse { requests, connections: connections(own()) }
     };
     names.into_iter().map(|name| (name.to_owned(), of(name))).collect()
+}
+
+fn connection_count(resources: &[Resource]) -> Value {
+    let count = connections(resources.iter());
+    count.map_or_else(|| Value::missing(UNNUMBERED), |count| Value::Measured(f64::from(count)))
 }
 
 /// The number of different connections that carried requests; `None` if no resource has a connection. Unused
