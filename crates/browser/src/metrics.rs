@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use indexmap::IndexMap;
 use wirelab_model::metric::{Better, Computed, Metric, Side, Unit, Value, Values, declared};
+use wirelab_model::missing::Missing;
 use wirelab_model::protocol::Protocol;
 
 use crate::Browser;
@@ -22,7 +23,7 @@ type Compute = fn(&Load<'_>) -> Value;
 
 static TABLE: [Computed<Compute>; 11] = [
     time("onload", "Load event", TIMELINE, "From the start of the navigation to the load event.", |load| {
-        load.moment(|page| Some(page.loaded), "the load event did not fire")
+        load.moment(|page| Some(page.loaded), not_fired("the load event"))
     }),
     time(
         "net",
@@ -37,7 +38,7 @@ static TABLE: [Computed<Compute>; 11] = [
         "DOMContentLoaded",
         TIMELINE,
         "From the start of the navigation to DOMContentLoaded: the document is read, its scripts have run.",
-        |load| load.moment(|page| Some(page.content_loaded), "DOMContentLoaded did not fire"),
+        |load| load.moment(|page| Some(page.content_loaded), not_fired("DOMContentLoaded")),
     ),
     time(
         "first_byte",
@@ -52,14 +53,14 @@ static TABLE: [Computed<Compute>; 11] = [
         "First contentful paint",
         TIMELINE,
         "From the start of the navigation to the first text or image that is painted.",
-        |load| load.moment(|page| page.first_paint, NO_PAINT),
+        |load| load.moment(|page| page.first_paint, Missing::NoPaint),
     ),
     time(
         "largest_paint",
         "Largest contentful paint",
         TIMELINE,
         "From the start of the navigation to the largest text or image that is painted.",
-        |load| load.moment(|page| page.largest_paint, NO_PAINT),
+        |load| load.moment(|page| page.largest_paint, Missing::NoPaint),
     ),
     count(
         "requests",
@@ -116,13 +117,9 @@ const fn count(
     Computed { metric: Metric { name, title, unit, side, vantage: EVENTS, better, meaning }, compute }
 }
 
-/// Firefox' first byte over HTTP/1.1 is wrong.
-const TICKETS: &str = "Firefox takes the session tickets of TLS 1.3 for the first byte of an HTTP/1.1 response";
-
-const NO_PAINT: &str = "nothing was painted that counts";
-
-/// The browser does not number connections.
-const UNNUMBERED: &str = "the browser does not say over which connection a response came";
+fn not_fired(event: &str) -> Missing {
+    Missing::NotFired { event: event.to_owned() }
+}
 
 /// Removes Firefox' wrong response starts. On a new connection over HTTP/1.1 it reports the server's session tickets as
 /// the start of the response (measured against a server that delays responses by 300 ms). This affects the first
@@ -172,8 +169,8 @@ struct Load<'a> {
 
 impl Load<'_> {
     /// A moment of the page's timeline, which has 0 for a moment that did not come.
-    fn moment(&self, of: impl Fn(&Timeline) -> Option<f64>, otherwise: &str) -> Value {
-        let Some(timeline) = self.timeline else { return Value::missing("the page's timeline could not be read") };
+    fn moment(&self, of: impl Fn(&Timeline) -> Option<f64>, otherwise: Missing) -> Value {
+        let Some(timeline) = self.timeline else { return Value::missing(Missing::NoPageTimeline) };
         match of(timeline).filter(|moment| *moment > 0.0) {
             None => Value::missing(otherwise),
             Some(milliseconds) => Value::Measured(nanoseconds(milliseconds)),
@@ -182,12 +179,12 @@ impl Load<'_> {
 
     fn first_byte(&self) -> Value {
         if has_wrong_first_bytes(self.setup) {
-            return Value::missing(TICKETS);
+            return Value::missing(Missing::SessionTicketsAsFirstByte);
         }
         // Browsers that do not report the final response do not support early hints, either.
         let moment =
             |page: &Timeline| Some(if page.final_response > 0.0 { page.final_response } else { page.response });
-        self.moment(moment, "the browser does not say")
+        self.moment(moment, Missing::NotSaidByBrowser)
     }
 }
 
@@ -200,8 +197,8 @@ fn net(resources: &[Resource]) -> Value {
     let first = resources.iter().filter_map(|resource| resource.moments.request).reduce(f64::min);
     let last = resources.iter().filter_map(|resource| resource.moments.end).reduce(f64::max);
     match (first, last) {
-        (Some(first), Some(last)) => Value::finite(nanoseconds(last - first), "the browser's times are no numbers"),
-        _ => Value::missing("the browser does not say when requests left or responses ended"),
+        (Some(first), Some(last)) => Value::finite(nanoseconds(last - first), Missing::NotFinite),
+        _ => Value::missing(Missing::NoRequestTimes),
     }
 }
 
@@ -210,10 +207,7 @@ fn net(resources: &[Resource]) -> Value {
 fn sum(resources: &[Resource], of: impl Fn(&Resource) -> Option<u64>) -> Value {
     let complete = resources.iter().filter(|resource| resource.error.is_none() && resource.moments.end.is_some());
     let total: Option<u64> = complete.map(of).sum();
-    total.map_or_else(
-        || Value::missing("the browser does not say it of every resource"),
-        |total| Value::Measured(total as f64),
-    )
+    total.map_or_else(|| Value::missing(Missing::NotSaidOfEveryResource), |total| Value::Measured(total as f64))
 }
 
 /// Requests and connections by host.
@@ -229,7 +223,7 @@ pub fn hosts(resources: &[Resource]) -> IndexMap<String, HostUse> {
 
 fn connection_count(resources: &[Resource]) -> Value {
     let count = connections(resources.iter());
-    count.map_or_else(|| Value::missing(UNNUMBERED), |count| Value::Measured(f64::from(count)))
+    count.map_or_else(|| Value::missing(Missing::UnnumberedConnections), |count| Value::Measured(f64::from(count)))
 }
 
 /// The number of different connections that carried requests; `None` if no resource has a connection. Unused
@@ -271,7 +265,7 @@ mod tests {
         );
         assert_eq!(values["onload"], Value::Measured(900_500_000.0));
         assert_eq!(values["first_byte"], Value::Measured(400e6), "the final response's, not that of a 103");
-        assert_eq!(values["first_paint"], Value::missing("nothing was painted that counts"));
+        assert_eq!(values["first_paint"], Value::missing(Missing::NoPaint));
         assert_eq!((values["received"].number(), values["header_bytes"].number()), (Some(1000.0), Some(100.0)));
     }
 
@@ -286,7 +280,7 @@ mod tests {
     fn firefoxs_first_bytes_over_http_1_are_not_believed() {
         let (firefox, chromium) = (setup(Browser::Firefox, Protocol::H1), setup(Browser::Chromium, Protocol::H1));
         let seen = load(vec![resource("a:1", None, 50.0, 80.0)]);
-        assert_eq!(values(&firefox, &seen)["first_byte"], Value::missing(TICKETS));
+        assert_eq!(values(&firefox, &seen)["first_byte"], Value::missing(Missing::SessionTicketsAsFirstByte));
         assert!(values(&chromium, &seen)["first_byte"].number().is_some());
         // The second request follows the first on its connection; the third is the first on another; the fourth has no
         // known connection.
@@ -325,7 +319,7 @@ mod tests {
         assert_eq!(shared["b:1"], HostUse { requests: 2, connections: Some(1) });
         assert_eq!(hosts(&[a(None), a(None)])["a:1"], HostUse { requests: 2, connections: None });
         let values = values(&setup(Browser::Firefox, Protocol::H2), &load(vec![a(None)]));
-        assert_eq!(values["connections"], Value::missing(UNNUMBERED));
+        assert_eq!(values["connections"], Value::missing(Missing::UnnumberedConnections));
     }
 
     #[test]

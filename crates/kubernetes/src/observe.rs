@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use wirelab_lab::{LabError, RemoteObserver, Role, many};
 use wirelab_model::metric::{Side, Values};
-use wirelab_observe::packets::{ABOUT as PACKETS, ON_CLIENT_NODE};
+use wirelab_model::missing::Missing;
+use wirelab_observe::packets::ABOUT as PACKETS;
 use wirelab_observe::places;
 use wirelab_observe::sidecars::ABOUT as SIDECARS;
 
@@ -20,14 +21,6 @@ use crate::pods::Pods;
 
 /// The sides of metrics.
 const SIDES: [Side; 3] = [Side::Client, Side::Server, Side::Link];
-
-/// Packets of several clients cannot be merged.
-const OF_SEVERAL: &str =
-    "each client's pod has an interface of its own, and shares of several do not add up; use one client";
-
-/// The processes of Linkerd's proxies cannot be observed.
-const OF_LINKERD: &str =
-    "Linkerd's proxies have containers of their own, whose processes wirelab's containers cannot see";
 
 /// Time-out of an agent's answer.
 const ANSWERING: Duration = Duration::from_secs(20);
@@ -60,7 +53,7 @@ pub(crate) struct Observing {
     beside: Vec<String>,
     on_nodes: Vec<String>,
     /// Observers that cannot run: name, affected sides, and reason.
-    undone: Vec<(String, Vec<Side>, String)>,
+    undone: Vec<(String, Vec<Side>, Missing)>,
 }
 
 /// The agent for all endpoints of a pod.
@@ -102,13 +95,14 @@ impl Observing {
             match observing.start_on_nodes(scene, &places) {
                 Ok(agents) => observing.agents.extend(agents),
                 Err(LabError(why)) => {
+                    let why = Missing::Lab { reason: why };
                     let nobody = observing.on_nodes.drain(..).map(|name| (name, SIDES.to_vec(), why.clone()));
                     observing.undone.extend(nobody);
                 }
             }
         }
         if scene.is_in_linkerd && observing.beside.iter().any(|name| name == SIDECARS.name) {
-            observing.undone.push((SIDECARS.name.to_owned(), SIDES.to_vec(), OF_LINKERD.to_owned()));
+            observing.undone.push((SIDECARS.name.to_owned(), SIDES.to_vec(), Missing::LinkerdContainers));
         }
         observing.hear_all();
         let is_idle = observing.agents.is_empty() && observing.undone.is_empty();
@@ -122,7 +116,7 @@ impl Observing {
             places.iter().filter(|(_, played)| sides(played).contains(&Side::Client)).map(|(pod, _)| *pod).collect();
         let has_several = clients.len() > 1;
         if has_several && self.on_nodes.iter().any(|name| name == PACKETS.name) {
-            self.undone.push((PACKETS.name.to_owned(), vec![Side::Client], OF_SEVERAL.to_owned()));
+            self.undone.push((PACKETS.name.to_owned(), vec![Side::Client], Missing::SeveralClients));
         }
         let agents = many::each(places.iter().collect(), |(pod, played)| {
             let is_server = sides(played).contains(&Side::Server);
@@ -225,7 +219,7 @@ impl RemoteObserver for Observing {
                 let places: Result<Vec<_>, _> = here.map(|(_, read)| read.clone()).collect();
                 all.extend(match places {
                     Ok(places) => places::merge(side, names, &places),
-                    Err(LabError(why)) => places::all_missing(side, names, &why),
+                    Err(LabError(reason)) => places::all_missing(side, names, &Missing::Lab { reason }),
                 });
             }
         }
@@ -264,7 +258,7 @@ impl Agent {
         let mut values: Values = serde_json::from_str(&text)
             .map_err(|error| LabError(format!("the agent in the pod {} is not understood: {error}", self.pod)))?;
         if self.is_beside_clients {
-            values.extend(places::all_missing(Side::Server, &[PACKETS.name.to_owned()], ON_CLIENT_NODE));
+            values.extend(places::all_missing(Side::Server, &[PACKETS.name.to_owned()], &Missing::OnClientNode));
         }
         Ok(values)
     }

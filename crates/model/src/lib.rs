@@ -11,6 +11,7 @@ pub mod journal;
 pub mod link;
 pub mod manifest;
 pub mod metric;
+pub mod missing;
 pub mod nearest;
 pub mod network;
 pub mod nodes;

@@ -5,6 +5,8 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::missing::Missing;
+
 /// The unit of a metric, which determines the format of its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -35,6 +37,17 @@ pub enum Side {
     Link,
     /// Unknown: a number from a table.
     Unknown,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Link => "link",
+            Self::Unknown => "unknown side",
+        })
+    }
 }
 
 /// The direction of improvement.
@@ -99,22 +112,21 @@ pub enum Value {
         /// The share of failures, as a phrase for the report.
         infinite: String,
     },
-    /// A missing value.
-    NotMeasured {
-        /// The reason, as a sentence for the report.
-        not_measured: String,
-    },
+    /// A missing value, with the reason.
+    NotMeasured(Missing),
 }
 
 impl Value {
     /// Returns the number if it is finite, otherwise a missing value with the reason.
-    pub fn finite(number: f64, otherwise: &str) -> Self {
+    #[must_use]
+    pub fn finite(number: f64, otherwise: Missing) -> Self {
         if number.is_finite() { Self::Measured(number) } else { Self::missing(otherwise) }
     }
 
     /// A missing value with the reason.
-    pub fn missing(reason: impl Into<String>) -> Self {
-        Self::NotMeasured { not_measured: reason.into() }
+    #[must_use]
+    pub const fn missing(reason: Missing) -> Self {
+        Self::NotMeasured(reason)
     }
 
     /// The number, if measured.
@@ -122,16 +134,17 @@ impl Value {
     pub const fn number(&self) -> Option<f64> {
         match self {
             Self::Measured(number) => Some(*number),
-            Self::Infinite { .. } | Self::NotMeasured { .. } => None,
+            Self::Infinite { .. } | Self::NotMeasured(_) => None,
         }
     }
 
-    /// The reason for a missing number; `None` for a number.
+    /// The text of the reason for a missing number; `None` for a number.
     #[must_use]
-    pub fn reason(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<String> {
         match self {
             Self::Measured(_) => None,
-            Self::Infinite { infinite: reason } | Self::NotMeasured { not_measured: reason } => Some(reason),
+            Self::Infinite { infinite } => Some(infinite.clone()),
+            Self::NotMeasured(reason) => Some(reason.to_string()),
         }
     }
 }
@@ -196,8 +209,8 @@ mod tests {
 
     #[test]
     fn a_value_that_was_not_measured_keeps_its_reason_in_json() {
-        let json = serde_json::to_string(&Value::finite(f64::NAN, "no request succeeded")).unwrap();
-        assert_eq!(json, r#"{"not_measured":"no request succeeded"}"#);
+        let json = serde_json::to_string(&Value::finite(f64::NAN, Missing::NoSuccess)).unwrap();
+        assert_eq!(json, r#"{"not_measured":"no request succeeded","code":"no-success"}"#);
         assert_eq!(serde_json::from_str::<Value>("1.5").unwrap(), Value::Measured(1.5));
     }
 }

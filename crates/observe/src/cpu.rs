@@ -7,6 +7,7 @@
 use std::io;
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
+use wirelab_model::missing::Missing;
 
 use crate::tree::{Pid, Tree, accounted, tree};
 use crate::window::{Reading, Sides, per_byte, per_request, share, values};
@@ -68,8 +69,8 @@ const TICK_ERROR: f64 = 0.01;
 /// The observer.
 #[derive(Debug, Default)]
 pub struct Cpu {
-    begin: Option<Sides<Result<Times, String>>>,
-    end: Option<Sides<Result<Times, String>>>,
+    begin: Option<Sides<Result<Times, Missing>>>,
+    end: Option<Sides<Result<Times, Missing>>>,
 }
 
 /// The CPU times of a process tree.
@@ -114,11 +115,11 @@ impl Observer for Cpu {
     }
 }
 
-fn times(roots: &[Pid]) -> Result<Times, String> {
+fn times(roots: &[Pid]) -> Result<Times, Missing> {
     let tree = tree(roots)?;
     let mut clocks = 0;
     for pid in tree.keys() {
-        clocks += cpu_clock(*pid).map_err(|error| format!("the CPU-time clock of a process: {error}"))?;
+        clocks += cpu_clock(*pid).map_err(|error| Missing::unreadable("the CPU-time clock of a process", error))?;
     }
     let reaped_ticks = tree.values().map(|stat| stat.reaped_ticks).sum();
     Ok(Times { tree, clocks, reaped_ticks })
@@ -131,34 +132,24 @@ fn spent(begin: &Times, end: &Times) -> Reading {
     let reaped = end.reaped_ticks.saturating_sub(begin.reaped_ticks);
     if reaped == 0 {
         // A child that ended after less than a tick of CPU time may still be missing.
-        let lost =
-            || "a child process ended in the window and used too little CPU time for the kernel's ticks".to_owned();
         let ended = begin.tree.keys().any(|pid| !end.tree.contains_key(pid));
-        return if ended || clocks < 0.0 { Err(lost()) } else { Ok(clocks) };
+        return if ended || clocks < 0.0 { Err(Missing::ShortChildEnded) } else { Ok(clocks) };
     }
     // The time of ended children is known in ticks only, with an uncertainty of one tick at each end of the window.
-    let tick = nanos_per_tick()?;
+    let tick = nanos_per_tick();
     let total = clocks + reaped as f64 * tick;
-    if 2.0 * tick <= TICK_ERROR * total {
-        Ok(total)
-    } else {
-        let percent = TICK_ERROR * 100.0;
-        Err(format!(
-            "child processes ended in the window, and the kernel's ticks do not give their CPU time to within \
-             {percent} % of the total"
-        ))
-    }
+    if 2.0 * tick <= TICK_ERROR * total { Ok(total) } else { Err(Missing::CoarseTicks { percent: TICK_ERROR * 100.0 }) }
 }
 
 fn system_share(begin: &Times, end: &Times) -> Reading {
     let grown = |count: fn(&crate::tree::Stat) -> u64| {
         let sum = |times: &Times| times.tree.values().map(count).sum::<u64>();
-        sum(end).checked_sub(sum(begin)).ok_or_else(|| "a child process ended in the window".to_owned())
+        sum(end).checked_sub(sum(begin)).ok_or(Missing::ChildEnded)
     };
     let (user, system) = (grown(|stat| stat.user_ticks)?, grown(|stat| stat.system_ticks)?);
     let all = user + system;
     if all < FEWEST_TICKS {
-        return Err(format!("the window has {all} ticks of CPU time; the split needs at least {FEWEST_TICKS}"));
+        return Err(Missing::TooFewTicks { ticks: all, needed: FEWEST_TICKS });
     }
     Ok(system as f64 / all as f64)
 }
@@ -181,10 +172,8 @@ fn cpu_clock(pid: Pid) -> io::Result<u64> {
 }
 
 /// The length of the ticks of `/proc/PID/stat` in nanoseconds.
-fn nanos_per_tick() -> Reading {
-    // SAFETY: sysconf takes an integer and touches no memory of this process.
-    let hertz = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    if hertz > 0 { Ok(1e9 / hertz as f64) } else { Err("sysconf(_SC_CLK_TCK) gives no length of a tick".to_owned()) }
+fn nanos_per_tick() -> f64 {
+    1e9 / rustix::param::clock_ticks_per_second() as f64
 }
 
 #[cfg(test)]
@@ -198,9 +187,9 @@ mod tests {
     #[test]
     fn ended_children_are_added_only_if_ticks_are_precise_enough() {
         assert_eq!(spent(&times(5, 0), &times(105, 0)), Ok(100.0));
-        let tick = nanos_per_tick().unwrap();
+        let tick = nanos_per_tick();
         let second = 1_000_000_000;
         assert_eq!(spent(&times(0, 0), &times(3 * second, 100)), Ok(3e9 + 100.0 * tick));
-        assert!(spent(&times(0, 0), &times(second / 10, 1)).unwrap_err().contains("within 1 %"));
+        assert_eq!(spent(&times(0, 0), &times(second / 10, 1)), Err(Missing::CoarseTicks { percent: 1.0 }));
     }
 }

@@ -9,9 +9,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
+use wirelab_model::missing::Missing;
 
 use crate::tree::Pid;
-use crate::window::{NO_WINDOW, Reading, values};
+use crate::window::{Reading, values};
 use crate::{About, Observer, Targets, Window};
 
 /// Name, cost and metrics.
@@ -113,8 +114,8 @@ const fn counter(
 /// The observer.
 #[derive(Debug, Default)]
 pub struct Drops {
-    begin: Option<Result<Namespaces, String>>,
-    end: Option<Result<Namespaces, String>>,
+    begin: Option<Result<Namespaces, Missing>>,
+    end: Option<Result<Namespaces, Missing>>,
 }
 
 /// The counters of each network namespace, by inode number.
@@ -144,7 +145,7 @@ impl Observer for Drops {
 impl Drops {
     fn grown(&self, counter: &Counter) -> Reading {
         let (Some(begin), Some(end)) = (&self.begin, &self.end) else {
-            return Err(NO_WINDOW.to_owned());
+            return Err(Missing::NoWindow);
         };
         grown(counter, begin.as_ref().map_err(Clone::clone)?, end.as_ref().map_err(Clone::clone)?)
     }
@@ -153,45 +154,45 @@ impl Drops {
 /// Growth of a counter, summed over all namespaces.
 fn grown(counter: &Counter, begin: &Namespaces, end: &Namespaces) -> Reading {
     if !begin.keys().eq(end.keys()) {
-        return Err("a process moved to another network namespace in the window".to_owned());
+        return Err(Missing::NamespaceChanged);
     }
     let mut sum = 0;
     for (before, after) in begin.values().zip(end.values()) {
         let grown = total(counter, after)?.checked_sub(total(counter, before)?);
-        sum += grown.ok_or_else(|| "the kernel's counter went backwards".to_owned())?;
+        sum += grown.ok_or(Missing::CounterBackwards)?;
     }
     Ok(sum as f64)
 }
 
-fn total(counter: &Counter, counts: &Counts) -> Result<u64, String> {
+fn total(counter: &Counter, counts: &Counts) -> Result<u64, Missing> {
     let (heading, name) = counter.kernel;
     let of = |heading: &str, name: &str| counts.get(&(heading.to_owned(), name.to_owned())).copied();
-    let count = of(heading, name).ok_or_else(|| format!("this kernel has no counter {heading} {name}"))?;
+    let count = of(heading, name).ok_or_else(|| Missing::kernel_lacks(format!("counter {heading} {name}")))?;
     // A kernel without IPv6 has no such counter.
     Ok(count + counter.ipv6.and_then(|name| of("", name)).unwrap_or_default())
 }
 
 /// Reads the counters of the network namespaces of all visible processes, each namespace once.
-fn read(targets: &Targets) -> Result<Namespaces, String> {
+fn read(targets: &Targets) -> Result<Namespaces, Missing> {
     let mut namespaces = Namespaces::new();
     for pid in targets.servers.iter().chain(&targets.clients).flatten().copied() {
         let path = format!("/proc/{pid}/ns/net");
-        let about = fs::metadata(&path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+        let about = fs::metadata(&path).map_err(|error| Missing::unreadable(path, error))?;
         if let Entry::Vacant(new) = namespaces.entry(about.ino()) {
             new.insert(counts(pid)?);
         }
     }
     if namespaces.is_empty() {
-        return Err("the lab shows no process, so no network namespace can be read".to_owned());
+        return Err(Missing::ProcessesHidden);
     }
     Ok(namespaces)
 }
 
 /// The counters of a process's network namespace.
-fn counts(pid: Pid) -> Result<Counts, String> {
+fn counts(pid: Pid) -> Result<Counts, Missing> {
     let file = |name: &str| {
         let path = format!("/proc/{pid}/net/{name}");
-        fs::read_to_string(&path).map_err(|error| format!("{path} cannot be read: {error}"))
+        fs::read_to_string(&path).map_err(|error| Missing::unreadable(path, error))
     };
     let mut counts = Counts::new();
     parse_pairs(&file("snmp")?, &mut counts);
@@ -252,10 +253,11 @@ mod tests {
             Namespaces::from([(7, counted(dropped[0])), (9, counted(dropped[1]))])
         };
         assert_eq!(grown(&COUNTERS[0], &namespaces([3, 40]), &namespaces([5, 50])), Ok(12.0));
-        assert!(grown(&COUNTERS[0], &namespaces([3, 40]), &namespaces([3, 39])).unwrap_err().contains("backwards"));
+        let backwards = grown(&COUNTERS[0], &namespaces([3, 40]), &namespaces([3, 39]));
+        assert_eq!(backwards, Err(Missing::CounterBackwards));
         let mut moved = namespaces([3, 40]);
         moved.remove(&7);
-        assert!(grown(&COUNTERS[0], &namespaces([3, 40]), &moved).unwrap_err().contains("another network namespace"));
+        assert_eq!(grown(&COUNTERS[0], &namespaces([3, 40]), &moved), Err(Missing::NamespaceChanged));
     }
 
     #[test]
@@ -272,6 +274,7 @@ mod tests {
     #[test]
     fn a_counter_that_the_kernel_lacks_gives_a_reason_and_not_zero() {
         let counts = counts("Udp: InErrors\nUdp: 3\n", "");
-        assert_eq!(total(&COUNTERS[0], &counts).unwrap_err(), "this kernel has no counter Udp RcvbufErrors");
+        let reason = total(&COUNTERS[0], &counts).unwrap_err();
+        assert_eq!(reason.to_string(), "this kernel has no counter Udp RcvbufErrors");
     }
 }

@@ -1,6 +1,7 @@
 //! Page faults of client and server in the measured window.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
+use wirelab_model::missing::Missing;
 
 use crate::tree::{Stat, Tree, growth, tree};
 use crate::window::{Sides, per_request, values};
@@ -37,8 +38,8 @@ const fn major(name: &'static str, title: &'static str, side: Side) -> Metric {
 /// The observer.
 #[derive(Debug, Default)]
 pub struct Faults {
-    begin: Option<Sides<Result<Tree, String>>>,
-    end: Option<Sides<Result<Tree, String>>>,
+    begin: Option<Sides<Result<Tree, Missing>>>,
+    end: Option<Sides<Result<Tree, Missing>>>,
 }
 
 impl Observer for Faults {

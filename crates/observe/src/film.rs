@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use wirelab_model::film::{Films, INDEX};
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+use wirelab_model::missing::Missing;
 
 use crate::{About, Observer, Stage, Targets, Window};
 
@@ -55,17 +56,16 @@ impl Observer for Film {
     fn end(&mut self, _: &Targets) {}
 
     fn values(&mut self, _: &Window) -> Values {
-        let read = self.folder.as_deref().map_or_else(|| Err("no load was filmed".to_owned()), index);
+        let read = self.folder.as_deref().map_or_else(|| Err(Missing::NotFilmed), index);
         let value = read.map_or_else(Value::missing, |films| median(&films.speed_index));
         ABOUT.metrics.iter().map(|metric| (metric.name.to_owned(), value.clone())).collect()
     }
 }
 
-fn index(folder: &Path) -> Result<Films, String> {
+fn index(folder: &Path) -> Result<Films, Missing> {
     let path = folder.join(INDEX);
-    let failed = |why: String| format!("the client's films cannot be read from {}: {why}", path.display());
-    let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
+    let read = fs::read_to_string(&path).and_then(|text| Ok(serde_json::from_str(&text)?));
+    read.map_err(|error| Missing::unreadable(format!("the index of the client's films {}", path.display()), error))
 }
 
 /// The median over the loads. If a load has no value, the trial has none, for the same reason.
@@ -76,7 +76,7 @@ fn median(of_loads: &[Value]) -> Value {
     let mut numbers: Vec<f64> = of_loads.iter().filter_map(Value::number).collect();
     numbers.sort_by(f64::total_cmp);
     match (numbers.len(), numbers.len() / 2) {
-        (0, _) => Value::missing("no page was loaded"),
+        (0, _) => Value::missing(Missing::NoLoad),
         (count, middle) if count % 2 == 0 => Value::Measured(f64::midpoint(numbers[middle - 1], numbers[middle])),
         (_, middle) => Value::Measured(numbers[middle]),
     }
@@ -106,16 +106,16 @@ mod tests {
         };
         assert_eq!(write(vec![Value::Measured(3e9), Value::Measured(1e9), Value::Measured(2e9)]), Value::Measured(2e9));
         assert_eq!(write(vec![Value::Measured(3e9), Value::Measured(1e9)]), Value::Measured(2e9));
-        let missing = Value::missing("nothing was painted");
+        let missing = Value::missing(Missing::WhiteWindow);
         assert_eq!(write(vec![Value::Measured(3e9), missing.clone()]), missing);
-        assert_eq!(write(vec![]), Value::missing("no page was loaded"));
+        assert_eq!(write(vec![]), Value::missing(Missing::NoLoad));
     }
 
     #[test]
     fn a_client_that_leaves_no_films_gives_a_reason() {
-        assert_eq!(value(None), Value::missing("no load was filmed"));
+        assert_eq!(value(None), Value::missing(Missing::NotFilmed));
         let folder = tempfile::tempdir().unwrap();
-        let reason = format!("{:?}", value(Some(folder.path())));
-        assert!(reason.contains("films cannot be read") && reason.contains(INDEX), "{reason}");
+        let reason = value(Some(folder.path())).reason().unwrap();
+        assert!(reason.contains(INDEX) && reason.contains("cannot be read"), "{reason}");
     }
 }

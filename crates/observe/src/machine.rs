@@ -4,10 +4,12 @@
 //! that.
 
 use std::fs;
+use std::io;
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
+use wirelab_model::missing::Missing;
 
-use crate::window::{NO_WINDOW, Reading, values};
+use crate::window::{Reading, values};
 use crate::{About, Observer, Targets, Window};
 
 /// Name, cost and metrics.
@@ -44,8 +46,8 @@ const fn metric(name: &'static str, title: &'static str, meaning: &'static str) 
 /// The observer.
 #[derive(Debug, Default)]
 pub struct Machine {
-    begin: Option<Result<Ticks, String>>,
-    end: Option<Result<Ticks, String>>,
+    begin: Option<Result<Ticks, Missing>>,
+    end: Option<Result<Ticks, Missing>>,
 }
 
 /// Ticks of all processors since the machine started.
@@ -78,25 +80,24 @@ impl Observer for Machine {
 impl Machine {
     fn share(&self, of: fn(&Ticks) -> u64) -> Reading {
         let (Some(begin), Some(end)) = (&self.begin, &self.end) else {
-            return Err(NO_WINDOW.to_owned());
+            return Err(Missing::NoWindow);
         };
         let (begin, end) = (begin.as_ref().map_err(Clone::clone)?, end.as_ref().map_err(Clone::clone)?);
-        let grown = |of: fn(&Ticks) -> u64| {
-            of(end).checked_sub(of(begin)).ok_or_else(|| "the kernel's counter went backwards".to_owned())
-        };
+        let grown = |of: fn(&Ticks) -> u64| of(end).checked_sub(of(begin)).ok_or(Missing::CounterBackwards);
         match grown(|ticks| ticks.all)? {
-            0 => Err("the window was shorter than a tick of the kernel's account".to_owned()),
+            0 => Err(Missing::ShorterThanTick),
             all => Ok(grown(of)? as f64 / all as f64),
         }
     }
 }
 
-fn read(targets: &Targets) -> Result<Ticks, String> {
+fn read(targets: &Targets) -> Result<Ticks, Missing> {
     if *targets == Targets::default() {
-        return Err("the lab shows no process, so the processes may run on another machine".to_owned());
+        return Err(Missing::ProcessesHidden);
     }
-    let text = fs::read_to_string("/proc/stat").map_err(|error| format!("/proc/stat cannot be read: {error}"))?;
-    parse(&text).ok_or_else(|| "/proc/stat does not begin with the `cpu` line of proc_stat(5)".to_owned())
+    let unknown = || io::Error::other("it does not begin with the `cpu` line of proc_stat(5)");
+    let read = fs::read_to_string("/proc/stat").and_then(|text| parse(&text).ok_or_else(unknown));
+    read.map_err(|error| Missing::unreadable("/proc/stat", error))
 }
 
 /// Parses the first line: user, nice, system, idle, iowait, irq, softirq, steal. The guest fields after these are
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     fn seen(begin: &str, end: &str) -> Machine {
-        let ticks = |text| parse(text).ok_or_else(|| "no".to_owned());
+        let ticks = |text| parse(text).ok_or(Missing::NoWindow);
         Machine { begin: Some(ticks(begin)), end: Some(ticks(end)) }
     }
 
@@ -127,7 +128,7 @@ mod tests {
     #[test]
     fn a_window_shorter_than_a_tick_has_a_reason() {
         let machine = seen("cpu  1 1 1 1 1 1 1 1\n", "cpu  1 1 1 1 1 1 1 1\n");
-        assert!(machine.share(|ticks| ticks.stolen).unwrap_err().contains("shorter than a tick"));
+        assert_eq!(machine.share(|ticks| ticks.stolen), Err(Missing::ShorterThanTick));
         assert_eq!(parse("cpu  1 2 3\n"), None);
         assert_eq!(parse("intr 1\n"), None);
     }

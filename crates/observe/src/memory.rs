@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
+use wirelab_model::missing::Missing;
 
 use crate::tree::{Pid, tree};
 use crate::window::{Reading, Sides, values};
@@ -42,8 +43,8 @@ const fn life_metric(name: &'static str, title: &'static str, side: Side) -> Met
 /// The observer.
 #[derive(Debug, Default)]
 pub struct Memory {
-    begin: Option<Sides<Result<Before, String>>>,
-    end: Option<Sides<Result<Peaks, String>>>,
+    begin: Option<Sides<Result<Before, Missing>>>,
+    end: Option<Sides<Result<Peaks, Missing>>>,
 }
 
 /// Peak resident sets in bytes, by process.
@@ -54,7 +55,7 @@ struct Before {
     /// Peaks from the processes' starts to the window.
     peaks: Peaks,
     /// Why the peaks could not be reset.
-    not_reset: Option<String>,
+    not_reset: Option<Missing>,
 }
 
 impl Observer for Memory {
@@ -96,40 +97,37 @@ fn life_peak(before: &Before, after: &Peaks) -> Reading {
 
 fn sum(before: &Before, after: &Peaks, of: fn(u64, u64) -> u64) -> Reading {
     if before.peaks.keys().any(|pid| !after.contains_key(pid)) {
-        return Err("a process ended in the window, and the kernel dropped its peak".to_owned());
+        return Err(Missing::PeakLost);
     }
     let peak = |(pid, after): (&Pid, &u64)| of(before.peaks.get(pid).copied().unwrap_or_default(), *after);
     Ok(after.iter().map(peak).sum::<u64>() as f64)
 }
 
-fn peaks(roots: &[Pid]) -> Result<Peaks, String> {
+fn peaks(roots: &[Pid]) -> Result<Peaks, Missing> {
     tree(roots)?.into_keys().map(|pid| Ok((pid, peak(pid)?))).collect()
 }
 
 /// `VmHWM` of /proc/PID/status in bytes; the kernel writes KiB (proc_pid_status(5)).
-fn peak(pid: Pid) -> Result<u64, String> {
+fn peak(pid: Pid) -> Result<u64, Missing> {
     let path = format!("/proc/{pid}/status");
-    let text = fs::read_to_string(&path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    let text = fs::read_to_string(&path).map_err(|error| Missing::unreadable(path, error))?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
     // A zombie has no memory and no such line.
-    kibibytes
-        .map(|kibibytes| kibibytes * 1024)
-        .ok_or_else(|| "a process ended, so the kernel shows no VmHWM of it".to_owned())
+    kibibytes.map(|kibibytes| kibibytes * 1024).ok_or(Missing::NoPeak)
 }
 
 /// Resets the peak to the current resident set (proc_pid_clear_refs(5), value 5).
-fn reset(pid: Pid) -> Result<(), String> {
-    let path = format!("/proc/{pid}/clear_refs");
-    fs::write(&path, "5").map_err(|error| format!("the peak before the window cannot be reset: {path}: {error}"))
+fn reset(pid: Pid) -> Result<(), Missing> {
+    fs::write(format!("/proc/{pid}/clear_refs"), "5").map_err(|error| Missing::PeakNotReset { cause: error.into() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn before(peaks: &[(Pid, u64)], not_reset: Option<&str>) -> Before {
-        Before { peaks: peaks.iter().copied().collect(), not_reset: not_reset.map(str::to_owned) }
+    fn before(peaks: &[(Pid, u64)], not_reset: Option<Missing>) -> Before {
+        Before { peaks: peaks.iter().copied().collect(), not_reset }
     }
 
     #[test]
@@ -137,13 +135,16 @@ mod tests {
         let after = Peaks::from([(1, 500), (2, 40)]);
         let reset = before(&[(1, 900)], None);
         assert_eq!((window_peak(&reset, &after), life_peak(&reset, &after)), (Ok(540.0), Ok(940.0)));
-        let not = before(&[(1, 400)], Some("not permitted"));
-        assert_eq!((window_peak(&not, &after), life_peak(&not, &after)), (Err("not permitted".to_owned()), Ok(540.0)));
+        let not = before(&[(1, 400)], Some(Missing::other("not permitted")));
+        assert_eq!(
+            (window_peak(&not, &after), life_peak(&not, &after)),
+            (Err(Missing::other("not permitted")), Ok(540.0))
+        );
     }
 
     #[test]
     fn an_ended_process_makes_the_peak_missing() {
-        let error = window_peak(&before(&[(1, 5), (7, 5)], None), &Peaks::from([(1, 5)])).unwrap_err();
-        assert!(error.contains("a process ended in the window"), "{error}");
+        let peak = window_peak(&before(&[(1, 5), (7, 5)], None), &Peaks::from([(1, 5)]));
+        assert_eq!(peak, Err(Missing::PeakLost));
     }
 }

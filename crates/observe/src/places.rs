@@ -1,8 +1,9 @@
 //! Merges the metric values of processes that run in several places (pods, nodes), each read where the processes run.
 
 use wirelab_model::metric::{Metric, Side, Value, Values};
+use wirelab_model::missing::Missing;
 
-use crate::packets::{self, LARGEST_OF_NODE};
+use crate::packets::LARGEST_OF_NODE;
 use crate::registry::OBSERVERS;
 
 /// Observers that need only access to the processes, so an agent in the same pod can run them.
@@ -31,8 +32,8 @@ pub fn merge(side: Side, observers: &[String], places: &[Values]) -> Values {
 
 /// Every metric of `observers` for one side as missing, for the reason `why`.
 #[must_use]
-pub fn all_missing(side: Side, observers: &[String], why: &str) -> Values {
-    metrics(side, observers).map(|metric| (metric.name.to_owned(), Value::missing(why))).collect()
+pub fn all_missing(side: Side, observers: &[String], why: &Missing) -> Values {
+    metrics(side, observers).map(|metric| (metric.name.to_owned(), Value::missing(why.clone()))).collect()
 }
 
 fn metrics(side: Side, observers: &[String]) -> impl Iterator<Item = &'static Metric> {
@@ -47,21 +48,24 @@ fn value(metric: &Metric, places: &[Values]) -> Value {
     for place in places {
         match place.get(metric.name) {
             Some(Value::Measured(number)) => numbers.push(*number),
-            Some(missing) if packets::adds_nothing(missing) => nothing = Some(missing),
+            // A server's node that carried no packets of the trial does not void the other nodes' counts.
+            Some(missing @ Value::NotMeasured(Missing::NoPacketsAtPod | Missing::OnClientNode)) => {
+                nothing = Some(missing);
+            }
             Some(missing) => return missing.clone(),
-            None => return Value::missing("one of the places did not report this metric"),
+            None => return Value::missing(Missing::NotReportedByAPlace),
         }
     }
     if numbers.is_empty() {
-        return nothing.cloned().unwrap_or_else(|| Value::missing("no place reported this metric"));
+        return nothing.cloned().unwrap_or_else(|| Value::missing(Missing::NotReportedByAnyPlace));
     }
     match metric.name {
         "cpu_client_system_share" => weighted(&numbers, "cpu_client_share", places),
         "cpu_server_system_share" => weighted(&numbers, "cpu_server_share", places),
         name if LARGEST_OF_NODE.contains(&name) => {
-            Value::finite(numbers.into_iter().fold(0.0, f64::max), "the number is not finite")
+            Value::finite(numbers.into_iter().fold(0.0, f64::max), Missing::NotFinite)
         }
-        _ => Value::finite(numbers.iter().sum(), "the number is not finite"),
+        _ => Value::finite(numbers.iter().sum(), Missing::NotFinite),
     }
 }
 
@@ -69,7 +73,7 @@ fn weighted(shares: &[f64], of: &str, places: &[Values]) -> Value {
     let times = places.iter().map(|place| place.get(of).and_then(Value::number).unwrap_or_default());
     let times: Vec<_> = times.collect();
     let all: f64 = shares.iter().zip(&times).map(|(share, time)| share * time).sum();
-    Value::finite(all / times.iter().sum::<f64>(), "no processor time was spent")
+    Value::finite(all / times.iter().sum::<f64>(), Missing::NoProcessorTime)
 }
 
 #[cfg(test)]
@@ -107,15 +111,16 @@ mod tests {
     #[test]
     fn a_value_that_is_missing_in_one_place_is_missing_in_the_result() {
         let mut other = place(0.1, 0.1, 50.0);
-        other.insert("memory_server_peak".to_owned(), Value::missing("not permitted"));
+        other.insert("memory_server_peak".to_owned(), Value::missing(Missing::other("not permitted")));
         other.shift_remove("memory_server_life_peak");
         let values = merge(Side::Server, &named(&["memory"]), &[place(0.3, 0.5, 100.0), other]);
-        assert_eq!(values["memory_server_peak"], Value::missing("not permitted"));
-        assert_eq!(values["memory_server_life_peak"], Value::missing("one of the places did not report this metric"));
-        let nothing = all_missing(Side::Client, &named(&["memory"]), "the pod was lost");
-        assert_eq!(nothing["memory_client_peak"], Value::missing("the pod was lost"));
+        assert_eq!(values["memory_server_peak"], Value::missing(Missing::other("not permitted")));
+        assert_eq!(values["memory_server_life_peak"], Value::missing(Missing::NotReportedByAPlace));
+        let lost_pod = Missing::Lab { reason: "the pod was lost".to_owned() };
+        let nothing = all_missing(Side::Client, &named(&["memory"]), &lost_pod);
+        assert_eq!(nothing["memory_client_peak"], Value::missing(lost_pod));
         let of_none = merge(Side::Client, &named(&["memory"]), &[]);
-        assert_eq!(of_none["memory_client_peak"], Value::missing("no place reported this metric"));
+        assert_eq!(of_none["memory_client_peak"], Value::missing(Missing::NotReportedByAnyPlace));
         assert_eq!(nothing.len(), 2);
     }
 
@@ -131,7 +136,7 @@ mod tests {
             |count: f64| -> Values { [("tcp_retransmitted".to_owned(), Value::Measured(count))].into_iter().collect() };
         let values = merge(Side::Link, &named(&["drops"]), &[dropped(2.0), dropped(3.0)]);
         assert_eq!(values["tcp_retransmitted"].number(), Some(5.0));
-        assert_eq!(values["udp_in_errors"], Value::missing("one of the places did not report this metric"));
+        assert_eq!(values["udp_in_errors"], Value::missing(Missing::NotReportedByAPlace));
     }
 
     #[test]
@@ -140,17 +145,18 @@ mod tests {
             let values = [("packets_server_node_sent_per_request", sent), ("packets_server_node_largest", largest)];
             values.map(|(name, number)| (name.to_owned(), Value::Measured(number))).into_iter().collect()
         };
-        let near = all_missing(Side::Server, &named(&["packets"]), packets::ON_CLIENT_NODE);
+        let near = all_missing(Side::Server, &named(&["packets"]), &Missing::OnClientNode);
         let of = |places: &[Values]| merge(Side::Server, &named(&["packets"]), places);
         let all = of(&[node(2.0, 1500.0), near.clone(), node(3.0, 900.0)]);
         assert_eq!(all["packets_server_node_sent_per_request"].number(), Some(5.0));
         assert_eq!(all["packets_server_node_largest"].number(), Some(1500.0));
         assert_eq!(
             of(std::slice::from_ref(&near))["packets_server_node_largest"],
-            Value::missing(packets::ON_CLIENT_NODE)
+            Value::missing(Missing::OnClientNode)
         );
-        let lost = all_missing(Side::Server, &named(&["packets"]), "it went down");
-        assert_eq!(of(&[node(2.0, 1500.0), lost])["packets_server_node_largest"], Value::missing("it went down"));
+        let went_down = Missing::Lab { reason: "it went down".to_owned() };
+        let lost = all_missing(Side::Server, &named(&["packets"]), &went_down);
+        assert_eq!(of(&[node(2.0, 1500.0), lost])["packets_server_node_largest"], Value::missing(went_down));
     }
 
     #[test]

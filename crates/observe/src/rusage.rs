@@ -2,6 +2,7 @@
 //! studies that used it. It includes start-up, check request, warm-up and the writing of results.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
+use wirelab_model::missing::Missing;
 use wirelab_model::usage::Usage;
 
 use crate::window::{Reading, values};
@@ -56,16 +57,16 @@ impl Observer for Rusage {
 
     fn values(&mut self, _: &Window) -> Values {
         let (client, server) = self.reaped.map_or((None, None), |reaped| (reaped.client, reaped.server));
-        let [a, b, c, d, e] = side(client, "client");
-        let [f, g, h, i, j] = side(server, "server");
+        let [a, b, c, d, e] = side(client, Side::Client);
+        let [f, g, h, i, j] = side(server, Side::Server);
         values(ABOUT.metrics, [a, b, c, d, e, f, g, h, i, j])
     }
 }
 
 /// The five readings of a side, in the order of their declaration.
-fn side(usage: Option<Usage>, who: &str) -> [Reading; 5] {
+fn side(usage: Option<Usage>, side: Side) -> [Reading; 5] {
     let Some(usage) = usage else {
-        return std::array::from_fn(|_| Err(format!("the lab does not reap the process of the {who}")));
+        return std::array::from_fn(|_| Err(Missing::NotReaped { side }));
     };
     let switches = usage.voluntary_switches + usage.involuntary_switches;
     let faults = usage.minor_faults + usage.major_faults;

@@ -1,6 +1,7 @@
 //! CPU time and peak memory of sidecars, apart from the servers and clients that they serve.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+use wirelab_model::missing::Missing;
 
 use crate::cpu::Cpu;
 use crate::memory::Memory;
@@ -101,9 +102,9 @@ impl Observer for OfSidecars {
             let of_all = metric.name == "cpu_all_per_request";
             let from = if of_all { &all } else { &cpu };
             let value = if self.has_none && !of_all {
-                Value::missing("the trial has no sidecars")
+                Value::missing(Missing::NoSidecars)
             } else {
-                from.get(other).or_else(|| memory.get(other)).cloned().unwrap_or_else(|| Value::missing("not read"))
+                from.get(other).or_else(|| memory.get(other)).cloned().unwrap_or(Value::missing(Missing::NoWindow))
             };
             (metric.name.to_owned(), value)
         });
@@ -152,7 +153,7 @@ mod tests {
         let without = Targets { servers: own.clone(), clients: own.clone(), ..Targets::default() };
         let values_without = values(&without);
         assert!(values_without["cpu_all_per_request"].number().unwrap() > 0.0);
-        let reason = Value::missing("the trial has no sidecars");
+        let reason = Value::missing(Missing::NoSidecars);
         assert_eq!(values_without["cpu_server_sidecar_per_request"], reason);
         assert_eq!(values_without["memory_client_sidecar_peak"], reason);
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
+use wirelab_model::missing::Missing;
 
 use crate::tree::{self, Pid};
 use crate::window::{Reading, Sides, per_request, values};
@@ -43,8 +44,8 @@ const fn involuntary(name: &'static str, title: &'static str, side: Side) -> Met
 /// The observer.
 #[derive(Debug, Default)]
 pub struct Switches {
-    begin: Option<Sides<Result<Threads, String>>>,
-    end: Option<Sides<Result<Threads, String>>>,
+    begin: Option<Sides<Result<Threads, Missing>>>,
+    end: Option<Sides<Result<Threads, Missing>>>,
 }
 
 /// The counters of all threads, by thread id.
@@ -83,14 +84,13 @@ impl Observer for Switches {
 fn growth(begin: &Threads, end: &Threads, of: fn(Count) -> u64) -> Reading {
     let ended = begin.keys().filter(|thread| !end.contains_key(thread)).count();
     if ended > 0 {
-        return Err(format!("{ended} threads ended in the window, and the kernel keeps no counts of ended threads"));
+        return Err(Missing::ThreadsEnded { count: ended });
     }
     let sum = |threads: &Threads| threads.values().copied().map(of).sum::<u64>();
-    let lost = || "the kernel reused a thread id in the window".to_owned();
-    sum(end).checked_sub(sum(begin)).map(|count| count as f64).ok_or_else(lost)
+    sum(end).checked_sub(sum(begin)).map(|count| count as f64).ok_or(Missing::ThreadIdReused)
 }
 
-fn threads(roots: &[Pid]) -> Result<Threads, String> {
+fn threads(roots: &[Pid]) -> Result<Threads, Missing> {
     let mut threads = Threads::new();
     for (thread, pid) in tree::threads(roots)? {
         // A thread may end after it was listed; the end of the window will not show it either.
@@ -99,7 +99,7 @@ fn threads(roots: &[Pid]) -> Result<Threads, String> {
             threads.insert(thread, count);
         }
     }
-    if threads.is_empty() { Err("the kernel shows no context switches of the process".to_owned()) } else { Ok(threads) }
+    if threads.is_empty() { Err(Missing::NoSwitches) } else { Ok(threads) }
 }
 
 fn parse(status: &str) -> Option<Count> {
@@ -123,6 +123,6 @@ mod tests {
         let count = |voluntary| Count { voluntary, involuntary: 0 };
         let (begin, end) = (Threads::from([(1, count(10))]), Threads::from([(1, count(15)), (2, count(4))]));
         assert_eq!(growth(&begin, &end, |count| count.voluntary), Ok(9.0));
-        assert!(growth(&end, &begin, |count| count.voluntary).unwrap_err().starts_with("1 threads ended"));
+        assert_eq!(growth(&end, &begin, |count| count.voluntary), Err(Missing::ThreadsEnded { count: 1 }));
     }
 }

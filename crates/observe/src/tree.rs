@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
+use wirelab_model::missing::Missing;
+
 /// A process id.
 pub type Pid = u32;
 
@@ -41,10 +43,10 @@ pub type Tree = BTreeMap<Pid, Stat>;
 /// tens of microseconds per process of the machine.
 ///
 /// # Errors
-/// If a root has ended; the text is the reason for a report.
-pub fn tree(roots: &[Pid]) -> Result<Tree, String> {
+/// If a root has ended, or `/proc` cannot be read.
+pub fn tree(roots: &[Pid]) -> Result<Tree, Missing> {
     let mut all = Tree::new();
-    let folder = fs::read_dir("/proc").map_err(|error| format!("/proc cannot be read: {error}"))?;
+    let folder = fs::read_dir("/proc").map_err(|error| Missing::unreadable("/proc", error))?;
     for entry in folder.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         // A process may have ended since the folder was read.
@@ -61,20 +63,20 @@ pub fn tree(roots: &[Pid]) -> Result<Tree, String> {
 /// The threads of the trees below `roots`, with their processes.
 ///
 /// # Errors
-/// If a root has ended; the text is the reason for a report.
-pub fn threads(roots: &[Pid]) -> Result<BTreeMap<Pid, Pid>, String> {
+/// If a root has ended, or `/proc` cannot be read.
+pub fn threads(roots: &[Pid]) -> Result<BTreeMap<Pid, Pid>, Missing> {
     let mut threads = BTreeMap::new();
     for pid in tree(roots)?.into_keys() {
         let path = format!("/proc/{pid}/task");
-        let folder = fs::read_dir(&path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+        let folder = fs::read_dir(&path).map_err(|error| Missing::unreadable(path, error))?;
         let listed = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         threads.extend(listed.map(|thread: Pid| (thread, pid)));
     }
     Ok(threads)
 }
 
-fn below(root: Pid, all: &Tree) -> Result<Tree, String> {
-    let own = *all.get(&root).ok_or_else(|| format!("process {root} had ended"))?;
+fn below(root: Pid, all: &Tree) -> Result<Tree, Missing> {
+    let own = *all.get(&root).ok_or(Missing::ProcessEnded { pid: root })?;
     let mut tree = Tree::from([(root, own)]);
     loop {
         let before = tree.len();
@@ -117,14 +119,14 @@ fn parse(text: &str) -> Option<Stat> {
 /// ended must have had a parent in the tree that is still alive.
 ///
 /// # Errors
-/// The reason for the report.
-pub fn accounted(begin: &Tree, end: &Tree) -> Result<(), String> {
+/// If such a process had none.
+pub fn accounted(begin: &Tree, end: &Tree) -> Result<(), Missing> {
     let alive =
         |pid: Pid| end.get(&pid).is_some_and(|now| Some(now.started) == begin.get(&pid).map(|then| then.started));
     let mut gone = begin.iter().filter(|(pid, _)| !alive(**pid));
     match gone.find(|(_, stat)| !alive(stat.parent)) {
         None => Ok(()),
-        Some(_) => Err("a process ended in the window without a living parent, so its counts are lost".to_owned()),
+        Some(_) => Err(Missing::OrphanEnded),
     }
 }
 
@@ -132,13 +134,11 @@ pub fn accounted(begin: &Tree, end: &Tree) -> Result<(), String> {
 /// that it waited for. The sum is exact if [`accounted`] holds: the count of an ended child moves to its parent.
 ///
 /// # Errors
-/// The reason for the report.
-pub fn growth(begin: &Tree, end: &Tree, count: impl Fn(&Stat) -> u64) -> Result<u64, String> {
+/// If the count of an ended process is lost.
+pub fn growth(begin: &Tree, end: &Tree, count: impl Fn(&Stat) -> u64) -> Result<u64, Missing> {
     accounted(begin, end)?;
     let sum = |tree: &Tree| tree.values().map(&count).sum::<u64>();
-    sum(end)
-        .checked_sub(sum(begin))
-        .ok_or_else(|| "a process ended in the window and no parent waited for it".to_owned())
+    sum(end).checked_sub(sum(begin)).ok_or(Missing::EndedUnwaited)
 }
 
 #[cfg(test)]
@@ -150,7 +150,7 @@ mod tests {
         parse(&text).unwrap()
     }
 
-    fn faults(begin: &Tree, end: &Tree) -> Result<u64, String> {
+    fn faults(begin: &Tree, end: &Tree) -> Result<u64, Missing> {
         growth(begin, end, |stat| stat.minor_faults + stat.reaped_minor_faults)
     }
 
@@ -173,7 +173,7 @@ mod tests {
             (10, process(1, 10, 0, 0)),
         ]);
         assert_eq!(below(5, &all).unwrap().into_keys().collect::<Vec<_>>(), [4, 5, 6, 9]);
-        assert_eq!(below(77, &all).unwrap_err(), "process 77 had ended");
+        assert_eq!(below(77, &all).unwrap_err(), Missing::ProcessEnded { pid: 77 });
     }
 
     #[test]
@@ -194,6 +194,6 @@ mod tests {
     fn counts_lost_with_an_orphan_give_a_reason() {
         let begin = Tree::from([(5, process(1, 5, 100, 0)), (6, process(1, 5, 40, 0))]);
         let end = Tree::from([(5, process(1, 5, 200, 0))]);
-        assert!(faults(&begin, &end).unwrap_err().contains("a process ended in the window"));
+        assert_eq!(faults(&begin, &end), Err(Missing::OrphanEnded));
     }
 }

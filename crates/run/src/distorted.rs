@@ -2,6 +2,7 @@
 //! down everything else.
 
 use wirelab_model::metric::{Value, Values};
+use wirelab_model::missing::Missing;
 use wirelab_model::warning::Warning;
 use wirelab_observe::Observer;
 use wirelab_observe::film::ABOUT as FILM;
@@ -18,7 +19,7 @@ pub(crate) fn leave_its_own(values: &mut Values, observers: &[Box<dyn Observer>]
     let is_its_own =
         |metric: &str| distorting().any(|(about, _)| about.metrics.iter().any(|declared| declared.name == metric));
     for (_, value) in values.iter_mut().filter(|(metric, value)| !is_its_own(metric) && value.number().is_some()) {
-        *value = Value::missing(format!("the observer `{}` {what}", about.name));
+        *value = Value::missing(Missing::Distorted { observer: about.name.to_owned(), how: what.to_owned() });
     }
 }
 
@@ -44,8 +45,11 @@ mod tests {
                 ("response_median".to_owned(), Value::Measured(1.0)),
                 ("strace_client_per_request".to_owned(), Value::Measured(2.0)),
                 ("page_speed_index".to_owned(), Value::Measured(3.0)),
-                ("response_p99".to_owned(), Value::missing("too few")),
+                ("response_p99".to_owned(), Value::missing(Missing::other("too few"))),
             ])
+        };
+        let distorted = |observer: &str, how: &str| {
+            Value::missing(Missing::Distorted { observer: observer.to_owned(), how: how.to_owned() })
         };
         let left = |names: &[&str]| {
             let mut left = values();
@@ -54,12 +58,12 @@ mod tests {
         };
         assert_eq!(left(&["cpu", "syscalls"]), values());
         let stopped = left(&["cpu", "strace"]);
-        let reason = Value::missing("the observer `strace` stopped the processes at every system call");
+        let reason = distorted("strace", "stopped the processes at every system call");
         assert_eq!((&stopped["response_median"], &stopped["page_speed_index"]), (&reason, &reason));
         assert_eq!(stopped["strace_client_per_request"], Value::Measured(2.0));
-        assert_eq!(stopped["response_p99"], Value::missing("too few"));
+        assert_eq!(stopped["response_p99"], Value::missing(Missing::other("too few")));
         let filmed = left(&["cpu", "film"]);
-        let reason = Value::missing("the observer `film` had the window filmed, which takes the browser's time");
+        let reason = distorted("film", "had the window filmed, which takes the browser's time");
         assert_eq!((&filmed["response_median"], &filmed["strace_client_per_request"]), (&reason, &reason));
         assert_eq!(filmed["page_speed_index"], Value::Measured(3.0));
     }

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+use wirelab_model::missing::Missing;
 
 /// The metrics, in the order of the phases.
 pub static PREPARATION_METRICS: [Metric; 3] = [
@@ -49,7 +50,7 @@ impl Preparation {
     pub(crate) fn values(&self) -> Values {
         let value = |time: &Option<Duration>| match time {
             Some(time) => Value::Measured(time.as_nanos() as f64),
-            None => Value::missing("not a process of this machine"),
+            None => Value::missing(Missing::RemoteProcess),
         };
         PREPARATION_METRICS.iter().zip(&self.0).map(|(metric, time)| (metric.name.to_owned(), value(time))).collect()
     }

@@ -16,6 +16,7 @@ use wirelab_model::event::Configured;
 use wirelab_model::journal::{Portion, TrialRecord};
 use wirelab_model::manifest::EndpointRecord;
 use wirelab_model::metric::{Side, Value, Values};
+use wirelab_model::missing::Missing;
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Plan, Target, Trial};
 use wirelab_model::study::Artifact;
@@ -248,7 +249,7 @@ fn not_ours(values: &mut Values) {
         wirelab_observe::metrics().into_iter().chain(wirelab_stats::TRANSPORT_METRICS).chain(&PREPARATION_METRICS);
     for metric in metrics.filter(|metric| metric.side == Side::Server) {
         if let Some(value) = values.get_mut(metric.name) {
-            *value = Value::missing("the server is not ours");
+            *value = Value::missing(Missing::ForeignServer);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use wirelab_model::journal::Portion;
 use wirelab_model::metric::{Better, Computed, Metric, Side, Unit, Value, Values, declared};
+use wirelab_model::missing::Missing;
 use wirelab_model::warning::Warning;
 
 const VANTAGE: &str = "the clients' own records, and wirelab's clock";
@@ -67,7 +68,7 @@ pub fn clients(portions: &[Portion]) -> Values {
 }
 
 fn ratio(ratio: Option<f64>) -> Value {
-    ratio.map_or_else(|| Value::missing("a client had no answer"), Value::Measured)
+    ratio.map_or_else(|| Value::missing(Missing::ClientWithoutAnswer), Value::Measured)
 }
 
 /// The warnings on uneven clients, and on clients that did not start together. `label` is the cell's.
@@ -154,6 +155,6 @@ mod tests {
         assert_eq!(uneven("x", &[portion(20, 100, 0), portion(10, 300, 0)], WINDOW), []);
         let none = [portion(20, 100, 0), portion(0, 0, 0)];
         assert_eq!(uneven("x", &none, WINDOW).len(), 1);
-        assert_eq!(clients(&none)["clients_rate_ratio"], Value::missing("a client had no answer"));
+        assert_eq!(clients(&none)["clients_rate_ratio"], Value::missing(Missing::ClientWithoutAnswer));
     }
 }

@@ -1,6 +1,7 @@
 use serde_json::json;
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::Value;
+use wirelab_model::missing::Missing;
 use wirelab_model::outcome::{Blame, Outcome};
 
 use super::*;
@@ -140,7 +141,7 @@ fn a_percentile_among_failed_requests_ranks_as_the_slowest_and_has_no_estimate()
 fn a_metric_with_missing_values_is_not_compared_by_the_remaining_ones() {
     let mut all = records(14, PLAIN);
     let slow = all.iter_mut().find(|r| r.trial.cell == 1 && r.trial.block == 3).unwrap();
-    slow.values.insert("response_median".to_owned(), Value::missing("only 9 requests"));
+    slow.values.insert("response_median".to_owned(), Value::missing(Missing::other("only 9 requests")));
     let analysis = analyse(&all);
     assert_eq!(analysis.comparisons[0].verdict, Verdict::CannotTell { why: CannotTell::NoValues });
     assert!(!analysis.cells[1].estimates.contains_key("response_median"));

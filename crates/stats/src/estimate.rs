@@ -66,7 +66,7 @@ fn names<'a>(cell: usize, trials: &Trials<'a>, metrics: &[&Metric]) -> Vec<&'a s
 }
 
 fn why_not_measured(cell: usize, trials: &Trials<'_>, metric: &str) -> Option<String> {
-    let reasons = trials.ok(cell).filter_map(|record| record.values.get(metric)?.reason().map(str::to_owned));
+    let reasons = trials.ok(cell).filter_map(|record| record.values.get(metric)?.reason());
     let reason = most_frequent(reasons)?;
     let is_infinite = |record: &&TrialRecord| matches!(record.values.get(metric), Some(Value::Infinite { .. }));
     let infinite = trials.ok(cell).filter(is_infinite).count();

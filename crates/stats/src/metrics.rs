@@ -1,10 +1,9 @@
 //! The metrics from a client's records: each is declared and computed in one row.
 
 use wirelab_model::metric::{Better, Computed, Metric, Side, Unit, Value, declared};
+use wirelab_model::missing::Missing;
 
-use crate::summary::{
-    NO_CONNECTION, NO_HANDSHAKE, NO_REQUEST, NO_SUCCESS, Recorded, Requests, joint_percentile, percentile, share,
-};
+use crate::summary::{Recorded, Requests, joint_percentile, percentile, share};
 
 const CLOCK: &str = "the client's own monotonic clock";
 const COUNT: &str = "the client's own records";
@@ -103,7 +102,7 @@ pub(crate) static TABLE: [Computed<Compute>; 21] = [
         "lag_p99",
         "Schedule lag, P99",
         "From the intended to the actual start of a request, including failed ones: the delay that the client adds.",
-        |requests| percentile(&requests.lag, 0.99, 100, NO_REQUEST),
+        |requests| percentile(&requests.lag, 0.99, 100, Missing::NoRequest),
     ),
     time(
         "connected_median",
@@ -115,19 +114,19 @@ pub(crate) static TABLE: [Computed<Compute>; 21] = [
         "handshake_median",
         "Handshake done, median",
         "From the start of a request to the end of its handshake; successful requests that opened a connection.",
-        |requests| percentile(&requests.handshake, 0.5, 1, NO_CONNECTION),
+        |requests| percentile(&requests.handshake, 0.5, 1, Missing::NoNewConnection),
     ),
     time(
         "first_byte_median",
         "First byte, median",
         "From the start of a request to the first byte of its response; successful requests only.",
-        |requests| percentile(&requests.first_byte, 0.5, 1, NO_SUCCESS),
+        |requests| percentile(&requests.first_byte, 0.5, 1, Missing::NoSuccess),
     ),
     time(
         "failure_median",
         "Time to failure, median",
         "From the intended start of a request to its failure; failed requests only.",
-        |requests| percentile(&requests.failure, 0.5, 1, "no request failed"),
+        |requests| percentile(&requests.failure, 0.5, 1, Missing::NoFailure),
     ),
     count(
         "request_rate",
@@ -159,7 +158,7 @@ pub(crate) static TABLE: [Computed<Compute>; 21] = [
         Unit::Share,
         Better::Lower,
         "Failed requests divided by all requests.",
-        |requests| share(requests.failed, requests.failed + requests.ok, NO_REQUEST),
+        |requests| share(requests.failed, requests.failed + requests.ok, Missing::NoRequest),
     ),
     count(
         "resumed_share",
@@ -167,7 +166,7 @@ pub(crate) static TABLE: [Computed<Compute>; 21] = [
         Unit::Share,
         Better::Higher,
         "Handshakes that resumed a session, with or without accepted 0-RTT data, divided by all handshakes.",
-        |requests| share(requests.resumed, requests.handshakes, NO_HANDSHAKE),
+        |requests| share(requests.resumed, requests.handshakes, Missing::NoHandshake),
     ),
     count(
         "early_share",
@@ -175,7 +174,7 @@ pub(crate) static TABLE: [Computed<Compute>; 21] = [
         Unit::Share,
         Better::Higher,
         "Handshakes whose 0-RTT data the server accepted, divided by all handshakes.",
-        |requests| share(requests.early, requests.handshakes, NO_HANDSHAKE),
+        |requests| share(requests.early, requests.handshakes, Missing::NoHandshake),
     ),
 ];
 

@@ -1,6 +1,7 @@
 //! The values of a trial with page loads: medians over its loads.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+use wirelab_model::missing::Missing;
 use wirelab_model::page::PageLoad;
 
 const TIMELINE: &str = "the page's own timeline in the browser, median of the trial's loads";
@@ -85,12 +86,12 @@ fn median<'a>(values: impl Iterator<Item = Option<&'a Value>>) -> Value {
         match value {
             Some(Value::Measured(number)) => numbers.push(*number),
             Some(missing) => return missing.clone(),
-            None => return Value::missing("the client does not measure it"),
+            None => return Value::missing(Missing::NotMeasuredByClient),
         }
     }
     numbers.sort_by(f64::total_cmp);
     match (numbers.len(), numbers.len() / 2) {
-        (0, _) => Value::missing("no page was loaded"),
+        (0, _) => Value::missing(Missing::NoLoad),
         (count, middle) if count % 2 == 0 => Value::Measured(f64::midpoint(numbers[middle - 1], numbers[middle])),
         (_, middle) => Value::Measured(numbers[middle]),
     }
@@ -120,9 +121,10 @@ mod tests {
 
     #[test]
     fn a_value_missing_in_one_load_is_missing_in_the_trial_with_the_reason() {
-        let values = pages(&[load(Value::Measured(1.0)), load(Value::missing("the load event did not fire"))]);
-        assert_eq!(values["page_onload"], Value::missing("the load event did not fire"));
-        assert_eq!(values["page_net"], Value::missing("the client does not measure it"));
+        let values =
+            pages(&[load(Value::Measured(1.0)), load(Value::missing(Missing::other("the load event did not fire")))]);
+        assert_eq!(values["page_onload"], Value::missing(Missing::other("the load event did not fire")));
+        assert_eq!(values["page_net"], Value::missing(Missing::NotMeasuredByClient));
         assert!(values.keys().map(String::as_str).eq(PAGE_METRICS.iter().map(|metric| metric.name)));
     }
 

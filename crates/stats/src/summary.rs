@@ -5,6 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::serialization::Deserializer;
 use wirelab_model::histogram::{Histogram, Histograms};
 use wirelab_model::metric::{Value, Values};
+use wirelab_model::missing::Missing;
 use wirelab_model::sample::{Handshake, Sample};
 
 use crate::metrics::TABLE;
@@ -56,7 +57,7 @@ pub fn summarise_histograms(histograms: &Histograms, window_ns: u64) -> Result<V
         response: decode("response", &histograms.response)?,
         service: decode("service", &histograms.service)?,
         lag: decode("lag", &histograms.lag)?,
-        connected: Err("histograms do not record when the transport was connected"),
+        connected: Err(Missing::NotInHistograms),
         handshake: decode("handshake", &histograms.handshake)?,
         first_byte: decode("first_byte", &histograms.first_byte)?,
         failure: decode("failure", &histograms.failure)?,
@@ -139,15 +140,15 @@ impl Recorded {
 
     /// A property of the times of successful requests.
     pub(crate) fn fact(&self, of: fn(&Self) -> f64) -> Value {
-        Value::finite(of(self), NO_SUCCESS)
+        Value::finite(of(self), Missing::NoSuccess)
     }
 
     /// The third quartile minus the first.
     pub(crate) fn quartile_range(&self) -> Value {
         match self.count() {
-            0 => Value::missing(NO_SUCCESS),
-            count @ 1..4 => Value::missing(format!("only {count} requests; quartiles need 4")),
-            _ => Value::finite(self.quantile(0.75) - self.quantile(0.25), NO_SUCCESS),
+            0 => Value::missing(Missing::NoSuccess),
+            count @ 1..4 => Value::missing(Missing::TooFewForQuartiles { count }),
+            _ => Value::finite(self.quantile(0.75) - self.quantile(0.25), Missing::NoSuccess),
         }
     }
 }
@@ -157,7 +158,7 @@ pub(crate) struct Requests {
     pub(crate) response: Recorded,
     pub(crate) service: Recorded,
     pub(crate) lag: Recorded,
-    connected: Result<Recorded, &'static str>,
+    connected: Result<Recorded, Missing>,
     pub(crate) handshake: Recorded,
     pub(crate) first_byte: Recorded,
     pub(crate) failure: Recorded,
@@ -182,22 +183,24 @@ impl Requests {
     }
 
     pub(crate) fn total_time(&self) -> Value {
-        if self.ok == 0 { Value::missing(NO_SUCCESS) } else { Value::Measured(self.window_ns as f64) }
+        if self.ok == 0 { Value::missing(Missing::NoSuccess) } else { Value::Measured(self.window_ns as f64) }
     }
 
     pub(crate) fn connected_median(&self) -> Value {
         match &self.connected {
-            Ok(connected) if connected.count() == 0 && self.handshake.count() > 0 => Value::missing(NOT_APART),
-            Ok(connected) => percentile(connected, 0.5, 1, NO_CONNECTION),
-            Err(why) => Value::missing(*why),
+            Ok(connected) if connected.count() == 0 && self.handshake.count() > 0 => {
+                Value::missing(Missing::ConnectsWithHandshake)
+            }
+            Ok(connected) => percentile(connected, 0.5, 1, Missing::NoNewConnection),
+            Err(why) => Value::missing(why.clone()),
         }
     }
 
     pub(crate) fn per_second(&self, amount: f64) -> Value {
         if self.ok == 0 {
-            return Value::missing(NO_SUCCESS);
+            return Value::missing(Missing::NoSuccess);
         }
-        Value::finite(amount / (self.window_ns as f64 / 1e9), "the measured window has no length")
+        Value::finite(amount / (self.window_ns as f64 / 1e9), Missing::EmptyWindow)
     }
 }
 
@@ -219,14 +222,8 @@ pub(crate) fn decode(name: &str, facts: &Histogram) -> Result<Recorded, String> 
     Ok(Recorded::Quantised(histogram, facts.clone()))
 }
 
-pub(crate) const NO_SUCCESS: &str = "no request succeeded";
-pub(crate) const NO_REQUEST: &str = "no request was made";
-const NOT_APART: &str = "this transport connects at the end of its handshake";
-pub(crate) const NO_CONNECTION: &str = "no successful request opened a connection in the measured window";
-pub(crate) const NO_HANDSHAKE: &str = "no TLS or QUIC handshake happened in the measured window";
-
 /// A percentile, where there are enough values for it: below 1/(1-q) values it would be just another name of the largest one.
-pub(crate) fn percentile(recorded: &Recorded, q: f64, needed: u64, none: &str) -> Value {
+pub(crate) fn percentile(recorded: &Recorded, q: f64, needed: u64, none: Missing) -> Value {
     match recorded.count() {
         0 => Value::missing(none),
         count if count < needed => Value::missing(too_few(count, q, needed)),
@@ -234,9 +231,8 @@ pub(crate) fn percentile(recorded: &Recorded, q: f64, needed: u64, none: &str) -
     }
 }
 
-fn too_few(count: u64, q: f64, needed: u64) -> String {
-    let requests = if count == 1 { "request" } else { "requests" };
-    format!("only {count} {requests}; a P{} needs {needed}", percent(q))
+pub(crate) fn too_few(count: u64, q: f64, needed: u64) -> Missing {
+    Missing::TooFewForPercentile { count, percent: percent(q), needed }
 }
 
 /// A percentile over successful and failed requests, each failed one slower than every success; infinite if it falls among these.
@@ -244,10 +240,10 @@ pub(crate) fn joint_percentile(recorded: &Recorded, q: f64, needed: u64, failed:
     let (succeeded, all) = (recorded.count(), recorded.count() + failed);
     let rank = quantile::rank(q, all);
     match all {
-        0 => Value::missing(NO_SUCCESS),
+        0 => Value::missing(Missing::NoSuccess),
         count if count < needed => Value::missing(too_few(count, q, needed)),
         _ if rank > succeeded => Value::Infinite { infinite: format!("{failed} of {all} requests failed") },
-        _ => Value::finite(recorded.quantile(rank as f64 / succeeded as f64), NO_SUCCESS),
+        _ => Value::finite(recorded.quantile(rank as f64 / succeeded as f64), Missing::NoSuccess),
     }
 }
 
@@ -256,7 +252,7 @@ fn percent(q: f64) -> f64 {
     (q * 1000.0).round() / 10.0
 }
 
-pub(crate) fn share(part: u64, whole: u64, none: &str) -> Value {
+pub(crate) fn share(part: u64, whole: u64, none: Missing) -> Value {
     Value::finite(part as f64 / whole as f64, none)
 }
 

@@ -3,10 +3,12 @@
 //! Metrics have the names of the study's windows and actions: `requests@NAME`.
 
 use wirelab_model::metric::{Better, Computed, Metric, Side, Unit, Value, Values};
+use wirelab_model::missing::Missing;
 use wirelab_model::sample::Sample;
 use wirelab_model::timeline::{Answered, Interval, Part, ServerRecord, Timeline, TimelineRecord};
 
 use crate::quantile::nearest_rank;
+use crate::summary::too_few;
 
 const SAMPLES: &str = "the clients' own records, on one clock";
 const SERVERS: &str = "the servers' own counts, read every 100 ms";
@@ -32,7 +34,7 @@ static OF_WINDOWS: [Computed<Compute>; 12] = [
         Side::Client,
         Better::Higher,
         "Requests that were answered in the window, divided by its length.",
-        |seen| Value::finite(seen.times.len() as f64 / seen.seconds, "the window has no length"),
+        |seen| Value::finite(seen.times.len() as f64 / seen.seconds, Missing::EmptyWindow),
     ),
     metric(
         "failed",
@@ -253,24 +255,21 @@ impl Seen {
     fn percentile(&self, q: f64, needed: usize) -> Value {
         match percentile(&self.times, q, needed) {
             Some(ns) => Value::Measured(ns as f64),
-            None => Value::missing(format!(
-                "{} requests were answered in the window; the percentile needs {needed}",
-                self.times.len()
-            )),
+            None => Value::missing(too_few(self.times.len() as u64, q, needed as u64)),
         }
     }
 
     /// A function of the requests by reachable server, if there were any requests.
     fn servers(&self, of: fn(&[f64]) -> f64) -> Value {
         if self.reachable.iter().sum::<f64>() == 0.0 {
-            return Value::missing("no reachable server answered a request in the window");
+            return Value::missing(Missing::NoReachableServerAnswered);
         }
         Value::Measured(of(&self.reachable))
     }
 
     fn drained(&self) -> Value {
         match self.drained + self.reachable.iter().sum::<f64>() {
-            0.0 => Value::missing("no server answered a request in the window"),
+            0.0 => Value::missing(Missing::NoServerAnswered),
             total => Value::Measured(self.drained / total),
         }
     }
@@ -345,11 +344,11 @@ fn balanced(played: &TimelineRecord, from: u64, to: u64) -> Value {
         })
         .collect();
     if spans.is_empty() {
-        return Value::missing("the next action or the end came within half a second");
+        return Value::missing(Missing::NextActionTooSoon);
     }
     match spans.iter().rev().take_while(|(_, is_even)| *is_even).last() {
         Some((at, _)) => Value::Measured((at - from) as f64),
-        None => Value::missing("the servers were not balanced before the next action or the end"),
+        None => Value::missing(Missing::NotBalanced),
     }
 }
 

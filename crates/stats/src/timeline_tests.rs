@@ -118,8 +118,8 @@ fn the_time_to_balance_ends_where_every_half_second_is_even() {
     assert_eq!(number(&at(0), "balanced@T2"), Some(0.0));
     // In the half second from the action on it has 20 where the others have 50, an index of 0.889; 100 ms later 30: 0.955.
     assert_eq!(number(&at(3), "balanced@T2"), Some(100.0 * MS as f64));
-    assert_eq!(at(9)["balanced@T2"], Value::missing("the servers were not balanced before the next action or the end"));
-    assert_eq!(at(0)["balanced@T3"], Value::missing("the next action or the end came within half a second"));
+    assert_eq!(at(9)["balanced@T2"], Value::missing(Missing::NotBalanced));
+    assert_eq!(at(0)["balanced@T3"], Value::missing(Missing::NextActionTooSoon));
 }
 
 #[test]

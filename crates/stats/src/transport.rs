@@ -1,6 +1,7 @@
 //! The values that endpoints report about the transport of their connections.
 
 use wirelab_model::metric::{Better, Computed, Metric, Side, Unit, Value, Values, declared};
+use wirelab_model::missing::Missing;
 use wirelab_model::transport::TransportReport;
 
 const VANTAGE: &str = "the sending transport's own account (TCP_INFO of the kernel, statistics of the QUIC library)";
@@ -144,7 +145,7 @@ static TABLE: [Computed<Compute>; 11] = [
 /// missing with the reason.
 #[must_use]
 pub fn transport(client: Option<&TransportReport>, server: Option<&TransportReport>) -> Values {
-    let (client, server) = (usable(client, "client"), usable(server, "server"));
+    let (client, server) = (usable(client, CLIENT), usable(server, SERVER));
     let value = |row: &Computed<Compute>| {
         let report = if row.metric.side == CLIENT { &client } else { &server };
         report.as_ref().map_or_else(|why| Value::missing(why.clone()), |report| (row.compute)(report))
@@ -152,22 +153,22 @@ pub fn transport(client: Option<&TransportReport>, server: Option<&TransportRepo
     TABLE.iter().map(|row| (row.metric.name.to_owned(), value(row))).collect()
 }
 
-fn usable<'a>(report: Option<&'a TransportReport>, role: &str) -> Result<&'a TransportReport, String> {
-    let report = report.ok_or_else(|| format!("the {role} does not report on its transport"))?;
+fn usable(report: Option<&TransportReport>, side: Side) -> Result<&TransportReport, Missing> {
+    let report = report.ok_or(Missing::NoTransportReport { side })?;
     if report.connections == 0 {
-        return Err(format!("the {role} had no connection"));
+        return Err(Missing::NoConnection { side });
     }
-    report.check().map_err(|why| format!("the {role}'s report on its transport is implausible: {why}"))?;
+    report.check().map_err(|detail| Missing::ImplausibleReport { side, detail })?;
     Ok(report)
 }
 
 fn known(value: Option<u64>) -> Value {
-    value.map_or_else(|| Value::missing("the transport does not report it"), |value| Value::Measured(value as f64))
+    value.map_or_else(|| Value::missing(Missing::NotReported), |value| Value::Measured(value as f64))
 }
 
 fn lost_share(report: &TransportReport) -> Value {
     match (report.packets_lost, report.packets_sent) {
-        (Some(lost), Some(sent)) => Value::finite(lost as f64 / sent as f64, "no packet was sent"),
+        (Some(lost), Some(sent)) => Value::finite(lost as f64 / sent as f64, Missing::NoPacketSent),
         _ => known(None),
     }
 }
@@ -189,7 +190,7 @@ mod tests {
         }
     }
 
-    fn reason(value: &Value) -> &str {
+    fn reason(value: &Value) -> String {
         value.reason().unwrap_or_else(|| panic!("{value:?} has no reason"))
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use wirelab_model::film::{Developed, Film, Films, INDEX, Picture};
 use wirelab_model::metric::Value;
+use wirelab_model::missing::Missing;
 
 use crate::endpoint::{Refusal, writing};
 use crate::film::{self, Frame};
@@ -12,7 +13,7 @@ use crate::film::{self, Frame};
 /// The films of the loads so far, with reduced pictures, because the originals of a trial would not fit into memory.
 pub struct Reel<'a> {
     folder: &'a Path,
-    films: Vec<Result<Developed, String>>,
+    films: Vec<Result<Developed, Missing>>,
 }
 
 impl<'a> Reel<'a> {
@@ -35,7 +36,7 @@ impl<'a> Reel<'a> {
         }
         let speed_index = self.films.iter().map(|film| match film {
             Ok((film, _)) => Value::Measured(film.speed_index_ns),
-            Err(why) => Value::missing(why.as_str()),
+            Err(why) => Value::missing(why.clone()),
         });
         let films = Films { speed_index: speed_index.collect(), typical: typical.map(|(film, _)| film.clone()) };
         let path = self.folder.join(INDEX);
@@ -51,8 +52,8 @@ impl<'a> Reel<'a> {
 }
 
 /// The film of a load, with reduced pictures.
-fn developed(frames: &[Frame]) -> Result<Developed, String> {
-    let found = film::film(frames).map_err(|why| why.to_string())?;
+fn developed(frames: &[Frame]) -> Result<Developed, Missing> {
+    let found = film::film(frames)?;
     let jpegs: Option<Vec<_>> = found.shots.iter().map(|shot| film::small(&shot.png)).collect();
     let picture = |shot: &film::Shot| Picture {
         at_ns: shot.at * 1e6,
@@ -64,7 +65,7 @@ fn developed(frames: &[Frame]) -> Result<Developed, String> {
         complete_ns: found.complete * 1e6,
         pictures: found.shots.iter().map(picture).collect(),
     };
-    Ok((film, jpegs.ok_or("a picture cannot be made smaller")?))
+    Ok((film, jpegs.ok_or(Missing::PictureNotReduced)?))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::timeline::Timeline;
 
 pub use image::small;
-pub use progress::{Film, Shot, Unfilmed, film};
+pub use progress::{Film, Shot, film};
 
 /// The interval of pictures in browsers that are asked for each.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(100);

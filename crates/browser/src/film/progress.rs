@@ -5,6 +5,8 @@
 //! measured by how often each brightness of each colour occurs. Positions do not matter, so content that only moves
 //! down counts once. The index is the area above the curve of completeness over time.
 
+use wirelab_model::missing::Missing;
+
 use crate::film::Frame;
 use crate::film::image::Image;
 
@@ -33,41 +35,23 @@ pub struct Shot {
     pub png: Vec<u8>,
 }
 
-/// Why a film has no Speed Index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfilmed {
-    /// No pictures, or pictures that cannot be decoded.
-    NoPictures,
-    /// The window stayed white.
-    NothingPainted,
-}
-
-impl std::fmt::Display for Unfilmed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::NoPictures => "the browser gave no pictures of the window",
-            Self::NothingPainted => "nothing was painted: the window is as white at the end as at the beginning",
-        })
-    }
-}
-
 /// The film of a load, from its pictures.
 ///
 /// # Errors
 /// If no picture shows content.
-pub fn film(frames: &[Frame]) -> Result<Film, Unfilmed> {
+pub fn film(frames: &[Frame]) -> Result<Film, Missing> {
     let mut seen: Vec<(&Frame, Histogram)> = Vec::new();
     for frame in frames {
-        let histogram = Histogram::of(&frame.png).ok_or(Unfilmed::NoPictures)?;
+        let histogram = Histogram::of(&frame.png).ok_or(Missing::NoPictures)?;
         if seen.last().is_none_or(|(_, last)| *last != histogram) {
             seen.push((frame, histogram));
         }
     }
-    let (_, end) = seen.last().ok_or(Unfilmed::NoPictures)?;
+    let (_, end) = seen.last().ok_or(Missing::NoPictures)?;
     let start = Histogram::white(end.pixels);
     // From here on the end differs from the start, so the divisor below is not 0.
     if *end == start {
-        return Err(Unfilmed::NothingPainted);
+        return Err(Missing::WhiteWindow);
     }
     let shots: Vec<_> = seen
         .iter()
@@ -180,8 +164,8 @@ mod tests {
 
     #[test]
     fn a_white_window_has_no_index() {
-        assert_eq!(film(&[]), Err(Unfilmed::NoPictures));
-        assert_eq!(film(&[picture(0.0, 0, RED), picture(90.0, 0, RED)]), Err(Unfilmed::NothingPainted));
-        assert_eq!(film(&[Frame { at: 0.0, png: vec![1, 2, 3] }]), Err(Unfilmed::NoPictures));
+        assert_eq!(film(&[]), Err(Missing::NoPictures));
+        assert_eq!(film(&[picture(0.0, 0, RED), picture(90.0, 0, RED)]), Err(Missing::WhiteWindow));
+        assert_eq!(film(&[Frame { at: 0.0, png: vec![1, 2, 3] }]), Err(Missing::NoPictures));
     }
 }

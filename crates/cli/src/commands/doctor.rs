@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 use wirelab_browser::Browser;
+use wirelab_observe::syscalls::Available;
 
 use crate::args::DoctorArgs;
 use crate::failure::Result;
@@ -272,10 +273,14 @@ fn cluster() -> Finding {
 fn system_calls() -> Finding {
     const WHAT: &str = "counting system calls (observers syscalls, syscalls_by_name)";
     match wirelab_observe::syscalls::available() {
-        Ok(how) => good(WHAT, format!("kernel tracepoints can be counted {how}")),
+        Ok(Available::Program) => good(WHAT, "kernel tracepoints can be counted by an eBPF program"),
+        Ok(Available::Counters { why }) => {
+            let how = "by perf counters on every thread, which cost more";
+            good(WHAT, format!("kernel tracepoints can be counted {how} ({why})"))
+        }
         Err(error) => missing(
             WHAT,
-            error,
+            error.to_string(),
             "run as root, or with CAP_PERFMON and a readable /sys/kernel/tracing; until then use `--observe strace` in a separate run",
         ),
     }
@@ -287,7 +292,7 @@ fn packets() -> Finding {
         Ok(()) => good(WHAT, "works in network namespaces (lab netns)"),
         Err(error) => missing(
             WHAT,
-            error,
+            error.to_string(),
             "run as root, or with CAP_NET_RAW and CAP_SYS_ADMIN, or let users create namespaces \
              (sysctl user.max_user_namespaces=10000); a kernel with CONFIG_PACKET",
         ),

@@ -235,7 +235,7 @@ fn text(args: &LoadArgs, target: &Target, protocol: Protocol, result: &LoadResul
             let shown = match value {
                 Value::Measured(number) => Quantity(*number, metric.unit).to_string(),
                 Value::Infinite { infinite } => format!("infinite: {infinite}"),
-                Value::NotMeasured { not_measured } => format!("not measured: {not_measured}"),
+                Value::NotMeasured(reason) => format!("not measured: {reason}"),
             };
             let _ = writeln!(text, "{name:<22} {shown}");
         }

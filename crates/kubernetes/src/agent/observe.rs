@@ -7,6 +7,7 @@ use std::path::Path;
 
 use wirelab_lab::{Beside, Role};
 use wirelab_model::metric::{Side, Values};
+use wirelab_model::missing::Missing;
 use wirelab_model::network::{Between, Place, Vantage};
 use wirelab_observe::packets::ABOUT as PACKETS;
 use wirelab_observe::{Observer, Sidecars, Stage, Targets, Window, Witness, create, places};
@@ -55,7 +56,8 @@ pub(crate) fn on_node(pod: &str, peers: &str, names: &str, played: &[&str]) -> i
                 Ok(more) => vantages.extend(more),
                 // The other observers' values stay valid.
                 Err(error) => {
-                    unseen = places::all_missing(Side::Server, &[PACKETS.name.to_owned()], &error.to_string())
+                    let why = Missing::failed("finding the interfaces of the server's node", error);
+                    unseen = places::all_missing(Side::Server, &[PACKETS.name.to_owned()], &why);
                 }
             }
         }

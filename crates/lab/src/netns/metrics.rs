@@ -1,6 +1,7 @@
 //! Metrics of the emulated network.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit, Value, Values};
+use wirelab_model::missing::Missing;
 
 use crate::netns::emulator::Tallies;
 
@@ -54,12 +55,12 @@ const LINK: &str = "the link emulator";
 pub(crate) fn values(emulated: Option<(&Tallies, f64)>, chosen: &[u64]) -> Values {
     let of_link = |value: fn(&Tallies, f64) -> f64| match emulated {
         Some((lines, cpu_share)) => Value::Measured(value(lines, cpu_share)),
-        None => Value::missing("the link is a wire, which no emulator carries"),
+        None => Value::missing(Missing::NoEmulator),
     };
     let all: u64 = chosen.iter().sum();
     let largest = match chosen.iter().max() {
-        None => Value::missing("the client does not connect to a service"),
-        Some(_) if all == 0 => Value::missing("the service led no connection to a server"),
+        None => Value::missing(Missing::NoService),
+        Some(_) if all == 0 => Value::missing(Missing::UnusedService),
         Some(most) => Value::Measured(*most as f64 / all as f64),
     };
     let values = [

@@ -6,6 +6,7 @@
 
 use std::net::IpAddr;
 
+use wirelab_model::missing::Missing;
 use wirelab_model::network::Between;
 
 /// Bytes of an Ethernet header without a VLAN tag.
@@ -49,7 +50,7 @@ impl Frame<'_> {
     ///
     /// # Errors
     /// If a super-packet's headers are not understood.
-    pub(crate) fn wire(&self, has_tunnels: bool) -> Result<Wire, String> {
+    pub(crate) fn wire(&self, has_tunnels: bool) -> Result<Wire, Missing> {
         let tunnel = has_tunnels.then(|| tunnelled(self.bytes)).flatten();
         let is_tunnelled = tunnel.is_some();
         let Some(segment) = self.segment.map(usize::from).filter(|segment| *segment > 0) else {
@@ -58,7 +59,7 @@ impl Frame<'_> {
         let headers = tunnel
             .map_or_else(|| headers(self.bytes), |inner| headers(inner).map(|length| length + VXLAN))
             .filter(|headers| *headers < self.length)
-            .ok_or("a super-packet that is neither TCP nor UDP over IP passed, so packets could not be counted")?;
+            .ok_or(Missing::UnknownSuperPacket)?;
         let payload = self.length - headers;
         let rest = payload % segment;
         Ok(Wire {

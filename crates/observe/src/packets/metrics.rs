@@ -1,6 +1,7 @@
 //! The metrics of packets, and how they are computed from the counts.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit};
+use wirelab_model::missing::Missing;
 
 use crate::packets::tally::{CLASSES, Flow};
 use crate::packets::{Places, Seen};
@@ -140,22 +141,24 @@ const fn fuller(metric: Metric) -> Metric {
 pub(crate) fn readings(places: &Places, window: &Window) -> [Reading; COUNT] {
     let client = places.client.clone().and_then(|seen| plausible(seen, window));
     let node = &places.server_node;
-    let of = |seen: &Result<Seen, String>, read: &dyn Fn(&Seen) -> Reading| {
+    let of = |seen: &Result<Seen, Missing>, read: &dyn Fn(&Seen) -> Reading| {
         seen.as_ref().map_err(Clone::clone).and_then(read)
     };
-    let each = |seen: &Result<Seen, String>, count: &dyn Fn(&Seen) -> u64| {
+    let each = |seen: &Result<Seen, Missing>, count: &dyn Fn(&Seen) -> u64| {
         per_request(&of(seen, &|seen| Ok(count(seen) as f64)), window)
     };
     let inner = |count: &dyn Fn(&Seen) -> u64| {
         per_request(
-            &of(node, &|seen| if seen.is_encapsulated { Ok(count(seen) as f64) } else { Err(NO_TUNNEL.to_owned()) }),
+            &of(node, &|seen| {
+                if seen.is_encapsulated { Ok(count(seen) as f64) } else { Err(Missing::NotEncapsulated) }
+            }),
             window,
         )
     };
     let class = |number: usize| {
         of(&client, &|seen| {
             let both = seen.tally.outer.both();
-            ratio(both.up_to[number] as f64, both.packets as f64, NO_PACKETS)
+            ratio(both.up_to[number] as f64, both.packets as f64, Missing::NoPackets)
         })
     };
     [
@@ -177,40 +180,28 @@ pub(crate) fn readings(places: &Places, window: &Window) -> [Reading; COUNT] {
         of(node, &mtu_share),
         inner(&|seen| seen.tally.inner.sent.bytes),
         inner(&|seen| seen.tally.inner.received.bytes),
-        of(&client, &|seen| {
-            ratio(seen.tally.outer.both().bytes as f64, window.bytes as f64, "the requests had no payload")
-        }),
+        of(&client, &|seen| ratio(seen.tally.outer.both().bytes as f64, window.bytes as f64, Missing::NoPayload)),
     ]
 }
 
 // The metrics' names contain these sizes.
 const _: () = assert!(CLASSES[0] == 100 && CLASSES[1] == 576 && CLASSES[2] == 1000);
 
-const NO_PACKETS: &str = "no packet passed in the window";
-
-const NO_TUNNEL: &str = "packets are not in VXLAN at this interface";
-
 /// Checks that the counted bytes are at least the payload bytes; fewer mean that packets were missed.
-fn plausible(seen: Seen, window: &Window) -> Result<Seen, String> {
-    let bytes = seen.tally.outer.both().bytes;
-    if bytes >= window.bytes {
-        return Ok(seen);
-    }
-    Err(format!(
-        "the client's interface carried {bytes} bytes, fewer than the payload's {}, so packets took another way",
-        window.bytes
-    ))
+fn plausible(seen: Seen, window: &Window) -> Result<Seen, Missing> {
+    let (carried, payload) = (seen.tally.outer.both().bytes, window.bytes);
+    if carried >= payload { Ok(seen) } else { Err(Missing::OtherWay { carried, payload }) }
 }
 
 fn largest(seen: &Seen) -> Reading {
     match seen.tally.outer.both().largest {
-        0 => Err(NO_PACKETS.to_owned()),
+        0 => Err(Missing::NoPackets),
         bytes => Ok(bytes as f64),
     }
 }
 
 fn mtu_share(seen: &Seen) -> Reading {
-    ratio(largest(seen)?, f64::from(seen.mtu), "the interface has no MTU")
+    Ok(largest(seen)? / f64::from(seen.mtu))
 }
 
 /// Mean size of the IP packets of the direction that carried more bytes.
@@ -218,11 +209,11 @@ fn mean(seen: &Seen) -> Reading {
     let flows = &seen.tally.outer;
     let fuller = if flows.sent.bytes > flows.received.bytes { flows.sent } else { flows.received };
     let Flow { packets, bytes, .. } = fuller;
-    ratio(bytes as f64, packets as f64, NO_PACKETS).map(|frame| frame - super::frame::ETHERNET as f64)
+    ratio(bytes as f64, packets as f64, Missing::NoPackets).map(|frame| frame - super::frame::ETHERNET as f64)
 }
 
-fn ratio(number: f64, by: f64, otherwise: &str) -> Reading {
-    if by > 0.0 { Ok(number / by) } else { Err(otherwise.to_owned()) }
+fn ratio(number: f64, by: f64, otherwise: Missing) -> Reading {
+    if by > 0.0 { Ok(number / by) } else { Err(otherwise) }
 }
 
 #[cfg(test)]
@@ -237,7 +228,7 @@ mod tests {
         Seen { tally: Tally { outer: Flows { sent, received }, inner, trouble: None }, mtu: 1500, is_encapsulated }
     }
 
-    fn readings(server_node: Result<Seen, String>, window: &Window) -> Vec<(&'static str, Reading)> {
+    fn readings(server_node: Result<Seen, Missing>, window: &Window) -> Vec<(&'static str, Reading)> {
         let places = Places { client: Ok(seen(false)), server_node };
         METRICS.iter().map(|metric| metric.name).zip(super::readings(&places, window)).collect()
     }
@@ -271,17 +262,16 @@ mod tests {
 
     #[test]
     fn a_place_without_counts_does_not_affect_the_other() {
-        let readings = readings(Err("it went down".to_owned()), &WINDOW);
-        assert_eq!(of(&readings, "packets_server_node_largest"), Err("it went down".to_owned()));
+        let readings = readings(Err(Missing::WitnessEnded), &WINDOW);
+        assert_eq!(of(&readings, "packets_server_node_largest"), Err(Missing::WitnessEnded));
         assert_eq!(of(&readings, "packets_client_largest"), Ok(1500.0));
     }
 
     #[test]
     fn a_value_that_cannot_be_computed_has_a_reason() {
-        assert!(
-            of(&readings(Ok(seen(false)), &WINDOW), "packets_server_node_inner_bytes_sent_per_request")
-                .unwrap_err()
-                .contains("VXLAN")
+        assert_eq!(
+            of(&readings(Ok(seen(false)), &WINDOW), "packets_server_node_inner_bytes_sent_per_request"),
+            Err(Missing::NotEncapsulated)
         );
         let idle = readings(Ok(seen(false)), &Window { ns: 1000, requests: 0, bytes: 0 });
         assert!(of(&idle, "packets_client_sent_per_request").is_err() && of(&idle, "packets_overhead").is_err());
@@ -290,7 +280,8 @@ mod tests {
     #[test]
     fn fewer_bytes_than_the_payload_make_the_counts_void() {
         let readings = readings(Ok(seen(false)), &Window { bytes: 42_001, ..WINDOW });
-        assert!(of(&readings, "packets_client_sent_per_request").unwrap_err().contains("42001"));
+        let other_way = Missing::OtherWay { carried: 42_000, payload: 42_001 };
+        assert_eq!(of(&readings, "packets_client_sent_per_request"), Err(other_way));
         assert!(of(&readings, "packets_client_largest").is_err());
         assert_eq!(of(&readings, "packets_server_node_sent_per_request"), Ok(2.0));
     }

@@ -15,13 +15,14 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use wirelab_model::metric::{Value, Values};
+use wirelab_model::metric::Values;
+use wirelab_model::missing::Missing;
 use wirelab_model::network::{Place, Vantage};
 
 pub use metrics::ABOUT;
 pub(crate) use metrics::LARGEST_OF_NODE;
 
-use crate::window::{NO_WINDOW, values};
+use crate::window::values;
 use crate::witness::{Answer, Order, Witness};
 use crate::{About, Captures, Observer, Reaped, Stage, Targets, Window};
 use tally::Tally;
@@ -40,18 +41,18 @@ struct Watching {
     vantages: Vec<Vantage>,
     captures: Option<Captures>,
     /// The first error.
-    trouble: Option<String>,
+    trouble: Option<Missing>,
 }
 
 /// The counts at each place, or the reason why they are missing.
 #[derive(Debug, Clone)]
 struct Places {
-    client: Result<Seen, String>,
-    server_node: Result<Seen, String>,
+    client: Result<Seen, Missing>,
+    server_node: Result<Seen, Missing>,
 }
 
 /// The counts at one interface.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Seen {
     tally: Tally,
     mtu: u32,
@@ -60,31 +61,14 @@ struct Seen {
 
 impl Default for Places {
     fn default() -> Self {
-        Self::unknown(NO_WINDOW)
+        Self::unknown(Missing::NoWindow)
     }
 }
 
 impl Places {
-    fn unknown(why: &str) -> Self {
-        Self { client: Err(why.to_owned()), server_node: Err(why.to_owned()) }
+    fn unknown(why: Missing) -> Self {
+        Self { client: Err(why.clone()), server_node: Err(why) }
     }
-}
-
-const NO_VANTAGE: &str = "the lab shares its network interfaces with other programs, so the trial's packets cannot be \
-    separated from theirs; use the lab netns";
-
-/// The counts at a server's node are missing because the server's pod exchanged no packet with clients.
-const NOTHING_PASSED: &str = "the servers' pods exchanged no packet with the clients; check whether the network \
-                              translates addresses on the way, as NodePort services do";
-
-/// The counts at a server's node are missing because client and server share that node.
-pub const ON_CLIENT_NODE: &str = "client and server share a node, so their packets pass no other node's interface";
-
-/// Whether a value is missing because the server's node carried no packets of the trial, which does not void the other
-/// nodes' counts.
-pub(crate) fn adds_nothing(value: &Value) -> bool {
-    let reasons = [NOTHING_PASSED, ON_CLIENT_NODE];
-    matches!(value, Value::NotMeasured { not_measured } if reasons.contains(&not_measured.as_str()))
 }
 
 impl Observer for Packets {
@@ -94,7 +78,7 @@ impl Observer for Packets {
 
     fn prepare(&mut self, stage: &Stage<'_>) {
         if stage.vantages.is_empty() {
-            self.places = Places::unknown(NO_VANTAGE);
+            self.places = Places::unknown(Missing::SharedInterfaces);
             return;
         }
         let captures = stage.captures.cloned();
@@ -106,7 +90,7 @@ impl Observer for Packets {
                 let (witness, vantages) = (stage.witness.clone(), stage.vantages.to_vec());
                 self.watching = Some(Watching { witness, vantages, captures, trouble: None });
             }
-            Err(why) => self.places = Places::unknown(&why),
+            Err(why) => self.places = Places::unknown(why),
         }
     }
 
@@ -144,8 +128,8 @@ impl Packets {
         // Captures are kept even if the counts are void: a failed trial is worth inspecting.
         let kept = captures.map_or(Ok(()), |captures| captures.finish(&vantages));
         self.places = match (trouble, answer, kept) {
-            (Some(why), _, _) | (None, Err(why), _) => Places::unknown(&why),
-            (None, Ok(_), Err(error)) => Places::unknown(&format!("the capture could not be kept: {error}")),
+            (Some(why), _, _) | (None, Err(why), _) => Places::unknown(why),
+            (None, Ok(_), Err(error)) => Places::unknown(Missing::failed("keeping the capture", error)),
             (None, Ok(Answer::Collected { tallies }), Ok(())) => {
                 let of = |place| seen(place, &vantages, &tallies);
                 let is_shared = vantages.iter().any(Vantage::is_shared);
@@ -154,7 +138,7 @@ impl Packets {
                     if is_shared { matching_pod(server_node, &of(Place::ServerPod)) } else { server_node };
                 Places { client: of(Place::Client), server_node }
             }
-            (None, Ok(other), Ok(())) => Places::unknown(&format!("the witness answered `collect` with {other:?}")),
+            (None, Ok(other), Ok(())) => Places::unknown(other.to(&Order::Collect)),
         };
     }
 }
@@ -167,13 +151,11 @@ impl Drop for Packets {
 }
 
 /// The counts at the only interface of a place.
-fn seen(place: Place, vantages: &[Vantage], tallies: &[Result<Tally, String>]) -> Result<Seen, String> {
+fn seen(place: Place, vantages: &[Vantage], tallies: &[Result<Tally, Missing>]) -> Result<Seen, Missing> {
     let mut here = vantages.iter().zip(tallies).filter(|(vantage, _)| vantage.place == place);
-    let (vantage, tally) = here.next().ok_or("the lab shows no interface there")?;
+    let (vantage, tally) = here.next().ok_or(Missing::NoInterface)?;
     if here.next().is_some() {
-        return Err(
-            "the servers are on several nodes, so no single node's interface carries all their packets".to_owned()
-        );
+        return Err(Missing::SeveralNodes);
     }
     let (tally, mtu) = (tally.clone()?, vantage.mtu);
     // With known hosts, the packets show whether they are in VXLAN.
@@ -186,23 +168,19 @@ fn seen(place: Place, vantages: &[Vantage], tallies: &[Result<Tally, String>]) -
 
 /// Accepts the counts at a node's shared interface only if they equal the counts at the server's pod. Then no packet
 /// took another way, was lost in between, or was in an unknown encapsulation.
-fn matching_pod(node: Result<Seen, String>, pod: &Result<Seen, String>) -> Result<Seen, String> {
-    let pod = pod.as_ref().map_err(|why| format!("at the interface of the server's pod: {why}"))?;
+fn matching_pod(node: Result<Seen, Missing>, pod: &Result<Seen, Missing>) -> Result<Seen, Missing> {
+    let pod = pod.as_ref().map_err(|why| Missing::AtPod { reason: Box::new(why.clone()) })?;
     let count = |seen: &Seen| (seen.tally.outer.sent.packets, seen.tally.outer.received.packets);
-    let passed = count(pod);
-    if passed == (0, 0) {
-        return Err(NOTHING_PASSED.to_owned());
+    let (sent, received) = count(pod);
+    if (sent, received) == (0, 0) {
+        return Err(Missing::NoPacketsAtPod);
     }
     let node = node?;
-    let found = count(&node);
-    if found == passed {
+    let (sent_at_node, received_at_node) = count(&node);
+    if (sent_at_node, received_at_node) == (sent, received) {
         return Ok(node);
     }
-    Err(format!(
-        "the server's pod sent {} packets to clients and received {}, but its node's interface carried {} and {} of \
-         them, plain or in VXLAN: the cluster's network takes another way or uses another encapsulation",
-        passed.0, passed.1, found.0, found.1
-    ))
+    Err(Missing::OtherPacketsAtPod { sent, received, sent_at_node, received_at_node })
 }
 
 impl Captures {
@@ -260,15 +238,12 @@ mod tests {
     #[test]
     fn counts_at_a_shared_interface_are_valid_only_if_they_equal_the_pods() {
         assert_eq!(matching_pod(Ok(seen(3, 4)), &Ok(seen(3, 4))), Ok(seen(3, 4)));
-        let why = matching_pod(Ok(seen(3, 3)), &Ok(seen(3, 4))).unwrap_err();
-        assert!(
-            why.contains("sent 3 packets to clients and received 4, but its node's interface carried 3 and 3"),
-            "{why}"
-        );
-        assert_eq!(matching_pod(Err("it went down".to_owned()), &Ok(seen(3, 4))), Err("it went down".to_owned()));
-        let why = matching_pod(Ok(seen(3, 4)), &Err("it went down".to_owned())).unwrap_err();
-        assert_eq!(why, "at the interface of the server's pod: it went down");
-        let nothing = matching_pod(Ok(seen(0, 0)), &Ok(seen(0, 0))).unwrap_err();
-        assert!(adds_nothing(&Value::missing(nothing)) && !adds_nothing(&Value::missing("it went down")));
+        let other = Missing::OtherPacketsAtPod { sent: 3, received: 4, sent_at_node: 3, received_at_node: 3 };
+        assert_eq!(matching_pod(Ok(seen(3, 3)), &Ok(seen(3, 4))), Err(other));
+        let ended = || Err(Missing::WitnessEnded);
+        assert_eq!(matching_pod(ended(), &Ok(seen(3, 4))), ended());
+        let at_pod = Missing::AtPod { reason: Box::new(Missing::WitnessEnded) };
+        assert_eq!(matching_pod(Ok(seen(3, 4)), &ended()), Err(at_pod));
+        assert_eq!(matching_pod(Ok(seen(0, 0)), &Ok(seen(0, 0))), Err(Missing::NoPacketsAtPod));
     }
 }

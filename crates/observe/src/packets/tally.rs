@@ -3,6 +3,7 @@
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
+use wirelab_model::missing::Missing;
 
 use crate::packets::frame::{ETHERNET, Frame, VXLAN};
 
@@ -65,14 +66,14 @@ impl Flows {
 }
 
 /// The counts at an interface.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     /// Packets as the wire carries them.
     pub outer: Flows,
     /// The frames inside VXLAN, without its 50 bytes.
     pub inner: Flows,
     /// Why the counts are incomplete.
-    pub trouble: Option<String>,
+    pub trouble: Option<Missing>,
 }
 
 impl Tally {
@@ -134,6 +135,6 @@ mod tests {
     fn a_frame_that_cannot_be_counted_makes_the_counts_incomplete() {
         let mut tally = Tally::default();
         tally.add(&Frame { bytes: &[], length: 9000, segment: Some(1448) }, true, false);
-        assert!(tally.trouble.unwrap().contains("super-packet"));
+        assert_eq!(tally.trouble, Some(Missing::UnknownSuperPacket));
     }
 }

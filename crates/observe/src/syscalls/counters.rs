@@ -8,6 +8,8 @@ use std::collections::btree_map::Entry;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use wirelab_model::missing::Missing;
+
 use super::Counts;
 use super::calls::EVERY;
 use super::counter::Counter;
@@ -32,10 +34,10 @@ impl Counters {
     ///
     /// The list of threads must be the same before and after. A thread that starts in between inherits its parent's
     /// counters if they exist already; nothing shows whether they did.
-    pub(super) fn open(roots: &[Pid], calls: &[(&'static str, &str)]) -> Result<Self, String> {
+    pub(super) fn open(roots: &[Pid], calls: &[(&'static str, &str)]) -> Result<Self, Missing> {
         let events = tracefs::events()?;
         let every = tracefs::number(&events, EVERY)?
-            .ok_or_else(|| format!("the kernel has no tracepoint {EVERY} (CONFIG_FTRACE_SYSCALLS)"))?;
+            .ok_or_else(|| Missing::kernel_lacks(format!("tracepoint {EVERY} (CONFIG_FTRACE_SYSCALLS)")))?;
         let mut named = Vec::new();
         for (name, tracepoint) in calls {
             named.push((*name, tracefs::number(&events, tracepoint)?));
@@ -52,21 +54,21 @@ impl Counters {
             match opened {
                 Ok(counters) if threads(roots)? == listed => return Ok(counters),
                 Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
-                    return Err(refused(&error, each.len(), named.len() + 1));
+                    return Err(refused(error, each.len(), named.len() + 1));
                 }
                 _ => {}
             }
         }
-        Err("counting system calls failed: threads kept starting and ending while the counters were opened".to_owned())
+        Err(Missing::ProcessesKeepChanging)
     }
 
     /// Enables the total first and [`Counters::disable`] disables it last. A call of a background thread in between
     /// then counts in the total only, never by name only.
-    pub(super) fn enable(&self) -> Result<(), String> {
+    pub(super) fn enable(&self) -> Result<(), Missing> {
         self.total.iter().chain(self.by_name()).try_for_each(Counter::enable).map_err(unreadable)
     }
 
-    pub(super) fn disable(&self) -> Result<(), String> {
+    pub(super) fn disable(&self) -> Result<(), Missing> {
         self.by_name().chain(&self.total).try_for_each(Counter::disable).map_err(unreadable)
     }
 
@@ -74,11 +76,11 @@ impl Counters {
         self.named.iter().filter_map(|(_, counters)| counters.as_ref()).flatten()
     }
 
-    pub(super) fn read(&self) -> Result<Counts, String> {
+    pub(super) fn read(&self) -> Result<Counts, Missing> {
         let sum =
             |counters: &Vec<Counter>| counters.iter().map(Counter::read).sum::<io::Result<u64>>().map_err(unreadable);
         let named = |(name, counters): &(_, Option<_>)| Ok((*name, counters.as_ref().map(sum).transpose()?));
-        Ok(Counts { total: sum(&self.total)?, named: self.named.iter().map(named).collect::<Result<_, String>>()? })
+        Ok(Counts { total: sum(&self.total)?, named: self.named.iter().map(named).collect::<Result<_, Missing>>()? })
     }
 }
 
@@ -99,29 +101,20 @@ fn keep(tracepoint: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn unreadable(error: io::Error) -> String {
-    format!("the kernel's counters of system calls failed: {error}")
+fn unreadable(error: io::Error) -> Missing {
+    Missing::failed("the kernel's counters of system calls failed", error)
 }
 
 /// The reason why counters could not be opened, with the remedy.
-fn refused(error: &io::Error, threads: usize, tracepoints: usize) -> String {
+fn refused(error: io::Error, threads: usize, calls: usize) -> Missing {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
             let setting = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
-            format!(
-                "the kernel does not let wirelab count system calls ({error}; kernel.perf_event_paranoid is {}). \
-                 Remedy: run wirelab as root or with CAP_PERFMON; in a container, allow perf_event_open. Or use the \
-                 observer `strace`, whose trials give no other metric",
-                setting.trim()
-            )
+            Missing::CountingNotPermitted { paranoid: setting.trim().to_owned(), cause: error.into() }
         }
-        Some(libc::EMFILE | libc::ENFILE) => format!(
-            "counting {tracepoints} kinds of system calls in {threads} threads takes {} open files: {error}. Remedy: \
-             raise the limit (ulimit -Hn)",
-            threads * tracepoints
-        ),
-        Some(libc::ENOSYS) => "this kernel has no perf_event_open (CONFIG_PERF_EVENTS)".to_owned(),
-        _ => format!("the kernel's counters of system calls cannot be opened: {error}"),
+        Some(libc::EMFILE | libc::ENFILE) => Missing::TooManyCounters { calls, threads, cause: error.into() },
+        Some(libc::ENOSYS) => Missing::kernel_lacks("perf_event_open (CONFIG_PERF_EVENTS)"),
+        _ => Missing::failed("the kernel's counters of system calls cannot be opened", error),
     }
 }
 
@@ -131,7 +124,7 @@ mod tests {
 
     #[test]
     fn reasons_why_counters_cannot_be_opened_name_the_missing_privilege_or_limit() {
-        let reason = |number| refused(&io::Error::from_raw_os_error(number), 64, 30);
+        let reason = |number| refused(io::Error::from_raw_os_error(number), 64, 30).to_string();
         assert!(reason(libc::EACCES).contains("run wirelab as root or with CAP_PERFMON"));
         assert!(reason(libc::EMFILE).contains("30 kinds of system calls in 64 threads takes 1920 open files"));
         assert!(reason(libc::ENOSYS).contains("CONFIG_PERF_EVENTS"));

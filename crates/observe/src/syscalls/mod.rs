@@ -12,11 +12,12 @@ mod strace;
 mod tracefs;
 
 use wirelab_model::metric::Values;
+use wirelab_model::missing::Missing;
 
 pub use calls::{BY_NAME, CALLS, STRACE, TOTAL};
 pub use strace::Strace;
 
-use crate::window::{NO_WINDOW, Reading, Sides, per_request, values};
+use crate::window::{Reading, Sides, per_request, values};
 use crate::{About, Observer, Targets, Window};
 use counters::Counters;
 use program::Program;
@@ -32,17 +33,27 @@ pub enum Means {
     Counters,
 }
 
-/// Tests on this process whether system calls can be counted here. Returns the means in a few words.
+/// How system calls can be counted here.
+#[derive(Debug)]
+pub enum Available {
+    /// By an eBPF program.
+    Program,
+    /// By perf counters on every thread, which cost more, because the kernel accepts no eBPF program.
+    Counters {
+        /// Why it accepts none.
+        why: Missing,
+    },
+}
+
+/// Tests on this process how system calls can be counted here.
 ///
 /// # Errors
-/// The reason, if they cannot be counted.
-pub fn available() -> Result<String, String> {
+/// If they cannot be counted.
+pub fn available() -> Result<Available, Missing> {
     let own = [std::process::id()];
     match Program::start(&own, &[]).and_then(Program::stop) {
-        Ok(_) => Ok("by an eBPF program".to_owned()),
-        Err(why) => {
-            Counters::open(&own, &[]).map(|_| format!("by perf counters on every thread, which cost more ({why})"))
-        }
+        Ok(_) => Ok(Available::Program),
+        Err(why) => Counters::open(&own, &[]).map(|_| Available::Counters { why }),
     }
 }
 
@@ -90,7 +101,7 @@ impl Observer for ByName {
             .flat_map(|number| self.0.readings(|counts| counts.named(number), window))
             .chain(self.0.readings(Counts::other, window));
         let readings: [Reading; BY_NAME.metrics.len()] =
-            std::array::from_fn(|_| readings.next().unwrap_or_else(|| Err("the call is not counted".to_owned())));
+            std::array::from_fn(|_| readings.next().unwrap_or(Err(Missing::NoWindow)));
         values(BY_NAME.metrics, readings)
     }
 }
@@ -116,14 +127,14 @@ impl ByName {
 struct Syscalls {
     means: Means,
     counting: Option<Counting>,
-    counts: Option<Sides<Result<Counts, String>>>,
+    counts: Option<Sides<Result<Counts, Missing>>>,
     room: Option<Room>,
 }
 
 #[derive(Debug)]
 enum Counting {
     Program(Program),
-    Counters(Sides<Result<Counters, String>>),
+    Counters(Sides<Result<Counters, Missing>>),
 }
 
 impl Syscalls {
@@ -152,7 +163,7 @@ impl Syscalls {
             Some(Counting::Program(program)) => {
                 let counts = program.stop();
                 let Sides { client, server } = Sides::read(targets, |_| Ok(()));
-                let side = |shown: Result<(), String>, of: fn(Sides<Counts>) -> Counts| {
+                let side = |shown: Result<(), Missing>, of: fn(Sides<Counts>) -> Counts| {
                     shown.and_then(|()| counts.clone().map(of))
                 };
                 Some(Sides { client: side(client, |sides| sides.client), server: side(server, |sides| sides.server) })
@@ -172,8 +183,8 @@ impl Syscalls {
     }
 
     /// A count per request, for the client and for the server.
-    fn readings(&self, of: impl Fn(&Counts) -> Result<u64, String>, window: &Window) -> [Reading; 2] {
-        let Some(Sides { client, server }) = &self.counts else { return [(); 2].map(|()| Err(NO_WINDOW.to_owned())) };
+    fn readings(&self, of: impl Fn(&Counts) -> Result<u64, Missing>, window: &Window) -> [Reading; 2] {
+        let Some(Sides { client, server }) = &self.counts else { return [(); 2].map(|()| Err(Missing::NoWindow)) };
         [client, server].map(|side| {
             let count = side.as_ref().map_err(Clone::clone).and_then(&of).map(|count| count as f64);
             per_request(&count, window)
@@ -189,21 +200,21 @@ struct Counts {
 }
 
 impl Counts {
-    fn named(&self, number: usize) -> Result<u64, String> {
+    fn named(&self, number: usize) -> Result<u64, Missing> {
         match self.named.get(number) {
             Some((_, Some(count))) => Ok(*count),
-            Some((name, None)) => Err(format!("this kernel has no system call {name}")),
-            None => Err("the call was not counted".to_owned()),
+            Some((name, None)) => Err(Missing::kernel_lacks(format!("system call {name}"))),
+            None => Err(Missing::NoWindow),
         }
     }
 
-    fn other(&self) -> Result<u64, String> {
+    fn other(&self) -> Result<u64, Missing> {
         let counts: Vec<_> = self.named.iter().filter_map(|(_, count)| *count).collect();
         if counts.is_empty() {
-            return Err("the kernel has no tracepoints of single system calls (CONFIG_FTRACE_SYSCALLS)".to_owned());
+            return Err(Missing::kernel_lacks("tracepoints of single system calls (CONFIG_FTRACE_SYSCALLS)"));
         }
         let sum = counts.iter().sum();
-        self.total.checked_sub(sum).ok_or_else(|| "the counts by name exceed the count of all calls".to_owned())
+        self.total.checked_sub(sum).ok_or(Missing::ContradictoryCounts)
     }
 }
 
@@ -214,10 +225,10 @@ mod tests {
     #[test]
     fn a_call_that_the_kernel_lacks_gives_a_reason_and_other_is_the_total_minus_the_named() {
         let counts = Counts { total: 10, named: vec![("poll", None), ("read", Some(3)), ("write", Some(2))] };
-        assert_eq!(counts.named(0).unwrap_err(), "this kernel has no system call poll");
+        assert_eq!(counts.named(0).unwrap_err().to_string(), "this kernel has no system call poll");
         assert_eq!((counts.named(1), counts.other()), (Ok(3), Ok(5)));
-        assert!(Counts { total: 4, ..counts }.other().unwrap_err().contains("exceed the count of all"));
+        assert_eq!(Counts { total: 4, ..counts }.other(), Err(Missing::ContradictoryCounts));
         let none = Counts { total: 4, named: vec![("read", None)] };
-        assert!(none.other().unwrap_err().contains("CONFIG_FTRACE_SYSCALLS"));
+        assert!(none.other().unwrap_err().to_string().contains("CONFIG_FTRACE_SYSCALLS"));
     }
 }

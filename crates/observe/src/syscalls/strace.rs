@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
 use wirelab_model::metric::Values;
+use wirelab_model::missing::Missing;
 
 use crate::syscalls::calls::{CALLS, STRACE};
 use crate::tree::{Pid, threads, tree};
-use crate::window::{NO_WINDOW, Reading, Sides, per_request, values};
+use crate::window::{Reading, Sides, per_request, values};
 use crate::{About, Observer, Targets, Window};
 
 /// Time-out of attaching and of detaching. Hundreds of threads take about a second.
@@ -24,8 +25,8 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The observer.
 #[derive(Debug, Default)]
 pub struct Strace {
-    tracers: Option<Sides<Result<Tracer, String>>>,
-    counts: Option<Sides<Result<Counts, String>>>,
+    tracers: Option<Sides<Result<Tracer, Missing>>>,
+    counts: Option<Sides<Result<Counts, Missing>>>,
 }
 
 /// Number of returned calls by name.
@@ -46,7 +47,7 @@ impl Observer for Strace {
 
     fn end(&mut self, _: &Targets) {
         let Some(Sides { client, server }) = self.tracers.take() else { return };
-        let counts = |tracer: Result<Tracer, String>| tracer?.detach();
+        let counts = |tracer: Result<Tracer, Missing>| tracer?.detach();
         self.counts = Some(Sides { client: counts(client), server: counts(server) });
     }
 
@@ -61,7 +62,7 @@ impl Observer for Strace {
         readings.extend(self.readings(other, window));
         let mut readings = readings.into_iter();
         let readings: [Reading; STRACE.metrics.len()] =
-            std::array::from_fn(|_| readings.next().unwrap_or_else(|| Err("the call is not counted".to_owned())));
+            std::array::from_fn(|_| readings.next().unwrap_or(Err(Missing::NoWindow)));
         values(STRACE.metrics, readings)
     }
 }
@@ -69,7 +70,7 @@ impl Observer for Strace {
 impl Strace {
     /// A count per request, for the client and for the server.
     fn readings(&self, of: impl Fn(&Counts) -> u64, window: &Window) -> [Reading; 2] {
-        let Some(Sides { client, server }) = &self.counts else { return [(); 2].map(|()| Err(NO_WINDOW.to_owned())) };
+        let Some(Sides { client, server }) = &self.counts else { return [(); 2].map(|()| Err(Missing::NoWindow)) };
         [client, server]
             .map(|side| per_request(&side.as_ref().map(|counts| of(counts) as f64).map_err(Clone::clone), window))
     }
@@ -89,7 +90,7 @@ impl Drop for Tracer {
 
 impl Tracer {
     /// Attaches to every thread of the processes and their children, and waits until all are traced.
-    fn attach(roots: &[Pid]) -> Result<Self, String> {
+    fn attach(roots: &[Pid]) -> Result<Self, Missing> {
         let mut command = Command::new("strace");
         // With -qq, standard error has only the table and errors.
         command.args(["-f", "-c", "-qq"]);
@@ -98,22 +99,16 @@ impl Tracer {
         }
         let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
         let mut tracer = Self(spawned.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                "cannot run strace: it is not on the PATH. Remedy: install it (apt-get install strace)".to_owned()
-            }
-            _ => format!("strace cannot be started: {error}"),
+            io::ErrorKind::NotFound => Missing::ProgramMissing { program: "strace".to_owned() },
+            _ => Missing::failed("strace cannot be started", error),
         })?);
         let deadline = Instant::now() + TIMEOUT;
         while !tracer.traces_all(roots)? {
-            if tracer.0.try_wait().map_err(|error| format!("waiting for strace failed: {error}"))?.is_some() {
-                return Err(format!(
-                    "strace ended before it was attached: {}. Remedy: run wirelab as root, with CAP_SYS_PTRACE, or \
-                     with kernel.yama.ptrace_scope = 0",
-                    tracer.output().trim_end()
-                ));
+            if tracer.0.try_wait().map_err(waiting)?.is_some() {
+                return Err(Missing::StraceEnded { output: tracer.output().trim_end().to_owned() });
             }
             if Instant::now() > deadline {
-                return Err(format!("strace did not attach to every thread within {} s", TIMEOUT.as_secs()));
+                return Err(timed_out("attaching strace to every thread"));
             }
             sleep(Duration::from_millis(1));
         }
@@ -121,7 +116,7 @@ impl Tracer {
     }
 
     /// Whether this strace traces every thread.
-    fn traces_all(&self, roots: &[Pid]) -> Result<bool, String> {
+    fn traces_all(&self, roots: &[Pid]) -> Result<bool, Missing> {
         let own = format!("TracerPid:\t{}", self.0.id());
         Ok(threads(roots)?.into_iter().all(|(thread, process)| {
             let status = fs::read_to_string(format!("/proc/{process}/task/{thread}/status")).unwrap_or_default();
@@ -130,19 +125,19 @@ impl Tracer {
     }
 
     /// Detaches and reads the table.
-    fn detach(mut self) -> Result<Counts, String> {
+    fn detach(mut self) -> Result<Counts, Missing> {
         let pid = i32::try_from(self.0.id()).ok().and_then(rustix::process::Pid::from_raw);
         let interrupted = pid.ok_or(rustix::io::Errno::SRCH).and_then(|pid| kill_process(pid, Signal::INT));
-        interrupted.map_err(|error| format!("strace cannot be interrupted to make it detach: {error}"))?;
+        interrupted.map_err(|error| Missing::failed("strace cannot be interrupted to make it detach", error))?;
         let deadline = Instant::now() + TIMEOUT;
-        while self.0.try_wait().map_err(|error| format!("waiting for strace failed: {error}"))?.is_none() {
+        while self.0.try_wait().map_err(waiting)?.is_none() {
             if Instant::now() > deadline {
-                return Err(format!("strace did not detach within {} s", TIMEOUT.as_secs()));
+                return Err(timed_out("detaching strace"));
             }
             sleep(Duration::from_millis(1));
         }
         let output = self.output();
-        parse(&output).ok_or_else(|| format!("strace printed no table of system calls: {}", output.trim_end()))
+        parse(&output).ok_or_else(|| Missing::NoStraceTable { output: output.trim_end().to_owned() })
     }
 
     /// The standard error of the ended strace. A table is far smaller than a pipe's buffer, so strace never blocked on
@@ -155,6 +150,14 @@ impl Tracer {
         }
         output
     }
+}
+
+fn waiting(error: io::Error) -> Missing {
+    Missing::failed("waiting for strace failed", error)
+}
+
+fn timed_out(attempt: &str) -> Missing {
+    Missing::TimedOut { attempt: attempt.to_owned(), seconds: TIMEOUT.as_secs() }
 }
 
 /// Parses strace's table: `% time`, seconds, microseconds per call, calls, errors or nothing, name. Without any call

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use wirelab_model::missing::Missing;
+
 /// Mount points: the current one, and that of older systems.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
@@ -11,32 +13,36 @@ const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// do.
 ///
 /// # Errors
-/// The reason for the report, with the remedy.
-pub fn events() -> Result<String, String> {
+/// If it cannot be mounted or read.
+pub fn events() -> Result<String, Missing> {
     if let Some(events) = mounted()? {
         return Ok(events);
     }
-    let failed = "the kernel's tracing file system is not mounted, and mounting it failed";
-    let remedy = format!("Remedy: mount -t tracefs tracefs {}", MOUNTS[0]);
-    mount().map_err(|error| format!("{failed}: {error}. {remedy}"))?;
-    mounted()?.ok_or_else(|| format!("{failed}: the mounted folder has no tracepoints. {remedy}"))
+    let failed = |error: io::Error| Missing::NotPermitted {
+        attempt: "the kernel's tracing file system is not mounted, and mounting it failed".to_owned(),
+        cause: error.into(),
+        remedy: format!("mount -t tracefs tracefs {}", MOUNTS[0]),
+    };
+    mount().map_err(failed)?;
+    mounted()?.ok_or_else(|| failed(io::Error::other("the mounted folder has no tracepoints")))
 }
 
 /// The id of a tracepoint; `None` if this kernel does not have it.
 ///
 /// # Errors
-/// The reason for the report.
-pub fn number(events: &str, tracepoint: &str) -> Result<Option<u64>, String> {
+/// If its file cannot be read, or holds no number.
+pub fn number(events: &str, tracepoint: &str) -> Result<Option<u64>, Missing> {
     let path = format!("{events}/{tracepoint}/id");
-    match fs::read_to_string(&path) {
-        Ok(text) => text.trim().parse().map(Some).map_err(|_| format!("{path} holds no number")),
+    let read = fs::read_to_string(&path).and_then(|text| text.trim().parse().map_err(io::Error::other));
+    match read {
+        Ok(number) => Ok(Some(number)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{path} cannot be read: {error}")),
+        Err(error) => Err(Missing::unreadable(path, error)),
     }
 }
 
 /// The folder of tracepoints, if the file system is mounted.
-fn mounted() -> Result<Option<String>, String> {
+fn mounted() -> Result<Option<String>, Missing> {
     let mut unreadable = None;
     for mount in MOUNTS {
         let events = format!("{mount}/events");
@@ -44,9 +50,10 @@ fn mounted() -> Result<Option<String>, String> {
             Ok(_) => return Ok(Some(events)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
-                unreadable = unreadable.or_else(|| {
-                    let remedy = format!("run wirelab as root, or mount -o remount,mode=755 {mount}");
-                    Some(format!("{events} cannot be read: {error}. Remedy: {remedy}"))
+                unreadable.get_or_insert_with(|| Missing::NotPermitted {
+                    attempt: format!("{events} cannot be read"),
+                    cause: error.into(),
+                    remedy: format!("run wirelab as root, or mount -o remount,mode=755 {mount}"),
                 });
             }
         }
@@ -85,7 +92,7 @@ mod tests {
         let number = |tracepoint: &str| number(folder.to_str().unwrap(), tracepoint);
         assert_eq!(number("good"), Ok(Some(443)));
         assert_eq!(number("none"), Ok(None));
-        assert!(number("bad").unwrap_err().ends_with("holds no number"));
+        assert!(matches!(number("bad"), Err(Missing::Unreadable { .. })));
         fs::remove_dir_all(&folder).unwrap();
     }
 }

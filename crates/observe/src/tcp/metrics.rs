@@ -1,6 +1,7 @@
 //! The metrics of TCP, and how they are computed from the kernel's accounts.
 
 use wirelab_model::metric::{Better, Metric, Side, Unit};
+use wirelab_model::missing::Missing;
 use wirelab_model::transport::TransportReport;
 
 use crate::window::{Reading, Sides, per_request};
@@ -64,19 +65,19 @@ const fn wider(metric: Metric) -> Metric {
 }
 
 /// The values, in the order of [`METRICS`].
-pub(super) fn readings(seen: &Sides<Result<TransportReport, String>>, window: &Window) -> [Reading; COUNT] {
-    let [client, server] = [side(&seen.client, "client", window), side(&seen.server, "server", window)];
+pub(super) fn readings(seen: &Sides<Result<TransportReport, Missing>>, window: &Window) -> [Reading; COUNT] {
+    let [client, server] = [of_side(&seen.client, Side::Client, window), of_side(&seen.server, Side::Server, window)];
     let mut both = client.into_iter().chain(server);
     std::array::from_fn(|_| both.next().expect("both sides have half of the metrics"))
 }
 
-fn side(seen: &Result<TransportReport, String>, who: &str, window: &Window) -> [Reading; COUNT / 2] {
+fn of_side(seen: &Result<TransportReport, Missing>, side: Side, window: &Window) -> [Reading; COUNT / 2] {
     let of = |value: fn(&TransportReport) -> Option<u64>| -> Reading {
         let report = seen.as_ref().map_err(Clone::clone)?;
         if report.connections == 0 {
-            return Err(format!("the {who} had no TCP connection in the window"));
+            return Err(Missing::NoTcpConnection { side });
         }
-        Ok(value(report).ok_or("the kernel has no sample of this value")? as f64)
+        Ok(value(report).ok_or(Missing::NoSample)? as f64)
     };
     [
         of(|report| Some(report.connections)),
@@ -117,9 +118,9 @@ mod tests {
 
     #[test]
     fn a_side_without_connections_gives_a_reason() {
-        let seen = Sides { client: Ok(TransportReport::default()), server: Err("hidden".to_owned()) };
+        let seen = Sides { client: Ok(TransportReport::default()), server: Err(Missing::ProcessesHidden) };
         let readings = readings(&seen, &WINDOW);
-        assert_eq!(readings[0], Err("the client had no TCP connection in the window".to_owned()));
-        assert_eq!(readings[13], Err("hidden".to_owned()));
+        assert_eq!(readings[0], Err(Missing::NoTcpConnection { side: Side::Client }));
+        assert_eq!(readings[13], Err(Missing::ProcessesHidden));
     }
 }

@@ -14,17 +14,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use wirelab_model::metric::Values;
+use wirelab_model::missing::Missing;
 use wirelab_model::transport::TransportReport;
 
 pub use metrics::ABOUT;
 
 use crate::tree::Pid;
-use crate::window::{NO_WINDOW, Sides, values};
+use crate::window::{Sides, values};
 use crate::witness::{Answer, Order, Selection, Witness};
 use crate::{About, Observer, Reaped, Stage, Targets, Window};
 
 /// The account of each side.
-type Seen = Sides<Result<TransportReport, String>>;
+type Seen = Sides<Result<TransportReport, Missing>>;
 
 /// The observer.
 #[derive(Debug)]
@@ -33,13 +34,13 @@ pub struct Tcp {
     /// The user namespace that owns the network namespaces, if it is not wirelab's own.
     owner: Option<PathBuf>,
     /// What to collect from the witness after the window, once it watches.
-    pending: Option<Result<Vec<Selection>, String>>,
+    pending: Option<Result<Vec<Selection>, Missing>>,
     seen: Seen,
 }
 
 impl Default for Tcp {
     fn default() -> Self {
-        Self { witness: Witness::default(), owner: None, pending: None, seen: unknown(NO_WINDOW) }
+        Self { witness: Witness::default(), owner: None, pending: None, seen: unknown(Missing::NoWindow) }
     }
 }
 
@@ -84,12 +85,13 @@ struct Namespace {
 
 impl Tcp {
     /// Starts the witness's watch; returns the connections to select in each namespace.
-    fn watch(&self, targets: &Targets) -> Result<Vec<Selection>, String> {
+    fn watch(&self, targets: &Targets) -> Result<Vec<Selection>, Missing> {
         let namespaces = namespaces(targets)?;
         let paths = namespaces.iter().map(|namespace| namespace.path.clone()).collect();
         let order = Order::WatchConnections { namespaces: paths, owner: self.owner.clone() };
-        let Answer::Listening { listeners } = self.witness.ask(&order)? else {
-            return Err("the witness process did not answer with listening sockets".to_owned());
+        let listeners = match self.witness.ask(&order)? {
+            Answer::Listening { listeners } => listeners,
+            other => return Err(other.to(&order)),
         };
         let selection = |(namespace, listeners): (&Namespace, Vec<_>)| {
             let server_ports = ports::of(&namespace.servers, &listeners)?;
@@ -101,31 +103,34 @@ impl Tcp {
     /// Takes the accounts from the witness, once.
     fn collect(&mut self) {
         let Some(pending) = self.pending.take() else { return };
-        let answer = pending.and_then(|sought| self.witness.ask(&Order::CollectConnections { sought }));
-        self.seen = match answer {
-            Ok(Answer::Connections { transports }) => {
-                Sides { client: Ok(transports.client), server: Ok(transports.servers) }
+        let answer = pending.and_then(|sought| {
+            let order = Order::CollectConnections { sought };
+            match self.witness.ask(&order)? {
+                Answer::Connections { transports } => Ok(transports),
+                other => Err(other.to(&order)),
             }
-            Ok(other) => unknown(&format!("the witness answered `collect_connections` with {other:?}")),
-            Err(why) => unknown(&why),
+        });
+        self.seen = match answer {
+            Ok(transports) => Sides { client: Ok(transports.client), server: Ok(transports.servers) },
+            Err(why) => unknown(why),
         };
     }
 }
 
-fn unknown(why: &str) -> Seen {
-    Sides { client: Err(why.to_owned()), server: Err(why.to_owned()) }
+fn unknown(why: Missing) -> Seen {
+    Sides { client: Err(why.clone()), server: Err(why) }
 }
 
 /// The namespaces of all visible processes, each once.
-fn namespaces(targets: &Targets) -> Result<Vec<Namespace>, String> {
+fn namespaces(targets: &Targets) -> Result<Vec<Namespace>, Missing> {
     let (Some(clients), Some(servers)) = (&targets.clients, &targets.servers) else {
-        return Err("the lab does not show the processes, so their network namespaces are not known".to_owned());
+        return Err(Missing::ProcessesHidden);
     };
     let mut namespaces = BTreeMap::new();
     let clients = clients.iter().map(|pid| (*pid, true));
     for (pid, is_client) in clients.chain(servers.iter().map(|pid| (*pid, false))) {
         let path = PathBuf::from(format!("/proc/{pid}/ns/net"));
-        let about = fs::metadata(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+        let about = fs::metadata(&path).map_err(|error| Missing::unreadable(path.display().to_string(), error))?;
         let namespace =
             namespaces.entry(about.ino()).or_insert_with(|| Namespace { path, has_client: false, servers: Vec::new() });
         if is_client {
@@ -153,7 +158,7 @@ mod tests {
 
     #[test]
     fn hidden_processes_give_a_reason() {
-        let why = namespaces(&Targets { clients: Some(vec![1]), ..Targets::default() }).unwrap_err();
-        assert!(why.contains("does not show the processes"), "{why}");
+        let hidden = Targets { clients: Some(vec![1]), ..Targets::default() };
+        assert_eq!(namespaces(&hidden).unwrap_err(), Missing::ProcessesHidden);
     }
 }

@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use wirelab_model::missing::Missing;
+
 use crate::tree::{self, Pid};
 use crate::witness::Listener;
 
 /// The ports of listeners whose sockets are open in the processes below `roots`.
-pub(super) fn of(roots: &[Pid], listeners: &[Listener]) -> Result<BTreeSet<u16>, String> {
+pub(super) fn of(roots: &[Pid], listeners: &[Listener]) -> Result<BTreeSet<u16>, Missing> {
     let mut held = BTreeSet::new();
     for pid in tree::tree(roots)?.into_keys() {
         let path = format!("/proc/{pid}/fd");
-        let folder = fs::read_dir(&path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+        let folder = fs::read_dir(&path).map_err(|error| Missing::unreadable(path, error))?;
         // A file that was closed after the folder was read is no listener.
         let files = folder.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
         held.extend(files.filter_map(|file| inode(file.to_str()?)));

@@ -17,6 +17,7 @@ use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, 
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use netlink_sys::{Socket, SocketAddr};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use wirelab_model::missing::Missing;
 use wirelab_model::transport::TransportReport;
 
 use crate::witness::orders::{Listener, Selection, Transports};
@@ -47,7 +48,7 @@ pub(crate) struct Connections {
     /// Counts of connections that were open at the end of the window.
     after: Option<HashMap<u64, Connection>>,
     listeners: Vec<Listener>,
-    trouble: Option<String>,
+    trouble: Option<Missing>,
 }
 
 /// The account of one connection.
@@ -66,9 +67,10 @@ struct Connection {
 
 impl Connections {
     /// Starts watching, before the window, and records the counts so far.
-    pub(crate) fn open(namespace: &Path) -> Result<Self, String> {
-        let attempt =
-            |error: io::Error| format!("cannot watch the TCP connections of {}: {error}", namespace.display());
+    pub(crate) fn open(namespace: &Path) -> Result<Self, Missing> {
+        let attempt = |error: io::Error| {
+            Missing::failed(format!("cannot watch the TCP connections of {}", namespace.display()), error)
+        };
         // Enters the namespace only if it is another one, because entering needs a privilege.
         let (questions, news) = if is_own(namespace).map_err(attempt)? {
             sockets()
@@ -104,11 +106,11 @@ impl Connections {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                    let why = "connections ended faster than they could be read, so the counts are incomplete";
-                    self.trouble.get_or_insert_with(|| why.to_owned());
+                    self.trouble.get_or_insert(Missing::ConnectionsLost);
                 }
                 Err(error) => {
-                    self.trouble.get_or_insert_with(|| format!("reading the reports of ended connections: {error}"));
+                    let attempt = "reading the reports of ended connections";
+                    self.trouble.get_or_insert_with(|| Missing::failed(attempt, error));
                     return;
                 }
             }
@@ -127,20 +129,20 @@ impl Connections {
     }
 
     /// Ends the window: records the counts of open connections.
-    pub(crate) fn end(&mut self) -> Result<(), String> {
-        self.after = Some(self.open_now().map_err(|error| format!("cannot list the TCP connections: {error}"))?);
+    pub(crate) fn end(&mut self) -> Result<(), Missing> {
+        self.after = Some(self.open_now().map_err(|error| Missing::failed("cannot list the TCP connections", error))?);
         Ok(())
     }
 
     /// What the selected connections counted in the window.
-    pub(crate) fn finish(mut self, selection: &Selection) -> Result<Transports, String> {
+    pub(crate) fn finish(mut self, selection: &Selection) -> Result<Transports, Missing> {
         self.settle();
         if let Some(trouble) = self.trouble {
             return Err(trouble);
         }
         let mut all = self.ended;
         // For a connection that ended after the window, the counts at the window's end replace its final ones.
-        all.extend(self.after.ok_or(crate::window::NO_WINDOW)?);
+        all.extend(self.after.ok_or(Missing::NoWindow)?);
         let of = |is_one: &dyn Fn(&Connection) -> bool| {
             let chosen = all.iter().filter(|(_, connection)| is_one(connection));
             report(chosen.map(|(number, connection)| connection.since(self.before.get(number))))

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use wirelab_model::missing::Missing;
 
 pub(crate) use orders::{Answer, Listener, Order, Selection, Transports};
 pub use process::main;
@@ -37,7 +38,7 @@ impl Witness {
     ///
     /// # Errors
     /// The reason, if they cannot.
-    pub fn can_capture(&self) -> Result<(), String> {
+    pub fn can_capture(&self) -> Result<(), Missing> {
         self.ask(&Order::Try).map(|_| ())
     }
 
@@ -45,12 +46,12 @@ impl Witness {
     ///
     /// # Errors
     /// If the process cannot be started, has ended, or reports a failure.
-    pub(crate) fn ask(&self, order: &Order) -> Result<Answer, String> {
+    pub(crate) fn ask(&self, order: &Order) -> Result<Answer, Missing> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
             *slot = Some(Running::start()?);
         }
-        let answer = slot.as_mut().map_or_else(|| Err(GONE.to_owned()), |running| running.ask(order));
+        let answer = slot.as_mut().map_or_else(|| Err(Missing::WitnessEnded), |running| running.ask(order));
         if answer.is_err() {
             // A late answer to this order must not be taken for the answer to the next.
             *slot = None;
@@ -62,8 +63,6 @@ impl Witness {
     }
 }
 
-const GONE: &str = "the witness process has ended; was it killed?";
-
 #[derive(Debug)]
 struct Running {
     child: Child,
@@ -74,8 +73,8 @@ struct Running {
 }
 
 impl Running {
-    fn start() -> Result<Self, String> {
-        let attempt = |error: std::io::Error| format!("cannot start the witness process: {error}");
+    fn start() -> Result<Self, Missing> {
+        let attempt = |error: std::io::Error| Missing::failed("cannot start the witness process", error);
         let mut child = Command::new(std::env::current_exe().map_err(attempt)?)
             .arg(SUBCOMMAND)
             // Ctrl-C in a terminal goes to wirelab only, which ends the trial first.
@@ -88,27 +87,26 @@ impl Running {
         Ok(Self { child, orders, answers, unread: Vec::new() })
     }
 
-    fn ask(&mut self, order: &Order) -> Result<Answer, String> {
-        let gone = |error| format!("{GONE} ({error})");
-        let mut line = serde_json::to_vec(order).map_err(|error| format!("an order cannot be written: {error}"))?;
+    fn ask(&mut self, order: &Order) -> Result<Answer, Missing> {
+        let mut line = serde_json::to_vec(order).map_err(|error| Missing::failed("writing an order", error))?;
         line.push(b'\n');
         let orders = self.orders.as_mut().expect("the pipe is there until it is dropped");
-        orders.write_all(&line).map_err(gone)?;
+        orders.write_all(&line).map_err(|_| Missing::WitnessEnded)?;
         let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.unread.drain(..=end).collect();
                 return serde_json::from_slice(&line)
-                    .map_err(|error| format!("the witness process sent an answer that cannot be parsed: {error}"));
+                    .map_err(|error| Missing::failed("reading the answer of the witness process", error));
             }
             if !readable(&self.answers, deadline)? {
-                return Err(format!("the witness process did not answer within {} s", TIMEOUT.as_secs()));
+                let attempt = "an answer of the witness process".to_owned();
+                return Err(Missing::TimedOut { attempt, seconds: TIMEOUT.as_secs() });
             }
             let mut buffer = [0; 4096];
             match self.answers.read(&mut buffer) {
                 Ok(count @ 1..) => self.unread.extend(&buffer[..count]),
-                Ok(0) => return Err(GONE.to_owned()),
-                Err(error) => return Err(gone(error)),
+                Ok(0) | Err(_) => return Err(Missing::WitnessEnded),
             }
         }
     }
@@ -124,14 +122,14 @@ impl Drop for Running {
 }
 
 /// Waits for input or its end. Returns false after the deadline.
-fn readable(source: impl AsFd, deadline: Instant) -> Result<bool, String> {
+fn readable(source: impl AsFd, deadline: Instant) -> Result<bool, Missing> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
         match poll(&mut [PollFd::new(&source, PollFlags::IN)], Some(&left)) {
             Ok(ready) => return Ok(ready > 0),
             Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(format!("waiting for the witness process: {error}")),
+            Err(error) => return Err(Missing::failed("waiting for the witness process", error)),
         }
     }
 }

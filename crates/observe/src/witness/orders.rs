@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use wirelab_model::missing::Missing;
 use wirelab_model::network::Vantage;
 use wirelab_model::transport::TransportReport;
 
@@ -52,7 +53,7 @@ pub(crate) enum Answer {
     /// The counts at each vantage, in the order of `Watch`, or the reason why they are missing.
     Collected {
         /// By vantage.
-        tallies: Vec<Result<Tally, String>>,
+        tallies: Vec<Result<Tally, Missing>>,
     },
     /// The listening TCP sockets of each namespace of `WatchConnections`.
     Listening {
@@ -66,9 +67,16 @@ pub(crate) enum Answer {
     },
     /// The order failed.
     Failed {
-        /// What was attempted, and what went wrong.
-        why: String,
+        /// The reason.
+        why: Missing,
     },
+}
+
+impl Answer {
+    /// The reason why this answer, which does not fit the order, is no result.
+    pub(crate) fn to(&self, order: &Order) -> Missing {
+        Missing::WrongAnswer { order: format!("{order:?}"), answer: format!("{self:?}") }
+    }
 }
 
 /// A listening TCP socket.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use wirelab_model::missing::Missing;
 
 use crate::witness::connections::Connections;
 use crate::witness::ring::Ring;
@@ -31,7 +32,7 @@ pub fn main(orders: BorrowedFd<'_>, answers: &mut dyn Write) -> ExitCode {
                     while let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
                         let line: Vec<u8> = unread.drain(..=end).collect();
                         let answer = serde_json::from_slice(&line)
-                            .map_err(|error| format!("reading an order: {error}"))
+                            .map_err(|error| Missing::failed("reading an order", error))
                             .and_then(|order| state.execute(order))
                             .unwrap_or_else(|why| Answer::Failed { why });
                         // If wirelab has ended, nothing reads the answer; the end of input then ends this process, too.
@@ -65,12 +66,12 @@ fn read(orders: BorrowedFd<'_>, unread: &mut Vec<u8>) -> io::Result<usize> {
 #[derive(Default)]
 struct State {
     /// The watched interfaces, or why the watch could not start.
-    interfaces: Vec<Result<Watch, String>>,
+    interfaces: Vec<Result<Watch, Missing>>,
     connections: Vec<Connections>,
 }
 
 impl State {
-    fn execute(&mut self, order: Order) -> Result<Answer, String> {
+    fn execute(&mut self, order: Order) -> Result<Answer, Missing> {
         match order {
             Order::Watch { vantages } => {
                 self.interfaces.clear();
@@ -155,8 +156,8 @@ impl State {
 }
 
 /// Enters the lab's user namespace, if it has one and this process is in another.
-fn enter(owner: Option<&Path>) -> Result<(), String> {
-    owner.map_or(Ok(()), enter_owner).map_err(|error| format!("entering the lab's user namespace: {error}"))
+fn enter(owner: Option<&Path>) -> Result<(), Missing> {
+    owner.map_or(Ok(()), enter_owner).map_err(|error| Missing::failed("entering the lab's user namespace", error))
 }
 
 fn enter_owner(owner: &Path) -> io::Result<()> {
@@ -170,15 +171,15 @@ fn enter_owner(owner: &Path) -> io::Result<()> {
 
 /// Opens a ring on the loopback interface of a new network namespace, inside a new user namespace if needed. The
 /// process stays in these namespaces and cannot be used further; wirelab drops it.
-fn test_capture() -> Result<(), String> {
+fn test_capture() -> Result<(), Missing> {
     let new = |flags| {
         // SAFETY: the process has one thread, and unshares neither memory nor file descriptors.
         unsafe { unshare_unsafe(flags) }
     };
     new(UnshareFlags::NEWNET)
         .or_else(|_| new(UnshareFlags::NEWUSER | UnshareFlags::NEWNET))
-        .map_err(|error| format!("making a network namespace: {error}"))?;
-    Ring::open("lo", false).map(drop).map_err(|error| format!("opening a packet socket with a ring: {error}"))
+        .map_err(|error| Missing::failed("making a network namespace", error))?;
+    Ring::open("lo", false).map(drop).map_err(|error| Missing::failed("opening a packet socket with a ring", error))
 }
 
 /// The clock of the kernel's packet time stamps, in nanoseconds of Unix time.

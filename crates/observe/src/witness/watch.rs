@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use wirelab_model::missing::Missing;
 use wirelab_model::network::{Between, Vantage};
 
 use crate::packets::frame::Frame;
@@ -48,14 +49,14 @@ pub(crate) struct Watch {
     file: Option<Writer>,
     /// Whether every frame that passed was read.
     is_whole: bool,
-    trouble: Option<String>,
+    trouble: Option<Missing>,
 }
 
 impl Watch {
     /// Starts watching; writes all frames to `capture`, if given.
-    pub(crate) fn open(vantage: &Vantage, capture: Option<&Path>) -> Result<Self, String> {
+    pub(crate) fn open(vantage: &Vantage, capture: Option<&Path>) -> Result<Self, Missing> {
         let attempt = |what: &str, error: io::Error| {
-            format!("cannot capture at the interface {}: {what}: {error}", vantage.interface)
+            Missing::failed(format!("cannot capture at the interface {}: {what}", vantage.interface), error)
         };
         let namespace = File::open(&vantage.namespace).map_err(|error| attempt("opening its namespace", error))?;
         let begun = within(&namespace, || match vantage.is_shared() {
@@ -103,7 +104,7 @@ impl Watch {
             if let Some(writer) = file
                 && let Err(error) = keep(writer, &frame, *has_tunnels, at_ns, is_sent)
             {
-                trouble.get_or_insert(format!("writing the capture: {error}"));
+                trouble.get_or_insert_with(|| Missing::failed("writing the capture", error));
                 *file = None;
             }
             let is_in_window = begin_ns.is_some_and(|begin| begin <= at_ns) && end_ns.is_none_or(|end| at_ns <= end);
@@ -112,7 +113,7 @@ impl Watch {
             }
         });
         if let Some(error) = self.ring.error() {
-            self.trouble.get_or_insert(format!("the interface failed during the capture: {error}"));
+            self.trouble.get_or_insert_with(|| Missing::failed("the interface failed during the capture", error));
         }
     }
 
@@ -129,22 +130,18 @@ impl Watch {
     }
 
     /// The counts of the window. Call [`Watch::settle`] first.
-    pub(crate) fn finish(mut self) -> Result<Tally, String> {
+    pub(crate) fn finish(mut self) -> Result<Tally, Missing> {
         if let Some(writer) = self.file.take() {
-            writer.finish().map_err(|error| format!("writing the capture: {error}"))?;
+            writer.finish().map_err(|error| Missing::failed("writing the capture", error))?;
         }
         if let Some(trouble) = self.trouble.take().or_else(|| self.tally.trouble.take()) {
             return Err(trouble);
         }
         if self.begin_ns.is_none() || self.end_ns.is_none() {
-            return Err(crate::window::NO_WINDOW.to_owned());
+            return Err(Missing::NoWindow);
         }
         if self.dropped_in_window > 0 {
-            return Err(format!(
-                "{} frames arrived faster than they could be read, so the counts are incomplete; lower the load, or \
-                 use a machine with more processors",
-                self.dropped_in_window
-            ));
+            return Err(Missing::FramesLost { count: self.dropped_in_window });
         }
         if !self.is_whole {
             self.missed()?;
@@ -160,27 +157,24 @@ impl Watch {
                 dropped
             }
             Err(error) => {
-                self.trouble.get_or_insert(format!("asking for dropped frames: {error}"));
+                self.trouble.get_or_insert_with(|| Missing::failed("asking for dropped frames", error));
                 0
             }
         }
     }
 
     /// Compares the captured frames with the interface's counters.
-    fn missed(&mut self) -> Result<(), String> {
+    fn missed(&mut self) -> Result<(), Missing> {
         let Some((counters, before)) = &mut self.counters else { return Ok(()) };
-        let now = counters.read().map_err(|error| format!("reading the interface's counters: {error}"))?;
+        let now = counters.read().map_err(|error| Missing::failed("reading the interface's counters", error))?;
         let counted = now.packets.wrapping_sub(before.packets);
         // A frame that the interface failed to send was captured before that, and counts as sent: the host did send it.
         let given_up = now.given_up.wrapping_sub(before.given_up);
-        let seen = self.captured + self.dropped;
-        if (counted..=counted + given_up).contains(&seen) {
+        let captured = self.captured + self.dropped;
+        if (counted..=counted + given_up).contains(&captured) {
             return Ok(());
         }
-        Err(format!(
-            "{seen} frames were captured but the interface counted {counted}, so the capture is not what passed (does \
-             the interface merge what it receives, GRO?)"
-        ))
+        Err(Missing::OtherFrames { captured, counted })
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use indexmap::{IndexMap, IndexSet};
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::{Value, Values};
+use wirelab_model::missing::Missing;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::{Cell, Job, Trial};
 use wirelab_model::protocol::Protocol;
@@ -125,7 +126,7 @@ impl Gatherer<'_> {
                     Some(number) => Value::Measured(number * measure.factor),
                     None => {
                         self.gaps.push((self.sheet.line(row), column));
-                        Value::missing("the table has no number in this field")
+                        Value::missing(Missing::EmptyField)
                     }
                 };
                 values.entry(level).or_default().insert(measure.name.clone(), value);

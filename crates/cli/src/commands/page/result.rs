@@ -35,7 +35,7 @@ pub fn spread(cell: &Cell, metric: &str) -> Result<Spread, String> {
     let numbers: Vec<f64> = values.iter().filter_map(|value| value.number()).collect();
     Spread::of(&numbers).ok_or_else(|| {
         let reason = values.iter().find_map(|value| value.reason());
-        reason.map_or_else(|| "no load gave a sample".to_owned(), str::to_owned)
+        reason.unwrap_or_else(|| "no load gave a sample".to_owned())
     })
 }
 

@@ -11,6 +11,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 
+use wirelab_model::missing::Missing;
+
 use self::bpf::{Attachment, Code, Kind, Map};
 use self::code::{MISSED, SLOTS};
 use super::Counts;
@@ -47,26 +49,27 @@ impl Program {
     ///
     /// # Errors
     /// The reason why this kernel or user cannot; counters per thread may still work.
-    pub(super) fn start(clients: &[Pid], servers: &[Pid]) -> Result<Self, String> {
+    pub(super) fn start(clients: &[Pid], servers: &[Pid]) -> Result<Self, Missing> {
         suited()?;
         let events = tracefs::events()?;
         let fork = format!("{events}/sched/sched_process_fork");
-        let child = offset(&fs::read_to_string(format!("{fork}/format")).map_err(|error| format!("{fork}: {error}"))?)
-            .ok_or_else(|| format!("{fork}/format has no field child_pid"))?;
+        let format = format!("{fork}/format");
+        let read = fs::read_to_string(&format)
+            .and_then(|text| offset(&text).ok_or_else(|| io::Error::other("it has no field child_pid")));
+        let child = read.map_err(|error| Missing::unreadable(format, error))?;
         let event = tracefs::number(&events, "sched/sched_process_fork")?
-            .ok_or_else(|| "the kernel has no tracepoint sched_process_fork".to_owned())?;
+            .ok_or_else(|| Missing::kernel_lacks("tracepoint sched_process_fork"))?;
         for _ in 0..TRIES {
             let listed = Self::sides(clients, servers)?;
-            let started = Self::attach(child, event, &listed).map_err(|error| format!("eBPF: {error}"))?;
+            let started = Self::attach(child, event, &listed).map_err(|error| Missing::failed("eBPF", error))?;
             if Self::sides(clients, servers)? == listed {
                 return Ok(started);
             }
         }
-        Err("counting system calls failed: processes kept starting and ending while the program was attached"
-            .to_owned())
+        Err(Missing::ProcessesKeepChanging)
     }
 
-    fn sides(clients: &[Pid], servers: &[Pid]) -> Result<Vec<(Pid, u32)>, String> {
+    fn sides(clients: &[Pid], servers: &[Pid]) -> Result<Vec<(Pid, u32)>, Missing> {
         let mut all = Vec::new();
         for (roots, side) in [(clients, CLIENT), (servers, SERVER)] {
             // Saves a search of all processes if a side has none.
@@ -94,14 +97,13 @@ impl Program {
     }
 
     /// Stops counting and returns the counts.
-    pub(super) fn stop(self) -> Result<Sides<Counts>, String> {
+    pub(super) fn stop(self) -> Result<Sides<Counts>, Missing> {
         drop(self.enter);
-        let read = |slot| self.counts.sum(slot).map_err(|error| format!("the counts of system calls: {error}"));
+        let read =
+            |slot| self.counts.sum(slot).map_err(|error| Missing::unreadable("the counts of system calls", error));
         let missed = read(MISSED)?;
         if missed > 0 {
-            return Err(format!(
-                "the program can follow {FOLLOWED} processes and threads, and {missed} more were started"
-            ));
+            return Err(Missing::TooManyProcesses { most: FOLLOWED, missed });
         }
         let side = |side: u32| {
             let slots = (0..SLOTS).map(|slot| read(side * SLOTS + slot)).collect::<Result<Vec<_>, _>>()?;
@@ -109,22 +111,22 @@ impl Program {
                 let count = number(call).and_then(|number| slots.get(usize::try_from(number).ok()?).copied());
                 (*call, count)
             });
-            Ok::<_, String>(Counts { total: slots.iter().sum(), named: named.collect() })
+            Ok::<_, Missing>(Counts { total: slots.iter().sum(), named: named.collect() })
         };
         Ok(Sides { client: side(CLIENT)?, server: side(SERVER)? })
     }
 }
 
 /// Checks that process ids and call numbers mean here what the program assumes.
-fn suited() -> Result<(), String> {
+fn suited() -> Result<(), Missing> {
     if cfg!(target_endian = "big") {
-        return Err("eBPF: big-endian machines are not supported".to_owned());
+        return Err(Missing::BigEndian);
     }
     // In another PID namespace, such as a container's, process ids differ from the ids that the program sees.
     match fs::read_link("/proc/self/ns/pid") {
         Ok(namespace) if namespace.as_os_str() == FIRST_NAMESPACE => Ok(()),
-        Ok(_) => Err("eBPF: wirelab runs in a PID namespace of its own, such as a container's".to_owned()),
-        Err(error) => Err(format!("eBPF: /proc/self/ns/pid: {error}")),
+        Ok(_) => Err(Missing::OwnPidNamespace),
+        Err(error) => Err(Missing::unreadable("/proc/self/ns/pid", error)),
     }
 }
 
