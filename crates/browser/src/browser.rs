@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use thiserror::Error;
 
 /// A browser that loads pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -16,25 +17,16 @@ pub enum Browser {
 }
 
 /// The error that a browser is not installed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "{what} is not installed (sought: {sought}). Remedy: sudo apt-get install {package}, or set {variable} to its program"
+)]
 pub struct NotInstalled {
     what: &'static str,
     sought: String,
     package: &'static str,
     variable: &'static str,
 }
-
-impl fmt::Display for NotInstalled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, sought, package, variable } = self;
-        write!(
-            f,
-            "{what} is not installed (sought: {sought}). Remedy: sudo apt-get install {package}, or set {variable} to its program"
-        )
-    }
-}
-
-impl std::error::Error for NotInstalled {}
 
 impl Browser {
     /// All browsers, in the order of reports.

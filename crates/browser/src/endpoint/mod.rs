@@ -11,12 +11,13 @@ mod record;
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
+use thiserror::Error;
 use wirelab_lab::Guard;
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Description, Role, UNSUPPORTED_STATUS};
@@ -35,18 +36,41 @@ use crate::session::{Session, Trouble};
 use self::films::Reel;
 use self::order::Order;
 
+/// Why a browser cannot be described.
+#[derive(Debug, Error)]
+pub enum Undescribed {
+    /// It is not installed.
+    #[error(transparent)]
+    NotInstalled(#[from] NotInstalled),
+    /// It cannot be started.
+    #[error("cannot ask {program} for its version: {cause}")]
+    NotAsked {
+        /// The browser's program.
+        program: PathBuf,
+        /// The error.
+        #[source]
+        cause: io::Error,
+    },
+    /// It prints no version.
+    #[error("{program} does not say its version")]
+    NoVersion {
+        /// The browser's program.
+        program: PathBuf,
+    },
+}
+
 /// The capabilities of a browser as the client of a trial.
 ///
 /// # Errors
 /// If the browser is not installed, or does not print its version.
-pub fn describe(browser: Browser) -> Result<Description, String> {
-    let program = browser.find().map_err(|error: NotInstalled| error.to_string())?;
+pub fn describe(browser: Browser) -> Result<Description, Undescribed> {
+    let program = browser.find()?;
     let said = std::process::Command::new(&program).arg("--version").output();
-    let said = said.map_err(|error| format!("cannot ask {} for its version: {error}", program.display()))?;
+    let said = said.map_err(|cause| Undescribed::NotAsked { program: program.clone(), cause })?;
     let text = String::from_utf8_lossy(&said.stdout);
     // `Chromium 156.0.8078.79 built on Debian`, `Mozilla Firefox 153.7.0esr`
     let version = text.split_whitespace().find(|word| word.starts_with(|letter: char| letter.is_ascii_digit()));
-    let version = version.ok_or_else(|| format!("{} does not say its version", program.display()))?;
+    let version = version.ok_or_else(|| Undescribed::NoVersion { program: program.clone() })?;
     Ok(Description {
         contract: CONTRACT_VERSION,
         name: browser.token().to_owned(),

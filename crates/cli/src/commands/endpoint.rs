@@ -37,9 +37,9 @@ pub fn endpoint(args: &EndpointArgs) -> ExitCode {
 fn browser(browser: Browser, role: &EndpointRole) -> ExitCode {
     let described = || -> Result {
         match role {
-            EndpointRole::Describe => {
-                print_json(&wirelab_browser::endpoint::describe(browser).map_err(Failure::failed)?)
-            }
+            EndpointRole::Describe => print_json(
+                &wirelab_browser::endpoint::describe(browser).map_err(|error| Failure::failed(error.to_string()))?,
+            ),
             EndpointRole::Server { .. } => Err(Failure::failed(format!("{browser} cannot be a server"))),
             EndpointRole::Client { .. } => Ok(()),
         }
@@ -81,7 +81,7 @@ pub fn agent(words: &[String]) -> ExitCode {
     let exporter = address
         .parse()
         .map_err(|error| Failure::input(format!("`{address}` is not of the form ADDRESS:PORT: {error}")))
-        .and_then(|address| Exporter::start(address).map_err(Failure::failed));
+        .and_then(|address| Exporter::start(address).map_err(|error| Failure::failed(error.to_string())));
     match exporter {
         Ok(exporter) => {
             exporter.watch(sockets.into());

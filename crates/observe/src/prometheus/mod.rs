@@ -10,12 +10,14 @@ mod scrapes;
 mod serve;
 mod text;
 
+use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use thiserror::Error;
 use tokio::sync::oneshot;
 use wirelab_model::metric::Values;
 
@@ -57,6 +59,15 @@ impl Observer for Prometheus {
 /// Label names and values.
 pub type Labels = Vec<(String, String)>;
 
+/// The exporter cannot use its address.
+#[derive(Debug, Error)]
+#[error("cannot listen at {address} for Prometheus: {cause}; name another address")]
+pub struct CannotListen {
+    address: SocketAddr,
+    #[source]
+    cause: io::Error,
+}
+
 /// Serves `/metrics` on a thread of its own until it is dropped.
 #[derive(Debug)]
 pub struct Exporter {
@@ -70,9 +81,9 @@ impl Exporter {
     /// Listens at this address; with port 0 the kernel chooses a port.
     ///
     /// # Errors
-    /// If the address cannot be used, with the remedy.
-    pub fn start(address: SocketAddr) -> Result<Self, String> {
-        let failed = |error| format!("cannot listen at {address} for Prometheus: {error}; name another address");
+    /// If the address cannot be used.
+    pub fn start(address: SocketAddr) -> Result<Self, CannotListen> {
+        let failed = |cause| CannotListen { address, cause };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let (board, scrapes) = (Arc::<Board>::default(), Arc::<Scrapes>::default());
