@@ -137,7 +137,8 @@ pub struct TrialRecord {
     /// The part of each client if several shared the workload; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<Portion>,
-    /// Median response time, in nanoseconds, of the requests that began in each fifth of the window; empty if a fifth has too few.
+    /// Median response time, in nanoseconds, of the requests that began in each fifth of the window; empty if a fifth
+    /// has too few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile: Vec<u64>,
     /// Warnings about this trial.

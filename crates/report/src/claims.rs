@@ -59,8 +59,8 @@ fn bound(effect: &Effect, unit: Unit) -> String {
     }
 }
 
-/// The number of effects by verdict: `4 effects: 3 as claimed, 1 against the claim`. A claim about several levels also lists the
-/// levels by verdict.
+/// The number of effects by verdict: `4 effects: 3 as claimed, 1 against the claim`. A claim about several levels also
+/// lists the levels by verdict.
 pub(crate) fn tally(claim: &ClaimResult) -> String {
     match &claim.cases {
         Some(cases) if !cases.tested.is_empty() => format!("{}. {}", levels(cases), of_effects(claim)),
@@ -68,7 +68,8 @@ pub(crate) fn tally(claim: &ClaimResult) -> String {
     }
 }
 
-/// The levels by verdict: `required for some of 3 levels of implementation: holds for a; does not hold for b; inconclusive for c`.
+/// The levels by verdict:
+/// `required for some of 3 levels of implementation: holds for a; does not hold for b; inconclusive for c`.
 fn levels(cases: &Cases) -> String {
     let needed = match cases.needs {
         Needs::All => "all",

@@ -63,7 +63,8 @@ impl Boxed {
         let low = inside.next().map_or(first, |value| value as f64);
         let high = inside.next_back().map_or(low, |value| value as f64);
         let outliers = counts.iter().copied().filter(|(value, _)| !within(*value)).collect();
-        // An interpolated quartile between distant values may lie beyond the last value within reach; a whisker starts at the box.
+        // An interpolated quartile between distant values may lie beyond the last value within reach; a whisker starts
+        // at the box.
         let whiskers = (low.min(quartiles[0]), high.max(quartiles[2]));
         Some(Self { count, quartiles, whiskers, range: (first, last), outliers })
     }

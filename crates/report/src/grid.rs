@@ -93,9 +93,9 @@ impl Axis {
     }
 }
 
-/// Chooses the factors of the columns by their numbers of levels. Screens scroll down and tiles are wider than high. The grid
-/// therefore has as many columns as possible without more columns than rows. Among equal choices it has the fewest nested factors
-/// on either axis, then the later factors of the study in the columns.
+/// Chooses the factors of the columns by their numbers of levels. Screens scroll down and tiles are wider than high.
+/// The grid therefore has as many columns as possible without more columns than rows. Among equal choices it has the
+/// fewest nested factors on either axis, then the later factors of the study in the columns.
 fn columns(counts: &[usize]) -> Vec<bool> {
     let is_column = |choice: usize, factor: usize| choice >> factor & 1 == 1;
     let product = |choice: usize, column: bool| -> usize {
@@ -105,7 +105,8 @@ fn columns(counts: &[usize]) -> Vec<bool> {
         let nested = choice.count_ones() as usize;
         nested.max(counts.len() - nested)
     };
-    // Every choice with at least one factor on each axis. Each factor has two levels or more, so combinations outnumber choices.
+    // Every choice with at least one factor on each axis. Each factor has two levels or more, so combinations outnumber
+    // choices.
     let all = 1..(1_usize << counts.len()) - 1;
     let fitting = all.filter(|choice| product(*choice, true) <= product(*choice, false));
     let best = fitting.max_by_key(|choice| (product(*choice, true), std::cmp::Reverse(deepest(*choice)), *choice));

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::Input;
 
-/// One JSON object with the study, its cells with their estimates, comparisons, contests (the best level by condition), pairs of
-/// clients and servers, claims and warnings.
+/// One JSON object with the study, its cells with their estimates, comparisons, contests (the best level by condition),
+/// pairs of clients and servers, claims and warnings.
 ///
 /// # Panics
 /// Never: every part has string keys and finite numbers.

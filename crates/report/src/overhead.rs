@@ -1,10 +1,10 @@
 //! The bytes that protocols add to a payload: a model beside the measurement.
 //!
-//! The model is that of M. Butkerei, Evaluation von modernen Webkommunikationsprotokollen in Kubernetes (HAW Hamburg, 2023),
-//! section 3.3, with two corrections from captures in section 4.5: TCP headers have 12 bytes of options (timestamps, RFC 7323),
-//! and each QUIC packet ends in 16 bytes of AEAD tag (RFC 9001, section 5.3). The model counts the headers of packets with
-//! payload, filled to the MTU. It omits handshakes, acknowledgements, request lines and header fields. TLS over TCP costs nothing
-//! in the model except in HTTP/2, with a record and a frame for each packet.
+//! The model is that of M. Butkerei, Evaluation von modernen Webkommunikationsprotokollen in Kubernetes (HAW Hamburg,
+//! 2023), section 3.3, with two corrections from captures in section 4.5: TCP headers have 12 bytes of options
+//! (timestamps, RFC 7323), and each QUIC packet ends in 16 bytes of AEAD tag (RFC 9001, section 5.3). The model counts
+//! the headers of packets with payload, filled to the MTU. It omits handshakes, acknowledgements, request lines and
+//! header fields. TLS over TCP costs nothing in the model except in HTTP/2, with a record and a frame for each packet.
 
 use wirelab_model::link::Link;
 use wirelab_model::network::Network;
@@ -83,8 +83,8 @@ const fn headers(protocol: Protocol) -> u64 {
     }
 }
 
-/// The model for request and response bodies. `None` if the lab has no link, and thus no known MTU, or if no payload fits into
-/// the MTU.
+/// The model for request and response bodies. `None` if the lab has no link, and thus no known MTU, or if no payload
+/// fits into the MTU.
 fn predict(job: &Job) -> Option<Predicted> {
     let Link { mtu, .. } = job.topology.link?;
     let around = if job.topology.network == Network::Overlay { VXLAN } else { 0 };
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn the_model_gives_what_is_computed_by_hand() {
-        // Overlay: 1450 bytes of inner IP packet. HTTP/1.1: 1450 - 20 - 32 = 1398 of payload, 72 packets (71.5), each with 66
-        // bytes of headers at the client and 116 outside. HTTP/2: 1383, 73 packets (72.3), 81 and 131. HTTP/3: 1393, 72 packets
-        // (71.8), 71 and 121.
+        // Overlay: 1450 bytes of inner IP packet. HTTP/1.1: 1450 - 20 - 32 = 1398 of payload, 72 packets (71.5), each
+        // with 66 bytes of headers at the client and 116 outside. HTTP/2: 1383, 73 packets (72.3), 81 and 131. HTTP/3:
+        // 1393, 72 packets (71.8), 71 and 121.
         for (protocol, packets, bytes, outside) in [
             (Protocol::H1, 72, 104_752, 108_352),
             (Protocol::H2, 73, 105_913, 109_563),

@@ -1,10 +1,11 @@
-//! The additive model of a two-way table: a value is an effect of its row plus an effect of its column (Scheffé 1959, "The analysis
-//! of variance", chapter 4), by least squares over the fields with a value.
+//! The additive model of a two-way table: a value is an effect of its row plus an effect of its column (Scheffé 1959,
+//! "The analysis of variance", chapter 4), by least squares over the fields with a value.
 //!
-//! The result is the rest of each field. Sprague and Tatum (1942), "General vs. specific combining ability in single crosses of corn",
-//! called it the specific combining ability of a pair. A field that takes part in its own prediction hides a part of its own effect.
-//! Every field is therefore compared with the prediction from all *other* fields: the deleted residual, which is the residual divided
-//! by one minus its leverage (Belsley, Kuh and Welsch 1980, "Regression diagnostics", section 2.1).
+//! The result is the rest of each field. Sprague and Tatum (1942), "General vs. specific combining ability in single
+//! crosses of corn", called it the specific combining ability of a pair. A field that takes part in its own prediction
+//! hides a part of its own effect. Every field is therefore compared with the prediction from all *other* fields: the
+//! deleted residual, which is the residual divided by one minus its leverage (Belsley, Kuh and Welsch 1980, "Regression
+//! diagnostics", section 2.1).
 
 /// The model for the fields of a table with a value.
 pub struct Additive {
@@ -81,7 +82,8 @@ fn parts(nodes: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     parts
 }
 
-/// The inverse of a symmetric positive definite matrix by Gauss-Jordan elimination, which needs no pivoting for such matrices.
+/// The inverse of a symmetric positive definite matrix by Gauss-Jordan elimination, which needs no pivoting for such
+/// matrices.
 fn inverse(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let n = matrix.len();
     let mut inverse: Vec<Vec<f64>> = (0..n).map(|a| (0..n).map(|b| f64::from(u8::from(a == b))).collect()).collect();

@@ -1,10 +1,10 @@
 //! The claims of a study, tested.
 //!
-//! A claim about several levels ("some implementations ...") has a case for each level, which holds if all tests hold. That at least
-//! u of n cases hold is a partial conjunction: Benjamini and Heller (2008), "Screening for partial conjunction hypotheses". By
-//! Bonferroni's bound, for any dependence, it is shown at level alpha by u cases that hold at alpha / (n - u + 1) each. This is no
-//! correction if all cases must hold, and a division by n if one case suffices. It is refuted by n - u + 1 cases that do not hold at
-//! alpha / u each.
+//! A claim about several levels ("some implementations ...") has a case for each level, which holds if all tests hold.
+//! That at least u of n cases hold is a partial conjunction: Benjamini and Heller (2008), "Screening for partial
+//! conjunction hypotheses". By Bonferroni's bound, for any dependence, it is shown at level alpha by u cases that hold
+//! at alpha / (n - u + 1) each. This is no correction if all cases must hold, and a division by n if one case suffices.
+//! It is refuted by n - u + 1 cases that do not hold at alpha / u each.
 
 use wirelab_model::claim::{Claim, Test};
 use wirelab_model::plan::Plan;

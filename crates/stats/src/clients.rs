@@ -50,8 +50,8 @@ static TABLE: [Computed<Compute>; 3] = [
     ),
 ];
 
-/// The ratio above which clients are uneven, and the requests per client below which the ratio is not judged. By chance,
-/// the rates of 400 arrivals each differ by a quarter in one of a hundred pairs.
+/// The ratio above which clients are uneven, and the requests per client below which the ratio is not judged. By
+/// chance, the rates of 400 arrivals each differ by a quarter in one of a hundred pairs.
 const UNEVEN: f64 = 1.25;
 const ENOUGH: u64 = 400;
 

@@ -1,9 +1,11 @@
-//! Rank correlation: Spearman (1904), "The proof and measurement of association between two things". It measures whether two
-//! quantities increase together, for any form of the relation, and a single extreme value does not dominate it.
+//! Rank correlation: Spearman (1904), "The proof and measurement of association between two things". It measures
+//! whether two quantities increase together, for any form of the relation, and a single extreme value does not dominate
+//! it.
 
 use crate::ranks;
 
-/// Spearman's coefficient of values in the same order, from -1 to 1; ties have mid-ranks. `None` if one of the two does not vary.
+/// Spearman's coefficient of values in the same order, from -1 to 1; ties have mid-ranks. `None` if one of the two does
+/// not vary.
 #[must_use]
 pub fn spearman(first: &[f64], second: &[f64]) -> Option<f64> {
     let [first, second] = [first, second].map(centred_ranks);
@@ -24,7 +26,8 @@ mod tests {
 
     use super::*;
 
-    /// Intelligence and hours of television of ten people, an example of many text books: 1 - 6 * 194 / (10 * 99) = -29/165.
+    /// Intelligence and hours of television of ten people, an example of many text books: 1 - 6 * 194 / (10 * 99) =
+    /// -29/165.
     #[test]
     fn the_coefficient_is_that_of_the_text_book() {
         let intelligence = [106.0, 100.0, 86.0, 101.0, 99.0, 103.0, 97.0, 113.0, 112.0, 110.0];

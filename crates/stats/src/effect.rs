@@ -54,8 +54,9 @@ impl Measured {
 
 /// The cells of each effect of a test.
 ///
-/// A factor is open if neither a selector nor `where` fixes it; a list of several levels in `where` narrows a factor and leaves it
-/// open. A combination of open levels gives no effect if a selector matches no cell or several, or a correlation too few.
+/// A factor is open if neither a selector nor `where` fixes it; a list of several levels in `where` narrows a factor
+/// and leaves it open. A combination of open levels gives no effect if a selector matches no cell or several, or a
+/// correlation too few.
 pub fn resolve(test: &Test, plan: &Plan) -> Vec<Resolved> {
     let candidates: Vec<(usize, &Cell)> =
         plan.cells.iter().enumerate().filter(|(_, cell)| cell.twin_of.is_none() && test.given.matches(cell)).collect();
@@ -165,8 +166,9 @@ fn product(medians: &[f64]) -> f64 {
         .product()
 }
 
-/// The rank correlation of the medians of two metrics over cells. A cell takes part if it has values of both metrics in at least half
-/// of the blocks in which any cell has some. A cell that fails often thus does not restrict the blocks of all others.
+/// The rank correlation of the medians of two metrics over cells. A cell takes part if it has values of both metrics in
+/// at least half of the blocks in which any cell has some. A cell that fails often thus does not restrict the blocks of
+/// all others.
 fn correlation(metrics: [&String; 2], cells: &[usize], trials: &Trials<'_>, bootstrap: &mut Bootstrap) -> Found {
     let of = |metric: &String| cells.iter().map(|cell| trials.in_blocks(*cell, metric)).collect::<Vec<_>>();
     let [first, second] = metrics.map(of);
@@ -196,7 +198,8 @@ fn correlation(metrics: [&String; 2], cells: &[usize], trials: &Trials<'_>, boot
     }
 }
 
-/// The rank correlation of the first half of the medians with the second half. A cell without a block in the resample is skipped.
+/// The rank correlation of the first half of the medians with the second half. A cell without a block in the resample
+/// is skipped.
 fn rank_correlation(medians: &[f64]) -> Option<f64> {
     let (first, second) = medians.split_at(medians.len() / 2);
     let pairs = first.iter().zip(second).filter(|(a, b)| a.is_finite() && b.is_finite());

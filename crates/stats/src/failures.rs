@@ -1,9 +1,10 @@
 //! Failures as outcomes of a comparison: a failed request or trial is not a fast one.
 //!
-//! Two rules prevent failures from improving the result of a cell. First, comparisons rank every failed request and every failed trial as worse
-//! than all completed ones, as a composite endpoint of clinical trials ranks deaths (Finkelstein and Schoenfeld 1999, "Combining
-//! mortality and longitudinal measures in clinical trials"). Second, a cell that fails more often than the other by more than
-//! [`FAILURE_MARGIN`] gets no favourable verdict in any metric, because the remaining requests are a selection.
+//! Two rules prevent failures from improving the result of a cell. First, comparisons rank every failed request and
+//! every failed trial as worse than all completed ones, as a composite endpoint of clinical trials ranks deaths
+//! (Finkelstein and Schoenfeld 1999, "Combining mortality and longitudinal measures in clinical trials"). Second, a
+//! cell that fails more often than the other by more than [`FAILURE_MARGIN`] gets no favourable verdict in any metric,
+//! because the remaining requests are a selection.
 
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::{Better, Value};
@@ -15,7 +16,8 @@ use crate::trials::Trials;
 /// Difference of failure shares above which the cell that fails more gets no favourable verdict.
 pub const FAILURE_MARGIN: f64 = 0.01;
 
-/// Represents infinity for metrics with lower as better. It is finite, so that ratios and differences of medians stay defined.
+/// Represents infinity for metrics with lower as better. It is finite, so that ratios and differences of medians stay
+/// defined.
 pub(crate) const INFINITE: f64 = 1e200;
 
 /// Whether a number computed from medians involves no [`INFINITE`] median.
@@ -36,8 +38,8 @@ pub(crate) const fn worst(better: Better) -> f64 {
     }
 }
 
-/// Whether a trial failed through one of the cell's own endpoints. A failure of the lab, of an observer or of wirelab says
-/// nothing about the cell.
+/// Whether a trial failed through one of the cell's own endpoints. A failure of the lab, of an observer or of wirelab
+/// says nothing about the cell.
 pub(crate) fn is_failure_of_cell(record: &TrialRecord) -> bool {
     match &record.outcome {
         Outcome::Failed { blame, .. } => {
@@ -47,7 +49,8 @@ pub(crate) fn is_failure_of_cell(record: &TrialRecord) -> bool {
     }
 }
 
-/// Share of failed requests over the trials of a cell, 0 to 1; a failed trial counts as 1. `None` if no trial reports it.
+/// Share of failed requests over the trials of a cell, 0 to 1; a failed trial counts as 1. `None` if no trial reports
+/// it.
 pub(crate) fn failure_share(trials: &Trials<'_>, cell: usize) -> Option<f64> {
     let of_trial = |record: &TrialRecord| match record.outcome {
         Outcome::Ok => record.values.get("error_share").and_then(Value::number),

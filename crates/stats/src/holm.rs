@@ -1,5 +1,6 @@
-//! Holm's correction for several tests: Holm (1979), "A simple sequentially rejective multiple test procedure". It bounds the
-//! probability of any false rejection by the level, for any dependence between the tests, and is never weaker than Bonferroni's.
+//! Holm's correction for several tests: Holm (1979), "A simple sequentially rejective multiple test procedure". It
+//! bounds the probability of any false rejection by the level, for any dependence between the tests, and is never
+//! weaker than Bonferroni's.
 
 /// The corrected P values, in the order of the given ones.
 #[must_use]
@@ -26,8 +27,8 @@ mod tests {
         }
     }
 
-    /// The first is the usual textbook example (`p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")` in R gives 0.03 0.06 0.06 0.02);
-    /// the second shows ties, the cap at 1 and the running maximum.
+    /// The first is the usual textbook example (`p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")` in R gives 0.03 0.06
+    /// 0.06 0.02); the second shows ties, the cap at 1 and the running maximum.
     #[test]
     fn corrected_p_values_are_those_of_p_adjust() {
         check(&[0.01, 0.04, 0.03, 0.005], &[0.03, 0.06, 0.06, 0.02]);

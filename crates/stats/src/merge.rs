@@ -1,5 +1,5 @@
-//! Merges the results of several clients into those of one client: histograms are added bucket by bucket. A percentile of the sum is
-//! a percentile of all requests; an average of percentiles is not.
+//! Merges the results of several clients into those of one client: histograms are added bucket by bucket. A percentile
+//! of the sum is a percentile of all requests; an average of percentiles is not.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

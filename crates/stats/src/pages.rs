@@ -69,8 +69,8 @@ const fn count(name: &'static str, title: &'static str, unit: Unit, meaning: &'s
     Metric { name, title, unit, side: Side::Client, vantage: EVENTS, better: Better::Lower, meaning }
 }
 
-/// The values of every metric in [`PAGE_METRICS`], as medians over the loads. If a load lacks a value, the metric is missing with the
-/// reason of that load.
+/// The values of every metric in [`PAGE_METRICS`], as medians over the loads. If a load lacks a value, the metric is
+/// missing with the reason of that load.
 #[must_use]
 pub fn pages(loads: &[PageLoad]) -> Values {
     let value = |metric: &Metric| {

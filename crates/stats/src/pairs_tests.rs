@@ -138,8 +138,8 @@ fn factors_without_endpoints_make_no_table() {
     assert!(tables(&without, &all).is_empty());
 }
 
-/// 100 studies of 16 pairs without interaction but one, trials scattered by 10 %: any false verdict has to be in about 5 of them at most,
-/// the planted one is nearly always found.
+/// 100 studies of 16 pairs without interaction but one, trials scattered by 10 %: any false verdict has to be in about
+/// 5 of them at most, the planted one is nearly always found.
 #[test]
 fn verdicts_on_pairs_are_seldom_wrong() {
     let plan = plan(1, 4, 4);

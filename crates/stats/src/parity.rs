@@ -86,8 +86,9 @@ impl<'a> Varied<'a> {
         Self { factors: &study.factors, levels }
     }
 
-    /// Whether a factor explains the difference: a factor has the fact's name, or levels of the cells set it. For cells with different
-    /// endpoints both levels must set it: a setting of one level alone adapts it to its endpoint and is not the compared factor.
+    /// Whether a factor explains the difference: a factor has the fact's name, or levels of the cells set it. For cells
+    /// with different endpoints both levels must set it: a setting of one level alone adapts it to its endpoint and is
+    /// not the compared factor.
     fn explains(&self, key: &str, cells: [&Cell; 2], endpoint: fn(&Job) -> Option<&String>) -> bool {
         let [baseline, cell] = cells.map(|cell| self.is_set(key, cell));
         let same = endpoint(&cells[0].job) == endpoint(&cells[1].job);
@@ -117,7 +118,8 @@ fn facts<'a>(maps: impl Iterator<Item = &'a IndexMap<String, Value>>) -> IndexMa
     joined.collect()
 }
 
-/// The values of a fact by the levels of these factors; `None` if the levels do not determine the value in the whole plan.
+/// The values of a fact by the levels of these factors; `None` if the levels do not determine the value in the whole
+/// plan.
 fn by_levels(
     factors: &[&str],
     plan: &Plan,
@@ -140,7 +142,8 @@ fn label(factors: &[&str], cell: &Cell) -> String {
     levels.map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The values of a fact in the differing cells: by the compared factor and another one if these determine it, otherwise by cell.
+/// The values of a fact in the differing cells: by the compared factor and another one if these determine it, otherwise
+/// by cell.
 fn by_cell(
     study: &Study,
     plan: &Plan,

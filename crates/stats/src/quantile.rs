@@ -1,10 +1,12 @@
 //! Quantiles, in two of the nine definitions of Hyndman and Fan (1996), "Sample quantiles in statistical packages".
 //!
-//! Percentiles of requests within a trial use type 1 (nearest rank). The result is the time of a real request, an upper percentile is
-//! never interpolated across the gaps of a tail, and HDR histograms use the same definition. Medians and quartiles over trials use
-//! type 7 (the default of R and NumPy): a cell has a few tens of trials, and the mean of the middle two is the better median.
+//! Percentiles of requests within a trial use type 1 (nearest rank). The result is the time of a real request, an upper
+//! percentile is never interpolated across the gaps of a tail, and HDR histograms use the same definition. Medians and
+//! quartiles over trials use type 7 (the default of R and NumPy): a cell has a few tens of trials, and the mean of the
+//! middle two is the better median.
 
-/// The nearest-rank quantile (type 1) of sorted values: the smallest value that bounds at least the share `q` of all values.
+/// The nearest-rank quantile (type 1) of sorted values: the smallest value that bounds at least the share `q` of all
+/// values.
 ///
 /// `None` without values. `q` is within 0 to 1.
 #[must_use]
@@ -18,7 +20,8 @@ pub fn rank(q: f64, count: u64) -> u64 {
     ((without_slip(q) * count as f64).ceil() as u64).max(1)
 }
 
-/// A slightly smaller quantile, which corrects rounding: otherwise 0.07 * 100 would be 7.000000000000001, and its rank 8.
+/// A slightly smaller quantile, which corrects rounding: otherwise 0.07 * 100 would be 7.000000000000001, and its rank
+/// 8.
 #[must_use]
 pub fn without_slip(q: f64) -> f64 {
     q * (1.0 - 4.0 * f64::EPSILON)

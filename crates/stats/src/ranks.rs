@@ -1,6 +1,7 @@
 //! Ranks of values with mid-ranks for ties.
 
-/// Twice the rank of each value, in the order of the values. Doubled ranks start at 2 and make mid-ranks of ties whole numbers.
+/// Twice the rank of each value, in the order of the values. Doubled ranks start at 2 and make mid-ranks of ties whole
+/// numbers.
 #[must_use]
 pub fn doubled(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();

@@ -1,9 +1,10 @@
 //! Steady state: whether response times change within the measured window.
 //!
-//! Each trial keeps the median response time of the requests that began in each fifth of its window. Under stationarity no fifth
-//! is systematically slower than another, so the trials of a cell are blocks and the fifths are treatments: the test of Friedman
-//! (1937), "The use of ranks to avoid the assumption of normality implicit in the analysis of variance", with its chi-square
-//! approximation and the correction for ties. The unit of analysis is the trial, so autocorrelation of requests does no harm.
+//! Each trial keeps the median response time of the requests that began in each fifth of its window. Under stationarity
+//! no fifth is systematically slower than another, so the trials of a cell are blocks and the fifths are treatments:
+//! the test of Friedman (1937), "The use of ranks to avoid the assumption of normality implicit in the analysis of
+//! variance", with its chi-square approximation and the correction for ties. The unit of analysis is the trial, so
+//! autocorrelation of requests does no harm.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -19,8 +20,8 @@ pub const PARTS: usize = 5;
 /// The smallest number of requests for the median of a part.
 const MIN_REQUESTS: usize = 3;
 
-/// The median response time of successful requests by the fifth of the window in which they began, in nanoseconds. `None` if a
-/// fifth has fewer than three of them.
+/// The median response time of successful requests by the fifth of the window in which they began, in nanoseconds.
+/// `None` if a fifth has fewer than three of them.
 #[must_use]
 pub fn profile(samples: &[Sample], window_ns: u64) -> Option<[u64; PARTS]> {
     let mut parts: [Vec<u64>; PARTS] = Default::default();
@@ -57,8 +58,8 @@ pub enum Stationarity {
     TooShort,
 }
 
-/// The stationarity of each cell from the profiles of its trials. Holm's correction covers the cells; differences up to `margin` (a
-/// share) are negligible.
+/// The stationarity of each cell from the profiles of its trials. Holm's correction covers the cells; differences up to
+/// `margin` (a share) are negligible.
 pub(crate) fn of_cells(profiles: &[Vec<[u64; PARTS]>], margin: f64) -> Vec<Stationarity> {
     let tested: Vec<usize> = (0..profiles.len()).filter(|cell| profiles[*cell].len() >= MIN_BLOCKS as usize).collect();
     let corrected = holm(&tested.iter().map(|cell| friedman(&profiles[*cell])).collect::<Vec<_>>());

@@ -9,16 +9,16 @@ use crate::bootstrap::Bootstrap;
 use crate::metrics::METRICS;
 use crate::trials::Trials;
 
-/// Returns a reason to stop if the study is precise enough: the minimum of blocks is complete, and in the first metric the 95 %
-/// interval of every comparison reaches at most `precision` (a share of the ratio) to either side.
+/// Returns a reason to stop if the study is precise enough: the minimum of blocks is complete, and in the first metric
+/// the 95 % interval of every comparison reaches at most `precision` (a share of the ratio) to either side.
 ///
-/// Sequential intervals of fixed width after Chow and Robbins (1965), "On the asymptotic theory of fixed-width sequential confidence
-/// intervals". The rule uses only the width of intervals, never their position or a P value. Stopping at significance would give
-/// every study several chances of a false verdict, whereas the width has no direction. Simulation checks the error rate
-/// (`docs/statistics.md`).
+/// Sequential intervals of fixed width after Chow and Robbins (1965), "On the asymptotic theory of fixed-width
+/// sequential confidence intervals". The rule uses only the width of intervals, never their position or a P value.
+/// Stopping at significance would give every study several chances of a false verdict, whereas the width has no
+/// direction. Simulation checks the error rate (`docs/statistics.md`).
 ///
-/// A/A pairs decide only if a study has no other comparison. A comparison without a ratio (a side without values, a baseline of 0) is
-/// skipped; if no comparison has a ratio, the study is not precise.
+/// A/A pairs decide only if a study has no other comparison. A comparison without a ratio (a side without values, a
+/// baseline of 0) is skipped; if no comparison has a ratio, the study is not precise.
 #[must_use]
 pub fn enough(study: &Study, plan: &Plan, trials: &[TrialRecord]) -> Option<StopReason> {
     let metric = study.compare.metrics.first()?;

@@ -149,8 +149,8 @@ const fn metric(
 /// The metric of each action.
 const BALANCED: &str = "balanced";
 
-/// The span of a reading in nanoseconds, and the smallest index of balanced servers. With three servers and a hundred requests, chance
-/// alone gives a smaller index in one of 250 spans. One idle server of three gives 0.67.
+/// The span of a reading in nanoseconds, and the smallest index of balanced servers. With three servers and a hundred
+/// requests, chance alone gives a smaller index in one of 250 spans. One idle server of three gives 0.67.
 const SPAN_NS: u64 = 500_000_000;
 const EVEN: f64 = 0.9;
 

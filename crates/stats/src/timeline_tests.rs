@@ -16,8 +16,8 @@ fn timeline() -> Timeline {
     .unwrap()
 }
 
-/// Two servers that answer ten requests in 100 ms each, and a third one from 1 s on, which gets its first requests after `delay`
-/// readings. The window has two seconds, T2 is at 1 s, T3 at 1.8 s.
+/// Two servers that answer ten requests in 100 ms each, and a third one from 1 s on, which gets its first requests
+/// after `delay` readings. The window has two seconds, T2 is at 1 s, T3 at 1.8 s.
 fn played(delay: u64) -> TimelineRecord {
     let action =
         |name: &str, ms| ActionRecord { name: name.to_owned(), due_ns: ms * MS, began_ns: ms * MS, took_ns: 0 };
@@ -73,7 +73,8 @@ fn servers_are_compared_by_their_answers_while_reachable() {
     assert_eq!(number(&values, "server_fairness@before"), Some(1.0));
     assert_eq!(number(&values, "server_deviation@before"), Some(0.0));
     assert_eq!(number(&values, "server_smallest@before"), Some(0.5));
-    // Three, 200, 200 and 100: numpy.std([200, 200, 100]) == 47.14045207910317; 500² / (3 * 90000) == 0.9259259259259259
+    // Three, 200, 200 and 100: numpy.std([200, 200, 100]) == 47.14045207910317; 500² / (3 * 90000) ==
+    // 0.9259259259259259
     assert!((number(&values, "server_deviation@all").unwrap() - 47.140_452_079_103_17).abs() < 1e-9);
     assert!((number(&values, "server_fairness@all").unwrap() - 0.925_925_925_925_925_9).abs() < 1e-12);
     assert_eq!(number(&values, "server_newest@all"), Some(0.2));
@@ -116,7 +117,8 @@ fn requests_belong_to_the_window_in_which_they_ended() {
 fn the_time_to_balance_ends_where_every_half_second_is_even() {
     let at = |delay| values(&timeline(), &played(delay), &[], 2000 * MS);
     assert_eq!(number(&at(0), "balanced@T2"), Some(0.0));
-    // In the half second from the action on it has 20 where the others have 50, an index of 0.889; 100 ms later 30: 0.955.
+    // In the half second from the action on it has 20 where the others have 50, an index of 0.889; 100 ms later 30:
+    // 0.955.
     assert_eq!(number(&at(3), "balanced@T2"), Some(100.0 * MS as f64));
     assert_eq!(at(9)["balanced@T2"], Value::missing(Missing::NotBalanced));
     assert_eq!(at(0)["balanced@T3"], Value::missing(Missing::NextActionTooSoon));

@@ -1,7 +1,7 @@
 //! Trends of values over the number of their trial.
 //!
-//! Mann (1945), "Nonparametric tests against trend", and Kendall (1938), "A new measure of rank correlation"; the slope after Theil
-//! (1950) and Sen (1968). Both use only order and medians, so that a few slow trials are no trend.
+//! Mann (1945), "Nonparametric tests against trend", and Kendall (1938), "A new measure of rank correlation"; the slope
+//! after Theil (1950) and Sen (1968). Both use only order and medians, so that a few slow trials are no trend.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -48,8 +48,8 @@ fn tie_sizes(points: &[(f64, f64)]) -> Vec<usize> {
     values.chunk_by(|a, b| a == b).map(<[f64]>::len).filter(|size| *size > 1).collect()
 }
 
-/// Every order of the values is equally likely; S is the number of pairs less twice the inversions, whose distribution is built up
-/// by inserting one value after the other.
+/// Every order of the values is equally likely; S is the number of pairs less twice the inversions, whose distribution
+/// is built up by inserting one value after the other.
 fn exact_p(n: usize, s: i64) -> f64 {
     let pairs = n * (n - 1) / 2;
     let mut probability = vec![0.0; pairs + 1];
@@ -95,8 +95,8 @@ mod tests {
         assert_eq!(weak.slope, 0.5);
     }
 
-    /// Values with ties as in the Mann-Kendall example of Gilbert (1987), "Statistical methods for environmental pollution
-    /// monitoring"; S, variance and P computed from the formula with NumPy and `scipy.stats.norm.sf`.
+    /// Values with ties as in the Mann-Kendall example of Gilbert (1987), "Statistical methods for environmental
+    /// pollution monitoring"; S, variance and P computed from the formula with NumPy and `scipy.stats.norm.sf`.
     #[test]
     fn ties_give_the_corrected_normal_approximation() {
         let tied = of(&[23.0, 24.0, 29.0, 6.0, 29.0, 24.0, 5.0, 6.0, 28.0, 30.0, 31.0, 30.0]);

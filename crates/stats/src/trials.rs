@@ -30,7 +30,8 @@ enum Gaps {
 }
 
 impl<'a> Trials<'a> {
-    /// Records by cell and block; records of cells outside the plan are skipped. `metrics` declare the better direction.
+    /// Records by cell and block; records of cells outside the plan are skipped. `metrics` declare the better
+    /// direction.
     pub fn of(plan: &Plan, records: &'a [TrialRecord], metrics: &[&Metric]) -> Self {
         let mut by_cell = vec![BTreeMap::new(); plan.cells.len()];
         for record in records {
@@ -69,14 +70,15 @@ impl<'a> Trials<'a> {
         self.of_cell(cell).filter(|record| record.outcome == Outcome::Ok)
     }
 
-    /// The values of a metric in the successful trials of a cell, with trial numbers. Empty unless all of them have a value: the reason
-    /// for a missing value (too few requests for a percentile, no success) often makes a trial slow, so the rest would be biased.
+    /// The values of a metric in the successful trials of a cell, with trial numbers. Empty unless all of them have a
+    /// value: the reason for a missing value (too few requests for a percentile, no success) often makes a trial slow,
+    /// so the rest would be biased.
     pub fn measured(&self, cell: usize, metric: &str) -> Vec<(u32, f64)> {
         self.values(cell, metric, |record| record.trial.number)
     }
 
-    /// The values of a metric in the blocks with a successful trial of the cell, each with its block. Empty if the metric is not
-    /// [`measured`](Self::measured).
+    /// The values of a metric in the blocks with a successful trial of the cell, each with its block. Empty if the
+    /// metric is not [`measured`](Self::measured).
     pub fn in_blocks(&self, cell: usize, metric: &str) -> Vec<(u32, f64)> {
         self.values(cell, metric, |record| record.trial.block)
     }
@@ -89,16 +91,18 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// The number of successful trials of a cell with a value of the metric, and the number of all its successful trials.
+    /// The number of successful trials of a cell with a value of the metric, and the number of all its successful
+    /// trials.
     pub fn measured_in(&self, cell: usize, metric: &str) -> (usize, usize) {
         (self.ok(cell).filter(|record| number(record, metric).is_some()).count(), self.ok(cell).count())
     }
 
-    /// The ranks of a metric in the blocks in which all cells have one: a list per cell, in the same order of blocks. Without blocks:
-    /// all ranks of each cell.
+    /// The ranks of a metric in the blocks in which all cells have one: a list per cell, in the same order of blocks.
+    /// Without blocks: all ranks of each cell.
     ///
-    /// A completed trial has its value. A trial that failed through the cell, or whose percentile falls among failed requests, has
-    /// the [worst rank](crate::failures). Lists are empty if a cell has no completed trial, or a trial without a value.
+    /// A completed trial has its value. A trial that failed through the cell, or whose percentile falls among failed
+    /// requests, has the [worst rank](crate::failures). Lists are empty if a cell has no completed trial, or a trial
+    /// without a value.
     pub fn paired(&self, cells: &[usize], metric: &str) -> Vec<Vec<f64>> {
         let ranks: Vec<_> = cells.iter().map(|cell| self.ranks(*cell, metric)).collect();
         if self.design == Design::Independent {

@@ -1,8 +1,8 @@
 //! Wilcoxon's signed-rank test for paired values.
 //!
-//! Wilcoxon (1945), "Individual comparisons by ranking methods"; zero differences after Pratt (1959), "Remarks on zeros and ties in
-//! the Wilcoxon signed rank procedures". It assumes that the differences of pairs are independent and, without an
-//! effect, symmetric about zero. Random order within blocks ensures the symmetry.
+//! Wilcoxon (1945), "Individual comparisons by ranking methods"; zero differences after Pratt (1959), "Remarks on zeros
+//! and ties in the Wilcoxon signed rank procedures". It assumes that the differences of pairs are independent and,
+//! without an effect, symmetric about zero. Random order within blocks ensures the symmetry.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -22,7 +22,8 @@ pub struct SignedRank {
     pub p: f64,
 }
 
-/// The test of the hypothesis that the differences are symmetric about zero. `None` without differences; P is 1 if all are zero.
+/// The test of the hypothesis that the differences are symmetric about zero. `None` without differences; P is 1 if all
+/// are zero.
 #[must_use]
 pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     if differences.is_empty() {
@@ -35,15 +36,16 @@ pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     Some(SignedRank { positive: positive as f64 / 2.0, n: doubled.len(), p })
 }
 
-/// Twice the rank of the size and the sign of each difference other than zero. Zeros are ranked with the others, and then dropped (Pratt).
+/// Twice the rank of the size and the sign of each difference other than zero. Zeros are ranked with the others, and
+/// then dropped (Pratt).
 fn doubled_ranks(differences: &[f64]) -> Vec<(usize, bool)> {
     let sizes: Vec<f64> = differences.iter().map(|difference| difference.abs()).collect();
     let ranked = ranks::doubled(&sizes).into_iter().zip(differences);
     ranked.filter(|(_, difference)| **difference != 0.0).map(|(rank, difference)| (rank, *difference > 0.0)).collect()
 }
 
-/// The exact P value given the ranks: every pattern of signs is equally likely, and the distribution of the sum is built up rank
-/// by rank. It holds with ties too, where tables of the untied distribution do not.
+/// The exact P value given the ranks: every pattern of signs is equally likely, and the distribution of the sum is
+/// built up rank by rank. It holds with ties too, where tables of the untied distribution do not.
 fn exact_p(ranks: &[usize], positive: usize) -> f64 {
     let total: usize = ranks.iter().sum();
     let mut probability = vec![0.0; total + 1];
@@ -61,7 +63,8 @@ fn exact_p(ranks: &[usize], positive: usize) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// The normal approximation, with continuity correction; the variance from the mid-ranks themselves is the one corrected for ties.
+/// The normal approximation, with continuity correction; the variance from the mid-ranks themselves is the one
+/// corrected for ties.
 fn approximate_p(ranks: &[usize], positive: usize) -> f64 {
     let mean = ranks.iter().sum::<usize>() as f64 / 4.0;
     let variance = ranks.iter().map(|rank| (rank * rank) as f64).sum::<f64>() / 16.0;
@@ -80,8 +83,8 @@ mod tests {
         assert!((test.p - p).abs() < 1e-9, "P is {}, expected {p}", test.p);
     }
 
-    /// Hollander and Wolfe (1973), "Nonparametric statistical methods", table 3.1: Hamilton depression scale before and after; they and
-    /// the manual of R's `wilcox.test` give V = 40 and P = 0.01953 one-sided.
+    /// Hollander and Wolfe (1973), "Nonparametric statistical methods", table 3.1: Hamilton depression scale before and
+    /// after; they and the manual of R's `wilcox.test` give V = 40 and P = 0.01953 one-sided.
     #[test]
     fn the_depression_data_of_hollander_and_wolfe_give_their_p_value() {
         // In thousandths of the scale's points.
@@ -91,7 +94,8 @@ mod tests {
         check(&differences, 40.0, 0.039_062_5);
     }
 
-    /// Darwin's maize in eighths of an inch (Fisher 1935, "The design of experiments"): `scipy.stats.wilcoxon(d, method="exact")`.
+    /// Darwin's maize in eighths of an inch (Fisher 1935, "The design of experiments"):
+    /// `scipy.stats.wilcoxon(d, method="exact")`.
     #[test]
     fn darwins_maize_gives_the_p_value_of_scipy() {
         let d = [6.0, 8.0, 14.0, 16.0, 23.0, 24.0, 28.0, 29.0, 41.0, -48.0, 49.0, 56.0, 60.0, -67.0, 75.0];
@@ -107,7 +111,8 @@ mod tests {
         check(&[2.0; 6], 21.0, 0.031_25);
     }
 
-    /// `scipy.stats.wilcoxon(d, method="approx", correction=True, zero_method="pratt")` for 60 values with ties and a zero.
+    /// `scipy.stats.wilcoxon(d, method="approx", correction=True, zero_method="pratt")` for 60 values with ties and a
+    /// zero.
     #[test]
     fn the_approximation_for_many_pairs_is_that_of_scipy() {
         let d: Vec<f64> = (1..=60).map(|i| f64::from((i * 37) % 61 - 20) / 10.0).collect();

@@ -8,7 +8,8 @@ use serde_json::json;
 use wirelab_endpoint::program::{Configured, Failure, Reading};
 use wirelab_contract::error_kind::ErrorKind;
 
-/// Notes the negotiated values of a client's connection to `server`, and checks that the application protocol is `alpn`.
+/// Notes the negotiated values of a client's connection to `server`, and checks that the application protocol is
+/// `alpn`.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! A connection of MsQuic: its handle, the events from MsQuic's thread, and the tasks that wait for them.
 //!
-//! MsQuic calls back from a thread of its own, one event of a connection after the other, and never again once the handle
-//! is closed. A connection keeps itself alive until MsQuic reports its end, so that its goodbye is sent even if no task
-//! uses it any more. Then the last owner closes the handle.
+//! MsQuic calls back from a thread of its own, one event of a connection after the other, and never again once the
+//! handle is closed. A connection keeps itself alive until MsQuic reports its end, so that its goodbye is sent even if
+//! no task uses it any more. Then the last owner closes the handle.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_void};
@@ -109,8 +109,9 @@ impl Connection {
 
     fn set_up(&self, target: &Target<'_>) -> Result<(), Status> {
         let server = Addr::from(target.server);
-        // SAFETY: the handle is open, the parameters have these types, and MsQuic copies them within the calls, but for the
-        // secrets, which it writes to as long as the handle is open; they are part of the state, which lives longer.
+        // SAFETY: the handle is open, the parameters have these types, and MsQuic copies them within the calls, but for
+        // the secrets, which it writes to as long as the handle is open; they are part of the state, which lives
+        // longer.
         unsafe {
             // With an address the name is only sent; without one MsQuic would resolve it.
             Api::set_param(
@@ -132,8 +133,8 @@ impl Connection {
         }
     }
 
-    /// Accepts a connection that MsQuic announced to a listener, from within that announcement. When it can be used it is
-    /// handed over: at once with `early`, else after its handshake.
+    /// Accepts a connection that MsQuic announced to a listener, from within that announcement. When it can be used it
+    /// is handed over: at once with `early`, else after its handshake.
     pub fn accept(
         raw: HQUIC,
         configuration: &Configuration,
@@ -145,8 +146,8 @@ impl Connection {
         state.inner().arrival = Some((both, one));
         let connection = Arc::new(Self { raw, state, _open: Open::one() });
         connection.state.keep(&connection);
-        // SAFETY: MsQuic gives the handle to the side that accepts the connection; the context is the state, which lives as long
-        // as the handle. As for the secrets: see `set_up`.
+        // SAFETY: MsQuic gives the handle to the side that accepts the connection; the context is the state, which
+        // lives as long as the handle. As for the secrets: see `set_up`.
         let accepted = unsafe {
             call!(SetCallbackHandler(raw, on_event as *mut c_void, connection.state.context()));
             connection
@@ -267,8 +268,8 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // SAFETY: the handle is open and this is the last one who knows it. MsQuic does not call back after this, so the
-        // state may go.
+        // SAFETY: the handle is open and this is the last one who knows it. MsQuic does not call back after this, so
+        // the state may go.
         unsafe { call!(ConnectionClose(self.raw)) };
     }
 }
@@ -505,8 +506,8 @@ unsafe fn bytes_of<'a>(buffer: *const QUIC_BUFFER) -> &'a [u8] {
 
 unsafe extern "C" fn on_event(raw: HQUIC, context: *mut c_void, event: *mut QUIC_CONNECTION_EVENT) -> u32 {
     let state = context.cast_const().cast::<State>();
-    // SAFETY: the context is a state in an `Arc` that lives as long as the handle. This is a share of its own, because the
-    // connection, and with it the last other share, may go within the event.
+    // SAFETY: the context is a state in an `Arc` that lives as long as the handle. This is a share of its own, because
+    // the connection, and with it the last other share, may go within the event.
     let state = unsafe {
         Arc::increment_strong_count(state);
         Arc::from_raw(state)

@@ -75,7 +75,8 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // SAFETY: the handle is open. It is stopped by this, and MsQuic does not call back after it, so the reception may go.
+        // SAFETY: the handle is open. It is stopped by this, and MsQuic does not call back after it, so the reception
+        // may go.
         unsafe { call!(ListenerClose(self.raw)) };
     }
 }
@@ -88,8 +89,8 @@ unsafe extern "C" fn on_event(_: HQUIC, context: *mut c_void, event: *mut QUIC_L
     }
     // SAFETY: an event of this type has this part.
     let connection = unsafe { event.__bindgen_anon_1.NEW_CONNECTION.Connection };
-    // SAFETY: the context is the reception, which lives until the listener is closed. MsQuic may announce connections on
-    // several threads at a time; it is only read.
+    // SAFETY: the context is the reception, which lives until the listener is closed. MsQuic may announce connections
+    // on several threads at a time; it is only read.
     let reception = unsafe { &*context.cast_const().cast::<Reception>() };
     let Reception { settings, wishes, early, acceptor } = reception;
     match Connection::accept(connection, settings.configuration(), wishes.clone(), *early, acceptor.clone()) {

@@ -12,8 +12,8 @@ use crate::stream::Stream;
 pub const DONE: u64 = 0;
 const BAD_REQUEST: u64 = 1;
 
-/// A stream that carries one request. The last piece waits for the next one, or for the end, which then goes with it: an end
-/// of its own would be a packet of its own.
+/// A stream that carries one request. The last piece waits for the next one, or for the end, which then goes with it:
+/// an end of its own would be a packet of its own.
 pub struct Raw {
     stream: Stream,
     held: Bytes,

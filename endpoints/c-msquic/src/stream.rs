@@ -203,7 +203,8 @@ impl Handle {
         let state = Arc::new(State::default());
         let refused = |status| connection.closed().map_or(Broken::Refused(status), Broken::Connection);
         let mut raw: HQUIC = std::ptr::null_mut();
-        // SAFETY: the connection's handle is open; the context is the state, which lives as long as the handle made here.
+        // SAFETY: the connection's handle is open; the context is the state, which lives as long as the handle made
+        // here.
         let status =
             unsafe { call!(StreamOpen(connection.raw(), flags, Some(on_event), state.context(), &raw mut raw)) };
         Status::ok_from_raw(status).map_err(refused)?;
@@ -238,8 +239,8 @@ impl Handle {
         // Before the call, because MsQuic may be done with it before the call returns.
         self.state.inner().in_flight += length;
         let flags = if is_last { QUIC_SEND_FLAGS_QUIC_SEND_FLAG_FIN } else { QUIC_SEND_FLAGS_QUIC_SEND_FLAG_NONE };
-        // SAFETY: the handle is open. The parcel, with the buffer and its bytes, is MsQuic's until it gives it back with the
-        // event that it was sent; MsQuic only reads the bytes.
+        // SAFETY: the handle is open. The parcel, with the buffer and its bytes, is MsQuic's until it gives it back
+        // with the event that it was sent; MsQuic only reads the bytes.
         let status = unsafe { call!(StreamSend(self.raw, &raw const (*parcel).buffer, 1, flags, parcel.cast())) };
         Status::ok_from_raw(status).map_err(|status| {
             // SAFETY: MsQuic did not take it.
@@ -271,8 +272,8 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: the handle is open and this is the last one who knows it. MsQuic does not call back after this, so the
-        // state may go.
+        // SAFETY: the handle is open and this is the last one who knows it. MsQuic does not call back after this, so
+        // the state may go.
         unsafe { call!(StreamClose(self.raw)) };
     }
 }
@@ -384,8 +385,8 @@ impl Inner {
 
 unsafe extern "C" fn on_event(_: HQUIC, context: *mut c_void, event: *mut QUIC_STREAM_EVENT) -> u32 {
     let state = context.cast_const().cast::<State>();
-    // SAFETY: the context is a state in an `Arc` that lives as long as the handle. This is a share of its own, because the
-    // stream, and with it the last other share, may go within the event.
+    // SAFETY: the context is a state in an `Arc` that lives as long as the handle. This is a share of its own, because
+    // the stream, and with it the last other share, may go within the event.
     let state = unsafe {
         Arc::increment_strong_count(state);
         Arc::from_raw(state)

@@ -1,4 +1,5 @@
-//! The endpoint for quiche: its HTTP/3 and raw QUIC, on an event loop of our own, because quiche does no input and output.
+//! The endpoint for quiche: its HTTP/3 and raw QUIC, on an event loop of our own, because quiche does no input and
+//! output.
 
 mod answer;
 mod client;

@@ -31,8 +31,8 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// A socket at `local`; a client's is connected to `server`, so that it hears if nothing listens there. With `shared`
-    /// several sockets may have the same port, and the kernel spreads clients over them.
+    /// A socket at `local`; a client's is connected to `server`, so that it hears if nothing listens there. With
+    /// `shared` several sockets may have the same port, and the kernel spreads clients over them.
     pub fn open(
         local: SocketAddr,
         server: Option<SocketAddr>,

@@ -1,5 +1,5 @@
-//! Opens connections for both protocols, and knows how each began. Every connection has a socket of its own, as tokio-quiche
-//! wants it.
+//! Opens connections for both protocols, and knows how each began. Every connection has a socket of its own, as
+//! tokio-quiche wants it.
 
 use std::cell::RefCell;
 use std::fmt::Display;

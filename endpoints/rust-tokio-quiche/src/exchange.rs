@@ -1,5 +1,5 @@
-//! Requests of a client by HTTP/3. tokio-quiche reports on all of a connection's requests on one channel, from which a task
-//! gives each request its own events.
+//! Requests of a client by HTTP/3. tokio-quiche reports on all of a connection's requests on one channel, from which a
+//! task gives each request its own events.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -1,4 +1,5 @@
-//! TLS by the spec: tokio-quiche asks a hook for BoringSSL's configuration, a server's once, a client's for each connection.
+//! TLS by the spec: tokio-quiche asks a hook for BoringSSL's configuration, a server's once, a client's for each
+//! connection.
 
 use std::sync::Arc;
 
@@ -38,8 +39,8 @@ pub struct ClientHook {
 }
 
 impl ClientHook {
-    /// Returns the reason when the server's certificate was not accepted, which is all that can be learned of a handshake that
-    /// failed.
+    /// Returns the reason when the server's certificate was not accepted, which is all that can be learned of a
+    /// handshake that failed.
     pub async fn rejected(&self) -> String {
         let mut rejection = self.rejection.subscribe();
         let reason = rejection.wait_for(Option::is_some).await;

@@ -10,8 +10,8 @@ use wirelab_endpoint::program::RawStream;
 
 use crate::streams::Command;
 
-/// A stream. The last piece waits for the next one, or for the end, which then goes with it: an end of its own would be a
-/// packet of its own.
+/// A stream. The last piece waits for the next one, or for the end, which then goes with it: an end of its own would be
+/// a packet of its own.
 pub struct Stream {
     id: u64,
     commands: UnboundedSender<Command>,

@@ -1,4 +1,5 @@
-//! Bare bidirectional streams as an application of tokio-quiche: its driver for connections on which no HTTP/3 is spoken.
+//! Bare bidirectional streams as an application of tokio-quiche: its driver for connections on which no HTTP/3 is
+//! spoken.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

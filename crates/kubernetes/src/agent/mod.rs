@@ -29,18 +29,18 @@ pub const SUBCOMMAND: &str = "agent";
 /// Runs a command of the agent; errors go to standard error.
 ///
 /// - `wait NAME`: runs as the pod's first process until the pod ends; answers each connection with this name
-/// - `start ENDPOINT IDENTITY ROLE --spec SPEC`: runs an endpoint with this identity as a child, then appends its resource
-///   usage to standard output
+/// - `start ENDPOINT IDENTITY ROLE --spec SPEC`: runs an endpoint with this identity as a child, then appends its
+///   resource usage to standard output
 /// - `take`: unpacks the archive on standard input
 /// - `give PATH...`: packs these files and folders, as far as they exist, to standard output
 /// - `look`: prints facts about the pod
 /// - `find ADDRESS:PORT NAME...`: waits until connections to the address lead to exactly the pods of these names
 /// - `resolve NAME ADDRESS...`: waits until the name resolves to exactly these addresses
 /// - `probe tcp|quic|udp ADDRESS:PORT TIMES`: waits until servers answer there this many times in a row
-/// - `observe OBSERVER,... [PART SPEC]...`: runs observers on the endpoints with these roles and specs, controlled by lines on
-///   standard input
-/// - `observe-node POD PEERS OBSERVER,... [PART SPEC]...`: runs observers on a node, on the processes of the pod with this UID;
-///   for a server, PEERS are the addresses whose packets count, or `-`
+/// - `observe OBSERVER,... [PART SPEC]...`: runs observers on the endpoints with these roles and specs, controlled by
+///   lines on standard input
+/// - `observe-node POD PEERS OBSERVER,... [PART SPEC]...`: runs observers on a node, on the processes of the pod with
+///   this UID; for a server, PEERS are the addresses whose packets count, or `-`
 /// - `sweep`: kills every process except the first
 #[must_use]
 pub fn main(words: &[String]) -> ExitCode {

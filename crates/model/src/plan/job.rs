@@ -152,7 +152,8 @@ impl Job {
         }
     }
 
-    /// Returns the job with its page on these hosts, each with a `far` server of its own; unchanged if `hosts` is empty.
+    /// Returns the job with its page on these hosts, each with a `far` server of its own; unchanged if `hosts` is
+    /// empty.
     #[must_use]
     pub fn of_hosts(mut self, hosts: Vec<String>) -> Self {
         if let (Work::Page(page), Target::Servers(servers)) = (&mut self.work, &mut self.target)

@@ -17,7 +17,8 @@ const TOP: f64 = 8.0;
 const BOTTOM: f64 = 228.0;
 const HEIGHT: f64 = 270.0;
 
-/// Moments in nanoseconds since the first request, with the bytes received by then. Between two moments the line is straight.
+/// Moments in nanoseconds since the first request, with the bytes received by then. Between two moments the line is
+/// straight.
 type Arrival = Vec<(f64, f64)>;
 
 /// A drawing for each group of cells whose client loads pages; `None` without such a group.

@@ -1,5 +1,5 @@
-//! A drawing surface over the SVG backend of `plotters`. Colours are CSS classes of the page, so that one drawing serves light,
-//! dark and print.
+//! A drawing surface over the SVG backend of `plotters`. Colours are CSS classes of the page, so that one drawing
+//! serves light, dark and print.
 
 use plotters::backend::{DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -210,7 +210,8 @@ fn stroke(paint: Paint, width: f64) -> ShapeStyle {
     ShapeStyle { color: paint.sentinel().to_rgba(), filled: false, stroke_width: (width * FINE).round() as u32 }
 }
 
-/// Converts the backend's document into an element of the page: classes for sentinel colours, no fixed size, no defaults.
+/// Converts the backend's document into an element of the page: classes for sentinel colours, no fixed size, no
+/// defaults.
 fn finished(svg: &str, width: f64, height: f64, name: &str) -> String {
     let body = svg.split_once('>').map_or("", |(_, body)| body);
     let mut body = body

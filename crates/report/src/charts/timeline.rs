@@ -1,4 +1,5 @@
-//! The measured window of trials with a timeline: requests of each server and response times over time, with the actions marked.
+//! The measured window of trials with a timeline: requests of each server and response times over time, with the
+//! actions marked.
 
 use wirelab_model::metric::Unit;
 use wirelab_model::timeline::{Interval, Lifetimes, ServerRecord, TimelineRecord};

@@ -1,5 +1,5 @@
-//! Waterfalls: the requests of one load of a page in the order of their start, grouped by host if there are several; the versions
-//! share one time axis.
+//! Waterfalls: the requests of one load of a page in the order of their start, grouped by host if there are several;
+//! the versions share one time axis.
 
 use wirelab_model::metric::Unit;
 use wirelab_model::page::{PageLoad, PageResource};

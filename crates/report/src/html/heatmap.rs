@@ -1,5 +1,5 @@
-//! The heat map of winners: a tile per condition. It is an HTML table rather than a drawing, so that tiles are text, screen
-//! readers find the headings, and the map scrolls within its box.
+//! The heat map of winners: a tile per condition. It is an HTML table rather than a drawing, so that tiles are text,
+//! screen readers find the headings, and the map scrolls within its box.
 
 use crate::Input;
 use crate::contests::Field;

@@ -1,5 +1,5 @@
-//! The matrix of clients and servers: a table per metric and combination of the other factors. Tiles are text; their colour shows
-//! the size of the value.
+//! The matrix of clients and servers: a table per metric and combination of the other factors. Tiles are text; their
+//! colour shows the size of the value.
 
 use wirelab_stats::analysis::Pair;
 
