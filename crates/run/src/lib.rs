@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `manifest.json` | everything known before the first trial ([`Manifest`](wirelab_model::manifest::Manifest)); written last when a run is made, so a folder without it is no run |
 //! | `journal.jsonl` | one [`Entry`](wirelab_model::journal::Entry) per line, appended and synced before the next trial starts |
-//! | `samples/trial-NNNNNN.parquet` | the samples of a trial that ended `ok` ([`samples`]) |
+//! | `samples/trial-NNNNNN.parquet` | the samples of a trial that ended `ok` ([`store::parquet`]) |
 //! | `samples/trial-NNNNNN.json` | its histograms, where the cell records histograms |
 //! | `samples/trial-NNNNNN.jsonl` | its loads, where a browser loads a page: one [`PageLoad`](wirelab_model::page::PageLoad) per line |
 //! | `logs/trial-NNNNNN-server.log`, `-client.log` | standard error of its endpoints, where they wrote any |
@@ -24,42 +24,26 @@
 //! flight. It may leave an incomplete last line, or samples without a line; resuming removes both, and readers of the
 //! journal ignore them.
 
-mod control;
-mod crowd;
-mod distorted;
+mod blocks;
 pub mod documents;
-mod endpoint_handle;
-mod ends;
 pub mod environment;
 mod error;
 mod exporter;
 #[cfg(test)]
 mod fixture;
-pub mod folder;
-mod given_up;
-pub mod journal;
 mod limits;
-mod membership;
-mod merge;
-mod mesh;
 mod pace;
 pub mod pages;
 pub mod pki;
-mod preparation;
 mod progress;
-mod results;
 mod run;
-pub mod samples;
-mod session;
 pub mod spec;
-mod timeline_run;
+pub mod store;
 mod trial;
-mod verify;
-mod verify_loads;
 
 pub use error::RunError;
 pub use limits::Limits;
 pub use pace::Pace;
-pub use preparation::PREPARATION_METRICS;
 pub use progress::{Phase, Progress};
 pub use run::{Create, Run};
+pub use trial::preparation::PREPARATION_METRICS;

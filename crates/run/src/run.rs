@@ -29,11 +29,12 @@ use wirelab_observe::sidecars::ABOUT as SIDECARS;
 use wirelab_plan::polite;
 
 use crate::error::RunError;
-use crate::folder::{self, Folder};
-use crate::journal::{self, Contents, timestamp};
 use crate::limits::Limits;
+use crate::store::folder::{self, Folder};
+use crate::store::journal::{self, Contents, timestamp};
+use crate::store::parquet;
 use crate::trial::observers;
-use crate::{documents, environment, exporter, pages, samples};
+use crate::{documents, environment, exporter, pages};
 
 /// Inputs of a new run.
 pub struct Create<'a> {
@@ -235,7 +236,7 @@ impl Run {
     /// If the samples cannot be read.
     pub fn samples(&self, record: &TrialRecord) -> Result<Vec<Sample>, RunError> {
         match record.results.as_deref() {
-            Some(path) if path.ends_with(".parquet") => samples::read(&self.folder.path().join(path)),
+            Some(path) if path.ends_with(".parquet") => parquet::read(&self.folder.path().join(path)),
             _ => Ok(Vec::new()),
         }
     }

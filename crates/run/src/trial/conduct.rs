@@ -18,19 +18,19 @@ use wirelab_observe::film::ABOUT as FILM;
 use wirelab_observe::prometheus::ABOUT as PROMETHEUS;
 use wirelab_observe::{Captures, Observer, Reaped, Sidecars, Stage, Targets};
 
-use crate::control::ControlPlane;
-use crate::crowd;
-use crate::endpoint_handle::{EndpointHandle, TrialAbort};
-use crate::ends::{self, Clients, End};
 use crate::exporter::TrialExporter;
 use crate::limits::longest;
-use crate::mesh::{self, Mesh};
 use crate::pace::Pace;
-use crate::preparation::Step;
 use crate::spec;
-use crate::timeline_run::TimelineRun;
+use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
+use crate::trial::preparation::Step;
+use crate::trial::start::control::ControlPlane;
+use crate::trial::start::mesh::{self, Mesh};
+use crate::trial::stop::{self, Clients, End};
+use crate::trial::verify;
+use crate::trial::window::shared;
+use crate::trial::window::timeline::TimelineRun;
 use crate::trial::{Facts, TrialContext, client_log, client_name, server_log, server_name};
-use crate::verify;
 
 const STARTING: &str = "starting";
 
@@ -395,7 +395,7 @@ impl<'b> TrialContext<'b> {
                 Ok(played.clients.iter().map(|one| one.from_ns + one.window_ns).max().unwrap_or_default())
             }
             Course::Steady if job.load.clients > 1 => {
-                facts.portions = crowd::measure(clients, &mut serving.handles, limit, stop)?;
+                facts.portions = shared::measure(clients, &mut serving.handles, limit, stop)?;
                 Ok(facts.portions.iter().map(|one| one.told_ns + one.window_ns).max().unwrap_or_default())
             }
             Course::Steady => self.run_client(&mut clients[0], &mut serving.handles, limit),
@@ -432,7 +432,7 @@ impl<'b> TrialContext<'b> {
     ) -> Result<Option<Usage>, TrialAbort> {
         let (mut usages, mut transports) = (Vec::new(), Vec::new());
         for End { configured, transport, usage } in
-            ends::end_all(clients, &mut serving.handles, self.limits, self.stop)?
+            stop::end_all(clients, &mut serving.handles, self.limits, self.stop)?
         {
             facts.client.extend(configured);
             transports.push(transport);

@@ -8,10 +8,10 @@ use wirelab_model::plan::{Job, Trial};
 use wirelab_model::study::Artifact;
 
 use crate::error::RunError;
-use crate::folder;
-use crate::results::Results;
-use crate::samples;
+use crate::store::folder;
+use crate::store::parquet;
 use crate::trial::TrialContext;
+use crate::trial::results::Results;
 
 impl TrialContext<'_> {
     pub(super) fn keeps(&self, artifact: Artifact) -> bool {
@@ -36,7 +36,7 @@ impl TrialContext<'_> {
         };
         let path = self.folder.samples().join(&name);
         match results {
-            Results::Samples(records) => samples::write(&path, trial, records)?,
+            Results::Samples(records) => parquet::write(&path, trial, records)?,
             Results::Histograms(histograms) => {
                 let mut text = serde_json::to_vec(histograms).map_err(|error| RunError::Refused {
                     why: format!("histograms cannot be written as JSON: {error}"),

@@ -108,7 +108,7 @@ impl Judge {
             failures: report.failures(),
             not_tried: report.not_tried(),
             seconds: begun.elapsed().as_secs_f64(),
-            at: wirelab_run::journal::timestamp(),
+            at: wirelab_run::store::journal::timestamp(),
             version: describe(endpoint).ok().map(|described| described.version),
             wirelab: env!("CARGO_PKG_VERSION").to_owned(),
             program: self.program.clone(),

@@ -82,7 +82,7 @@ fn one(installation: &Installation, guard: &Arc<Guard>, stop: &AtomicBool, shown
     let bar = shown.add(ProgressBar::new_spinner());
     bar.set_style(ProgressStyle::with_template("{elapsed_precise} {wide_msg}").expect("the template is right"));
     bar.enable_steady_tick(Duration::from_millis(200));
-    let result = installation.install(guard, stop, wirelab_run::journal::timestamp, &mut |doing| {
+    let result = installation.install(guard, stop, wirelab_run::store::journal::timestamp, &mut |doing| {
         bar.set_message(format!("{name}: step {} of {}: {}: {}", doing.step, doing.steps, doing.command, doing.says));
     });
     bar.finish_and_clear();

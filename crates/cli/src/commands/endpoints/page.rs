@@ -71,7 +71,7 @@ fn written() -> String {
     let known = |fact: String| if fact.is_empty() { "not known".to_owned() } else { fact };
     format!(
         "Written on {} by wirelab {}: {} processors ({}), {}, {}.\n",
-        day(&wirelab_run::journal::timestamp()),
+        day(&wirelab_run::store::journal::timestamp()),
         machine.wirelab,
         machine.cores,
         known(machine.cpu),

@@ -16,11 +16,11 @@ use wirelab_model::timeline::{
     ActionRecord, Answered, ClientRecord, Lifetimes, ServerRecord, TimelineRecord, TimelineStep,
 };
 
-use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::exporter::TrialExporter;
 use crate::limits::Limits;
-use crate::membership::Membership;
-use crate::verify;
+use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
+use crate::trial::membership::Membership;
+use crate::trial::verify;
 
 /// Interval between queries of the servers' request counters.
 const COUNT_INTERVAL: Duration = Duration::from_millis(100);

@@ -7,7 +7,7 @@ use wirelab_model::plan::{Cell, Job, LoadedPage};
 use wirelab_model::spec::Extent;
 use wirelab_model::units::Span;
 
-use crate::verify::Tally;
+use crate::trial::verify::Tally;
 
 /// Connections per host that browsers open over HTTP/1.1.
 const PARALLEL: f64 = 6.0;

@@ -2,6 +2,8 @@
 //!
 //! A violation fails the trial: an impossible number shows that the instrument was measured instead of the protocol.
 
+pub(crate) mod loads;
+
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -19,9 +21,8 @@ use wirelab_model::timeline::{Lifetimes, TimelineRecord};
 use wirelab_model::units::Size;
 use wirelab_model::warning::Warning;
 
-use crate::mesh::Carried;
-use crate::results::Results;
-use crate::verify_loads;
+use crate::trial::results::Results;
+use crate::trial::start::mesh::Carried;
 
 /// Counters of the measured window, after validation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -138,7 +139,7 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
     let tally = match results {
         Results::Samples(samples) => self::samples(cell, window_ns, samples)?,
         Results::Histograms(histograms) => self::histograms(cell, window_ns, histograms)?,
-        Results::Loads(loads) => verify_loads::loads(cell, loads)?,
+        Results::Loads(loads) => loads::loads(cell, loads)?,
     };
     let all = tally.ok + tally.failed();
     match cell.job.load.extent {
@@ -368,5 +369,4 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
 }
 
 #[cfg(test)]
-#[path = "verify_tests.rs"]
 mod tests;

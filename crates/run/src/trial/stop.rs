@@ -12,9 +12,9 @@ use wirelab_lab::{Usage, many};
 use wirelab_model::event::{Command, Configured, Event};
 use wirelab_model::transport::TransportReport;
 
-use crate::crowd::{ReadResult, SERVER_CHECK_INTERVAL, read_event};
-use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::limits::Limits;
+use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
+use crate::trial::window::shared::{ReadResult, SERVER_CHECK_INTERVAL, read_event};
 
 const ATTEMPT: &str = "closing its connections and writing its results";
 

@@ -9,8 +9,8 @@ use wirelab_lab::EventError;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::journal::Portion;
 
-use crate::endpoint_handle::{EndpointHandle, TrialAbort};
-use crate::verify;
+use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
+use crate::trial::verify;
 
 /// Interval at which a thread checks whether to stop waiting.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);

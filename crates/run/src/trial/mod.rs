@@ -1,8 +1,18 @@
 //! The life cycle of one trial: fresh processes, one measured window, everything checked, everything ended.
 
 mod conduct;
+mod distorted;
 mod drops;
+pub(crate) mod endpoint_handle;
 mod keep;
+pub(crate) mod membership;
+mod merge;
+pub(crate) mod preparation;
+mod results;
+pub(crate) mod start;
+pub(crate) mod stop;
+pub(crate) mod verify;
+pub(crate) mod window;
 
 use std::fs;
 use std::path::Path;
@@ -26,18 +36,16 @@ use wirelab_model::warning::Warning;
 use wirelab_observe::{Exporter, Observer, Window, Witness};
 use wirelab_stats::timeline;
 
-use crate::control;
-use crate::distorted;
-use crate::endpoint_handle::TrialAbort;
 use crate::error::RunError;
-use crate::folder::Folder;
-use crate::journal::timestamp;
 use crate::limits::Limits;
-use crate::mesh::{self, Carried};
-use crate::preparation::{PREPARATION_METRICS, Preparation};
-use crate::results::{self, Results};
 use crate::spec::{self, Files};
-use crate::{merge, verify, verify_loads};
+use crate::store::folder::Folder;
+use crate::store::journal::timestamp;
+use crate::trial::endpoint_handle::TrialAbort;
+use crate::trial::preparation::{PREPARATION_METRICS, Preparation};
+use crate::trial::results::Results;
+use crate::trial::start::control;
+use crate::trial::start::mesh::{self, Carried};
 
 /// Context shared by the trials of a session.
 pub(crate) struct TrialContext<'a> {
@@ -169,7 +177,7 @@ impl TrialContext<'_> {
             read.map_err(|why| TrialAbort::failed(Blame::Client, format!("the client `{}`: {why}", cell.job.client)))?;
         // Check loads first: the reason of a failed load is more specific than the checks below.
         if let Results::Loads(loads) = &results {
-            verify_loads::loads(cell, loads).map_err(TrialAbort::Outcome)?;
+            verify::loads::loads(cell, loads).map_err(TrialAbort::Outcome)?;
         }
         let checked = verify::negotiated(cell.job.protocol, &facts.client)
             .and_then(|()| verify::in_force(Role::Server, &cell.job.transport, &facts.server))

@@ -1,5 +1,7 @@
 //! Executes a run block by block, and journals each trial before the next begins, until a stop criterion holds.
 
+mod given_up;
+
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,15 +15,15 @@ use wirelab_model::study::Artifact;
 use wirelab_observe::Witness;
 use wirelab_plan::polite;
 
+use crate::blocks::given_up::given_up;
 use crate::documents::Documents;
 use crate::error::RunError;
 use crate::exporter;
-use crate::given_up::given_up;
-use crate::journal::{self, Writer, timestamp};
 use crate::pki::Pki;
 use crate::progress::{Phase, Progress};
 use crate::run::{Run, addresses};
 use crate::spec::Files;
+use crate::store::journal::{self, Writer, timestamp};
 use crate::trial::{TrialContext, observers};
 
 /// Time limit for the last scrape by Prometheus, which by default scrapes once a minute.

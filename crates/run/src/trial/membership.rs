@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 
 use wirelab_model::event::{Command, Event};
 
-use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::error::RunError;
 use crate::limits::Limits;
+use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
 
 /// Server list of the clients' sidecar or of the control plane.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ use wirelab_model::plan::Trial;
 use wirelab_model::sample::Sample;
 
 use crate::error::RunError;
-use crate::folder::write_whole;
+use crate::store::folder::write_whole;
 
 /// Version of the columns; stored in each file's metadata as `wirelab.format`.
 pub const FORMAT: u32 = 1;

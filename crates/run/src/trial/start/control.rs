@@ -11,10 +11,10 @@ use wirelab_model::outcome::Blame;
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::spec::ControlPlaneSpec;
 
-use crate::endpoint_handle::{EndpointHandle, TrialAbort};
-use crate::membership::Membership;
 use crate::spec;
 use crate::trial::TrialContext;
+use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
+use crate::trial::membership::Membership;
 
 /// File name of its log.
 pub(crate) const LOG: &str = "control-plane.log";

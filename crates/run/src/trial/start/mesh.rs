@@ -14,12 +14,12 @@ use wirelab_model::plan::{Job, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::SidecarSpec;
 
-use crate::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::limits::Limits;
-use crate::membership::{Membership, write_addresses};
 use crate::spec;
+use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
+use crate::trial::membership::{Membership, write_addresses};
+use crate::trial::verify;
 use crate::trial::{TrialContext, server_name};
-use crate::verify;
 
 /// Properties shared by the sidecars of a trial.
 #[derive(Debug)]
