@@ -7,10 +7,11 @@ use wirelab_model::endpoint::{self, Description, Endpoint};
 use wirelab_model::protocol::Protocol;
 use wirelab_plan::Candidate;
 
-/// Every endpoint found. The fake lab starts no endpoint, so all of them support every protocol there.
-pub fn candidates(found: &[Found], is_fake: bool) -> Vec<Candidate> {
+/// Every endpoint found. In a lab that starts no endpoint, all of them support every protocol.
+pub fn candidates(found: &[Found], starts_endpoints: bool) -> Vec<Candidate> {
     let candidate = |found: &Found| {
-        let described = found.endpoint.clone().and_then(|one| if is_fake { Ok(imagined(&one)) } else { honest(&one) });
+        let described =
+            found.endpoint.clone().and_then(|one| if starts_endpoints { honest(&one) } else { Ok(imagined(&one)) });
         Candidate { name: found.name.clone(), description: described.map_err(|LabError(why)| why) }
     };
     found.iter().map(candidate).collect()

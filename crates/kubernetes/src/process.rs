@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use wirelab_model::event::{Command, Configured, Event};
-use wirelab_model::plan::Course;
+use wirelab_model::plan::{Course, Job};
 
 use crate::agent::{NOT_INSTALLED, Output, SUBCOMMAND};
 use crate::call::output;
@@ -64,6 +64,7 @@ impl PodProcess {
         api: &Api<Pod>,
         pod: &str,
         host: &mut Host,
+        job: &Job,
         launch: &Launch<'_>,
     ) -> Result<Self, LabError> {
         let who = format!("{} ({}) in the pod {pod}", launch.endpoint.name, launch.role.word());
@@ -89,7 +90,7 @@ impl PodProcess {
         // Further clients, possibly hundreds, report only their position; clients of a timeline share the first
         // client's pod.
         let is_told = |fact: &str| match launch.role {
-            Role::Client if launch.number > 0 => launch.job.course == Course::Steady && matches!(fact, "node" | "zone"),
+            Role::Client if launch.number > 0 => job.course == Course::Steady && matches!(fact, "node" | "zone"),
             Role::Client | Role::Server => true,
             // Sidecars and control planes run in the pods of other endpoints.
             Role::Sidecar(_) | Role::ControlPlane => false,
@@ -248,10 +249,6 @@ impl Process for PodProcess {
 
     fn pid(&self) -> Option<u32> {
         None
-    }
-
-    fn has_clock(&self) -> bool {
-        true
     }
 
     fn end(&mut self, deadline: Instant) -> Exit {

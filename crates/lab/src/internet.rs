@@ -5,28 +5,29 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wirelab_model::plan::{Job, OwnServers, Target};
+use wirelab_model::plan::{Job, OwnServers, Target, Trial};
 use wirelab_model::site::Site;
-use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
+use crate::local::LocalArena;
 use crate::loopback::no_timeline;
-use crate::process::LocalProcess;
-use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process};
+use crate::{Addresses, Arena, Lab, LabError, LabInfo, Preparation, PreparedLab};
 
 /// Static facts for `wirelab labs`.
-pub const INFO: LabInfo = LabInfo {
+pub static INFO: LabInfo = LabInfo {
     name: "internet",
     summary: "The client on this machine, servers that are not started here: the pages that `site` names, by their URLs.",
     needs: None,
-    can_be: |job| site(job).map(drop),
+    starts_endpoints: true,
+    supports: |job| site(job).map(drop),
+    open: |program| Ok(Box::new(Internet::start(program)?)),
 };
 
 /// A client on this machine with remote servers.
 #[derive(Debug)]
 pub struct Internet {
     guard: Arc<Guard>,
-    /// Address of each host, looked up once, so that every trial of a session uses the same server.
+    /// Address of each host, looked up once, so that every trial uses the same server.
     found: Mutex<HashMap<String, IpAddr>>,
 }
 
@@ -39,6 +40,10 @@ impl Internet {
         let guard = Arc::new(Guard::start(program)?);
         guard.share();
         Ok(Self { guard, found: Mutex::default() })
+    }
+
+    fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
+        Ok(Addresses { servers: Vec::new(), connect: self.address(site(job)?)? })
     }
 
     fn address(&self, site: &Site) -> Result<IpAddr, LabError> {
@@ -76,21 +81,29 @@ fn site(job: &Job) -> Result<&Site, LabError> {
 }
 
 impl Lab for Internet {
-    fn name(&self) -> &'static str {
-        INFO.name
+    fn info(&self) -> &'static LabInfo {
+        &INFO
     }
 
-    fn warnings(&self) -> Vec<Warning> {
-        Vec::new()
+    fn check(&self, job: &Job) -> Result<(), LabError> {
+        self.addresses(job).map(drop)
     }
 
+    fn prepare<'a>(&'a mut self, _: &Preparation<'_>) -> Result<Box<dyn PreparedLab + 'a>, LabError> {
+        Ok(Box::new(Prepared(self)))
+    }
+}
+
+/// The lab during a session, which needs no preparation.
+struct Prepared<'a>(&'a Internet);
+
+impl PreparedLab for Prepared<'_> {
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
-        Ok(Addresses { servers: Vec::new(), connect: self.address(site(job)?)? })
+        self.0.addresses(job)
     }
 
-    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
-        let Launch { role, endpoint, spec, log, .. } = *launch;
-        Ok(Box::new(LocalProcess::start(endpoint, role, spec, log, Some(Arc::clone(&self.guard)))?))
+    fn open<'a>(&'a mut self, _: &Trial, job: &'a Job) -> Result<Box<dyn Arena + 'a>, LabError> {
+        Ok(Box::new(LocalArena { info: &INFO, addresses: self.0.addresses(job)?, guard: &self.0.guard }))
     }
 }
 

@@ -2,7 +2,12 @@
 //!
 //! Each lab has a file or folder beside the trait [`Lab`]. A lab knows processes and networks, but no protocol and no
 //! statistics.
+//!
+//! Three types follow each other, and each has only the methods that are possible in its state: a [`Lab`] is prepared
+//! for a session, a [`PreparedLab`] opens an arena for each trial, and an [`Arena`] starts the endpoints of that
+//! trial.
 
+mod arena;
 mod deadline;
 pub mod endpoints;
 pub mod fake;
@@ -10,6 +15,7 @@ mod folder;
 pub mod guard;
 pub mod internet;
 mod lines;
+mod local;
 mod log;
 pub mod loopback;
 pub mod many;
@@ -19,21 +25,17 @@ pub mod probe;
 pub mod process;
 mod reap;
 
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
-use wirelab_model::journal::LinkRecord;
-use wirelab_model::metric::Values;
-use wirelab_model::network::Vantage;
 use wirelab_model::outcome::Blame;
-use wirelab_model::plan::{Job, Trial};
+use wirelab_model::plan::Job;
 pub use wirelab_model::usage::Usage;
 use wirelab_model::warning::Warning;
 
+pub use arena::{Addresses, Aftermath, Arena, Launch, PreparedLab, RemoteObserver};
 pub use fake::Fake;
 pub use folder::Folder;
 pub use guard::Guard;
@@ -56,138 +58,37 @@ pub struct LabInfo {
     pub summary: &'static str,
     /// Required privilege or kernel feature, if any.
     pub needs: Option<&'static str>,
+    /// Whether the lab executes endpoints. If not, any name is an endpoint, and none is asked to describe itself.
+    pub starts_endpoints: bool,
     /// Whether the lab supports a job, regardless of machine or cluster; the error says what to change.
-    pub can_be: fn(&Job) -> Result<(), LabError>,
+    pub supports: fn(&Job) -> Result<(), LabError>,
+    /// Opens the lab. Takes wirelab's executable, which the lab starts for helper processes such as the guard.
+    pub open: fn(&Path) -> Result<Box<dyn Lab>, LabError>,
 }
 
 /// A place in which trials run.
 pub trait Lab: Send {
-    /// Name on the command line and in study files.
-    fn name(&self) -> &'static str;
+    /// Static facts.
+    fn info(&self) -> &'static LabInfo;
 
     /// Warnings for the report of every run in this lab.
-    fn warnings(&self) -> Vec<Warning>;
+    fn warnings(&self) -> Vec<Warning> {
+        Vec::new()
+    }
 
-    /// Whether the lab supports the job. Called before anything is created.
+    /// Whether the lab supports the job on this machine or cluster. Called before anything is created.
     ///
     /// # Errors
     /// If the lab does not support the job; the message says what to change.
     fn check(&self, job: &Job) -> Result<(), LabError> {
-        self.addresses(job).map(drop)
+        (self.info().supports)(job)
     }
 
-    /// Prepares a session. The default does nothing, for labs that set up each trial when it begins.
+    /// Prepares a session. Dropping the prepared lab removes what the preparation created.
     ///
     /// # Errors
     /// If the lab cannot be set up, or `stop` was raised meanwhile.
-    fn prepare(&mut self, _preparation: &Preparation<'_>) -> Result<(), LabError> {
-        Ok(())
-    }
-
-    /// The addresses of a trial: one for each server (with a timeline, for all servers of its course), and the
-    /// address that the client connects to. They may change at [`Lab::begin_trial`].
-    ///
-    /// # Errors
-    /// If the lab lacks the placement; the message lists the supported ones.
-    fn addresses(&self, job: &Job) -> Result<Addresses, LabError>;
-
-    /// Begins a trial: later starts belong to it. The default does nothing.
-    ///
-    /// # Errors
-    /// If the network cannot be set up for the job.
-    fn begin_trial(&mut self, _trial: &Trial, _job: &Job) -> Result<(), LabError> {
-        Ok(())
-    }
-
-    /// Publishes the initial servers, which listen on these ports, in server order. Returns the port for the client.
-    ///
-    /// # Errors
-    /// If the trial needs a service and it cannot be created.
-    fn publish(&mut self, _job: &Job, ports: &[u16]) -> Result<u16, LabError> {
-        Ok(ports[0])
-    }
-
-    /// Routes clients to exactly these servers, given by number and port, behind the address of the service or the
-    /// server name. Used in trials with a timeline.
-    ///
-    /// # Errors
-    /// If the network cannot be changed, or the lab has no timelines.
-    fn reach(&mut self, _job: &Job, _servers: &[(u32, u16)]) -> Result<(), LabError> {
-        Err(LabError(format!("the lab `{}` has no timelines; use the lab `netns` or `kubernetes`", self.name())))
-    }
-
-    /// Whether clients are routed to exactly the servers of the last [`Lab::reach`]. Polled until it returns true.
-    ///
-    /// # Errors
-    /// If this state will never be reached.
-    fn is_reached(&mut self) -> Result<bool, LabError> {
-        Ok(true)
-    }
-
-    /// Addresses for the sidecars of the servers, in server order, in a trial with a mesh. The servers are then
-    /// reachable only from their own hosts, and so is the client sidecar.
-    ///
-    /// # Errors
-    /// If the lab has no sidecars; the trial is then unsupported.
-    fn sidecars(&self, _job: &Job) -> Result<Vec<IpAddr>, LabError> {
-        let remedy = "use the lab `netns` or `kubernetes`, or leave `mesh` out";
-        Err(LabError(format!("the lab `{}` has no sidecars; {remedy}", self.name())))
-    }
-
-    /// Address that the control plane binds and clients connect to, in a trial with one.
-    ///
-    /// # Errors
-    /// If the lab cannot run a control plane; the trial is then unsupported.
-    fn control_plane(&self, _job: &Job) -> Result<IpAddr, LabError> {
-        let remedy = "use the lab `netns` or `kubernetes`, or leave `control_plane` out";
-        Err(LabError(format!("the lab `{}` has no control planes; {remedy}", self.name())))
-    }
-
-    /// Ends the measured window of a trial of this cell. Returns network metrics and warnings.
-    ///
-    /// # Errors
-    /// If the network deviated from the job, so that the trial is invalid.
-    fn end_trial(&mut self, _cell: &str) -> Result<Aftermath, LabError> {
-        Ok(Aftermath::default())
-    }
-
-    /// Measures the links of these jobs, each distinct link once, while nothing else uses them. Empty in labs without
-    /// emulated links.
-    ///
-    /// # Errors
-    /// If the measurement fails. A link that deviates from its specification is not an error.
-    fn measure_links(&mut self, _jobs: &[&Job], _seed: u64) -> Result<Vec<LinkRecord>, LabError> {
-        Ok(Vec::new())
-    }
-
-    /// Network interfaces that only packets of this job pass. Empty in labs that share their interfaces with other
-    /// programs.
-    fn vantages(&self, _job: &Job) -> Vec<Vantage> {
-        Vec::new()
-    }
-
-    /// Returns an observer that runs beside the remote processes, for the observers of these names. `None` if local
-    /// observers can see the processes, or if none can. Call it when all endpoints of the trial run and wait.
-    ///
-    /// # Errors
-    /// If the connection to the lab is lost.
-    fn observe(&mut self, _observers: &[&str]) -> Result<Option<Box<dyn RemoteObserver>>, LabError> {
-        Ok(None)
-    }
-
-    /// Starts an endpoint. The calling thread must outlive the trial (see [`LocalProcess`]).
-    ///
-    /// # Errors
-    /// If the process cannot be started.
-    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError>;
-
-    /// Starts several endpoints; the processes are in the same order. Labs with slow starts do many at a time.
-    ///
-    /// # Errors
-    /// If one start fails; the processes that were started are killed.
-    fn start_all(&mut self, launches: &[Launch<'_>]) -> Result<Vec<Box<dyn Process>>, LabError> {
-        launches.iter().map(|launch| self.start(launch)).collect()
-    }
+    fn prepare<'a>(&'a mut self, preparation: &Preparation<'_>) -> Result<Box<dyn PreparedLab + 'a>, LabError>;
 }
 
 /// Requirements of a session.
@@ -202,41 +103,6 @@ pub struct Preparation<'a> {
     /// Folder of the sockets at which endpoints report counters, and the port that remote hosts export them on for
     /// Prometheus. `None`: no export.
     pub metrics: Option<(&'a Path, u16)>,
-}
-
-/// Addresses of a trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Addresses {
-    /// Bind address of each server; empty if no server is started.
-    pub servers: Vec<IpAddr>,
-    /// Address that the client connects to.
-    pub connect: IpAddr,
-}
-
-/// Observations of a lab about the network during a trial.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Aftermath {
-    /// Values of the lab's metrics.
-    pub values: Values,
-    /// Warnings for the report.
-    pub warnings: Vec<Warning>,
-}
-
-/// An endpoint to start in a role.
-#[derive(Debug, Clone, Copy)]
-pub struct Launch<'a> {
-    /// Server, client, sidecar or control plane.
-    pub role: Role,
-    /// Index of the server or client, from 0; a sidecar has the index of its server.
-    pub number: u32,
-    /// What to start.
-    pub endpoint: &'a Endpoint,
-    /// Job of the trial; determines where the endpoint starts.
-    pub job: &'a Job,
-    /// Path of the spec file, which already exists.
-    pub spec: &'a Path,
-    /// Log file for standard error (bounded; a cut is marked).
-    pub log: &'a Path,
 }
 
 /// Role of an endpoint process.
@@ -285,19 +151,6 @@ impl Role {
     }
 }
 
-/// Observers that run beside processes which are invisible from this machine.
-pub trait RemoteObserver: Send {
-    /// Begins the measured window, while all endpoints wait.
-    fn begin(&mut self);
-
-    /// Ends the measured window, while all endpoints wait.
-    fn end(&mut self);
-
-    /// Observed values, or the reasons for missing ones. Takes the window length, and the number and bytes of
-    /// successful requests.
-    fn values(&mut self, window_ns: u64, requests: u64, bytes: u64) -> Values;
-}
-
 /// A running endpoint. Drop kills it with all its descendants, and reaps it.
 pub trait Process: Send {
     /// Waits for the next event on its standard output until the deadline.
@@ -314,11 +167,6 @@ pub trait Process: Send {
 
     /// Process id, if observers on this machine can inspect the process.
     fn pid(&self) -> Option<u32>;
-
-    /// Whether the process runs in real time. False in labs that simulate time; true for every process with an id.
-    fn has_clock(&self) -> bool {
-        self.pid().is_some()
-    }
 
     /// Closes its standard input and waits for its exit; kills it at the deadline.
     fn end(&mut self, deadline: Instant) -> Exit;

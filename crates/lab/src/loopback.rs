@@ -5,20 +5,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wirelab_model::network::Network;
-use wirelab_model::plan::{Course, Job};
+use wirelab_model::plan::{Course, Job, Trial};
 use wirelab_model::warning::Warning;
 
 use crate::guard::Guard;
 use crate::internet::{no_labels, own_servers};
-use crate::process::LocalProcess;
-use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process};
+use crate::local::LocalArena;
+use crate::{Addresses, Arena, Lab, LabError, LabInfo, Preparation, PreparedLab};
 
 /// Static facts for `wirelab labs`.
-pub const INFO: LabInfo = LabInfo {
+pub static INFO: LabInfo = LabInfo {
     name: "loopback",
     summary: "Client and server on this machine, joined by its loopback interface (127.0.0.1).",
     needs: None,
-    can_be: |job| addresses(job).map(drop),
+    starts_endpoints: true,
+    supports: |job| addresses(job).map(drop),
+    open: |program| Ok(Box::new(Loopback::start(program)?)),
 };
 
 /// The only placement.
@@ -43,21 +45,29 @@ impl Loopback {
 }
 
 impl Lab for Loopback {
-    fn name(&self) -> &'static str {
-        INFO.name
+    fn info(&self) -> &'static LabInfo {
+        &INFO
     }
 
     fn warnings(&self) -> Vec<Warning> {
         mtu("lo").map(|mtu| Warning::LoopbackMtu { mtu }).into_iter().collect()
     }
 
+    fn prepare<'a>(&'a mut self, _: &Preparation<'_>) -> Result<Box<dyn PreparedLab + 'a>, LabError> {
+        Ok(Box::new(Prepared(self)))
+    }
+}
+
+/// The lab during a session, which needs no preparation.
+struct Prepared<'a>(&'a Loopback);
+
+impl PreparedLab for Prepared<'_> {
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         addresses(job)
     }
 
-    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
-        let Launch { role, endpoint, spec, log, .. } = *launch;
-        Ok(Box::new(LocalProcess::start(endpoint, role, spec, log, Some(Arc::clone(&self.guard)))?))
+    fn open<'a>(&'a mut self, _: &Trial, job: &'a Job) -> Result<Box<dyn Arena + 'a>, LabError> {
+        Ok(Box::new(LocalArena { info: &INFO, addresses: addresses(job)?, guard: &self.0.guard }))
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use jiff::Timestamp;
 use wirelab_lab::endpoints::{self, Found, describe, digest};
-use wirelab_lab::{Lab, LabError, fake};
+use wirelab_lab::{Lab, LabError, PreparedLab};
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Description, Endpoint};
 use wirelab_model::film::{Developed, Films, INDEX};
@@ -86,8 +86,11 @@ impl Run {
             return Err(RunError::Impolite { why });
         }
         let endpoints = records(&create.plan, &create.endpoints, create.lab)?;
-        sidecars(&create.plan, &endpoints, create.lab)?;
-        control_planes(&create.plan, &endpoints, create.lab)?;
+        // Without a start of endpoints, their descriptions are unavailable.
+        if create.lab.info().starts_endpoints {
+            sidecars(&create.plan, &endpoints)?;
+            control_planes(&create.plan, &endpoints)?;
+        }
         let mut observers = match &create.study.observers {
             Some(names) => names.clone(),
             None => wirelab_observe::default_set().into_iter().map(str::to_owned).collect(),
@@ -129,7 +132,7 @@ impl Run {
             created,
             preset: create.preset,
             set: create.set,
-            lab: create.lab.name().to_owned(),
+            lab: create.lab.info().name.to_owned(),
             may_load: create.may_load,
             observers,
             study: create.study,
@@ -344,13 +347,11 @@ impl Run {
     /// Changes of machine and endpoints since the run was created.
     fn changes(&self) -> Vec<String> {
         let mut changes = environment::differences(&self.manifest.environment, &environment::read());
-        if self.manifest.lab != fake::INFO.name {
-            for (name, record) in &self.manifest.endpoints {
-                match digest(&record.endpoint) {
-                    Ok(digest) if digest == record.digest => {}
-                    Ok(_) => changes.push(format!("the program of the endpoint `{name}` has changed")),
-                    Err(LabError(why)) => changes.push(why),
-                }
+        for (name, record) in self.manifest.endpoints.iter().filter(|(_, record)| record.digest != NOT_STARTED) {
+            match digest(&record.endpoint) {
+                Ok(digest) if digest == record.digest => {}
+                Ok(_) => changes.push(format!("the program of the endpoint `{name}` has changed")),
+                Err(LabError(why)) => changes.push(why),
             }
         }
         changes
@@ -363,9 +364,8 @@ fn check(plan: &Plan, lab: &dyn Lab) -> Result<(), RunError> {
 }
 
 /// Rejects sidecars whose endpoint lacks that role.
-fn sidecars(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab: &dyn Lab) -> Result<(), RunError> {
-    // The fake lab starts no endpoint, so descriptions are unavailable.
-    let mut named = plan.cells.iter().filter_map(|cell| cell.job.sidecar()).filter(|_| lab.name() != fake::INFO.name);
+fn sidecars(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>) -> Result<(), RunError> {
+    let mut named = plan.cells.iter().filter_map(|cell| cell.job.sidecar());
     let is_none = |name: &&String| endpoints.get(*name).is_none_or(|record| record.description.sidecar.is_none());
     match named.find(is_none) {
         None => Ok(()),
@@ -378,9 +378,8 @@ fn sidecars(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab: &dyn
 }
 
 /// Rejects control planes whose endpoint lacks that role.
-fn control_planes(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>, lab: &dyn Lab) -> Result<(), RunError> {
-    let named = plan.cells.iter().filter_map(|cell| cell.job.control_plane());
-    let mut named = named.filter(|_| lab.name() != fake::INFO.name);
+fn control_planes(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>) -> Result<(), RunError> {
+    let mut named = plan.cells.iter().filter_map(|cell| cell.job.control_plane());
     let is_none = |name: &&String| endpoints.get(*name).is_none_or(|record| record.description.control_plane.is_none());
     match named.find(is_none) {
         None => Ok(()),
@@ -397,7 +396,7 @@ fn unsupported(cell: &Cell, LabError(why): &LabError) -> RunError {
 }
 
 /// All server addresses of a plan's cells in a lab.
-pub(crate) fn addresses(plan: &Plan, lab: &dyn Lab) -> Result<BTreeSet<IpAddr>, RunError> {
+pub(crate) fn addresses(plan: &Plan, lab: &dyn PreparedLab) -> Result<BTreeSet<IpAddr>, RunError> {
     let mut addresses = BTreeSet::new();
     for cell in &plan.cells {
         let found = lab.addresses(&cell.job).map_err(|error| unsupported(cell, &error))?;
@@ -429,20 +428,23 @@ fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, 
         .ok_or_else(|| RunError::Refused { why: endpoints::unknown(name, found) })?;
     let broken = |LabError(why): LabError| RunError::Contract { who: format!("the endpoint `{name}`"), why };
     let endpoint = found.endpoint.clone().map_err(broken)?;
-    if lab.name() == fake::INFO.name {
-        return Ok(fake_record(endpoint));
+    if !lab.info().starts_endpoints {
+        return Ok(not_started(endpoint));
     }
     let description = describe(&endpoint).map_err(broken)?;
     let digest = digest(&endpoint).map_err(broken)?;
     Ok(EndpointRecord { endpoint, description, digest })
 }
 
-/// Placeholder record of an endpoint in the fake lab, which never starts it.
-fn fake_record(endpoint: Endpoint) -> EndpointRecord {
+/// Library and digest of an endpoint in a lab that starts none.
+const NOT_STARTED: &str = "none: the fake lab starts no endpoint";
+
+/// Record of an endpoint in a lab that starts none.
+fn not_started(endpoint: Endpoint) -> EndpointRecord {
     let description = Description {
         contract: CONTRACT_VERSION,
         name: endpoint.name.clone(),
-        library: "none: the fake lab starts no endpoint".to_owned(),
+        library: NOT_STARTED.to_owned(),
         version: "none".to_owned(),
         language: "none".to_owned(),
         server: None,
@@ -450,5 +452,5 @@ fn fake_record(endpoint: Endpoint) -> EndpointRecord {
         sidecar: None,
         control_plane: None,
     };
-    EndpointRecord { endpoint, description, digest: "none: the fake lab starts no endpoint".to_owned() }
+    EndpointRecord { endpoint, description, digest: NOT_STARTED.to_owned() }
 }

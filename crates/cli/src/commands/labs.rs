@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 use wirelab_kubernetes::clean::{self, Fate, Left};
+use wirelab_lab::{Lab, Netns};
 use wirelab_model::journal::LinkCheck;
 use wirelab_model::link::{Link, PRESETS};
 
@@ -96,11 +97,10 @@ fn measure(study: Option<&str>, sets: &[String], times: u32, as_json: bool) -> R
     };
     let (plan, _) = wirelab_plan::plan(&study).map_err(Failure::input)?;
     let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.topology.link.is_some()).collect();
-    let mut lab = crate::labs::open(wirelab_lab::netns::INFO.name, &program()?).map_err(Failure::failed)?;
+    let mut lab = Netns::start(&program()?).map_err(Failure::failed)?;
     if jobs.is_empty() {
-        // Cells without a link have no addresses; the lab explains it.
-        let refusals = plan.cells.iter().map(|cell| lab.addresses(&cell.job));
-        refusals.collect::<std::result::Result<Vec<_>, _>>().map_err(Failure::input)?;
+        // The lab supports no cell without a link; it explains why.
+        plan.cells.iter().try_for_each(|cell| lab.check(&cell.job)).map_err(Failure::input)?;
     }
     let mut checks = Vec::new();
     for block in 0..times {

@@ -62,12 +62,13 @@ pub fn run(args: &RunArgs) -> Result {
     }
     study.metrics = args.metrics.or(study.metrics);
     let mut endpoints = wirelab_lab::endpoints::discover(&program()?);
-    let is_fake = study.lab == wirelab_lab::fake::INFO.name;
-    let (study, mut warnings) =
-        wirelab_plan::with_installed(study, &mut || candidates(&endpoints, is_fake)).map_err(Failure::input)?;
+    // An unknown lab is refused when it is opened.
+    let starts_endpoints = crate::labs::find(&study.lab).is_ok_and(|lab| lab.starts_endpoints);
+    let (study, mut warnings) = wirelab_plan::with_installed(study, &mut || candidates(&endpoints, starts_endpoints))
+        .map_err(Failure::input)?;
     endpoints.extend(browsers::endpoints(&program()?));
-    let (study, more) =
-        wirelab_plan::only_installed(study, &mut |name| unusable(&endpoints, name, is_fake)).map_err(Failure::input)?;
+    let (study, more) = wirelab_plan::only_installed(study, &mut |name| unusable(&endpoints, name, starts_endpoints))
+        .map_err(Failure::input)?;
     warnings.extend(more);
     let name = study.lab.clone();
     let (study, mut plan, more) =
@@ -111,14 +112,13 @@ fn exporter(address: Option<SocketAddr>) -> Result<Option<Exporter>> {
     Ok(Some(exporter))
 }
 
-/// The reason why an endpoint cannot be used; `None` if it can. The fake lab starts no endpoints, so a folder suffices
-/// there.
-fn unusable(endpoints: &[Found], name: &str, is_fake: bool) -> Option<String> {
+/// The reason why an endpoint cannot be used; `None` if it can. In a lab that starts no endpoint, a folder suffices.
+fn unusable(endpoints: &[Found], name: &str, starts_endpoints: bool) -> Option<String> {
     let Some(found) = endpoints.iter().find(|found| found.name == name) else {
         return Some(wirelab_lab::endpoints::unknown(name, endpoints));
     };
     match &found.endpoint {
-        Ok(_) if is_fake => None,
+        Ok(_) if !starts_endpoints => None,
         Ok(endpoint) => wirelab_lab::endpoints::describe(endpoint).err().map(|error| error.to_string()),
         Err(error) => Some(error.to_string()),
     }

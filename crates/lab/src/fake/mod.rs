@@ -16,33 +16,31 @@ use std::net::{IpAddr, Ipv4Addr};
 use wirelab_model::plan::{Course, Job, Trial};
 use wirelab_model::spec::ClientSpec;
 use wirelab_model::timeline::Lifetimes;
-use wirelab_model::warning::Warning;
 
 use crate::loopback::only_local;
-use crate::{Addresses, Lab, LabError, LabInfo, Launch, Process, Role};
+use crate::{Addresses, Arena, Lab, LabError, LabInfo, Launch, Preparation, PreparedLab, Process, Role};
 
 /// Static facts for `wirelab labs`.
-pub const INFO: LabInfo = LabInfo {
+pub static INFO: LabInfo = LabInfo {
     name: "fake",
     summary: "No processes and no network: invented samples with realistic noise, to try a study before it costs time.",
     needs: None,
-    can_be: |job| addresses(job).map(drop),
+    starts_endpoints: false,
+    supports: |job| addresses(job).map(drop),
+    open: |_| Ok(Box::new(Fake::new(Script::plausible()))),
 };
 
 /// A lab that simulates its trials.
 #[derive(Debug)]
 pub struct Fake {
     script: Script,
-    trial: Option<Trial>,
-    /// Number of clients started so far, for the drift if trials are not announced.
-    clients: u32,
 }
 
 impl Fake {
     /// A lab that follows the script.
     #[must_use]
     pub const fn new(script: Script) -> Self {
-        Self { script, trial: None, clients: 0 }
+        Self { script }
     }
 }
 
@@ -57,33 +55,51 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
 }
 
 impl Lab for Fake {
-    fn name(&self) -> &'static str {
-        INFO.name
+    fn info(&self) -> &'static LabInfo {
+        &INFO
     }
 
-    fn warnings(&self) -> Vec<Warning> {
-        Vec::new()
+    fn prepare<'a>(&'a mut self, _: &Preparation<'_>) -> Result<Box<dyn PreparedLab + 'a>, LabError> {
+        Ok(Box::new(Prepared(&mut self.script)))
     }
+}
 
+/// The lab during a session, which needs no preparation.
+struct Prepared<'a>(&'a mut Script);
+
+impl PreparedLab for Prepared<'_> {
     fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
         addresses(job)
     }
 
-    fn sidecars(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {
-        self.addresses(job).map(|addresses| addresses.servers)
+    fn open<'a>(&'a mut self, trial: &Trial, job: &'a Job) -> Result<Box<dyn Arena + 'a>, LabError> {
+        Ok(Box::new(FakeArena { script: self.0, trial: *trial, job, addresses: addresses(job)? }))
+    }
+}
+
+/// A simulated trial.
+struct FakeArena<'a> {
+    script: &'a mut Script,
+    trial: Trial,
+    job: &'a Job,
+    addresses: Addresses,
+}
+
+impl Arena for FakeArena<'_> {
+    fn info(&self) -> &'static LabInfo {
+        &INFO
     }
 
-    fn control_plane(&self, _: &Job) -> Result<IpAddr, LabError> {
+    fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    fn sidecars(&self) -> Result<Vec<IpAddr>, LabError> {
+        Ok(self.addresses.servers.clone())
+    }
+
+    fn control_plane(&self) -> Result<IpAddr, LabError> {
         Ok(IpAddr::V4(Ipv4Addr::LOCALHOST))
-    }
-
-    fn begin_trial(&mut self, trial: &Trial, _job: &Job) -> Result<(), LabError> {
-        self.trial = Some(*trial);
-        Ok(())
-    }
-
-    fn reach(&mut self, _: &Job, _: &[(u32, u16)]) -> Result<(), LabError> {
-        Ok(())
     }
 
     fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
@@ -91,23 +107,22 @@ impl Lab for Fake {
             Role::Server | Role::Sidecar(_) | Role::ControlPlane => None,
             Role::Client => Some(read_spec(launch)?),
         };
-        let seed = self.trial.map(|trial| trial.seed).or(spec.as_ref().map(|spec| spec.seed)).unwrap_or_default();
-        let number = self.trial.map_or(self.clients, |trial| trial.number);
-        let case = Case {
-            job: launch.job,
-            role: launch.role,
-            seed,
-            number,
-            block: self.trial.map(|trial| trial.block),
-            cell: self.trial.map(|trial| trial.cell),
-        };
+        let Trial { number, block, cell, seed, .. } = self.trial;
+        let case = Case { job: self.job, role: launch.role, seed, number, block, cell };
         let misbehaviour = self.script.misbehaviour(&case);
         let run = spec.map(|spec| {
-            self.clients += 1;
-            let run = simulation::simulate(&self.script, &case, &spec);
+            let run = simulation::simulate(self.script, &case, &spec);
             (spec, run)
         });
         Ok(Box::new(FakeProcess::new(launch.role, launch.number, run, misbehaviour)))
+    }
+
+    fn reach(&mut self, _: &[(u32, u16)]) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    fn has_clock(&self) -> bool {
+        false
     }
 }
 

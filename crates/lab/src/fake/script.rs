@@ -67,10 +67,10 @@ pub struct Case<'a> {
     pub seed: u64,
     /// Number of the trial.
     pub number: u32,
-    /// Block of the trial, if the run announced it ([`crate::Lab::begin_trial`]).
-    pub block: Option<u32>,
-    /// Cell number of the trial, if the run announced it.
-    pub cell: Option<usize>,
+    /// Block of the trial.
+    pub block: u32,
+    /// Cell number of the trial.
+    pub cell: usize,
 }
 
 /// Moment of a misbehaviour.

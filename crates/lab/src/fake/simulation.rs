@@ -53,11 +53,9 @@ impl<'a> Trial<'a> {
         let mut random = ChaCha8Rng::seed_from_u64(case.seed);
         random.set_stream(u64::from(case.number));
         let trial = normal(&mut random) * noise.trial;
-        let block = case.block.map_or(0.0, |block| {
-            let mut random = ChaCha8Rng::seed_from_u64(script.seed);
-            random.set_stream(u64::from(block) + 1);
-            normal(&mut random) * noise.block
-        });
+        let mut of_block = ChaCha8Rng::seed_from_u64(script.seed);
+        of_block.set_stream(u64::from(case.block) + 1);
+        let block = normal(&mut of_block) * noise.block;
         let drift = 1.0 + noise.drift * f64::from(case.number);
         Self { script, spec, median: script.median(case) * (trial + block).exp() * drift, random }
     }

@@ -10,8 +10,8 @@ use wirelab_model::protocol::Protocol;
 use wirelab_model::sample::{Handshake, Sample};
 use wirelab_model::spec::{Arrivals, ClientSpec, Extent, Recording, Request, Schedule, Transport};
 
-use super::{Case, Fake, Misbehaviour, Moment, Noise, Script};
-use crate::{EventError, ExitStatus, Lab, Launch, Process, Role};
+use super::{Case, Fake, Misbehaviour, Moment, Noise, Prepared, Script};
+use crate::{EventError, ExitStatus, Launch, PreparedLab, Process, Role};
 
 /// A job of this protocol with this load.
 fn with(protocol: Protocol, load: Load) -> Job {
@@ -57,9 +57,14 @@ fn spec(job: &Job, seed: u64, results: &Path) -> ClientSpec {
     }
 }
 
-fn start(lab: &mut Fake, role: Role, job: &Job, seed: u64, folder: &Path) -> Box<dyn Process> {
+/// The first trial of a run, with this seed.
+const fn first(seed: u64) -> Trial {
+    Trial { number: 0, block: 0, position: 0, cell: 0, seed }
+}
+
+fn start(lab: &mut Fake, role: Role, job: &Job, trial: &Trial, folder: &Path) -> Box<dyn Process> {
     let path = folder.join("spec.json");
-    std::fs::write(&path, serde_json::to_string(&spec(job, seed, &folder.join("results"))).unwrap()).unwrap();
+    std::fs::write(&path, serde_json::to_string(&spec(job, trial.seed, &folder.join("results"))).unwrap()).unwrap();
     let endpoint = Endpoint {
         name: "builtin".to_owned(),
         command: vec!["never started".to_owned()],
@@ -67,14 +72,14 @@ fn start(lab: &mut Fake, role: Role, job: &Job, seed: u64, folder: &Path) -> Box
         folder: None,
         installation: None,
     };
-    let launch = Launch { role, number: 0, endpoint: &endpoint, job, spec: &path, log: &folder.join("log") };
-    lab.start(&launch).unwrap()
+    let launch = Launch { role, number: 0, endpoint: &endpoint, spec: &path, log: &folder.join("log") };
+    Prepared(&mut lab.script).open(trial, job).unwrap().start(&launch).unwrap()
 }
 
 /// Runs a client through the contract; returns the results file and the window.
-fn play(lab: &mut Fake, job: &Job, seed: u64) -> (String, u64) {
+fn play(lab: &mut Fake, job: &Job, trial: &Trial) -> (String, u64) {
     let folder = tempfile::tempdir().unwrap();
-    let mut client = start(lab, Role::Client, job, seed, folder.path());
+    let mut client = start(lab, Role::Client, job, trial, folder.path());
     let now = Instant::now();
     assert!(matches!(client.next_event(now), Ok(Event::Ready { port: None, .. })));
     assert_eq!(client.next_event(now), Err(EventError::Deadline), "it waits for `go`");
@@ -88,8 +93,9 @@ fn play(lab: &mut Fake, job: &Job, seed: u64) -> (String, u64) {
     (std::fs::read_to_string(folder.path().join("results")).unwrap(), window_ns)
 }
 
-fn samples(lab: &mut Fake, job: &Job, seed: u64) -> Vec<Sample> {
-    let samples: Vec<Sample> = play(lab, job, seed).0.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+fn samples(lab: &mut Fake, job: &Job, trial: &Trial) -> Vec<Sample> {
+    let samples: Vec<Sample> =
+        play(lab, job, trial).0.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     samples.iter().for_each(|sample| sample.check().unwrap());
     samples
 }
@@ -102,10 +108,10 @@ fn median(samples: &[Sample]) -> f64 {
 
 #[test]
 fn a_client_keeps_the_contract_and_its_samples_are_a_function_of_the_seed() {
-    let run = |seed| play(&mut Fake::new(Script::plausible()), &job(), seed);
+    let run = |seed| play(&mut Fake::new(Script::plausible()), &job(), &first(seed));
     assert_eq!(run(7), run(7));
     assert_ne!(run(7), run(8));
-    let samples = samples(&mut Fake::new(Script::plausible()), &job(), 7);
+    let samples = samples(&mut Fake::new(Script::plausible()), &job(), &first(7));
     assert_eq!(samples.len(), 200);
     assert!(samples.iter().all(|sample| sample.handshake == Some(Handshake::Full) && sample.status == Some(200)));
 }
@@ -114,19 +120,16 @@ fn a_client_keeps_the_contract_and_its_samples_are_a_function_of_the_seed() {
 fn without_noise_every_request_takes_what_the_script_says() {
     let script = Script::new(|job, _| if job.protocol == Protocol::H2 { 1e6 } else { 2e6 }).with_noise(Noise::NONE);
     let mut lab = Fake::new(script);
-    assert!(samples(&mut lab, &job(), 1).iter().all(|sample| sample.response_ns() == 1_000_000));
+    assert!(samples(&mut lab, &job(), &first(1)).iter().all(|sample| sample.response_ns() == 1_000_000));
     let other = Job { protocol: Protocol::H3, ..job() };
-    assert!(samples(&mut lab, &other, 1).iter().all(|sample| sample.response_ns() == 2_000_000));
+    assert!(samples(&mut lab, &other, &first(1)).iter().all(|sample| sample.response_ns() == 2_000_000));
 }
 
 #[test]
 fn trials_of_a_block_share_its_effect_and_others_do_not() {
     let noise = Noise { block: 0.2, ..Noise::NONE };
     let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(noise));
-    let mut of = |block, number| {
-        lab.begin_trial(&Trial { number, block, position: 0, cell: 0, seed: u64::from(number) }, &job()).unwrap();
-        median(&samples(&mut lab, &job(), 1))
-    };
+    let mut of = |block, number| median(&samples(&mut lab, &job(), &Trial { number, block, ..first(number.into()) }));
     assert_eq!(of(0, 0), of(0, 1));
     assert_ne!(of(0, 2), of(1, 3));
 }
@@ -142,8 +145,7 @@ fn trials_of_a_block_share_its_seed_but_scatter_independently() {
     for noise in kinds {
         let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(noise));
         let mut times = |number, seed| -> Vec<u64> {
-            lab.begin_trial(&Trial { number, block: 0, position: number, cell: 0, seed }, &job()).unwrap();
-            samples(&mut lab, &job(), seed).iter().map(Sample::service_ns).collect()
+            samples(&mut lab, &job(), &Trial { number, ..first(seed) }).iter().map(Sample::service_ns).collect()
         };
         assert_eq!(times(3, 7), times(3, 7), "{noise:?}");
         assert_ne!(times(3, 7), times(4, 7), "the same noise in two trials of one seed: {noise:?}");
@@ -155,12 +157,8 @@ fn trials_of_a_block_share_its_seed_but_scatter_independently() {
 fn scatter_between_trials_of_one_seed_has_the_set_size_and_no_correlation() {
     let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(Noise { trial: 0.05, ..Noise::NONE }));
     let job = Job::plain(Protocol::H2);
-    let logs: Vec<f64> = (0..400)
-        .map(|number| {
-            lab.begin_trial(&Trial { number, block: 0, position: number, cell: 0, seed: 7 }, &job).unwrap();
-            (median(&samples(&mut lab, &job, 7)) / 1e6).ln()
-        })
-        .collect();
+    let logs: Vec<f64> =
+        (0..400).map(|number| (median(&samples(&mut lab, &job, &Trial { number, ..first(7) })) / 1e6).ln()).collect();
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let centred: Vec<_> = logs.iter().map(|log| log - mean(&logs)).collect();
     let variance = mean(&centred.iter().map(|x| x * x).collect::<Vec<_>>());
@@ -172,12 +170,9 @@ fn scatter_between_trials_of_one_seed_has_the_set_size_and_no_correlation() {
 
 #[test]
 fn a_planted_difference_affects_only_its_cell() {
-    let planted = |case: &Case<'_>| if case.cell == Some(1) { 1.1 } else { 1.0 };
+    let planted = |case: &Case<'_>| if case.cell == 1 { 1.1 } else { 1.0 };
     let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(Noise::NONE).with_planted(planted));
-    let mut of = |cell| {
-        lab.begin_trial(&Trial { number: 0, block: 0, position: 0, cell, seed: 1 }, &job()).unwrap();
-        median(&samples(&mut lab, &job(), 1))
-    };
+    let mut of = |cell| median(&samples(&mut lab, &job(), &Trial { cell, ..first(1) }));
     assert_eq!([0, 1, 2].map(&mut of), [1_000_000.0, 1_100_000.0, 1_000_000.0]);
 }
 
@@ -185,7 +180,8 @@ fn a_planted_difference_affects_only_its_cell() {
 fn drift_grows_with_the_number_of_the_trial() {
     let noise = Noise { drift: 0.1, ..Noise::NONE };
     let mut lab = Fake::new(Script::new(|_, _| 1e6).with_noise(noise));
-    let medians: Vec<_> = (0..3).map(|seed| median(&samples(&mut lab, &job(), seed))).collect();
+    let medians: Vec<_> =
+        (0..3).map(|number| median(&samples(&mut lab, &job(), &Trial { number, ..first(1) }))).collect();
     assert_eq!(medians, [1_000_000.0, 1_100_000.0, 1_200_000.0]);
 }
 
@@ -194,7 +190,7 @@ fn spikes_and_failed_requests_have_their_shares() {
     let mut script = Script::new(|_, _| 1e6).with_noise(Noise { spikes: 0.1, spike_factor: 5.0, ..Noise::NONE });
     script.failed_requests = 0.2;
     let job = with(Protocol::Udp, Load { extent: Extent::Requests(10_000), ..Load::plain() });
-    let samples = samples(&mut Fake::new(script), &job, 3);
+    let samples = samples(&mut Fake::new(script), &job, &first(3));
     let share = |count: usize| count as f64 / samples.len() as f64;
     let spikes = share(samples.iter().filter(|sample| sample.is_ok() && sample.service_ns() == 5_000_000).count());
     let lost = share(samples.iter().filter(|sample| sample.error == Some(ErrorKind::Lost)).count());
@@ -206,7 +202,7 @@ fn an_open_loop_keeps_its_rate_and_a_duration_ends_it() {
     let open = Schedule::Open { rate_per_s: 1000.0, arrivals: Arrivals::Poisson };
     let extent = Extent::DurationNs(10_000_000_000);
     let job = with(Protocol::H2, Load { schedule: open, extent, ..Load::plain() });
-    let samples = samples(&mut Fake::new(Script::plausible()), &job, 5);
+    let samples = samples(&mut Fake::new(Script::plausible()), &job, &first(5));
     assert!((9_600..10_400).contains(&samples.len()), "{}", samples.len());
     assert!(samples.iter().all(|sample| sample.intended_ns < 10_000_000_000));
 }
@@ -214,7 +210,8 @@ fn an_open_loop_keeps_its_rate_and_a_duration_ends_it() {
 #[test]
 fn histograms_count_what_the_samples_would_have() {
     let job = with(Protocol::H2, Load { recording: Recording::Histograms, ..job().load });
-    let histograms: Histograms = serde_json::from_str(&play(&mut Fake::new(Script::plausible()), &job, 1).0).unwrap();
+    let histograms: Histograms =
+        serde_json::from_str(&play(&mut Fake::new(Script::plausible()), &job, &first(1)).0).unwrap();
     assert_eq!((histograms.requests, histograms.response.count, histograms.failure.count), (200, 200, 0));
     assert!(histograms.response.min_ns <= histograms.response.max_ns && histograms.failure.v2.is_empty());
 }
@@ -233,7 +230,7 @@ fn every_misbehaviour_happens_at_its_moment() {
         ] {
             let script = Script::plausible()
                 .with_trouble(move |case| (case.role == Role::Client).then(|| (moment, misbehaviour.clone())));
-            let mut client = start(&mut Fake::new(script), Role::Client, &job(), 1, folder.path());
+            let mut client = start(&mut Fake::new(script), Role::Client, &job(), &first(1), folder.path());
             for (_, command) in (0..before).zip([Command::Go, Command::Go, Command::Finish]) {
                 client.next_event(now).unwrap();
                 client.send(command).unwrap();
@@ -248,7 +245,7 @@ fn unsupported_is_reported_with_status_127() {
     let folder = tempfile::tempdir().unwrap();
     let script = Script::plausible()
         .with_trouble(|case| Some((Moment::Start, Misbehaviour::Unsupported(format!("no {}", case.job.protocol)))));
-    let mut server = start(&mut Fake::new(script), Role::Server, &job(), 1, folder.path());
+    let mut server = start(&mut Fake::new(script), Role::Server, &job(), &first(1), folder.path());
     let now = Instant::now();
     assert_eq!(server.next_event(now), Ok(Event::Unsupported { message: "no h2".to_owned() }));
     assert_eq!(server.next_event(now), Err(EventError::Ended(exit(ExitStatus::Code(127)))));
@@ -258,12 +255,12 @@ fn unsupported_is_reported_with_status_127() {
 fn a_server_reports_a_port_and_stops_on_command_or_dies_by_script() {
     let folder = tempfile::tempdir().unwrap();
     let now = Instant::now();
-    let mut server = start(&mut Fake::new(Script::plausible()), Role::Server, &job(), 1, folder.path());
+    let mut server = start(&mut Fake::new(Script::plausible()), Role::Server, &job(), &first(1), folder.path());
     assert!(matches!(server.next_event(now), Ok(Event::Ready { port: Some(_), .. })));
     server.send(Command::Stop).unwrap();
     assert!(matches!(server.next_event(now), Ok(Event::Done { .. })));
     let script = Script::plausible().with_trouble(|_| Some((Moment::Window, Misbehaviour::Dies(9))));
-    let mut server = start(&mut Fake::new(script), Role::Server, &job(), 1, folder.path());
+    let mut server = start(&mut Fake::new(script), Role::Server, &job(), &first(1), folder.path());
     assert!(matches!(server.next_event(now), Ok(Event::Ready { .. })));
     assert_eq!(server.next_event(now), Err(EventError::Ended(exit(ExitStatus::Signal(9)))));
 }

@@ -44,6 +44,8 @@ pub(crate) enum Request {
         /// Servers by number, with their addresses.
         servers: Vec<(u32, SocketAddrV4)>,
     },
+    /// Remove the service, if the trial has one.
+    Withdraw,
     /// Report events since the last `Prepare`.
     Tally,
     /// Shape the link and measure it.
@@ -68,6 +70,8 @@ pub(crate) enum Answer {
     Prepared(Hosts),
     /// The service is ready.
     Published,
+    /// The service is gone.
+    Withdrawn,
     /// Events since the last `Prepare`.
     Tallied(Tallied),
     /// Measured values of the link.
@@ -147,11 +151,7 @@ impl Fabric {
     fn execute(&mut self, request: Request) -> Result<Answer, String> {
         match request {
             Request::Prepare { job, seed } => {
-                // Without a service, nodes translate no addresses and track no connections.
-                if self.published > 0 {
-                    service::withdraw(&self.pair.nodes[0])?;
-                    self.published = 0;
-                }
+                self.withdraw()?;
                 let link = job.topology.link.as_ref().ok_or("a network needs a link")?;
                 self.pair.shape(link, seed)?;
                 let servers = job.servers().ok_or("a network needs servers")?;
@@ -167,6 +167,7 @@ impl Fabric {
                 self.published = self.published.max(highest + 1);
                 Ok(Answer::Published)
             }
+            Request::Withdraw => self.withdraw().map(|()| Answer::Withdrawn),
             Request::Tally => {
                 let chosen = match self.published {
                     0 => Vec::new(),
@@ -180,6 +181,15 @@ impl Fabric {
                 measure::measure(&self.pair.nodes, addresses, &link, || self.pair.tally()).map(Answer::Measured)
             }
         }
+    }
+
+    /// Removes the service. Without it, nodes translate no addresses and track no connections.
+    fn withdraw(&mut self) -> Result<(), String> {
+        if self.published > 0 {
+            service::withdraw(&self.pair.nodes[0])?;
+            self.published = 0;
+        }
+        Ok(())
     }
 
     fn direct(&mut self, job: &Job, places: Servers, link: &Link) -> io::Result<Hosts> {

@@ -80,6 +80,14 @@ impl Network {
         }
     }
 
+    /// Removes the service.
+    pub(crate) fn withdraw(&mut self) -> Result<(), LabError> {
+        match self.send(&Request::Withdraw, REQUEST_TIMEOUT)? {
+            Answer::Withdrawn => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// Counters since the network was prepared.
     pub(crate) fn tally(&mut self) -> Result<Tallied, LabError> {
         match self.send(&Request::Tally, REQUEST_TIMEOUT)? {

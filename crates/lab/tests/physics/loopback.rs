@@ -1,12 +1,13 @@
 //! The loopback lab, with this program as its guard.
 
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use wirelab_lab::{ExitStatus, Lab, Launch, Loopback, Role};
+use wirelab_lab::{ExitStatus, Lab, Launch, Loopback, Preparation, Role};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Event};
-use wirelab_model::plan::{Job, OwnServers, Target, Topology};
+use wirelab_model::plan::{Job, OwnServers, Target, Topology, Trial};
 use wirelab_model::protocol::Protocol;
 use wirelab_model::warning::Warning;
 use wirelab_testkit::physics::Test;
@@ -19,15 +20,20 @@ pub fn tests() -> Vec<Test> {
 
 fn the_lab_starts_endpoints_on_loopback_and_states_its_limits() {
     let mut lab = Loopback::start(&std::env::current_exe().unwrap()).unwrap();
-    assert_eq!(lab.name(), "loopback");
+    assert_eq!(lab.info().name, "loopback");
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
     assert_eq!(lab.warnings(), [Warning::LoopbackMtu { mtu }]);
-    let addresses = lab.addresses(&job("local")).unwrap();
-    assert!(addresses.connect.is_loopback() && addresses.servers == [addresses.connect]);
-    let error = lab.addresses(&job("other-node")).unwrap_err().to_string();
+    let error = lab.check(&job("other-node")).unwrap_err().to_string();
     assert!(error.contains("no placement `other-node`: its only one is `local`"), "{error}");
 
     let folder = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let preparation = Preparation { jobs: &[], folder: folder.path(), stop: &stop, metrics: None };
+    let mut prepared = lab.prepare(&preparation).unwrap();
+    let (job, trial) = (job("local"), Trial { number: 0, block: 0, position: 0, cell: 0, seed: 1 });
+    let mut arena = prepared.open(&trial, &job).unwrap();
+    let addresses = arena.addresses();
+    assert!(addresses.connect.is_loopback() && addresses.servers == [addresses.connect] && arena.has_clock());
     let script = r#"echo '{"event":"ready","port":80}'; read word; echo '{"event":"done"}'"#;
     let endpoint = Endpoint {
         name: "script".to_owned(),
@@ -36,9 +42,11 @@ fn the_lab_starts_endpoints_on_loopback_and_states_its_limits() {
         folder: None,
         installation: None,
     };
-    let (job, spec, log) = (job("local"), folder.path().join("spec"), folder.path().join("log"));
-    let launch = Launch { role: Role::Server, number: 0, endpoint: &endpoint, job: &job, spec: &spec, log: &log };
-    let mut server = lab.start(&launch).unwrap();
+    let (spec, log) = (folder.path().join("spec"), folder.path().join("log"));
+    let launch = Launch { role: Role::Server, number: 0, endpoint: &endpoint, spec: &spec, log: &log };
+    let mut server = arena.start(&launch).unwrap();
+    drop(arena);
+    drop(prepared);
     // The lab may be dropped first; its guard stays as long as processes exist.
     drop(lab);
     let soon = || Instant::now() + Duration::from_secs(60);

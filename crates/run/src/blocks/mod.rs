@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use wirelab_lab::{Beside, Lab, LabError, Preparation, Role, fake, refuses_unknown_protocol};
+use wirelab_lab::{Beside, Lab, LabError, Preparation, PreparedLab, Role, refuses_unknown_protocol};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::outcome::Outcome;
@@ -47,8 +47,8 @@ impl Run {
         stop: &AtomicBool,
     ) -> Result<StopReason, RunError> {
         let _lock = self.folder.lock()?;
-        if lab.name() != self.manifest.lab {
-            let why = format!("the run was made for the lab `{}`, not for `{}`", self.manifest.lab, lab.name());
+        if lab.info().name != self.manifest.lab {
+            let why = format!("the run was made for the lab `{}`, not for `{}`", self.manifest.lab, lab.info().name);
             return Err(RunError::Refused { why });
         }
         let mut writer = self.recover()?;
@@ -74,7 +74,6 @@ impl Run {
         };
         session.append(Entry::Started { at: timestamp() })?;
         let result = session.work(lab);
-        session.wait_for_last_scrape();
         let stopped = match &result {
             Ok(reason) => session.append(Entry::Stopped { reason: *reason, at: timestamp() }),
             Err(_) => Ok(()),
@@ -151,13 +150,24 @@ impl Session<'_> {
 
     fn work(&mut self, lab: &mut dyn Lab) -> Result<StopReason, RunError> {
         self.report(Phase::Preparing, None);
-        let files = match self.prepare(lab) {
+        let starts_endpoints = lab.info().starts_endpoints;
+        let (mut lab, files) = match self.prepare(lab) {
             // An error caused by the interruption is not a failure.
             Err(_) if self.stop.load(Ordering::Relaxed) => return Ok(StopReason::Interrupted),
-            files => files?,
+            prepared => prepared?,
         };
-        self.report(Phase::Probing, None);
-        self.probe(lab)?;
+        if starts_endpoints {
+            self.report(Phase::Probing, None);
+            self.probe()?;
+        }
+        let result = self.measure(lab.as_mut(), &files);
+        // The lab may export the counters, so it must still exist.
+        self.wait_for_last_scrape();
+        result
+    }
+
+    /// Executes blocks until a stop criterion holds.
+    fn measure(&mut self, lab: &mut dyn PreparedLab, files: &Files) -> Result<StopReason, RunError> {
         let first = self.run.complete_blocks();
         for number in first..self.run.manifest.plan.max_blocks {
             self.measure_links(lab, number)?;
@@ -169,7 +179,7 @@ impl Session<'_> {
                 self.report(Phase::Measuring, Some(&trial));
                 let record = match self.given_up(&trial) {
                     Some(record) => Some(record),
-                    None => self.trial(lab, &files, &trial)?,
+                    None => self.trial(lab, files, &trial)?,
                 };
                 let Some(record) = record else { return Ok(StopReason::Interrupted) };
                 self.last = Some(record.outcome.clone());
@@ -188,7 +198,7 @@ impl Session<'_> {
     }
 
     /// Measures the lab's links between two blocks.
-    fn measure_links(&mut self, lab: &mut dyn Lab, block: u32) -> Result<(), RunError> {
+    fn measure_links(&mut self, lab: &mut dyn PreparedLab, block: u32) -> Result<(), RunError> {
         if self.run.manifest.plan.cells.iter().all(|cell| cell.job.topology.link.is_none()) {
             return Ok(());
         }
@@ -204,7 +214,7 @@ impl Session<'_> {
     }
 
     /// Sets up lab, certificates and documents; secrets never outlive a session.
-    fn prepare(&self, lab: &mut dyn Lab) -> Result<Files, RunError> {
+    fn prepare<'l>(&self, lab: &'l mut dyn Lab) -> Result<(Box<dyn PreparedLab + 'l>, Files), RunError> {
         let plan = &self.run.manifest.plan;
         let work = self.run.folder.make_work()?;
         let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).collect();
@@ -213,8 +223,8 @@ impl Session<'_> {
         let metrics = exporter::port(&self.run.manifest).map(|port| (&*sockets, port));
         let folder = work.parent().unwrap_or(&work);
         let preparation = Preparation { jobs: &jobs, folder, stop: self.stop, metrics };
-        lab.prepare(&preparation).map_err(|LabError(why)| RunError::Refused { why })?;
-        let addresses: Vec<_> = addresses(plan, lab)?.into_iter().collect();
+        let lab = lab.prepare(&preparation).map_err(|LabError(why)| RunError::Refused { why })?;
+        let addresses: Vec<_> = addresses(plan, lab.as_ref())?.into_iter().collect();
         let hosts =
             plan.cells.iter().filter_map(|cell| cell.job.page()).flat_map(|page| &page.hosts).map(String::as_str);
         let pki = Pki::create(&work, &addresses, hosts)?;
@@ -227,16 +237,12 @@ impl Session<'_> {
             self.run.folder.make_captures()?;
         }
         let key_log = (keeps(Artifact::Pcap) || keeps(Artifact::Keys)).then(|| work.join("keys.log"));
-        Ok(Files { pki, documents, results: work.join("results.jsonl"), key_log, folder: work })
+        Ok((lab, Files { pki, documents, results: work.join("results.jsonl"), key_log, folder: work }))
     }
 
     /// Probes every endpoint in each of its roles: it must refuse an unknown protocol, otherwise its reports are
     /// invalid.
-    fn probe(&self, lab: &dyn Lab) -> Result<(), RunError> {
-        // The fake lab starts no endpoints.
-        if lab.name() == fake::INFO.name {
-            return Ok(());
-        }
+    fn probe(&self) -> Result<(), RunError> {
         let plan = &self.run.manifest.plan;
         let mut asked = HashSet::new();
         for job in plan.cells.iter().map(|cell| &cell.job) {
@@ -280,10 +286,9 @@ impl Session<'_> {
         })
     }
 
-    fn trial(&self, lab: &mut dyn Lab, files: &Files, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {
+    fn trial(&self, lab: &mut dyn PreparedLab, files: &Files, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {
         let run = &*self.run;
         TrialContext {
-            lab,
             plan: &run.manifest.plan,
             endpoints: &run.manifest.endpoints,
             observers: &run.manifest.observers,
@@ -297,7 +302,7 @@ impl Session<'_> {
             study: &run.manifest.study.name,
             exporter: run.exporter.as_deref(),
         }
-        .run(trial)
+        .run(lab, trial)
     }
 
     /// Waits until the final counters of the last trial are scraped, then ends the export.

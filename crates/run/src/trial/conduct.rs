@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use wirelab_lab::{Addresses, LabError, Launch, Role, Usage};
+use wirelab_lab::{Addresses, Arena, LabError, Launch, PreparedLab, Role, Usage};
 use wirelab_model::event::{Command, Configured, Event};
 use wirelab_model::exposition::Exposition;
 use wirelab_model::outcome::{Blame, Outcome};
@@ -62,28 +62,33 @@ struct Serving {
     control_plane: Option<ControlPlane>,
 }
 
-impl<'b> TrialContext<'b> {
+impl TrialContext<'_> {
     /// Starts, synchronises and ends all processes.
     pub(super) fn conduct(
-        &mut self,
+        &self,
+        lab: &mut dyn PreparedLab,
         trial: &Trial,
         cell: &Cell,
         observers: &mut [Box<dyn Observer>],
         facts: &mut Facts,
     ) -> Result<(), TrialAbort> {
-        let inputs = self.trial_inputs(trial, cell, observers)?;
-        let mut serving = self.start_servers(&inputs, facts)?;
-        self.start_sidecars_or_control_plane(&inputs, &mut serving, facts)?;
-        let mut clients = self.start_clients(&inputs, &mut serving, facts)?;
+        // Dropped after the processes below, which use its network.
+        let mut arena = lab.open(trial, &cell.job).map_err(lab_failure)?;
+        let arena = arena.as_mut();
+        facts.has_clock = arena.has_clock();
+        let inputs = self.trial_inputs(arena, trial, cell, observers)?;
+        let mut serving = self.start_servers(arena, &inputs, facts)?;
+        self.start_sidecars_or_control_plane(arena, &inputs, &mut serving, facts)?;
+        let mut clients = self.start_clients(arena, &inputs, &mut serving, facts)?;
         let names: Vec<_> = observers.iter().map(|observer| observer.about().name).collect();
-        facts.remote_observer = self.lab.observe(&names).map_err(lab_failure)?;
+        facts.remote_observer = arena.remote_observer(&names).map_err(lab_failure)?;
 
-        self.prepare(&inputs, observers);
+        self.prepare(arena, &inputs, observers);
         self.keep_interval(inputs.job)?;
         self.warm_up(&inputs, &mut clients, &mut serving, facts)?;
         self.keep_interval(inputs.job)?;
-        self.window(&inputs, &mut clients, &mut serving, observers, facts)?;
-        facts.network = self.lab.end_trial(&cell.label()).map_err(lab_failure)?;
+        self.window(arena, &inputs, &mut clients, &mut serving, observers, facts)?;
+        facts.network = arena.end_window(&cell.label()).map_err(lab_failure)?;
 
         let of_clients = self.end_clients(&mut clients, &mut serving, facts)?;
         let of_servers = self.end_servers(&mut serving, facts)?;
@@ -95,17 +100,14 @@ impl<'b> TrialContext<'b> {
     }
 
     fn trial_inputs<'a>(
-        &mut self,
+        &'a self,
+        arena: &dyn Arena,
         trial: &'a Trial,
         cell: &'a Cell,
         observers: &[Box<dyn Observer>],
-    ) -> Result<TrialInputs<'a>, TrialAbort>
-    where
-        'b: 'a,
-    {
+    ) -> Result<TrialInputs<'a>, TrialAbort> {
         let job = &cell.job;
-        self.lab.begin_trial(trial, job).map_err(lab_failure)?;
-        let addresses = self.lab.addresses(job).map_err(lab_failure)?;
+        let addresses = arena.addresses().clone();
         let has = |name: &str| observers.iter().any(|observer| observer.about().name == name);
         let exporter = has(PROMETHEUS.name).then(|| {
             let of = (self.study, self.folder.path());
@@ -114,10 +116,10 @@ impl<'b> TrialContext<'b> {
         let films = has(FILM.name).then(|| self.folder.make_films(trial)).transpose()?;
         // An unsupported lab feature fails the cell, not the study, as for unsupported endpoints.
         let sidecar_addresses = match job.sidecar() {
-            Some(_) => self.lab.sidecars(job).map_err(unsupported)?,
+            Some(_) => arena.sidecars().map_err(unsupported)?,
             None => Vec::new(),
         };
-        let control_plane_address = job.control_plane().map(|_| self.lab.control_plane(job)).transpose();
+        let control_plane_address = job.control_plane().map(|_| arena.control_plane()).transpose();
         let control_plane_address = control_plane_address.map_err(unsupported)?;
         Ok(TrialInputs {
             trial,
@@ -133,7 +135,12 @@ impl<'b> TrialContext<'b> {
     }
 
     /// Starts all servers of the course.
-    fn start_servers(&mut self, inputs: &TrialInputs<'_>, facts: &mut Facts) -> Result<Serving, TrialAbort> {
+    fn start_servers(
+        &self,
+        arena: &mut dyn Arena,
+        inputs: &TrialInputs<'_>,
+        facts: &mut Facts,
+    ) -> Result<Serving, TrialAbort> {
         let (trial, job) = (inputs.trial, inputs.job);
         let Target::Servers(own) = &job.target else { return Ok(Serving::default()) };
         let begun = Instant::now();
@@ -146,8 +153,8 @@ impl<'b> TrialContext<'b> {
             of_server.qlog_dir = self.qlog_dir(trial, job, &server_name(number))?;
             spec::write(&path, &of_server)?;
             let log = self.folder.log(trial, &server_log(number));
-            let launch = Launch { role: Role::Server, number, endpoint: &endpoint, job, spec: &path, log: &log };
-            handles.push(EndpointHandle::start(self.lab, &launch)?);
+            let launch = Launch { role: Role::Server, number, endpoint: &endpoint, spec: &path, log: &log };
+            handles.push(EndpointHandle::start(arena, job, &launch)?);
         }
         let mut ports = Vec::new();
         for server in &mut handles {
@@ -171,7 +178,8 @@ impl<'b> TrialContext<'b> {
 
     /// Starts the sidecars or the control plane.
     fn start_sidecars_or_control_plane(
-        &mut self,
+        &self,
+        arena: &mut dyn Arena,
         inputs: &TrialInputs<'_>,
         serving: &mut Serving,
         facts: &mut Facts,
@@ -180,7 +188,8 @@ impl<'b> TrialContext<'b> {
         let Serving { handles, ports, mesh, control_plane } = serving;
         if let Some(name) = job.sidecar() {
             let endpoint = self.endpoint(name)?;
-            let (started, sidecars) = self.start_mesh(of, &endpoint, &inputs.sidecar_addresses, ports, handles)?;
+            let (started, sidecars) =
+                self.start_mesh(arena, of, &endpoint, &inputs.sidecar_addresses, ports, handles)?;
             handles.extend(sidecars);
             facts.server.extend(prefixed("sidecar", &started.of_servers));
             facts.client.extend(prefixed("sidecar", &started.of_clients));
@@ -189,7 +198,8 @@ impl<'b> TrialContext<'b> {
         if let (Some(name), Some(address)) = (job.control_plane(), inputs.control_plane_address) {
             let endpoint = self.endpoint(name)?;
             let places = inputs.addresses.servers.iter().zip(&*ports).map(|(host, port)| SocketAddr::new(*host, *port));
-            let (started, handle) = self.start_control_plane(of, &endpoint, address, places.collect(), handles)?;
+            let (started, handle) =
+                self.start_control_plane(arena, of, &endpoint, address, places.collect(), handles)?;
             handles.push(handle);
             facts.client.extend(prefixed("control_plane", &started.configured));
             *control_plane = Some(started);
@@ -199,13 +209,14 @@ impl<'b> TrialContext<'b> {
 
     /// Starts all clients of the course.
     fn start_clients(
-        &mut self,
+        &self,
+        arena: &mut dyn Arena,
         inputs: &TrialInputs<'_>,
         serving: &mut Serving,
         facts: &mut Facts,
     ) -> Result<Clients, TrialAbort> {
         let (trial, cell, job) = (inputs.trial, inputs.cell, inputs.job);
-        let connect_address = self.connect_address(inputs, serving, facts)?;
+        let connect_address = self.connect_address(arena, inputs, serving, facts)?;
         let addresses = Addresses { connect: connect_address.ip(), ..inputs.addresses.clone() };
         let begun = Instant::now();
         let mut files = Vec::new();
@@ -228,9 +239,9 @@ impl<'b> TrialContext<'b> {
         let endpoint = self.endpoint(&job.client)?;
         let launches: Vec<_> = (0..)
             .zip(&files)
-            .map(|(number, (spec, log))| Launch { role: Role::Client, number, endpoint: &endpoint, job, spec, log })
+            .map(|(number, (spec, log))| Launch { role: Role::Client, number, endpoint: &endpoint, spec, log })
             .collect();
-        let mut clients = Clients::new(EndpointHandle::start_all(self.lab, &launches)?);
+        let mut clients = Clients::new(EndpointHandle::start_all(arena, job, &launches)?);
         let startup = self.limits.startup;
         // A browser starts a dozen processes and creates a profile.
         let startup = match job.work {
@@ -249,7 +260,8 @@ impl<'b> TrialContext<'b> {
 
     /// Address that the clients connect to.
     fn connect_address(
-        &mut self,
+        &self,
+        arena: &mut dyn Arena,
         inputs: &TrialInputs<'_>,
         serving: &Serving,
         facts: &mut Facts,
@@ -266,7 +278,7 @@ impl<'b> TrialContext<'b> {
             // Servers that start later are not published yet.
             (Target::Servers(own), None, None) => {
                 let first = &serving.ports[..own.places.count() as usize];
-                SocketAddr::new(connect, self.lab.publish(inputs.job, first).map_err(lab_failure)?)
+                SocketAddr::new(connect, arena.publish(first).map_err(lab_failure)?)
             }
         })
     }
@@ -276,13 +288,13 @@ impl<'b> TrialContext<'b> {
     }
 
     /// Prepares the observers, so that they see the network from the first packet on.
-    fn prepare(&self, inputs: &TrialInputs<'_>, observers: &mut [Box<dyn Observer>]) {
+    fn prepare(&self, arena: &dyn Arena, inputs: &TrialInputs<'_>, observers: &mut [Box<dyn Observer>]) {
         let job = inputs.job;
         let captures = self.files.key_log.as_ref().filter(|_| self.keeps(Artifact::Pcap)).map(|keys| Captures {
             stem: self.folder.capture(inputs.trial),
             keys: job.protocol.is_secure().then(|| keys.clone()),
         });
-        let vantages = self.lab.vantages(job);
+        let vantages = arena.vantages();
         let films = inputs.films.as_deref();
         let stage = Stage { vantages: &vantages, witness: self.witness, captures: captures.as_ref(), films };
         observers.iter_mut().for_each(|observer| observer.prepare(&stage));
@@ -329,7 +341,8 @@ impl<'b> TrialContext<'b> {
 
     /// Runs the measured window with all observers.
     fn window(
-        &mut self,
+        &self,
+        arena: &mut dyn Arena,
         inputs: &TrialInputs<'_>,
         clients: &mut Clients,
         serving: &mut Serving,
@@ -337,7 +350,6 @@ impl<'b> TrialContext<'b> {
         facts: &mut Facts,
     ) -> Result<(), TrialAbort> {
         let targets = targets(clients, serving);
-        facts.has_clock = clients[0].has_clock();
         for observer in observers.iter_mut() {
             observer.begin(&targets);
         }
@@ -347,7 +359,7 @@ impl<'b> TrialContext<'b> {
         if let Some(exporter) = &inputs.exporter {
             exporter.pods(inputs.job.server_count() as usize, inputs.job.load.clients as usize);
         }
-        let ended = self.run_clients(inputs, clients, serving, facts);
+        let ended = self.run_clients(arena, inputs, clients, serving, facts);
         if let Some(exporter) = &inputs.exporter {
             exporter.pods(0, 0);
         }
@@ -364,7 +376,8 @@ impl<'b> TrialContext<'b> {
 
     /// Runs the clients' measurement; returns the length of the window in nanoseconds.
     fn run_clients(
-        &mut self,
+        &self,
+        arena: &mut dyn Arena,
         inputs: &TrialInputs<'_>,
         clients: &mut Clients,
         serving: &mut Serving,
@@ -378,7 +391,7 @@ impl<'b> TrialContext<'b> {
                 let of_control_plane = || control_plane.as_ref().map(|control_plane| &control_plane.membership);
                 let played = facts.timeline.insert(TimelineRecord::default());
                 TimelineRun {
-                    lab: &mut *self.lab,
+                    arena,
                     job,
                     lifetimes: &inputs.lifetimes,
                     others: handles,

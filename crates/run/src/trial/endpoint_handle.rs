@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use wirelab_lab::{Beside, EventError, Exit, ExitStatus, Lab, LabError, Launch, Process, Role};
+use wirelab_lab::{Arena, Beside, EventError, Exit, ExitStatus, LabError, Launch, Process, Role};
 use wirelab_model::endpoint::UNSUPPORTED_STATUS;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
+use wirelab_model::plan::Job;
 
 use crate::error::RunError;
 
@@ -61,27 +62,39 @@ pub(crate) struct EndpointHandle {
     is_remote: bool,
     /// Whether it connects to a sidecar.
     uses_sidecar: bool,
+    /// Whether it runs in real time.
+    has_clock: bool,
     /// Whether it was stopped on purpose during the trial, so that its exit is expected.
     is_stopped: bool,
 }
 
 impl EndpointHandle {
-    pub(crate) fn start(lab: &mut dyn Lab, launch: &Launch<'_>) -> Result<Self, TrialAbort> {
-        let process = lab.start(launch).map_err(not_started)?;
-        Ok(Self::of(process, launch))
+    pub(crate) fn start(arena: &mut dyn Arena, job: &Job, launch: &Launch<'_>) -> Result<Self, TrialAbort> {
+        let process = arena.start(launch).map_err(not_started)?;
+        Ok(Self::of(process, arena, job, launch))
     }
 
     /// Starts several endpoints; the handles are in the order of the launches.
-    pub(crate) fn start_all(lab: &mut dyn Lab, launches: &[Launch<'_>]) -> Result<Vec<Self>, TrialAbort> {
-        let processes = lab.start_all(launches).map_err(not_started)?;
-        Ok(processes.into_iter().zip(launches).map(|(process, launch)| Self::of(process, launch)).collect())
+    pub(crate) fn start_all(
+        arena: &mut dyn Arena,
+        job: &Job,
+        launches: &[Launch<'_>],
+    ) -> Result<Vec<Self>, TrialAbort> {
+        let processes = arena.start_all(launches).map_err(not_started)?;
+        Ok(processes.into_iter().zip(launches).map(|(process, launch)| Self::of(process, arena, job, launch)).collect())
     }
 
-    fn of(process: Box<dyn Process>, launch: &Launch<'_>) -> Self {
-        let (name, job) = (launch.endpoint.name.clone(), launch.job);
-        let (is_remote, uses_sidecar) = (job.site().is_some(), job.has_mesh());
-        let number = (launch.role == Role::Client && job.load.clients > 1).then_some(launch.number);
-        Self { process, role: launch.role, name, number, is_remote, uses_sidecar, is_stopped: false }
+    fn of(process: Box<dyn Process>, arena: &dyn Arena, job: &Job, launch: &Launch<'_>) -> Self {
+        Self {
+            process,
+            role: launch.role,
+            name: launch.endpoint.name.clone(),
+            number: (launch.role == Role::Client && job.load.clients > 1).then_some(launch.number),
+            is_remote: job.site().is_some(),
+            uses_sidecar: job.has_mesh(),
+            has_clock: arena.has_clock(),
+            is_stopped: false,
+        }
     }
 
     pub(crate) const fn role(&self) -> Role {
@@ -92,8 +105,8 @@ impl EndpointHandle {
         self.process.pid()
     }
 
-    pub(crate) fn has_clock(&self) -> bool {
-        self.process.has_clock()
+    pub(crate) const fn has_clock(&self) -> bool {
+        self.has_clock
     }
 
     /// Sends a command.

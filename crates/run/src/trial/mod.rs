@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use wirelab_lab::{Aftermath, Lab, RemoteObserver, Role};
+use wirelab_lab::{Aftermath, PreparedLab, RemoteObserver, Role};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::Configured;
 use wirelab_model::journal::{Portion, TrialRecord};
@@ -49,7 +49,6 @@ use crate::trial::start::mesh::{self, Carried};
 
 /// Context shared by the trials of a session.
 pub(crate) struct TrialContext<'a> {
-    pub lab: &'a mut dyn Lab,
     pub plan: &'a Plan,
     pub endpoints: &'a IndexMap<String, EndpointRecord>,
     pub observers: &'a [String],
@@ -98,11 +97,11 @@ struct Facts {
 
 impl TrialContext<'_> {
     /// Executes a trial; `None` if it was interrupted, in which case nothing of it stays.
-    pub(crate) fn run(&mut self, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {
+    pub(crate) fn run(&self, lab: &mut dyn PreparedLab, trial: &Trial) -> Result<Option<TrialRecord>, RunError> {
         let at = timestamp();
         let begun = Instant::now();
         let mut facts = Facts::default();
-        let measured = self.measure(trial, &mut facts);
+        let measured = self.measure(lab, trial, &mut facts);
         let lifetimes = Lifetimes::of(&cell(self.plan, trial)?.job);
         let clients = (0..).take(lifetimes.clients.len()).map(client_log);
         let sidecars = mesh::logs(&cell(self.plan, trial)?.job, lifetimes.servers);
@@ -151,7 +150,7 @@ impl TrialContext<'_> {
         }))
     }
 
-    fn measure(&mut self, trial: &Trial, facts: &mut Facts) -> Result<(), TrialAbort> {
+    fn measure(&self, lab: &mut dyn PreparedLab, trial: &Trial, facts: &mut Facts) -> Result<(), TrialAbort> {
         let cell = cell(self.plan, trial)?;
         let more = cell.job.more_observers.iter().filter(|name| !self.observers.contains(name));
         let names: Vec<_> = self.observers.iter().chain(more).cloned().collect();
@@ -164,7 +163,7 @@ impl TrialContext<'_> {
             // Clients append to this file.
             remove(keys)?;
         }
-        self.conduct(trial, cell, &mut observers, facts)?;
+        self.conduct(lab, trial, cell, &mut observers, facts)?;
 
         let read = match &mut facts.timeline {
             Some(played) => merge::read(self.files, played),

@@ -2,18 +2,17 @@
 
 use std::net::IpAddr;
 
-use crate::support::{Started, as_the_fake_one, coming_and_going, executed};
+use crate::support::{Changed, Changes, Started, coming_and_going, executed};
 use wirelab_lab::fake::{Misbehaviour, Moment, Noise, Script};
-use wirelab_lab::{Addresses, Fake, Lab, LabError, Launch, Process, Role};
+use wirelab_lab::{Addresses, Fake, Lab, LabError, Launch, Role};
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
-use wirelab_model::plan::Job;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::ControlPlaneSpec;
 
-/// A fake lab that records the specs of the control plane, the servers and the clients.
+/// Records the specs of the control plane, the servers and the clients.
+#[derive(Default)]
 struct Noting {
-    fake: Fake,
     planes: Vec<(ControlPlaneSpec, Vec<String>)>,
     started: Started,
     has_none: bool,
@@ -21,50 +20,42 @@ struct Noting {
     last: Vec<String>,
 }
 
-impl Noting {
-    fn new(script: Script) -> Self {
-        let fake = Fake::new(script.with_noise(Noise::NONE));
-        Self { fake, planes: Vec::new(), started: Started::default(), has_none: false, last: Vec::new() }
-    }
+fn lab(script: Script) -> Changed<Noting> {
+    Changed { fake: Fake::new(script.with_noise(Noise::NONE)), changes: Noting::default() }
 }
 
-impl Lab for Noting {
-    as_the_fake_one!();
-
-    fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
+impl Changes for Noting {
+    fn addresses(&self, Addresses { servers, connect }: Addresses) -> Addresses {
         // Each server has its own address.
-        let Addresses { servers, connect } = self.fake.addresses(job)?;
         let servers = (0..servers.len() as u8).map(|number| [10, 0, 0, number].into()).collect();
-        Ok(Addresses { servers, connect })
+        Addresses { servers, connect }
     }
 
-    fn control_plane(&self, _: &Job) -> Result<IpAddr, LabError> {
+    fn control_plane(&self, _: IpAddr) -> Result<IpAddr, LabError> {
         if self.has_none { Err(LabError("there is none here".to_owned())) } else { Ok([127, 0, 0, 9].into()) }
     }
 
-    fn publish(&mut self, _: &Job, _: &[u16]) -> Result<u16, LabError> {
+    fn publish(&mut self, _: &[u16]) -> Result<u16, LabError> {
         Err(LabError("with a control plane there is no service".to_owned()))
     }
 
-    fn reach(&mut self, _: &Job, _: &[(u32, u16)]) -> Result<(), LabError> {
+    fn reach(&mut self, _: &[(u32, u16)]) -> Result<(), LabError> {
         Err(LabError("with a control plane only the control plane gets the servers".to_owned()))
     }
 
-    fn end_trial(&mut self, cell: &str) -> Result<wirelab_lab::Aftermath, LabError> {
+    fn window_ends(&mut self) {
         if let Some((spec, _)) = self.planes.last() {
             self.last = serde_json::from_slice(&std::fs::read(&spec.members).unwrap()).unwrap();
         }
-        self.fake.end_trial(cell)
     }
 
-    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
+    fn starts(&mut self, launch: &Launch<'_>) {
         if let Some(text) = self.started.note(launch) {
             assert_eq!((launch.role, launch.endpoint.name.as_str()), (Role::ControlPlane, "plane"));
             let spec: ControlPlaneSpec = serde_json::from_str(&text).unwrap();
             let named = serde_json::from_slice(&std::fs::read(&spec.members).unwrap()).unwrap();
             self.planes.push((spec, named));
         }
-        self.fake.start(launch)
     }
 }
 
@@ -79,8 +70,9 @@ fn trials(lab: &mut dyn Lab) -> Vec<TrialRecord> {
 
 #[test]
 fn the_control_plane_knows_who_is_there_and_clients_know_the_control_plane() {
-    let mut lab = Noting::new(Script::plausible());
+    let mut lab = lab(Script::plausible());
     let trials = trials(&mut lab);
+    let lab = lab.changes;
     assert!(trials.iter().all(|trial| trial.outcome == Outcome::Ok), "{trials:?}");
     let actions: Vec<_> = trials[0].timeline.as_ref().unwrap().actions.iter().map(|action| &action.name).collect();
     assert_eq!(actions, ["T2", "T3"]);
@@ -115,7 +107,7 @@ fn a_failing_control_plane_gets_the_blame() {
         let misbehaviour = misbehaviour.clone();
         let script = Script::plausible()
             .with_trouble(move |case| (case.role == Role::ControlPlane).then(|| (moment, misbehaviour.clone())));
-        let outcome = trials(&mut Noting::new(script))[0].outcome.clone();
+        let outcome = trials(&mut lab(script))[0].outcome.clone();
         let Outcome::Failed { blame, reason } = outcome else { panic!("{words}") };
         assert_eq!(blame, Blame::ControlPlane, "{reason}");
         assert!(reason.contains(words), "{reason}");
@@ -124,8 +116,10 @@ fn a_failing_control_plane_gets_the_blame() {
 
 #[test]
 fn a_lab_without_control_planes_is_no_failure_and_nothing_is_started_for_it() {
-    let mut lab = Noting { has_none: true, ..Noting::new(Script::plausible()) };
+    let mut lab = lab(Script::plausible());
+    lab.changes.has_none = true;
     let outcomes: Vec<_> = trials(&mut lab).into_iter().map(|trial| trial.outcome).collect();
+    let lab = lab.changes;
     let reason = "there is none here".to_owned();
     assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Unsupported { reason: reason.clone() }), "{outcomes:?}");
     assert!(lab.started.servers.is_empty() && lab.planes.is_empty() && lab.started.clients.is_empty());

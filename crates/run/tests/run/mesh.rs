@@ -2,51 +2,40 @@
 
 use std::net::IpAddr;
 
-use crate::support::{Started, as_the_fake_one, coming_and_going, executed};
+use crate::support::{Changed, Changes, Started, coming_and_going, executed};
 use wirelab_lab::fake::{Misbehaviour, Moment, Noise, Script};
-use wirelab_lab::{Addresses, Beside, Fake, Lab, LabError, Launch, Process, Role};
+use wirelab_lab::{Beside, Fake, Lab, LabError, Launch, Role};
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
-use wirelab_model::plan::Job;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::spec::SidecarSpec;
 
-/// A fake lab that records the specs of sidecars, servers and clients.
+/// Records the specs of sidecars, servers and clients.
+#[derive(Default)]
 struct Noting {
-    fake: Fake,
     sidecars: Vec<(Beside, u32, SidecarSpec, Vec<String>)>,
     started: Started,
     has_no_sidecars: bool,
 }
 
-impl Noting {
-    fn new(script: Script) -> Self {
-        let fake = Fake::new(script.with_noise(Noise::NONE));
-        Self { fake, sidecars: Vec::new(), started: Started::default(), has_no_sidecars: false }
-    }
+fn lab(script: Script) -> Changed<Noting> {
+    Changed { fake: Fake::new(script.with_noise(Noise::NONE)), changes: Noting::default() }
 }
 
-impl Lab for Noting {
-    as_the_fake_one!();
-
-    fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
-        self.fake.addresses(job)
-    }
-
-    fn sidecars(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {
+impl Changes for Noting {
+    fn sidecars(&self, sidecars: Vec<IpAddr>) -> Result<Vec<IpAddr>, LabError> {
         if self.has_no_sidecars {
             return Err(LabError("there are none here".to_owned()));
         }
         // Each sidecar has its own address.
-        let count = self.fake.sidecars(job)?.len() as u8;
-        Ok((0..count).map(|number| [10, 0, 0, number].into()).collect())
+        Ok((0..sidecars.len() as u8).map(|number| [10, 0, 0, number].into()).collect())
     }
 
-    fn reach(&mut self, _: &Job, _: &[(u32, u16)]) -> Result<(), LabError> {
+    fn reach(&mut self, _: &[(u32, u16)]) -> Result<(), LabError> {
         Err(LabError("with sidecars only the sidecars get the servers".to_owned()))
     }
 
-    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
+    fn starts(&mut self, launch: &Launch<'_>) {
         if let Some(text) = self.started.note(launch) {
             let Role::Sidecar(beside) = launch.role else { panic!("no sidecar is expected") };
             assert_eq!(launch.endpoint.name, "proxy");
@@ -54,7 +43,6 @@ impl Lab for Noting {
             let named = serde_json::from_slice(&std::fs::read(&spec.upstreams).unwrap()).unwrap();
             self.sidecars.push((beside, launch.number, spec, named));
         }
-        self.fake.start(launch)
     }
 }
 
@@ -71,8 +59,9 @@ fn trials(lab: &mut dyn Lab) -> Vec<TrialRecord> {
 
 #[test]
 fn each_server_has_a_sidecar_and_the_clients_sidecar_knows_the_current_ones() {
-    let mut lab = Noting::new(Script::plausible());
+    let mut lab = lab(Script::plausible());
     let trials = trials(&mut lab);
+    let lab = lab.changes;
     assert!(trials.iter().all(|trial| trial.outcome == Outcome::Ok), "{trials:?}");
     let actions: Vec<_> = trials[0].timeline.as_ref().unwrap().actions.iter().map(|action| &action.name).collect();
     assert_eq!(actions, ["T2", "T3"]);
@@ -102,7 +91,7 @@ fn outcome(of: Beside, moment: Moment, misbehaviour: &Misbehaviour) -> Outcome {
     let misbehaviour = misbehaviour.clone();
     let script = Script::plausible()
         .with_trouble(move |case| (case.role == Role::Sidecar(of)).then(|| (moment, misbehaviour.clone())));
-    trials(&mut Noting::new(script))[0].outcome.clone()
+    trials(&mut lab(script))[0].outcome.clone()
 }
 
 #[test]
@@ -137,7 +126,7 @@ fn a_wrong_answer_through_a_sidecar_is_not_blamed_on_the_running_server() {
         let script = Script::plausible().with_trouble(move |case| {
             (case.role == Role::Client).then(|| (Moment::Check, Misbehaviour::Fails(kind, "status 503".to_owned())))
         });
-        let outcome = trials(&mut Noting::new(script))[0].outcome.clone();
+        let outcome = trials(&mut lab(script))[0].outcome.clone();
         let Outcome::Failed { blame: found, reason } = outcome else { panic!("{outcome:?}") };
         assert_eq!(found, blame, "{reason}");
     }
@@ -145,8 +134,10 @@ fn a_wrong_answer_through_a_sidecar_is_not_blamed_on_the_running_server() {
 
 #[test]
 fn a_lab_without_sidecars_is_no_failure_and_nothing_is_started_for_it() {
-    let mut lab = Noting { has_no_sidecars: true, ..Noting::new(Script::plausible()) };
+    let mut lab = lab(Script::plausible());
+    lab.changes.has_no_sidecars = true;
     let outcomes: Vec<_> = trials(&mut lab).into_iter().map(|trial| trial.outcome).collect();
+    let lab = lab.changes;
     let reason = "there are none here".to_owned();
     assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Unsupported { reason: reason.clone() }), "{outcomes:?}");
     assert!(lab.started.servers.is_empty() && lab.sidecars.is_empty() && lab.started.clients.is_empty());

@@ -110,8 +110,7 @@ impl Variant {
         let noise = Noise { trial: SIGMA.0 + (SIGMA.1 - SIGMA.0) * share, ..NOISE };
         let factors: Vec<_> =
             plan.cells.iter().map(|cell| if cell.levels["arm"] == "b" { self.ratio } else { 1.0 }).collect();
-        let planted = move |cell: Option<usize>| factors[cell.expect("the run announces its trials")];
-        let mut script = Script::plausible().with_noise(noise).with_planted(move |case| planted(case.cell));
+        let mut script = Script::plausible().with_noise(noise).with_planted(move |case| factors[case.cell]);
         script.seed = u64::from(run) + 1;
         script
     }

@@ -225,7 +225,7 @@ fn a_cell_that_always_fails_is_given_up_and_the_others_continue() {
     // The second cell hangs; the fake lab does not wait for it.
     let script = || {
         Script::plausible().with_trouble(|case| {
-            (case.role == Role::Client && case.cell == Some(1)).then_some((Moment::Check, Misbehaviour::Hangs))
+            (case.role == Role::Client && case.cell == 1).then_some((Moment::Check, Misbehaviour::Hangs))
         })
     };
     let mut run = create_with(parent.path(), plan(5), &json!({ "give_up_after": 2 })).unwrap();

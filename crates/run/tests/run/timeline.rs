@@ -1,9 +1,9 @@
 //! Runs with a timeline in the fake lab: the participants at each time, the journal, and the blame.
 
-use crate::support::{Started, as_the_fake_one, executed};
+use crate::support::{Changed, Changes, Started, executed};
 use serde_json::json;
 use wirelab_lab::fake::Script;
-use wirelab_lab::{Addresses, Fake, Lab, LabError, Launch, Process};
+use wirelab_lab::{Fake, Lab, LabError, Launch};
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Comparison, Job, Plan, Trial};
@@ -93,57 +93,43 @@ fn a_timeline_is_played_in_one_trial_and_journalled() {
     assert_eq!(Run::open(run.folder()).unwrap().trials(), run.trials());
 }
 
-/// A fake lab that records the specs of its servers and cannot change its network.
+/// Records the specs of its servers and cannot change its network.
+#[derive(Default)]
 struct Stiff {
-    fake: Fake,
     started: Started,
 }
 
-impl Lab for Stiff {
-    as_the_fake_one!();
-
-    fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
-        self.fake.addresses(job)
-    }
-
-    fn reach(&mut self, _: &Job, servers: &[(u32, u16)]) -> Result<(), LabError> {
+impl Changes for Stiff {
+    fn reach(&mut self, servers: &[(u32, u16)]) -> Result<(), LabError> {
         Err(LabError(format!("{} servers are too many", servers.len())))
     }
 
-    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
+    fn starts(&mut self, launch: &Launch<'_>) {
         self.started.note(launch);
-        self.fake.start(launch)
     }
 }
 
 #[test]
 fn an_action_that_fails_is_the_labs_fault_and_what_was_done_is_kept() {
-    let mut lab = Stiff { fake: Fake::new(script()), started: Started::default() };
+    let mut lab = Changed { fake: Fake::new(script()), changes: Stiff::default() };
     let record = trial(&mut lab);
     let reason = "the action `T2` failed: 3 servers are too many".to_owned();
     assert_eq!(record.outcome, Outcome::Failed { blame: Blame::Lab, reason });
     let played = record.timeline.unwrap();
     assert_eq!(played.actions.iter().map(|action| action.name.as_str()).collect::<Vec<_>>(), ["T2"]);
     assert_eq!((played.clients.len(), played.servers[2].from_ns), (1, None));
-    let servers = &lab.started.servers;
+    let servers = &lab.changes.started.servers;
     assert!(servers.iter().all(|spec| spec.counts) && servers.len() >= 3, "{servers:?}");
 }
 
-/// A fake lab whose network changes only after this number of questions.
+/// A network that changes only after this number of questions.
 struct Slow {
-    fake: Fake,
     takes: u32,
     asked: u32,
 }
 
-impl Lab for Slow {
-    as_the_fake_one!();
-
-    fn addresses(&self, job: &Job) -> Result<Addresses, LabError> {
-        self.fake.addresses(job)
-    }
-
-    fn reach(&mut self, _: &Job, _: &[(u32, u16)]) -> Result<(), LabError> {
+impl Changes for Slow {
+    fn reach(&mut self, _: &[(u32, u16)]) -> Result<(), LabError> {
         self.asked = 0;
         Ok(())
     }
@@ -152,15 +138,11 @@ impl Lab for Slow {
         self.asked += 1;
         Ok(self.asked > self.takes)
     }
-
-    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
-        self.fake.start(launch)
-    }
 }
 
 fn slow(takes: u32) -> Vec<TrialRecord> {
     let parent = tempfile::tempdir().unwrap();
-    let mut lab = Slow { fake: Fake::new(script()), takes, asked: 0 };
+    let mut lab = Changed { fake: Fake::new(script()), changes: Slow { takes, asked: 0 } };
     executed(parent.path(), STUDY, &["builtin"], &mut lab).trials().to_vec()
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use wirelab_lab::{Launch, Role};
+use wirelab_lab::{Arena, Launch, Role};
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Configured, Event};
@@ -34,7 +34,8 @@ impl TrialContext<'_> {
     /// Starts the control plane on `address`, for a trial whose servers listen at `places`. Returns it with its
     /// handle.
     pub(crate) fn start_control_plane(
-        &mut self,
+        &self,
+        arena: &mut dyn Arena,
         (trial, job): (&Trial, &Job),
         endpoint: &Endpoint,
         address: IpAddr,
@@ -54,8 +55,8 @@ impl TrialContext<'_> {
         };
         spec::write(&path, &of_control_plane)?;
         let log = self.folder.log(trial, LOG);
-        let launch = Launch { role: Role::ControlPlane, number: 0, endpoint, job, spec: &path, log: &log };
-        let mut handle = EndpointHandle::start(self.lab, &launch)?;
+        let launch = Launch { role: Role::ControlPlane, number: 0, endpoint, spec: &path, log: &log };
+        let mut handle = EndpointHandle::start(arena, job, &launch)?;
         let attempt = "starting";
         match handle.wait(attempt, self.limits.startup, servers, self.stop)? {
             Event::Ready { port: Some(port), configured } => {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use wirelab_lab::{Beside, LabError, Launch, Role};
+use wirelab_lab::{Arena, Beside, Launch, Role};
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Configured, Event};
@@ -56,14 +56,15 @@ impl TrialContext<'_> {
     /// Starts the sidecars of a trial whose servers listen on these ports; server sidecars bind `hosts`. Also returns
     /// the handles: those of the servers in server order, then that of the clients.
     pub(crate) fn start_mesh(
-        &mut self,
+        &self,
+        arena: &mut dyn Arena,
         (trial, job): (&Trial, &Job),
         endpoint: &Endpoint,
         hosts: &[IpAddr],
         ports: &[u16],
         servers: &mut [EndpointHandle],
     ) -> Result<(Mesh, Vec<EndpointHandle>), TrialAbort> {
-        let addresses = self.lab.addresses(job).map_err(|LabError(why)| TrialAbort::failed(Blame::Lab, why))?;
+        let addresses = arena.addresses().clone();
         let (limits, stop) = (self.limits, self.stop);
         let mut handles = Vec::new();
         for (number, (host, port)) in (0..).zip(hosts.iter().zip(ports)) {
@@ -72,7 +73,7 @@ impl TrialContext<'_> {
             let protocols = [sidecar_protocol(job.protocol), job.protocol];
             let (name, upstreams) = (of_server(number), &upstreams);
             let launch = SidecarLaunch { beside: Beside::Server, number, name, protocols, address: *host, upstreams };
-            handles.push(self.start_sidecar(trial, job, endpoint, &launch)?);
+            handles.push(self.start_sidecar(arena, (trial, job), endpoint, &launch)?);
         }
         let (mut places, mut of_servers) = (Vec::new(), Configured::new());
         for (handle, host) in handles.iter_mut().zip(hosts) {
@@ -89,16 +90,16 @@ impl TrialContext<'_> {
             address: addresses.connect,
             upstreams: membership.file(),
         };
-        let mut handle = self.start_sidecar(trial, job, endpoint, &launch)?;
+        let mut handle = self.start_sidecar(arena, (trial, job), endpoint, &launch)?;
         let (port, of_clients) = ready(&mut handle, job, limits, servers, stop)?;
         handles.push(handle);
         Ok((Mesh { port, of_clients, of_servers, membership }, handles))
     }
 
     fn start_sidecar(
-        &mut self,
-        trial: &Trial,
-        job: &Job,
+        &self,
+        arena: &mut dyn Arena,
+        (trial, job): (&Trial, &Job),
         endpoint: &Endpoint,
         launch: &SidecarLaunch<'_>,
     ) -> Result<EndpointHandle, TrialAbort> {
@@ -118,7 +119,7 @@ impl TrialContext<'_> {
         spec::write(&path, &of_sidecar)?;
         let log = self.folder.log(trial, &format!("{name}.log"));
         let role = Role::Sidecar(*beside);
-        EndpointHandle::start(self.lab, &Launch { role, number: *number, endpoint, job, spec: &path, log: &log })
+        EndpointHandle::start(arena, job, &Launch { role, number: *number, endpoint, spec: &path, log: &log })
     }
 }
 

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use wirelab_lab::{Lab, LabError};
+use wirelab_lab::{Arena, LabError};
 use wirelab_model::event::{Command, Event};
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::{Job, Reach};
@@ -33,7 +33,7 @@ const ATTEMPT: &str = "measuring";
 
 /// Participants and state of the window.
 pub(crate) struct TimelineRun<'a> {
-    pub lab: &'a mut dyn Lab,
+    pub arena: &'a mut dyn Arena,
     pub job: &'a Job,
     pub lifetimes: &'a Lifetimes,
     /// All servers of the course, then the sidecars (that of the clients last) or the control plane, if any; all
@@ -163,7 +163,7 @@ impl TimelineRun<'_> {
                 _ => {
                     let port = |number: &u32| (*number, self.ports[*number as usize]);
                     let reached: Vec<_> = serving.iter().map(port).collect();
-                    self.lab.reach(self.job, &reached).map_err(failed)?;
+                    self.arena.reach(&reached).map_err(failed)?;
                 }
             }
             self.record_serving(serving, began_ns);
@@ -189,7 +189,7 @@ impl TimelineRun<'_> {
     fn complete_change(&mut self, clock: &Clock) -> Result<(), TrialAbort> {
         let Some(PendingChange { name, .. }) = &self.changing else { return Ok(()) };
         let failed = |LabError(why)| TrialAbort::failed(Blame::Lab, format!("the action `{name}` failed: {why}"));
-        if !self.lab.is_reached().map_err(failed)? {
+        if !self.arena.is_reached().map_err(failed)? {
             return Ok(());
         }
         let Some(PendingChange { action, stopped, .. }) = self.changing.take() else { return Ok(()) };

@@ -1,6 +1,8 @@
 //! Runs of studies in a lab that starts no processes.
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test file uses what it needs")]
 
+mod lab;
+
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -12,6 +14,8 @@ use wirelab_model::plan::Plan;
 use wirelab_model::spec::{ClientSpec, ServerSpec};
 use wirelab_model::study::Study;
 use wirelab_run::{Create, Limits, Run, RunError};
+
+pub use lab::{Changed, Changes};
 
 /// A study of three seconds on an overlay. A third server starts after one second, and the first one is killed after
 /// two. `setting` is an additional setting of its workload; the baseline is the second protocol.
@@ -90,28 +94,6 @@ fn found(name: &str) -> Found {
     };
     Found { name: name.to_owned(), folder: None, endpoint: Ok(endpoint), installation: None }
 }
-
-/// The methods of a test's lab that behave as the fake lab in its field `fake`.
-macro_rules! as_the_fake_one {
-    () => {
-        fn name(&self) -> &'static str {
-            self.fake.name()
-        }
-
-        fn warnings(&self) -> Vec<wirelab_model::warning::Warning> {
-            Vec::new()
-        }
-
-        fn begin_trial(
-            &mut self,
-            trial: &wirelab_model::plan::Trial,
-            job: &wirelab_model::plan::Job,
-        ) -> Result<(), wirelab_lab::LabError> {
-            self.fake.begin_trial(trial, job)
-        }
-    };
-}
-pub(crate) use as_the_fake_one;
 
 /// The specs of the servers and clients that a lab started.
 #[derive(Default)]

@@ -1,0 +1,29 @@
+//! The arena of labs whose endpoints are processes on this machine, in the network that the machine has.
+
+use std::sync::Arc;
+
+use crate::guard::Guard;
+use crate::process::LocalProcess;
+use crate::{Addresses, Arena, LabError, LabInfo, Launch, Process};
+
+/// A trial on this machine.
+pub(crate) struct LocalArena<'a> {
+    pub info: &'static LabInfo,
+    pub addresses: Addresses,
+    pub guard: &'a Arc<Guard>,
+}
+
+impl Arena for LocalArena<'_> {
+    fn info(&self) -> &'static LabInfo {
+        self.info
+    }
+
+    fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    fn start(&mut self, launch: &Launch<'_>) -> Result<Box<dyn Process>, LabError> {
+        let Launch { role, endpoint, spec, log, .. } = *launch;
+        Ok(Box::new(LocalProcess::start(endpoint, role, spec, log, Some(Arc::clone(self.guard)))?))
+    }
+}
