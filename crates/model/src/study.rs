@@ -225,9 +225,24 @@ pub struct Compare {
     /// The metrics to compare; the first one decides when the study ends. Default: `response_median`.
     #[serde(default = "response_median")]
     pub metrics: Vec<String>,
+    /// The metrics among `metrics` that answer the study's question. The probability of any false verdict in them is
+    /// at most 5 %; verdicts in the others are exploratory. Default: the first of `metrics`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub primary: Vec<String>,
     /// Differences below this margin are called equivalent. Default: `5 %`.
     #[serde(default = "five_percent")]
     pub margin: Share,
+}
+
+impl Compare {
+    /// Whether a metric is one of the primary ones.
+    #[must_use]
+    pub fn is_primary(&self, metric: &str) -> bool {
+        match self.primary.as_slice() {
+            [] => self.metrics.first().is_some_and(|first| first == metric),
+            primary => primary.iter().any(|name| name == metric),
+        }
+    }
 }
 
 fn response_median() -> Vec<String> {

@@ -285,6 +285,21 @@ fn compare(study: &Study) -> Checked {
             return Err(StudyError::new(message).at(steps!["compare", "metrics", index]));
         }
     }
+    for (index, metric) in compare.primary.iter().enumerate() {
+        if !compare.metrics.contains(metric) {
+            let message =
+                format!("the primary metric `{metric}` is not one of `metrics`: {}", one_of(&compare.metrics));
+            let meant = nearest(metric, compare.metrics.iter().map(String::as_str));
+            return Err(StudyError::new(message).meant(meant).at(steps!["compare", "primary", index]));
+        }
+    }
+    if !compare.is_primary(&compare.metrics[0]) {
+        let message = format!(
+            "the first metric, `{}`, decides when the study ends, and so has to be primary; add it to `primary`",
+            compare.metrics[0]
+        );
+        return Err(StudyError::new(message).at(steps!["compare", "primary"]));
+    }
     share(compare.margin, "compare", "margin")
 }
 

@@ -46,11 +46,13 @@ pub fn plan(study: &Study) -> Result<(Plan, Vec<Warning>), StudyError> {
         comparisons.push(Comparison { cell: cells.len(), baseline: original, aa: true });
         cells.push(Cell { twin_of: Some(original), ..cells[original].clone() });
     }
-    let (min_blocks, max_blocks) = sample_size::blocks(study.blocks.min, study.blocks.max, compared);
+    let primary = study.compare.metrics.iter().filter(|metric| study.compare.is_primary(metric)).count() as u32;
+    let hypotheses = compared * primary;
+    let (min_blocks, max_blocks) = sample_size::blocks(study.blocks.min, study.blocks.max, hypotheses);
     let raised = (min_blocks > study.blocks.min).then_some(Warning::BlocksRaised {
         from: study.blocks.min,
         to: min_blocks,
-        comparisons: compared,
+        comparisons: hypotheses,
     });
     let warnings = raised.into_iter().chain(different_sizes(study, &cells, &comparisons)).collect();
     let plan = Plan {

@@ -10,7 +10,7 @@ use crate::layout::Layout;
 use crate::numbers::{NBSP, change_with, p_value, percent, plain_interval, significant};
 use crate::summary::count;
 use crate::tile::has_few_blocks;
-use crate::words::{margin, noise_floor};
+use crate::words::{NOT_ENDED, margin, noise_floor};
 
 /// The contests of one metric, laid out as a grid.
 pub(crate) struct Field<'a> {
@@ -101,10 +101,13 @@ impl<'a> Field<'a> {
                 let counted = self.input.design().counted();
                 format!("{} of {} {counted}", rival.blocks, contest.blocks_needed)
             }
-            Verdict::CannotTell { why: CannotTell::TooNoisy } => match rival.p_holm.filter(|p| *p > ALPHA) {
-                Some(p) => format!("P {} after correction", p_value(p)),
-                None => "the interval is too wide".to_owned(),
-            },
+            Verdict::CannotTell { why: CannotTell::TooNoisy | CannotTell::Correction } => {
+                match rival.p_holm.filter(|p| *p > ALPHA) {
+                    Some(p) => format!("P {} after correction", p_value(p)),
+                    None => "the interval is too wide".to_owned(),
+                }
+            }
+            Verdict::CannotTell { why: CannotTell::NotEnded } => NOT_ENDED.to_owned(),
             Verdict::CannotTell { why: CannotTell::UnequalFailures } => "failures differ".to_owned(),
             _ => "the medians and the common blocks point in opposite directions".to_owned(),
         };

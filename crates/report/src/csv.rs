@@ -96,6 +96,7 @@ pub fn comparisons_csv(input: &Input) -> String {
             "baseline_label",
             "aa",
             "metric",
+            "exploratory",
             "blocks",
             "ratio",
             "interval_low",
@@ -118,7 +119,8 @@ pub fn comparisons_csv(input: &Input) -> String {
         row.extend(factors.iter().map(|factor| levels.and_then(|l| l.get(factor)).cloned().unwrap_or_default()));
         row.push(compared.baseline.to_string());
         row.push(cells.get(compared.baseline).map_or_else(String::new, wirelab_model::plan::Cell::label));
-        row.extend([compared.aa.to_string(), compared.metric.clone(), compared.blocks.to_string()]);
+        row.extend([compared.aa.to_string(), compared.metric.clone()]);
+        row.extend([compared.exploratory.to_string(), compared.blocks.to_string()]);
         row.push(number(compared.ratio));
         row.extend(interval_fields(compared.interval.as_ref()));
         row.extend([number(compared.p), number(compared.p_holm)]);
@@ -231,6 +233,9 @@ const fn verdict_tokens(verdict: &Verdict) -> (&'static str, &'static str) {
         Verdict::Equivalent => ("equivalent", ""),
         Verdict::CannotTell { why: CannotTell::TooFewBlocks } => ("cannot_tell", "too_few_blocks"),
         Verdict::CannotTell { why: CannotTell::TooNoisy } => ("cannot_tell", "too_noisy"),
+        Verdict::CannotTell { why: CannotTell::Correction } => ("cannot_tell", "correction"),
+        Verdict::CannotTell { why: CannotTell::NoiseFloor } => ("cannot_tell", "noise_floor"),
+        Verdict::CannotTell { why: CannotTell::NotEnded } => ("cannot_tell", "not_ended"),
         Verdict::CannotTell { why: CannotTell::UnequalFailures } => ("cannot_tell", "unequal_failures"),
         Verdict::CannotTell { why: CannotTell::NoValues } => ("cannot_tell", "no_values"),
     }

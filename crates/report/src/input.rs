@@ -81,8 +81,8 @@ impl<'a> Input<'a> {
 
     /// The number of blocks that a verdict needs in this study, or of observations without blocks.
     pub(crate) fn blocks_needed(&self) -> u32 {
-        let family = self.manifest.plan.comparisons.iter().filter(|comparison| !comparison.aa).count();
-        wirelab_stats::compare::needed(self.design(), family)
+        let needed = self.analysis.comparisons.iter().filter(|compared| !compared.aa && !compared.exploratory);
+        needed.map(|compared| compared.blocks_needed).max().unwrap_or(wirelab_stats::compare::MIN_BLOCKS)
     }
 
     /// The declaration of a metric.

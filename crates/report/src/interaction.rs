@@ -5,7 +5,7 @@ use wirelab_stats::analysis::{CannotTell, Pair, Verdict};
 
 use crate::numbers::{change_with, p_value, quantity};
 use crate::pairs::View;
-use crate::words::margin;
+use crate::words::{NOT_ENDED, margin};
 
 impl<'a> View<'a> {
     /// The interaction of a pair in a sentence; `None` without a prediction.
@@ -22,6 +22,7 @@ impl<'a> View<'a> {
             Verdict::CannotTell { why: CannotTell::TooFewBlocks } => {
                 format!("preliminary, {} of {} blocks ({size})", pair.blocks, self.table.blocks_needed)
             }
+            Verdict::CannotTell { why: CannotTell::NotEnded } => format!("inconclusive, {NOT_ENDED} ({size})"),
             Verdict::CannotTell { .. } => match pair.p_holm.filter(|p| *p > wirelab_stats::compare::ALPHA) {
                 Some(p) => format!("inconclusive, P {} after correction ({size})", p_value(p)),
                 None => format!("inconclusive, the interval is too wide ({size})"),

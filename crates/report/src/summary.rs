@@ -1,7 +1,7 @@
 //! The head of every report: the verdicts in sentences, and how reliable they are.
 
 use wirelab_model::journal::StopReason;
-use wirelab_stats::analysis::{Compared, Verdict};
+use wirelab_stats::analysis::{Compared, Moment, Verdict};
 
 use crate::Input;
 use crate::layout::Layout;
@@ -19,9 +19,29 @@ pub(crate) struct Sentence {
 /// With more comparisons than this, the report has a sentence per level instead of one per comparison.
 const ONE_BY_ONE: usize = 12;
 
-/// The verdicts in the first metric.
+/// The verdicts in the primary metrics.
 pub(crate) fn verdicts(input: &Input, layout: &Layout) -> Vec<Sentence> {
-    let all: Vec<_> = first_comparisons(input).collect();
+    let compare = &input.manifest.study.compare;
+    let primary = compare.metrics.iter().filter(|metric| compare.is_primary(metric));
+    let mut sentences: Vec<_> = not_ended(input).into_iter().collect();
+    sentences.extend(primary.flat_map(|metric| verdicts_in(metric, input, layout)));
+    sentences
+}
+
+/// What a report before the planned end says, and what it withholds.
+fn not_ended(input: &Input) -> Option<Sentence> {
+    (input.analysis.moment == Moment::Underway).then(|| Sentence {
+        tone: Tone::Unknown,
+        symbol: "…",
+        text:
+            "The run has not reached its planned end. Verdicts rest on tests that stay valid at every look, and need \
+               stronger evidence; claims, best levels and pairs get a verdict at the end only."
+                .to_owned(),
+    })
+}
+
+fn verdicts_in(metric: &str, input: &Input, layout: &Layout) -> Vec<Sentence> {
+    let all: Vec<_> = comparisons_in(metric, input).collect();
     if all.is_empty() {
         return vec![Sentence {
             tone: Tone::Unknown,
@@ -40,18 +60,17 @@ pub(crate) fn verdicts(input: &Input, layout: &Layout) -> Vec<Sentence> {
             })
             .collect();
     }
-    by_series(input, layout, &all)
+    by_series(metric, input, layout, &all)
 }
 
-/// The comparisons in the first metric, without A/A pairs.
-pub(crate) fn first_comparisons<'a>(input: &Input<'a>) -> impl Iterator<Item = &'a Compared> {
-    let metric = input.first_metric();
+/// The comparisons in a metric, without A/A pairs.
+fn comparisons_in<'a>(metric: &str, input: &Input<'a>) -> impl Iterator<Item = &'a Compared> {
     input.analysis.comparisons.iter().filter(move |compared| !compared.aa && compared.metric == metric)
 }
 
 /// One sentence per level with the number of conditions by verdict.
-fn by_series(input: &Input, layout: &Layout, all: &[&Compared]) -> Vec<Sentence> {
-    let metric = input.metric(input.first_metric());
+fn by_series(metric: &str, input: &Input, layout: &Layout, all: &[&Compared]) -> Vec<Sentence> {
+    let metric = input.metric(metric);
     let mut sentences = Vec::new();
     for (number, series) in layout.series.iter().enumerate() {
         let of_series: Vec<_> = all

@@ -6,7 +6,7 @@ use wirelab_stats::analysis::{CannotTell, ClaimVerdict, Compared, Interval, Verd
 use crate::Input;
 use crate::columns::is_waiting;
 use crate::layout::{Layout, sentence};
-use crate::numbers::{change_with, magnitude, percent_interval, plain_interval, share, significant};
+use crate::numbers::{change_with, magnitude, p_value, percent_interval, plain_interval, share, significant};
 
 /// The value of a verdict for the compared cell; decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,9 +72,15 @@ pub(crate) fn direction(verdict: &Verdict, metric: Option<&Metric>) -> &'static 
 pub(crate) fn why(input: &Input, compared: &Compared, why: CannotTell) -> String {
     match why {
         CannotTell::TooFewBlocks => {
-            format!("{} of {} {}", compared.blocks, input.blocks_needed(), input.design().counted())
+            format!("{} of {} {}", compared.blocks, compared.blocks_needed, input.design().counted())
         }
         CannotTell::TooNoisy => "the data are too noisy".to_owned(),
+        CannotTell::Correction => {
+            let p = compared.p_holm.map_or_else(String::new, |p| format!(": P {}", p_value(p)));
+            format!("not significant after the correction for the number of comparisons{p}")
+        }
+        CannotTell::NoiseFloor => "the A/A pair differs by as much".to_owned(),
+        CannotTell::NotEnded => NOT_ENDED.to_owned(),
         CannotTell::UnequalFailures => unequal_failures(input, compared),
         CannotTell::NoValues => {
             let empty = [compared.cell, compared.baseline]
@@ -88,16 +94,25 @@ pub(crate) fn why(input: &Input, compared: &Compared, why: CannotTell) -> String
     }
 }
 
+/// Why a result is withheld.
+pub(crate) const NOT_ENDED: &str = "the run has not reached its end";
+
 /// The verdict in a table, as words and as the change with its interval: `slower`, `+20 % [+18, +22]`.
 pub(crate) fn short(input: &Input, compared: &Compared) -> (String, String) {
     let word = match compared.verdict {
-        Verdict::Less | Verdict::More => direction(&compared.verdict, input.metric(&compared.metric)).to_owned(),
+        Verdict::Less | Verdict::More => {
+            let word = direction(&compared.verdict, input.metric(&compared.metric));
+            if compared.exploratory { format!("{word} (exploratory)") } else { word.to_owned() }
+        }
         Verdict::Equivalent => format!("equivalent within ±{}", margin(input)),
         Verdict::CannotTell { why: CannotTell::NoValues } => "inconclusive, no data".to_owned(),
         Verdict::CannotTell { why: CannotTell::TooFewBlocks } => {
             format!("preliminary, too few {}", input.design().counted())
         }
         Verdict::CannotTell { why: CannotTell::TooNoisy } => "inconclusive, too noisy".to_owned(),
+        Verdict::CannotTell { why: CannotTell::Correction } => "inconclusive, after correction".to_owned(),
+        Verdict::CannotTell { why: CannotTell::NoiseFloor } => "inconclusive, A/A differs as much".to_owned(),
+        Verdict::CannotTell { why: CannotTell::NotEnded } => "inconclusive, not ended".to_owned(),
         Verdict::CannotTell { why: CannotTell::UnequalFailures } => "inconclusive, fails more".to_owned(),
     };
     let size = compared.ratio.map_or_else(String::new, |ratio| change_with(ratio, compared.interval.as_ref()));
@@ -217,6 +232,11 @@ pub(crate) fn within_noise(compared: &Compared) -> bool {
         (Some(ratio), Some(noise)) => found && noise.low <= ratio && ratio <= noise.high,
         _ => false,
     }
+}
+
+/// The title of a metric within a sentence; its name if it is unknown.
+pub(crate) fn title(input: &Input, metric: &str) -> String {
+    input.metric(metric).map_or_else(|| metric.to_owned(), |metric| phrase(metric.title))
 }
 
 /// The noise floor of a group: the interval of the ratio of its A/A pair.

@@ -7,9 +7,38 @@ use wirelab_model::warning::Warning;
 
 use crate::stationarity::Stationarity;
 
+/// The moment at which records are analysed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// The planned end of a run.
+    #[default]
+    Ended,
+    /// Before the planned end, however often: the run goes on, or its user stopped it.
+    Underway,
+    /// Data that were complete before the first look.
+    Complete,
+}
+
+impl Moment {
+    /// The level of the comparisons with the baseline. The level of a run is [`ALPHA`](crate::compare::ALPHA), divided between all
+    /// looks before the end and the end.
+    #[must_use]
+    pub const fn alpha(self) -> f64 {
+        match self {
+            Self::Ended => crate::compare::ALPHA - crate::anytime::BEFORE_END,
+            Self::Underway => crate::anytime::BEFORE_END,
+            Self::Complete => crate::compare::ALPHA,
+        }
+    }
+}
+
 /// The analysis of a run: a pure function of manifest and journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
+    /// The moment of the run.
+    #[serde(default)]
+    pub moment: Moment,
     /// Blocks in which every cell has a trial, successful or not.
     pub complete_blocks: u32,
     /// By cell number.
@@ -91,15 +120,22 @@ pub struct Compared {
     pub aa: bool,
     /// The metric's name.
     pub metric: String,
+    /// Whether the metric is not one of the study's primary ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exploratory: bool,
     /// Blocks in which both have a value.
     pub blocks: u32,
+    /// Blocks that a verdict needs.
+    #[serde(default)]
+    pub blocks_needed: u32,
     /// Median of the cell divided by the median of the baseline; `None` if a cell has no values or the baseline is 0.
     pub ratio: Option<f64>,
-    /// Bootstrap interval of the ratio, resampling blocks.
+    /// The interval of the ratio: at the end the bootstrap's, resampling blocks; before the end an anytime-valid one.
     pub interval: Option<Interval>,
-    /// P value of the rank test, two-sided, uncorrected.
+    /// P value, two-sided, uncorrected: at the end that of the rank test, before the end an anytime-valid one.
     pub p: Option<f64>,
-    /// P value after Holm's correction over the study's comparisons in this metric. A/A pairs are not in the family.
+    /// P value after Holm's correction over the study's comparisons in all primary metrics, or in this exploratory one. A/A pairs are
+    /// not in the family.
     pub p_holm: Option<f64>,
     /// The interval of the ratio of the A/A pair at the same levels: the noise floor.
     pub noise_floor: Option<Interval>,
@@ -132,6 +168,12 @@ pub enum CannotTell {
     TooFewBlocks,
     /// The data are too noisy for a significant difference or for equivalence.
     TooNoisy,
+    /// Significant by itself, but not after the correction for the number of comparisons.
+    Correction,
+    /// Significant, but the A/A pair differs by as much.
+    NoiseFloor,
+    /// The run has not reached its planned end.
+    NotEnded,
     /// At least one of the two cells has no values.
     NoValues,
     /// The cell that looks better or equivalent fails more often than the other.
@@ -335,4 +377,36 @@ pub struct Effect {
 #[must_use]
 pub fn find<'a>(metrics: &[&'a Metric], name: &str) -> Option<&'a Metric> {
     metrics.iter().copied().find(|metric| metric.name == name)
+}
+
+impl Contest {
+    /// Withholds the results, which hold at the end of a run only.
+    pub(crate) fn withhold(&mut self) {
+        for rival in self.rivals.iter_mut().filter(|rival| rival.standing != Standing::Absent) {
+            rival.verdict = Verdict::CannotTell { why: CannotTell::NotEnded };
+            rival.standing = Standing::Open;
+        }
+        if self.outcome != ContestOutcome::NoContest {
+            self.outcome = ContestOutcome::Undecided;
+        }
+    }
+}
+
+impl PairTable {
+    /// Withholds the results, which hold at the end of a run only.
+    pub(crate) fn withhold(&mut self) {
+        for pair in self.pairs.iter_mut().filter(|pair| pair.interaction.is_some()) {
+            pair.verdict = Verdict::CannotTell { why: CannotTell::NotEnded };
+        }
+    }
+}
+
+impl ClaimResult {
+    /// Withholds the results, which hold at the end of a run only.
+    pub(crate) fn withhold(&mut self) {
+        let cases = self.cases.iter_mut().flat_map(|cases| &mut cases.tested).map(|case| &mut case.verdict);
+        let effects = self.effects.iter_mut().map(|effect| &mut effect.verdict);
+        let verdicts = cases.chain(effects).chain([&mut self.verdict]);
+        verdicts.filter(|verdict| **verdict != ClaimVerdict::NotTested).for_each(|v| *v = ClaimVerdict::CannotTell);
+    }
 }

@@ -6,13 +6,14 @@ use wirelab_model::claim::Needs;
 use wirelab_model::plan::Cell;
 
 use super::*;
+use crate::analysis::Moment;
 use crate::fixture::{plan, record, records, study, wobble};
 
 fn result(claim: &Json, blocks: u32, levels: [f64; 4]) -> ClaimResult {
     let mut claim = claim.clone();
     claim.as_object_mut().unwrap().extend(json!({ "id": "C1", "text": "?" }).as_object().unwrap().clone());
     let study = study(&json!({ "claims": [claim] }));
-    crate::analyse(&study, &plan(), &records(blocks, levels), &[]).claims.remove(0)
+    crate::analyse(&study, &plan(), &records(blocks, levels), &[], Moment::Ended).claims.remove(0)
 }
 
 /// A claim with one test of the median response time.
@@ -121,7 +122,7 @@ fn of_plan(
     for block in 0..blocks {
         records.extend((0..cells).map(|cell| record(cell, block, &values(cell, block))));
     }
-    crate::analyse(&study, &colours(cells), &records, &[]).claims.remove(0)
+    crate::analyse(&study, &colours(cells), &records, &[], Moment::Ended).claims.remove(0)
 }
 
 /// A plan of that many colours.

@@ -1,4 +1,7 @@
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde_json::json;
+use statrs::distribution::{ContinuousCDF, Normal};
 use wirelab_model::journal::TrialRecord;
 use wirelab_model::metric::Value;
 use wirelab_model::missing::Missing;
@@ -50,12 +53,12 @@ fn nine_blocks_give_no_verdict_however_large_the_difference() {
 
 #[test]
 fn a_large_family_needs_more_blocks() {
-    assert_eq!(blocks_needed(0), 10);
-    assert_eq!(blocks_needed(25), 10);
-    assert_eq!(blocks_needed(26), 11);
-    assert_eq!(blocks_needed(120), 13);
+    assert_eq!(blocks_needed(0, ALPHA), 10);
+    assert_eq!(blocks_needed(25, ALPHA), 10);
+    assert_eq!(blocks_needed(26, ALPHA), 11);
+    assert_eq!(blocks_needed(120, ALPHA), 13);
     for family in 1..500 {
-        let (needed, family_size) = (blocks_needed(family), family as f64);
+        let (needed, family_size) = (blocks_needed(family, ALPHA), family as f64);
         assert!(family_size * 2.0 / f64::from(needed).exp2() <= ALPHA);
         assert!(needed == MIN_BLOCKS || family_size * 2.0 / f64::from(needed - 1).exp2() > ALPHA);
     }
@@ -163,22 +166,49 @@ fn a_real_difference_within_the_margin_is_equivalent() {
     let baseline: Vec<f64> = (0..15).map(|i| 1000.0 + f64::from(i % 5)).collect();
     let effect = PairedEffect::of(&shifted, &baseline, &mut Bootstrap::new(1));
     assert!(effect.p.unwrap() < 0.001);
-    assert_eq!(effect.verdict(10, effect.p, 0.05), Verdict::Equivalent);
-    assert_eq!(effect.verdict(10, effect.p, 0.01), Verdict::Less);
+    assert_eq!(effect.verdict(effect.p, &Rule::plain(10, 0.05)), Verdict::Equivalent);
+    assert_eq!(effect.verdict(effect.p, &Rule::plain(10, 0.01)), Verdict::Less);
 }
 
 #[test]
 fn an_interval_without_significance_is_no_verdict() {
     let (cell, baseline) = ([900.0; 12], [1000.0; 12]);
     let effect = PairedEffect::of(&cell, &baseline, &mut Bootstrap::new(1));
-    assert_eq!(effect.verdict(10, Some(0.2), 0.05), Verdict::CannotTell { why: CannotTell::TooNoisy });
+    let verdict = |effect: &PairedEffect| effect.verdict(Some(0.2), &Rule::plain(10, 0.05));
+    assert_eq!(verdict(&effect), Verdict::CannotTell { why: CannotTell::Correction }, "significant by itself");
+    let noisy = PairedEffect { p: Some(0.2), ..effect };
+    assert_eq!(verdict(&noisy), Verdict::CannotTell { why: CannotTell::TooNoisy });
+}
+
+#[test]
+fn a_difference_no_larger_than_that_of_the_aa_pair_is_no_verdict() {
+    let effect = PairedEffect::of(&[900.0; 12], &[1000.0; 12], &mut Bootstrap::new(1));
+    let beside = |noise| effect.verdict(effect.p, &Rule { noise: Some(noise), ..Rule::plain(10, 0.05) });
+    assert_eq!(beside(1.05), Verdict::Less);
+    assert_eq!(beside(1.15), Verdict::CannotTell { why: CannotTell::NoiseFloor });
+}
+
+#[test]
+fn before_the_end_a_verdict_needs_more_and_the_other_results_are_withheld() {
+    let at = |blocks, moment| {
+        let all = records(blocks, [1000.0, 800.0, 8000.0, 8000.0]);
+        crate::analyse(&study(&json!({})), &plan(), &all, &[], moment)
+    };
+    assert_eq!(at(10, Moment::Ended).comparisons[0].verdict, Verdict::Less);
+    let early = at(10, Moment::Underway);
+    assert_eq!(early.comparisons[0].verdict, Verdict::CannotTell { why: CannotTell::TooFewBlocks });
+    assert_eq!(early.comparisons[0].blocks_needed, 12);
+    let later = at(12, Moment::Underway);
+    assert_eq!(later.comparisons[0].verdict, Verdict::Less);
+    assert_eq!(later.comparisons[0].interval.unwrap().confidence, 0.995);
+    assert!(later.contests.iter().flat_map(|contest| &contest.rivals).all(|rival| rival.standing == Standing::Open));
 }
 
 #[test]
 fn zeros_are_compared_without_a_ratio() {
     let of = |cell: &[f64], baseline: &[f64]| {
         let effect = PairedEffect::of(cell, baseline, &mut Bootstrap::new(1));
-        (effect.ratio, effect.verdict(10, effect.p, 0.05))
+        (effect.ratio, effect.verdict(effect.p, &Rule::plain(10, 0.05)))
     };
     assert_eq!(of(&[0.0; 12], &[0.0; 12]), (None, Verdict::Equivalent));
     let failing: Vec<f64> = (0..12).map(|i| 0.1 + f64::from(i) / 100.0).collect();
@@ -189,7 +219,7 @@ fn zeros_are_compared_without_a_ratio() {
 }
 
 #[test]
-fn comparisons_of_the_first_metric_come_first_and_each_metric_is_a_family() {
+fn comparisons_of_the_first_metric_come_first_and_an_exploratory_metric_is_a_family_of_its_own() {
     let study = study(
         &json!({ "compare": { "factor": "colour", "baseline": "red", "metrics": ["goodput", "response_median"] } }),
     );
@@ -197,15 +227,42 @@ fn comparisons_of_the_first_metric_come_first_and_each_metric_is_a_family() {
     for record in &mut all {
         record.values.insert("goodput".to_owned(), Value::Measured(5.0));
     }
-    let compared = crate::analyse(&study, &plan(), &all, &[]).comparisons;
+    let compared = crate::analyse(&study, &plan(), &all, &[], Moment::Ended).comparisons;
     let metrics: Vec<_> = compared.iter().map(|one| one.metric.as_str()).collect();
     assert_eq!(metrics, [["goodput"; 4], ["response_median"; 4]].concat());
     assert_eq!(compared[0].verdict, Verdict::Equivalent);
     assert_eq!(compared[4].p_holm, Some(4.0 / 4096.0));
+    assert!(!compared[0].exploratory && compared[4].exploratory);
 }
 
 #[test]
 fn the_same_records_give_the_same_analysis() {
     let all = records(12, PLAIN);
     assert_eq!(analyse(&all), analyse(&all));
+}
+
+/// A null study with three primary metrics, whose values correlate: noise of a trial that all metrics share, and their own.
+#[test]
+fn a_null_study_has_a_false_verdict_in_any_primary_metric_in_at_most_one_of_twenty() {
+    const METRICS: [&str; 3] = ["response_median", "response_p90", "goodput"];
+    let compare = json!({ "factor": "colour", "baseline": "red", "metrics": METRICS, "primary": METRICS });
+    let study = study(&json!({ "compare": compare }));
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut gauss = move || Normal::standard().inverse_cdf(random.random_range(1e-12..1.0));
+    let (studies, blocks) = (400, 14);
+    let mut wrong = 0;
+    for _ in 0..studies {
+        let mut all = Vec::new();
+        for block in 0..blocks {
+            for cell in 0..6 {
+                let shared = gauss();
+                let values = METRICS.map(|metric| (metric, (0.05 * (shared + gauss())).exp()));
+                all.push(record(cell, block, &values));
+            }
+        }
+        let compared = crate::analyse(&study, &plan(), &all, &[], Moment::Ended).comparisons;
+        let is_wrong = |one: &Compared| !one.aa && matches!(one.verdict, Verdict::Less | Verdict::More);
+        wrong += u32::from(compared.iter().any(is_wrong));
+    }
+    assert!(wrong <= studies / 20, "{wrong} of {studies}");
 }

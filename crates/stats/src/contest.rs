@@ -1,8 +1,8 @@
 //! The best level of the compared factor under each combination of the other factors.
 //!
 //! The data choose the best of several levels, and a level chosen for its result looks better than it is (the winner's curse). Every
-//! pair of levels under every combination is therefore tested, with Holm's correction over all of these pairs. The probability of
-//! any false "better than" in one metric stays at 5 %. This is the all-pairwise form of comparisons with the best (Hsu 1996,
+//! pair of levels under every combination is therefore tested, with Holm's correction over all of these pairs in all primary metrics.
+//! The probability of any false "better than" in them stays at 5 %. This is the all-pairwise form of comparisons with the best (Hsu 1996,
 //! "Multiple comparisons: theory and methods", chapters 4 and 5).
 
 use indexmap::IndexMap;
@@ -12,18 +12,27 @@ use wirelab_model::study::Study;
 
 use crate::analysis::{CannotTell, Contest, ContestOutcome, Rival, Standing, Verdict};
 use crate::bootstrap::Bootstrap;
-use crate::compare::{PairedEffect, needed, rank_test};
+use crate::compare::{ALPHA, PairedEffect, Rule, needed, rank_test};
 use crate::failures::withhold;
-use crate::holm::holm;
+use crate::family;
 use crate::quantile;
 use crate::trials::Trials;
 
 /// The contests of every compared metric, metric by metric, in the order of the study.
 pub fn contests(study: &Study, plan: &Plan, trials: &Trials<'_>, bootstrap: &mut Bootstrap) -> Vec<Contest> {
     let fields = fields(study, plan);
-    let in_metric =
-        |name: &String| contests_in(name, trials.better(name), study.compare.margin.0, &fields, trials, bootstrap);
-    study.compare.metrics.iter().flat_map(in_metric).collect()
+    let metrics = &study.compare.metrics;
+    let tests: Vec<Vec<Test>> = metrics.iter().map(|metric| all_tests(metric, &fields, trials)).collect();
+    let p: Vec<Vec<f64>> = tests.iter().map(|tests| tests.iter().map(|test| test.p).collect()).collect();
+    let corrected = family::correct(&study.compare, &p);
+    let in_metric = |((metric, tests), corrected): ((&String, Vec<Test>), Vec<f64>)| {
+        contests_in(metric, study, &fields, (&tests, &corrected), trials, bootstrap)
+    };
+    metrics.iter().zip(tests).zip(corrected).flat_map(in_metric).collect()
+}
+
+fn all_tests(metric: &str, fields: &[Field], trials: &Trials<'_>) -> Vec<Test> {
+    fields.iter().flat_map(|field| tests(field, metric, trials)).collect()
 }
 
 const fn pairs_of(cells: usize) -> usize {
@@ -55,15 +64,16 @@ fn fields(study: &Study, plan: &Plan) -> Vec<Field> {
 
 fn contests_in(
     metric: &str,
-    better: Better,
-    margin: f64,
+    study: &Study,
     fields: &[Field],
+    (tests, corrected): (&[Test], &[f64]),
     trials: &Trials<'_>,
     bootstrap: &mut Bootstrap,
 ) -> Vec<Contest> {
-    let needed = needed(trials.design(), fields.iter().map(|field| pairs_of(field.cells.len())).sum());
-    let tests: Vec<_> = fields.iter().flat_map(|field| tests(field, metric, trials)).collect();
-    let corrected = holm(&tests.iter().map(|test| test.p).collect::<Vec<_>>());
+    let better = trials.better(metric);
+    let pairs = fields.iter().map(|field| pairs_of(field.cells.len())).sum();
+    let needed = needed(trials.design(), family::size(&study.compare, metric, pairs), ALPHA);
+    let rule = Rule::plain(needed, study.compare.margin.0);
     let p_of = |a: usize, b: usize| {
         let place = tests.iter().position(|test| test.cells == (a.min(b), a.max(b)))?;
         Some((tests[place].p, corrected[place]))
@@ -79,7 +89,7 @@ fn contests_in(
                 let values = trials.paired(&[leader, *cell], metric);
                 let effect = PairedEffect::under(trials.design(), &values[0], &values[1], bootstrap);
                 let (p, p_holm) = p_of(leader, *cell).unzip();
-                let verdict = withhold(effect.verdict(needed, p_holm, margin), [leader, *cell], metric, trials);
+                let verdict = withhold(effect.verdict(p_holm, &rule), [leader, *cell], metric, trials);
                 Rival {
                     cell: *cell,
                     blocks: effect.blocks,

@@ -7,7 +7,7 @@ use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Plan};
 
 use super::*;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Moment};
 use crate::fixture::{self, record, wobble};
 
 const COLOURS: [&str; 3] = ["red", "blue", "green"];
@@ -34,7 +34,7 @@ fn records(sizes: usize, blocks: u32, mut value: impl FnMut(usize, u32) -> f64) 
 }
 
 fn of(sizes: usize, records: &[TrialRecord]) -> Analysis {
-    crate::analyse(&fixture::study(&json!({})), &plan(sizes), records, &[])
+    crate::analyse(&fixture::study(&json!({})), &plan(sizes), records, &[], Moment::Ended)
 }
 
 fn standings(contest: &Contest) -> Vec<(usize, Standing)> {
@@ -128,7 +128,7 @@ fn the_largest_value_leads_if_higher_is_better() {
     let trials = (0..12).flat_map(|block| (0..3).map(move |cell| (cell, block)));
     let all: Vec<_> = trials.map(|(cell, block)| record(cell, block, &[("goodput", value(cell, block))])).collect();
     let metrics: Vec<&Metric> = crate::METRICS.iter().collect();
-    let contest = &crate::analyse(&study, &plan, &all, &metrics).contests[0];
+    let contest = &crate::analyse(&study, &plan, &all, &metrics, Moment::Ended).contests[0];
     assert_eq!((contest.leader, contest.outcome), (Some(1), ContestOutcome::Best));
     assert_eq!(standings(contest), [(2, Standing::Beaten), (0, Standing::Beaten)]);
 }

@@ -7,7 +7,7 @@ use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::{Cell, Comparison, Plan, Trial};
 use wirelab_model::study::Study;
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Moment};
 
 /// A study with the factors `colour` (baseline red) and `size`, and the further keys of `more`.
 pub fn study(more: &Json) -> Study {
@@ -89,5 +89,5 @@ pub fn records(blocks: u32, levels: [f64; 4]) -> Vec<TrialRecord> {
 
 /// The analysis of records under the plain study.
 pub fn analyse(records: &[TrialRecord]) -> Analysis {
-    crate::analyse(&study(&json!({})), &plan(), records, &[])
+    crate::analyse(&study(&json!({})), &plan(), records, &[], Moment::Ended)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::additive::Additive;
-use crate::bootstrap::{Bootstrap, Distribution, RESAMPLES};
+use crate::bootstrap::{Bootstrap, Distribution};
 use crate::compare::PairedEffect;
 use crate::quantile;
 use crate::wilcoxon::signed_rank;
@@ -112,6 +112,7 @@ impl Table {
                 ratio: Some(size.exp()),
                 interval_95: distribution.map(|d| d.interval(0.95)),
                 interval_90: distribution.map(|d| d.interval(0.90)),
+                noise: None,
                 p: signed_rank(by_block).map(|test| test.p),
                 difference: None,
                 equal: false,
@@ -126,7 +127,8 @@ impl Table {
     /// The bootstrap distribution of each pair's interaction. The few resamples in which some pair has no value are skipped; every pair
     /// has values in at least half of the blocks.
     fn distributions(&self, bootstrap: &mut Bootstrap) -> Vec<Option<Distribution>> {
-        let mut all = vec![Vec::with_capacity(RESAMPLES); self.values.len()];
+        let resamples = Bootstrap::resamples(self.blocks);
+        let mut all = vec![Vec::with_capacity(resamples); self.values.len()];
         bootstrap.medians(self.blocks, &self.values, |medians| {
             if medians.iter().all(|median| median.is_finite()) {
                 for (effects, beyond) in all.iter_mut().zip(self.found.model.beyond(&logs(medians))) {
@@ -134,7 +136,7 @@ impl Table {
                 }
             }
         });
-        let enough = |effects: &Vec<f64>| effects.len() * 10 >= RESAMPLES * 9;
+        let enough = |effects: &Vec<f64>| effects.len() * 10 >= resamples * 9;
         all.into_iter().map(|effects| Some(effects).filter(enough).and_then(Distribution::of)).collect()
     }
 }

@@ -3,7 +3,9 @@
 
 mod additive;
 pub mod analysis;
+pub mod anytime;
 pub mod bootstrap;
+pub mod brunner_munzel;
 mod claims;
 mod clients;
 pub mod compare;
@@ -11,7 +13,9 @@ pub mod contest;
 pub mod correlation;
 mod effect;
 mod estimate;
+mod exact;
 pub mod failures;
+mod family;
 #[cfg(test)]
 mod fixture;
 pub mod holm;
@@ -22,7 +26,6 @@ mod pages;
 mod pairs;
 mod parity;
 pub mod quantile;
-pub mod rank_sum;
 pub mod ranks;
 pub mod simulation;
 pub mod stationarity;
@@ -41,7 +44,9 @@ use wirelab_model::plan::Plan;
 use wirelab_model::study::Study;
 use wirelab_model::table::Design;
 
-pub use analysis::Analysis;
+use analysis::{ClaimResult, Contest, PairTable};
+
+pub use analysis::{Analysis, Moment};
 pub use clients::{CLIENTS_METRICS, clients, uneven};
 pub use merge::merge_histograms;
 pub use metrics::METRICS;
@@ -53,9 +58,9 @@ pub use transport::{TRANSPORT_METRICS, transport};
 /// Analyses a run. The same study, plan and records always give the same analysis.
 ///
 /// `records` are the journal's, in order; the last record of a repeated trial counts. `metrics` are the declarations, in the order of
-/// the estimates.
+/// the estimates. Before the planned end (`moment`) only comparisons with the baseline have verdicts, by tests that hold at any time.
 #[must_use]
-pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&Metric]) -> Analysis {
+pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&Metric], moment: Moment) -> Analysis {
     let trials = trials::Trials::of(plan, records, metrics);
     let mut bootstrap = bootstrap::Bootstrap::new(study.seed);
     let mut cells: Vec<_> =
@@ -64,12 +69,26 @@ pub fn analyse(study: &Study, plan: &Plan, records: &[TrialRecord], metrics: &[&
     for (cell, found) in cells.iter_mut().zip(stationarity::of_cells(&profiles, study.compare.margin.0)) {
         cell.stationarity = found;
     }
-    let comparisons = compare::compare(study, plan, &trials, &mut bootstrap);
-    let contests = contest::contests(study, plan, &trials, &mut bootstrap);
-    let pairs = pairs::pairs(study, plan, &trials, &mut bootstrap);
-    let claims = claims::claims(study, plan, &trials, &mut bootstrap);
+    let comparisons = compare::compare(study, plan, &trials, moment, &mut bootstrap);
+    let mut contests = contest::contests(study, plan, &trials, &mut bootstrap);
+    let mut pairs = pairs::pairs(study, plan, &trials, &mut bootstrap);
+    let mut claims = claims::claims(study, plan, &trials, &mut bootstrap);
+    if moment == Moment::Underway {
+        contests.iter_mut().for_each(Contest::withhold);
+        pairs.iter_mut().for_each(PairTable::withhold);
+        claims.iter_mut().for_each(ClaimResult::withhold);
+    }
     let warnings = warnings::warnings(study, plan, &trials, &cells, &comparisons);
-    Analysis { complete_blocks: trials.complete_blocks(), cells, comparisons, contests, pairs, claims, warnings }
+    Analysis {
+        moment,
+        complete_blocks: trials.complete_blocks(),
+        cells,
+        comparisons,
+        contests,
+        pairs,
+        claims,
+        warnings,
+    }
 }
 
 /// Analyses an imported table. A table has no trials and no order, so the analysis has no warnings; the report explains these limits.
@@ -84,9 +103,10 @@ pub fn analyse_table(
     let trials = trials::Trials::of_table(plan, records, metrics, design);
     let mut bootstrap = bootstrap::Bootstrap::new(study.seed);
     Analysis {
+        moment: Moment::Complete,
         complete_blocks: trials.complete_blocks(),
         cells: (0..plan.cells.len()).map(|cell| estimate::cell(cell, &trials, metrics, &mut bootstrap)).collect(),
-        comparisons: compare::compare(study, plan, &trials, &mut bootstrap),
+        comparisons: compare::compare(study, plan, &trials, Moment::Complete, &mut bootstrap),
         contests: contest::contests(study, plan, &trials, &mut bootstrap),
         pairs: Vec::new(),
         claims: claims::claims(study, plan, &trials, &mut bootstrap),

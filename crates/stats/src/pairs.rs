@@ -3,7 +3,8 @@
 //! Effects multiply: the model for the logarithm of a value is an effect of the client plus an effect of the server. Each pair is
 //! compared with the prediction from the other pairs ([`crate::additive`]). The size is that of the cells' medians; its interval
 //! resamples blocks, all pairs of a block together. The rank test takes one value of each pair per block, from the same model for
-//! the trials of that block. Holm's correction covers all pairs under all combinations of a metric.
+//! the trials of that block. Holm's correction covers all pairs under all combinations, in
+//! all primary metrics.
 //!
 //! An odd pair distorts the predictions for the other pairs of its client and its server, which then look odd in the other direction
 //! (Gentleman and Wilk 1975, "Detecting outliers in a two-way table"). The oddest pair is therefore removed from the predictions and
@@ -15,7 +16,8 @@ use wirelab_model::study::Study;
 
 use crate::analysis::{Pair, PairTable};
 use crate::bootstrap::Bootstrap;
-use crate::compare::{ALPHA, PairedEffect, blocks_needed};
+use crate::compare::{ALPHA, PairedEffect, Rule, blocks_needed};
+use crate::family;
 use crate::holm::holm;
 use crate::interaction::Table;
 use crate::trials::Trials;
@@ -29,7 +31,14 @@ const MOST_ODD: usize = 4;
 /// The tables of every compared metric; empty if the study does not vary both sides.
 pub fn pairs(study: &Study, plan: &Plan, trials: &Trials<'_>, bootstrap: &mut Bootstrap) -> Vec<PairTable> {
     let fields = fields(plan);
-    study.compare.metrics.iter().flat_map(|metric| tables(metric, study, &fields, trials, bootstrap)).collect()
+    let metrics = &study.compare.metrics;
+    let tables: Vec<Vec<Table>> = metrics.iter().map(|metric| tables(metric, &fields, trials)).collect();
+    let p: Vec<Vec<f64>> = tables.iter().map(|tables| p_of(tables)).collect();
+    let corrected = family::correct(&study.compare, &p);
+    let in_metric = |((metric, tables), corrected): ((&String, Vec<Table>), Vec<f64>)| {
+        results(metric, study, &fields, &tables, corrected, bootstrap)
+    };
+    metrics.iter().zip(tables).zip(corrected).flat_map(in_metric).collect()
 }
 
 /// Cells that differ only in client and server.
@@ -63,21 +72,27 @@ fn fields(plan: &Plan) -> Vec<Field> {
     fields.into_values().collect()
 }
 
-fn tables(
-    metric: &str,
-    study: &Study,
-    fields: &[Field],
-    trials: &Trials<'_>,
-    bootstrap: &mut Bootstrap,
-) -> Vec<PairTable> {
+fn tables(metric: &str, fields: &[Field], trials: &Trials<'_>) -> Vec<Table> {
     let values =
         |field: &Field| field.cells.iter().map(|(cell, place)| (*place, trials.in_blocks(*cell, metric))).collect();
     let mut tables: Vec<Table> = fields.iter().map(|field| Table::of(values(field))).collect();
     remove_odd_pairs(&mut tables);
-    let mut corrected = corrected(&tables).into_iter();
+    tables
+}
+
+fn results(
+    metric: &str,
+    study: &Study,
+    fields: &[Field],
+    tables: &[Table],
+    corrected: Vec<f64>,
+    bootstrap: &mut Bootstrap,
+) -> Vec<PairTable> {
+    let mut corrected = corrected.into_iter();
     // With one client or one server no prediction exists, so such pairs are no hypotheses.
     let family = fields.iter().filter(|field| field.clients.len() > 1 && field.servers.len() > 1);
-    let needed = blocks_needed(family.map(|field| field.cells.len()).sum());
+    let family = family::size(&study.compare, metric, family.map(|field| field.cells.len()).sum());
+    let rule = Rule::plain(blocks_needed(family, ALPHA), study.compare.margin.0);
     let mut table = |(field, table): (&Field, &Table)| {
         let pair = |((cell, (client, server)), effect): (&(usize, (usize, usize)), Option<PairedEffect>)| {
             let p_holm = effect.as_ref().and_then(|effect| effect.p).and_then(|_| corrected.next());
@@ -92,7 +107,7 @@ fn tables(
                 blocks: effect.blocks,
                 p: effect.p,
                 p_holm,
-                verdict: effect.verdict(needed, p_holm, study.compare.margin.0),
+                verdict: effect.verdict(p_holm, &rule),
             }
         };
         PairTable {
@@ -101,22 +116,22 @@ fn tables(
             clients: field.clients.iter().cloned().collect(),
             servers: field.servers.iter().cloned().collect(),
             pairs: field.cells.iter().zip(table.effects(bootstrap)).map(pair).collect(),
-            blocks_needed: needed,
+            blocks_needed: rule.needed,
         }
     };
-    fields.iter().zip(&tables).map(&mut table).collect()
+    fields.iter().zip(tables).map(&mut table).collect()
 }
 
-/// Holm's correction of the P values of all tables, in their order.
-fn corrected(tables: &[Table]) -> Vec<f64> {
-    holm(&tables.iter().flat_map(Table::p).flatten().collect::<Vec<_>>())
+/// The P values of all tables, in their order.
+fn p_of(tables: &[Table]) -> Vec<f64> {
+    tables.iter().flat_map(Table::p).flatten().collect()
 }
 
 /// Removes the pairs that are odd beyond chance from the predictions, the oddest first.
 fn remove_odd_pairs(tables: &mut [Table]) {
     let all: usize = tables.iter().map(Table::len).sum();
     for _ in 0..all / MOST_ODD {
-        let mut corrected = corrected(tables).into_iter();
+        let mut corrected = holm(&p_of(tables)).into_iter();
         let mut oddest: Option<(f64, usize, usize)> = None;
         for (number, table) in tables.iter().enumerate() {
             for (pair, (p, size)) in table.p().into_iter().zip(table.sizes()).enumerate() {

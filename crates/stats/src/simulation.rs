@@ -9,7 +9,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::analysis::Verdict;
 use crate::bootstrap::Bootstrap;
-use crate::compare::{PairedEffect, blocks_needed};
+use crate::compare::{ALPHA, PairedEffect, Rule, blocks_needed};
 use crate::is_precise;
 
 /// The variation between trials of one cell. All parts multiply.
@@ -125,7 +125,7 @@ pub fn tally(studies: u32, ratio: f64, length: Length, family: usize, bootstrap:
     for study in 0..studies {
         let (effect, blocks) = run(u64::from(study) + 1, ratio, length, bootstrap);
         let p = effect.p.map(|p| (p * family as f64).min(1.0));
-        match effect.verdict(blocks_needed(family), p, MARGIN) {
+        match effect.verdict(p, &Rule::plain(blocks_needed(family, ALPHA), MARGIN)) {
             Verdict::Less => tally.less += 1,
             Verdict::More => tally.more += 1,
             Verdict::Equivalent => tally.equivalent += 1,

@@ -7,7 +7,7 @@ use wirelab_model::study::Study;
 use wirelab_model::warning::Warning;
 
 use crate::analysis::{CellAnalysis, Compared};
-use crate::compare::{ALPHA, blocks_needed};
+use crate::compare::{ALPHA, MIN_BLOCKS};
 use crate::estimate::most_frequent;
 use crate::holm::holm;
 use crate::parity::parity;
@@ -35,7 +35,7 @@ pub fn warnings(
     comparisons: &[Compared],
 ) -> Vec<Warning> {
     let mut all = Vec::new();
-    all.extend(too_few_blocks(plan, trials));
+    all.extend(too_few_blocks(comparisons, trials));
     all.extend(aa_differs(plan, comparisons));
     all.extend(parity(study, plan, trials));
     all.extend(drift(plan, cells));
@@ -54,9 +54,10 @@ pub fn warnings(
     all
 }
 
-fn too_few_blocks(plan: &Plan, trials: &Trials<'_>) -> Option<Warning> {
-    let family = plan.comparisons.iter().filter(|comparison| !comparison.aa).count();
-    let (blocks, needed) = (trials.complete_blocks(), blocks_needed(family));
+fn too_few_blocks(comparisons: &[Compared], trials: &Trials<'_>) -> Option<Warning> {
+    let primary = comparisons.iter().filter(|compared| !compared.aa && !compared.exploratory);
+    let needed = primary.map(|compared| compared.blocks_needed).max().unwrap_or(MIN_BLOCKS);
+    let blocks = trials.complete_blocks();
     (blocks < needed).then_some(Warning::TooFewBlocks { blocks, needed })
 }
 

@@ -4,6 +4,7 @@ use wirelab_model::metric::Value;
 use wirelab_model::outcome::{Blame, Outcome};
 
 use super::*;
+use crate::analysis::Moment;
 use crate::fixture::{analyse, plan, records, study};
 
 const LEVELS: [f64; 4] = [1000.0, 1000.0, 8000.0, 8000.0];
@@ -104,10 +105,10 @@ fn a_client_near_its_limit_gives_a_warning() {
     four_threads.cells[1].job.load.threads = Some(4);
     let mut all = records(12, LEVELS);
     all.iter_mut().filter(|record| record.trial.cell == 1).for_each(|record| set(record, "cpu_client_share", 1.5));
-    assert_eq!(crate::analyse(&study(&json!({})), &four_threads, &all, &[]).warnings, []);
+    assert_eq!(crate::analyse(&study(&json!({})), &four_threads, &all, &[], Moment::Ended).warnings, []);
     let mut four_clients = plan();
     four_clients.cells[1].job.load.clients = 4;
-    assert_eq!(crate::analyse(&study(&json!({})), &four_clients, &all, &[]).warnings, []);
+    assert_eq!(crate::analyse(&study(&json!({})), &four_clients, &all, &[], Moment::Ended).warnings, []);
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn only_open_loops_give_a_warning_of_schedule_lag() {
         }
         let mut all = records(12, [1e7; 4]);
         all.iter_mut().filter(|record| record.trial.cell == 1).for_each(|record| set(record, "lag_p99", lag));
-        crate::analyse(&study(&json!({})), &plan, &all, &[]).warnings
+        crate::analyse(&study(&json!({})), &plan, &all, &[], Moment::Ended).warnings
     };
     assert_eq!(lagging(true, 1.5e6), [Warning::ScheduleLag { cell: BLUE.to_owned(), p99_ns: 1.5e6 }]);
     assert_eq!(lagging(true, 0.5e6), []);
@@ -149,7 +150,7 @@ fn missed_resumption_gives_a_warning_if_it_is_configured() {
     }
     let wanted = "early_accepted".to_owned();
     assert_eq!(
-        crate::analyse(&study(&json!({})), &plan, &all, &[]).warnings,
+        crate::analyse(&study(&json!({})), &plan, &all, &[], Moment::Ended).warnings,
         [Warning::ResumptionMissed { cell: BLUE.to_owned(), wanted, share: 0.75 }]
     );
 }

@@ -16,7 +16,7 @@ use wirelab_model::plan::Plan;
 use wirelab_model::protocol::Protocol;
 use wirelab_model::study::Study;
 use wirelab_plan::polite;
-use wirelab_stats::Analysis;
+use wirelab_stats::{Analysis, Moment};
 
 use self::trials::Measured;
 use crate::args::ProbeArgs;
@@ -196,7 +196,7 @@ fn analyse(
         }
         (study, reduced, records)
     };
-    let analysis = wirelab_stats::analyse(&study, &plan, &records, &metrics);
+    let analysis = wirelab_stats::analyse(&study, &plan, &records, &metrics, Moment::Ended);
     Ok(Finding { discovery, study, plan, analysis, failed })
 }
 

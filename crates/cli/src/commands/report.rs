@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use wirelab_model::film::Developed;
-use wirelab_model::journal::TrialRecord;
+use wirelab_model::journal::{StopReason, TrialRecord};
 use wirelab_model::metric::Value;
 use wirelab_model::outcome::Outcome;
 use wirelab_model::page::PageLoad;
 use wirelab_model::plan::{Cell, Work};
 use wirelab_report::{Input, Pooled};
 use wirelab_run::Run;
+use wirelab_stats::Moment;
 
 use crate::args::{Format, ReportArgs};
 use crate::commands::studies;
@@ -36,12 +37,21 @@ pub fn write_html(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// Whether a run has reached its planned end.
+const fn moment(stopped: Option<StopReason>) -> Moment {
+    match stopped {
+        Some(StopReason::Precise | StopReason::MaxBlocks | StopReason::Budget | StopReason::Hopeless) => Moment::Ended,
+        Some(StopReason::Interrupted) | None => Moment::Underway,
+    }
+}
+
 /// Renders the report of a run folder in a format.
 pub fn render(folder: &Path, format: Format) -> Result<String> {
     let run = Run::open(folder).map_err(Failure::input)?;
     let manifest = run.manifest();
     let metrics = studies::metrics(&manifest.study);
-    let analysis = wirelab_stats::analyse(&manifest.study, &manifest.plan, run.trials(), &metrics);
+    let moment = moment(run.stopped());
+    let analysis = wirelab_stats::analyse(&manifest.study, &manifest.plan, run.trials(), &metrics, moment);
     let pooled = |cell| pooled(&run, cell);
     let typical_load = |cell| typical_load(&run, cell);
     let typical_film = |cell| typical_film(&run, cell);

@@ -45,6 +45,7 @@ pub fn run(args: &RunArgs) -> Result {
         }
         // A filmed trial measures none of the metrics that the study compares.
         if args.observe.iter().any(|name| name == FILM.name) {
+            study.compare.primary.clear();
             study.compare.metrics = FILM.metrics.iter().map(|metric| metric.name.to_owned()).collect();
         }
     }

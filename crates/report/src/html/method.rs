@@ -2,8 +2,8 @@
 
 use wirelab_model::table::{Design, Table};
 
-use crate::Input;
 use crate::numbers::{share, significant};
+use crate::{Input, words};
 
 /// A name and its value.
 pub(super) struct Fact {
@@ -29,6 +29,9 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         .flat_map(|cell| cell.estimates.values())
         .find_map(|estimate| estimate.interval)
         .map_or_else(String::new, |interval| format!("{} ", share(interval.confidence)));
+    let is_primary = |metric: &&String| study.compare.is_primary(metric);
+    let primary: Vec<_> =
+        study.compare.metrics.iter().filter(is_primary).map(|name| words::title(input, name)).collect();
     let step = |name, text: String, source| Step { name, text, source };
     if let Some(table) = input.table {
         return of_table(table, &confidence, &share(study.compare.margin.0));
@@ -44,7 +47,7 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         ),
         step(
             "Noise floor",
-            "Every block has the baseline twice (A/A). The interval of their ratio is the noise floor: a difference inside it may be noise.".to_owned(),
+            "Every block has the baseline twice (A/A). The interval of their ratio is the noise floor: a difference inside it may be noise, and one that the A/A pair reaches itself is not called a difference.".to_owned(),
             "",
         ),
         step(
@@ -56,12 +59,15 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         ),
         step(
             "Comparison",
-            "Ratio of medians, with a bootstrap interval that resamples blocks, and a two-sided signed-rank test on the pairs of each block. A difference is reported where P after correction is at most 5 % and the 95 % interval of the ratio lies on one side of 1.".to_owned(),
+            "Ratio of medians, with a bootstrap interval that resamples blocks, and a two-sided signed-rank test on the pairs of each block. A difference is reported where P after correction is at most 4.5 %, the 95 % interval of the ratio lies on one side of 1, and the A/A pair differs by less. The remaining 0.5 % is for reports before the end of the run, whose tests and intervals hold at every look.".to_owned(),
             "F. Wilcoxon, Individual comparisons by ranking methods, Biometrics Bulletin 1(6), 1945",
         ),
         step(
             "Multiple comparisons",
-            "P values are corrected over all comparisons of the study in the same metric. A/A pairs are not in the family.".to_owned(),
+            format!(
+                "P values are corrected over all comparisons of the study in all primary metrics together: {}. Each other metric is exploratory, and corrected by itself. A/A pairs are not in the family.",
+                primary.join(", ")
+            ),
             "S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6(2), 1979",
         ),
         step(
@@ -84,7 +90,7 @@ pub(super) fn steps(input: &Input) -> Vec<Step> {
         ),
     ];
     if input.analysis.contests.iter().any(|contest| contest.rivals.len() > 1) {
-        let pairs = "Under each condition, all pairs of levels are compared, not only each level with the baseline. Their P values are corrected over all pairs under all conditions in the same metric. The choice of the apparently best level therefore does not create false winners.".to_owned();
+        let pairs = "Under each condition, all pairs of levels are compared, not only each level with the baseline. Their P values are corrected over all pairs under all conditions in all primary metrics. The choice of the apparently best level therefore does not create false winners.".to_owned();
         let source = "J. C. Hsu, Multiple Comparisons: Theory and Methods, 1996";
         let place = steps.iter().position(|step| step.name == "Equivalence").unwrap_or(steps.len());
         steps.insert(place, step("Winners by condition", pairs, source));
@@ -107,8 +113,8 @@ fn of_table(table: &Table, confidence: &str, margin: &str) -> Vec<Step> {
             "F. Wilcoxon, Individual comparisons by ranking methods, Biometrics Bulletin 1(6), 1945",
         ),
         Design::Independent => (
-            "a bootstrap interval that resamples either side by itself, and a two-sided rank-sum test",
-            "H. B. Mann and D. R. Whitney, On a test of whether one of two random variables is stochastically larger than the other, Annals of Mathematical Statistics 18(1), 1947",
+            "a bootstrap interval that resamples either side by itself, and the two-sided test of Brunner and Munzel, which assumes no equal shapes",
+            "E. Brunner and U. Munzel, The nonparametric Behrens-Fisher problem: asymptotic theory and a small-sample approximation, Biometrical Journal 42(1), 2000",
         ),
     };
     vec![

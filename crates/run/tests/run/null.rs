@@ -22,7 +22,7 @@ use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::Plan;
 use wirelab_model::study::Study;
 use wirelab_run::Run;
-use wirelab_stats::analysis::{Compared, Verdict};
+use wirelab_stats::analysis::{Compared, Moment, Verdict};
 
 /// A tenth of the requests that fit into the study's 100 ms. A trial's median is then uncertain by 2 %, in addition to
 /// [`SIGMA`].
@@ -139,7 +139,7 @@ fn compare(run: &Run, blocks: u32) -> Vec<Compared> {
         // Estimates of metrics that are not compared would take most of the time.
         record.values.retain(|name, _| study.compare.metrics.contains(name));
     }
-    let analysis = wirelab_stats::analyse(study, &run.manifest().plan, &records, &[]);
+    let analysis = wirelab_stats::analyse(study, &run.manifest().plan, &records, &[], Moment::Ended);
     assert_eq!(analysis.complete_blocks, blocks);
     analysis.comparisons
 }
