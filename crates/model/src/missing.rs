@@ -158,7 +158,10 @@ pub enum Missing {
     #[error("a process ended, so the kernel shows no VmHWM of it")]
     NoPeak,
     #[error("the peak before the window cannot be reset: {cause}")]
-    PeakNotReset { cause: Cause },
+    PeakNotReset {
+        #[source]
+        cause: Cause,
+    },
     #[error("{count} threads ended in the window, and the kernel keeps no counts of ended threads")]
     ThreadsEnded { count: usize },
     #[error("the kernel reused a thread id in the window")]
@@ -178,13 +181,22 @@ pub enum Missing {
          Remedy: run wirelab as root or with CAP_PERFMON; in a container, allow perf_event_open. Or use the observer \
          `strace`, whose trials give no other metric"
     )]
-    CountingNotPermitted { paranoid: String, cause: Cause },
+    CountingNotPermitted {
+        paranoid: String,
+        #[source]
+        cause: Cause,
+    },
     #[error(
         "counting {calls} kinds of system calls in {threads} threads takes {} open files: {cause}. Remedy: raise the \
          limit (ulimit -Hn)",
         threads * calls
     )]
-    TooManyCounters { calls: usize, threads: usize, cause: Cause },
+    TooManyCounters {
+        calls: usize,
+        threads: usize,
+        #[source]
+        cause: Cause,
+    },
     #[error("the counts by name exceed the count of all calls")]
     ContradictoryCounts,
     #[error("the program can follow {most} processes and threads, and {missed} more were started")]
@@ -251,11 +263,24 @@ pub enum Missing {
     #[error("this kernel has no {feature}")]
     KernelLacks { feature: String },
     #[error("{path} cannot be read: {cause}")]
-    Unreadable { path: String, cause: Cause },
+    Unreadable {
+        path: String,
+        #[source]
+        cause: Cause,
+    },
     #[error("{attempt}: {cause}")]
-    Failed { attempt: String, cause: Cause },
+    Failed {
+        attempt: String,
+        #[source]
+        cause: Cause,
+    },
     #[error("{attempt}: {cause}. Remedy: {remedy}")]
-    NotPermitted { attempt: String, cause: Cause, remedy: String },
+    NotPermitted {
+        attempt: String,
+        #[source]
+        cause: Cause,
+        remedy: String,
+    },
     #[error("{attempt} took longer than {seconds} s")]
     TimedOut { attempt: String, seconds: u64 },
     #[error("cannot run {program}: it is not on the PATH. Remedy: install it (apt-get install {program})")]
