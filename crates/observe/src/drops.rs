@@ -2,6 +2,8 @@
 //!
 //! The counters belong to the network namespaces of client and server; two namespaces are added. Every other user of
 //! these namespaces counts too. In a lab without namespaces of its own, that is the whole machine.
+//!
+//! `procfs` reads one of the three files, /proc/net/netstat, not at all, and the others into fields with other names.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -2,6 +2,8 @@
 //!
 //! A virtual machine whose host gives its processors to others measures the host. No other metric of a trial shows
 //! that.
+//!
+//! The file's first line is parsed here, because `procfs` rejects the file if any of its other lines is missing.
 
 use std::fs;
 use std::io;

@@ -3,6 +3,9 @@
 //! With segmentation offload (GSO, TSO) the kernel hands an interface one frame of up to 64 KiB with the size of its
 //! segments (`struct virtio_net_hdr`, which a packet socket delivers with `PACKET_VNET_HDR`). The wire carries one
 //! frame per segment, each with a copy of all headers; the last segment may be shorter.
+//!
+//! The counts need three offsets in the first 128 bytes. `etherparse` would parse more, reject truncated headers, and
+//! save no line.
 
 use std::net::IpAddr;
 

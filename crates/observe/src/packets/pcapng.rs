@@ -1,5 +1,5 @@
 //! Captures as pcapng files (draft-ietf-opsawg-pcapng), with four kinds of blocks. TLS secrets are embedded (Decryption
-//! Secrets Block), so Wireshark decrypts the capture without further settings.
+//! Secrets Block), so Wireshark decrypts the capture without further settings. The crate `pcap-file` has no such block.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
