@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use procfs::process::Process;
 use serde::{Deserialize, Serialize};
 
 /// A process, uniquely identified by machine, boot, process id and start time.
@@ -55,11 +56,9 @@ fn boot() -> String {
     read("kernel/random/boot_id")
 }
 
-/// The start of a process in ticks since boot (proc_pid_stat(5), field 22); `None` if it does not exist.
+/// The start of a process in ticks since boot; `None` if it does not exist.
 fn started(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses, which may contain anything.
-    text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    Some(Process::new(pid.cast_signed()).ok()?.stat().ok()?.starttime)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use std::io;
 
+use procfs::process::Stat;
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
 use wirelab_model::missing::Missing;
 
@@ -121,7 +122,7 @@ fn times(roots: &[Pid]) -> Result<Times, Missing> {
     for pid in tree.keys() {
         clocks += cpu_clock(*pid).map_err(|error| Missing::unreadable("the CPU-time clock of a process", error))?;
     }
-    let reaped_ticks = tree.values().map(|stat| stat.reaped_ticks).sum();
+    let reaped_ticks = tree.values().map(|stat| (stat.cutime + stat.cstime).cast_unsigned()).sum();
     Ok(Times { tree, clocks, reaped_ticks })
 }
 
@@ -142,11 +143,11 @@ fn spent(begin: &Times, end: &Times) -> Reading {
 }
 
 fn system_share(begin: &Times, end: &Times) -> Reading {
-    let grown = |count: fn(&crate::tree::Stat) -> u64| {
+    let grown = |count: fn(&Stat) -> u64| {
         let sum = |times: &Times| times.tree.values().map(count).sum::<u64>();
         sum(end).checked_sub(sum(begin)).ok_or(Missing::ChildEnded)
     };
-    let (user, system) = (grown(|stat| stat.user_ticks)?, grown(|stat| stat.system_ticks)?);
+    let (user, system) = (grown(|stat| stat.utime)?, grown(|stat| stat.stime)?);
     let all = user + system;
     if all < FEWEST_TICKS {
         return Err(Missing::TooFewTicks { ticks: all, needed: FEWEST_TICKS });

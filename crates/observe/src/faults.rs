@@ -1,9 +1,10 @@
 //! Page faults of client and server in the measured window.
 
+use procfs::process::Stat;
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
 use wirelab_model::missing::Missing;
 
-use crate::tree::{Stat, Tree, growth, tree};
+use crate::tree::{Tree, growth, tree};
 use crate::window::{Sides, per_request, values};
 use crate::{About, Observer, Targets, Window};
 
@@ -61,9 +62,8 @@ impl Observer for Faults {
                 growth(begin, end, count).map(|count| count as f64)
             })
         };
-        let major = grown(|stat| stat.major_faults + stat.reaped_major_faults);
-        let all =
-            grown(|stat| stat.minor_faults + stat.reaped_minor_faults + stat.major_faults + stat.reaped_major_faults);
+        let major = grown(|stat| stat.majflt + stat.cmajflt);
+        let all = grown(|stat| stat.minflt + stat.cminflt + stat.majflt + stat.cmajflt);
         values(
             ABOUT.metrics,
             [per_request(&all.client, window), per_request(&all.server, window), major.client, major.server],

@@ -1,12 +1,12 @@
 //! Peak memory of client and server, in the measured window and over their lifetimes.
 
 use std::collections::BTreeMap;
-use std::fs;
 
+use procfs::process::ClearRefs;
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
 use wirelab_model::missing::Missing;
 
-use crate::tree::{Pid, tree};
+use crate::tree::{Pid, plain, process, tree, unreadable};
 use crate::window::{Reading, Sides, values};
 use crate::{About, Observer, Targets, Window};
 
@@ -107,19 +107,18 @@ fn peaks(roots: &[Pid]) -> Result<Peaks, Missing> {
     tree(roots)?.into_keys().map(|pid| Ok((pid, peak(pid)?))).collect()
 }
 
-/// `VmHWM` of /proc/PID/status in bytes; the kernel writes KiB (proc_pid_status(5)).
+/// The peak in bytes; the kernel writes KiB (proc_pid_status(5)).
 fn peak(pid: Pid) -> Result<u64, Missing> {
-    let path = format!("/proc/{pid}/status");
-    let text = fs::read_to_string(&path).map_err(|error| Missing::unreadable(path, error))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    // A zombie has no memory and no such line.
-    kibibytes.map(|kibibytes| kibibytes * 1024).ok_or(Missing::NoPeak)
+    let status = process(pid).and_then(|process| process.status());
+    let status = status.map_err(|error| unreadable(format!("/proc/{pid}/status"), error))?;
+    // A zombie has no memory and no peak.
+    status.vmhwm.map(|kibibytes| kibibytes * 1024).ok_or(Missing::NoPeak)
 }
 
-/// Resets the peak to the current resident set (proc_pid_clear_refs(5), value 5).
+/// Resets the peak to the current resident set (proc_pid_clear_refs(5)).
 fn reset(pid: Pid) -> Result<(), Missing> {
-    fs::write(format!("/proc/{pid}/clear_refs"), "5").map_err(|error| Missing::PeakNotReset { cause: error.into() })
+    let written = process(pid).and_then(|process| process.clear_refs(ClearRefs::PeakRSS));
+    written.map_err(|error| Missing::PeakNotReset { cause: plain(error).into() })
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Context switches of client and server in the measured window.
 
 use std::collections::BTreeMap;
-use std::fs;
 
+use procfs::process::Status;
 use wirelab_model::metric::{Better, Metric, Side, Unit, Values};
 use wirelab_model::missing::Missing;
 
@@ -93,30 +93,20 @@ fn growth(begin: &Threads, end: &Threads, of: fn(Count) -> u64) -> Reading {
 fn threads(roots: &[Pid]) -> Result<Threads, Missing> {
     let mut threads = Threads::new();
     for (thread, pid) in tree::threads(roots)? {
+        let task = tree::process(pid).and_then(|process| process.task_from_tid(thread.cast_signed()));
         // A thread may end after it was listed; the end of the window will not show it either.
-        let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status"));
-        if let Some(count) = status.ok().as_deref().and_then(parse) {
-            threads.insert(thread, count);
+        let status = task.and_then(|task| task.status()).ok();
+        let count = |status: Status| Some((status.voluntary_ctxt_switches?, status.nonvoluntary_ctxt_switches?));
+        if let Some((voluntary, involuntary)) = status.and_then(count) {
+            threads.insert(thread, Count { voluntary, involuntary });
         }
     }
     if threads.is_empty() { Err(Missing::NoSwitches) } else { Ok(threads) }
 }
 
-fn parse(status: &str) -> Option<Count> {
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-    Some(Count { voluntary: field("voluntary_ctxt_switches:")?, involuntary: field("nonvoluntary_ctxt_switches:")? })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn voluntary_and_involuntary_switches_are_separate() {
-        let status = "Name:\tx\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t7\n";
-        assert_eq!(parse(status), Some(Count { voluntary: 150, involuntary: 7 }));
-        assert_eq!(parse("Name:\tx\n"), None);
-    }
 
     #[test]
     fn new_threads_count_and_ended_threads_make_the_count_missing() {

@@ -1,38 +1,14 @@
 //! The processes that belong to an endpoint, and their counters in `/proc/PID/stat` (proc_pid_stat(5)).
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 
+use procfs::process::{Process, Stat, all_processes};
+use procfs::{ProcError, ProcResult};
 use wirelab_model::missing::Missing;
 
 /// A process id.
 pub type Pid = u32;
-
-/// One process, as `/proc/PID/stat` shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stat {
-    /// Process id of the parent.
-    pub parent: Pid,
-    /// Process group.
-    pub group: Pid,
-    /// Minor page faults of all threads, ended ones included.
-    pub minor_faults: u64,
-    /// Minor page faults of children that the process waited for.
-    pub reaped_minor_faults: u64,
-    /// Major page faults of all threads, ended ones included.
-    pub major_faults: u64,
-    /// Major page faults of children that the process waited for.
-    pub reaped_major_faults: u64,
-    /// User CPU time in clock ticks.
-    pub user_ticks: u64,
-    /// System CPU time in clock ticks.
-    pub system_ticks: u64,
-    /// User and system CPU time in clock ticks of children that the process waited for.
-    pub reaped_ticks: u64,
-    /// Start in clock ticks since boot; identifies the process together with its id.
-    pub started: u64,
-}
 
 /// The processes of an endpoint: the process that the lab started, its descendants, and orphans in its process group.
 pub type Tree = BTreeMap<Pid, Stat>;
@@ -45,15 +21,10 @@ pub type Tree = BTreeMap<Pid, Stat>;
 /// # Errors
 /// If a root has ended, or `/proc` cannot be read.
 pub fn tree(roots: &[Pid]) -> Result<Tree, Missing> {
-    let mut all = Tree::new();
-    let folder = fs::read_dir("/proc").map_err(|error| Missing::unreadable("/proc", error))?;
-    for entry in folder.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // A process may have ended since the folder was read.
-        if let Ok(stat) = stat(pid) {
-            all.insert(pid, stat);
-        }
-    }
+    let processes = all_processes().map_err(|error| unreadable("/proc", error))?;
+    // A process may have ended since the folder was read.
+    let stats = processes.filter_map(|process| process.ok()?.stat().ok());
+    let all = stats.map(|stat| (stat.pid.cast_unsigned(), stat)).collect();
     roots.iter().try_fold(Tree::new(), |mut trees, root| {
         trees.extend(below(*root, &all)?);
         Ok(trees)
@@ -67,52 +38,48 @@ pub fn tree(roots: &[Pid]) -> Result<Tree, Missing> {
 pub fn threads(roots: &[Pid]) -> Result<BTreeMap<Pid, Pid>, Missing> {
     let mut threads = BTreeMap::new();
     for pid in tree(roots)?.into_keys() {
-        let path = format!("/proc/{pid}/task");
-        let folder = fs::read_dir(&path).map_err(|error| Missing::unreadable(path, error))?;
-        let listed = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        threads.extend(listed.map(|thread: Pid| (thread, pid)));
+        let tasks = process(pid).and_then(|process| process.tasks());
+        let tasks = tasks.map_err(|error| unreadable(format!("/proc/{pid}/task"), error))?;
+        threads.extend(tasks.flatten().map(|task| (task.tid.cast_unsigned(), pid)));
     }
     Ok(threads)
 }
 
+/// The files of a process.
+pub fn process(pid: Pid) -> ProcResult<Process> {
+    Process::new(pid.cast_signed())
+}
+
+/// The reason for a file of `/proc` that cannot be read.
+pub fn unreadable(path: impl Into<String>, error: ProcError) -> Missing {
+    Missing::unreadable(path, plain(error))
+}
+
+/// The error without its path.
+pub fn plain(error: ProcError) -> io::Error {
+    match error {
+        ProcError::PermissionDenied(_) => io::ErrorKind::PermissionDenied.into(),
+        ProcError::NotFound(_) => io::ErrorKind::NotFound.into(),
+        ProcError::Io(error, _) => error,
+        error => io::Error::other(error),
+    }
+}
+
 fn below(root: Pid, all: &Tree) -> Result<Tree, Missing> {
-    let own = *all.get(&root).ok_or(Missing::ProcessEnded { pid: root })?;
-    let mut tree = Tree::from([(root, own)]);
+    let own = all.get(&root).ok_or(Missing::ProcessEnded { pid: root })?;
+    let mut tree = Tree::from([(root, own.clone())]);
     loop {
         let before = tree.len();
         for (pid, stat) in all {
-            if tree.contains_key(&stat.parent) || (stat.group == root && own.group == root) {
-                tree.insert(*pid, *stat);
+            let is_of_group = [stat.pgrp, own.pgrp] == [root.cast_signed(); 2];
+            if tree.contains_key(&stat.ppid.cast_unsigned()) || is_of_group {
+                tree.insert(*pid, stat.clone());
             }
         }
         if tree.len() == before {
             return Ok(tree);
         }
     }
-}
-
-fn stat(pid: Pid) -> io::Result<Stat> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    parse(&text).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
-}
-
-/// Parses the fields by their numbers in proc_pid_stat(5). The second field, the name, may contain anything, even `) `.
-fn parse(text: &str) -> Option<Stat> {
-    let (_, rest) = text.rsplit_once(") ")?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-    Some(Stat {
-        parent: Pid::try_from(field(4)?).ok()?,
-        group: Pid::try_from(field(5)?).ok()?,
-        minor_faults: field(10)?,
-        reaped_minor_faults: field(11)?,
-        major_faults: field(12)?,
-        reaped_major_faults: field(13)?,
-        user_ticks: field(14)?,
-        system_ticks: field(15)?,
-        reaped_ticks: field(16)? + field(17)?,
-        started: field(22)?,
-    })
 }
 
 /// Checks that counters which a process hands to its waiting parent can be summed over the window: each process that
@@ -122,9 +89,9 @@ fn parse(text: &str) -> Option<Stat> {
 /// If such a process had none.
 pub fn accounted(begin: &Tree, end: &Tree) -> Result<(), Missing> {
     let alive =
-        |pid: Pid| end.get(&pid).is_some_and(|now| Some(now.started) == begin.get(&pid).map(|then| then.started));
+        |pid: Pid| end.get(&pid).is_some_and(|now| Some(now.starttime) == begin.get(&pid).map(|then| then.starttime));
     let mut gone = begin.iter().filter(|(pid, _)| !alive(**pid));
-    match gone.find(|(_, stat)| !alive(stat.parent)) {
+    match gone.find(|(_, stat)| !alive(stat.ppid.cast_unsigned())) {
         None => Ok(()),
         Some(_) => Err(Missing::OrphanEnded),
     }
@@ -143,23 +110,18 @@ pub fn growth(begin: &Tree, end: &Tree, count: impl Fn(&Stat) -> u64) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use procfs::FromRead;
+
     use super::*;
 
     fn process(parent: Pid, group: Pid, faults: u64, reaped: u64) -> Stat {
-        let text = format!("1 (a) b) S {parent} {group} 0 0 0 0 {faults} {reaped} 0 0 3 4 5 6 0 0 0 0 99 0");
-        parse(&text).unwrap()
+        let zeros = "0 ".repeat(30);
+        let text = format!("1 (a) b) S {parent} {group} 0 0 0 0 {faults} {reaped} 0 0 3 4 5 6 0 0 0 0 99 {zeros}");
+        Stat::from_read(text.as_bytes()).unwrap()
     }
 
     fn faults(begin: &Tree, end: &Tree) -> Result<u64, Missing> {
-        growth(begin, end, |stat| stat.minor_faults + stat.reaped_minor_faults)
-    }
-
-    #[test]
-    fn fields_are_read_by_number_for_any_process_name() {
-        let stat = process(7, 8, 10, 20);
-        assert_eq!((stat.parent, stat.group, stat.minor_faults, stat.reaped_minor_faults), (7, 8, 10, 20));
-        assert_eq!((stat.user_ticks, stat.system_ticks, stat.reaped_ticks, stat.started), (3, 4, 11, 99));
-        assert_eq!(parse("1 (x) S 1"), None);
+        growth(begin, end, |stat| stat.minflt + stat.cminflt)
     }
 
     #[test]

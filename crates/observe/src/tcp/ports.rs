@@ -1,8 +1,8 @@
 //! The ports where processes listen for TCP connections.
 
 use std::collections::BTreeSet;
-use std::fs;
 
+use procfs::process::FDTarget;
 use wirelab_model::missing::Missing;
 
 use crate::tree::{self, Pid};
@@ -12,29 +12,14 @@ use crate::witness::Listener;
 pub(super) fn of(roots: &[Pid], listeners: &[Listener]) -> Result<BTreeSet<u16>, Missing> {
     let mut held = BTreeSet::new();
     for pid in tree::tree(roots)?.into_keys() {
-        let path = format!("/proc/{pid}/fd");
-        let folder = fs::read_dir(&path).map_err(|error| Missing::unreadable(path, error))?;
+        let files = tree::process(pid).and_then(|process| process.fd());
+        let files = files.map_err(|error| tree::unreadable(format!("/proc/{pid}/fd"), error))?;
         // A file that was closed after the folder was read is no listener.
-        let files = folder.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
-        held.extend(files.filter_map(|file| inode(file.to_str()?)));
+        held.extend(files.flatten().filter_map(|file| match file.target {
+            FDTarget::Socket(inode) => Some(inode),
+            _ => None,
+        }));
     }
-    Ok(listeners.iter().filter(|listener| held.contains(&listener.inode)).map(|listener| listener.port).collect())
-}
-
-/// The inode number in a socket's link in `/proc`: `socket:[1234]`.
-fn inode(link: &str) -> Option<u32> {
-    link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sockets_are_distinguished_from_other_files() {
-        assert_eq!(inode("socket:[1234]"), Some(1234));
-        for other in ["pipe:[1234]", "/dev/null", "socket:[x]", "socket:[12"] {
-            assert_eq!(inode(other), None);
-        }
-    }
+    let is_held = |listener: &&Listener| held.contains(&u64::from(listener.inode));
+    Ok(listeners.iter().filter(is_held).map(|listener| listener.port).collect())
 }
