@@ -18,6 +18,7 @@ pub mod failures;
 mod family;
 #[cfg(test)]
 mod fixture;
+mod histogram_error;
 pub mod holm;
 mod interaction;
 mod merge;
@@ -48,6 +49,7 @@ use analysis::{ClaimResult, Contest, PairTable};
 
 pub use analysis::{Analysis, Moment};
 pub use clients::{CLIENTS_METRICS, clients, uneven};
+pub use histogram_error::HistogramError;
 pub use merge::merge_histograms;
 pub use metrics::METRICS;
 pub use pages::{PAGE_METRICS, pages};

@@ -6,13 +6,14 @@ use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use wirelab_model::histogram::{Histogram, Histograms};
 
+use crate::histogram_error::HistogramError;
 use crate::summary::{Recorded, decode};
 
 /// Adds histograms and counts.
 ///
 /// # Errors
 /// If a histogram cannot be decoded; the results of its client are then unusable.
-pub fn merge_histograms(all: &[Histograms]) -> Result<Histograms, String> {
+pub fn merge_histograms(all: &[Histograms]) -> Result<Histograms, HistogramError> {
     let sum = |name, of: fn(&Histograms) -> &Histogram| added(name, all.iter().map(of));
     let count = |of: fn(&Histograms) -> u64| all.iter().map(of).sum();
     let mut sums = Histograms {
@@ -40,13 +41,12 @@ pub fn merge_histograms(all: &[Histograms]) -> Result<Histograms, String> {
     Ok(sums)
 }
 
-fn added<'a>(name: &str, all: impl Iterator<Item = &'a Histogram>) -> Result<Histogram, String> {
-    let wrong = |what: &str, why: String| format!("the clients' histograms `{name}` cannot be {what}: {why}");
-    let mut buckets = hdrhistogram::Histogram::<u64>::new(3).map_err(|error| wrong("added", error.to_string()))?;
+fn added<'a>(name: &'static str, all: impl Iterator<Item = &'a Histogram>) -> Result<Histogram, HistogramError> {
+    let mut buckets = hdrhistogram::Histogram::<u64>::new(3).expect("three digits are allowed");
     let mut sum = Histogram { min_ns: u64::MAX, ..Histogram::default() };
     for one in all {
         let Recorded::Quantised(more, facts) = decode(name, one)? else { continue };
-        buckets.add(&more).map_err(|error| wrong("added", error.to_string()))?;
+        buckets.add(&more).map_err(|cause| HistogramError::NotAdded { name, cause })?;
         sum.count += facts.count;
         sum.min_ns = sum.min_ns.min(facts.min_ns);
         sum.max_ns = sum.max_ns.max(facts.max_ns);
@@ -56,7 +56,8 @@ fn added<'a>(name: &str, all: impl Iterator<Item = &'a Histogram>) -> Result<His
         return Ok(Histogram::default());
     }
     let mut bytes = Vec::new();
-    V2Serializer::new().serialize(&buckets, &mut bytes).map_err(|error| wrong("written", error.to_string()))?;
+    let written = V2Serializer::new().serialize(&buckets, &mut bytes);
+    written.map_err(|cause| HistogramError::NotWritten { name, cause })?;
     Ok(Histogram { v2: BASE64_STANDARD.encode(bytes), ..sum })
 }
 
@@ -120,8 +121,8 @@ mod tests {
     fn one_client_stays_unchanged_and_a_broken_histogram_is_an_error() {
         let one = client(&[5, 7_000_000, 9_000_000_000]);
         let alone = merge_histograms(std::slice::from_ref(&one)).unwrap();
-        assert_eq!(response_counts(&alone), response_counts(&one));
+        assert_eq!(response_counts(&alone).unwrap(), response_counts(&one).unwrap());
         let broken = Histograms { service: Histogram { v2: "?".to_owned(), ..one.service.clone() }, ..one.clone() };
-        assert!(merge_histograms(&[one, broken]).unwrap_err().contains("`service` is unusable"));
+        assert!(merge_histograms(&[one, broken]).unwrap_err().to_string().contains("`service` is unusable"));
     }
 }

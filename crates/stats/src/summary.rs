@@ -8,6 +8,7 @@ use wirelab_model::metric::{Value, Values};
 use wirelab_model::missing::Missing;
 use wirelab_model::sample::{Handshake, Sample};
 
+use crate::histogram_error::HistogramError;
 use crate::metrics::TABLE;
 use crate::quantile;
 
@@ -45,13 +46,11 @@ pub fn summarise(samples: &[Sample], window_ns: u64) -> Values {
 ///
 /// # Errors
 /// If a histogram cannot be decoded or contradicts the counts beside it; the client's results are then unusable.
-pub fn summarise_histograms(histograms: &Histograms, window_ns: u64) -> Result<Values, String> {
+pub fn summarise_histograms(histograms: &Histograms, window_ns: u64) -> Result<Values, HistogramError> {
     let began = |kind| histograms.handshakes.get(&kind).copied().unwrap_or(0);
     if histograms.response.count != histograms.requests {
-        let (held, said) = (histograms.response.count, histograms.requests);
-        return Err(format!(
-            "the client reports {said} successful requests, but its histogram of response times holds {held}"
-        ));
+        let (held, requests) = (histograms.response.count, histograms.requests);
+        return Err(HistogramError::OtherRequests { requests, held });
     }
     let requests = Requests {
         response: decode("response", &histograms.response)?,
@@ -76,7 +75,7 @@ pub fn summarise_histograms(histograms: &Histograms, window_ns: u64) -> Result<V
 ///
 /// # Errors
 /// As [`summarise_histograms`].
-pub fn response_counts(histograms: &Histograms) -> Result<Vec<(u64, u64)>, String> {
+pub fn response_counts(histograms: &Histograms) -> Result<Vec<(u64, u64)>, HistogramError> {
     Ok(match decode("response", &histograms.response)? {
         Recorded::Exact(values) => values.into_iter().map(|value| (value, 1)).collect(),
         Recorded::Quantised(histogram, _) => {
@@ -204,20 +203,19 @@ impl Requests {
     }
 }
 
-pub(crate) fn decode(name: &str, facts: &Histogram) -> Result<Recorded, String> {
+pub(crate) fn decode(name: &'static str, facts: &Histogram) -> Result<Recorded, HistogramError> {
     if facts.count == 0 {
         return Ok(Recorded::Exact(Vec::new()));
     }
-    let unusable = |why: String| format!("the client's histogram `{name}` is unusable: {why}");
-    let bytes = BASE64_STANDARD.decode(&facts.v2).map_err(|error| unusable(format!("it is not base64 ({error})")))?;
+    let bytes = BASE64_STANDARD.decode(&facts.v2).map_err(|cause| HistogramError::NotBase64 { name, cause })?;
     let histogram: hdrhistogram::Histogram<u64> = Deserializer::new()
         .deserialize(&mut bytes.as_slice())
-        .map_err(|error| unusable(format!("it is not an HdrHistogram in V2 encoding ({error})")))?;
+        .map_err(|cause| HistogramError::NotV2 { name, cause })?;
     if histogram.len() != facts.count {
-        return Err(unusable(format!("it holds {} values, but says {}", histogram.len(), facts.count)));
+        return Err(HistogramError::OtherCount { name, held: histogram.len(), said: facts.count });
     }
     if facts.min_ns > facts.max_ns {
-        return Err(unusable("its smallest value is above its largest".to_owned()));
+        return Err(HistogramError::NoRange { name });
     }
     Ok(Recorded::Quantised(histogram, facts.clone()))
 }

@@ -198,7 +198,7 @@ fn a_histogram_that_contradicts_itself_is_refused() {
     let refused = |change: fn(&mut Histograms)| {
         let mut bad = good.clone();
         change(&mut bad);
-        summarise_histograms(&bad, 1).unwrap_err()
+        summarise_histograms(&bad, 1).unwrap_err().to_string()
     };
     assert!(refused(|h| h.requests = 21).contains("21 successful requests"));
     assert!(refused(|h| h.lag.count = 7).contains("`lag` is unusable: it holds 20 values, but says 7"));

@@ -51,9 +51,8 @@ pub fn load(args: &LoadArgs) -> Result {
     }
     let values = match &result.results {
         Results::Samples(samples) => wirelab_stats::summarise(samples, result.window_ns),
-        Results::Histograms(histograms) => {
-            wirelab_stats::summarise_histograms(histograms, result.window_ns).map_err(Failure::failed)?
-        }
+        Results::Histograms(histograms) => wirelab_stats::summarise_histograms(histograms, result.window_ns)
+            .map_err(|error| Failure::failed(error.to_string()))?,
     };
     if args.show.json {
         show_json(&target, protocol, &result, &values)?;

@@ -128,7 +128,7 @@ fn pooled(run: &Run, cell: usize) -> std::result::Result<Pooled, String> {
             *counts.entry(sample.response_ns()).or_default() += 1;
         }
         if let Some(histograms) = run.histograms(record).map_err(|error| error.to_string())? {
-            for (value, count) in wirelab_stats::response_counts(&histograms)? {
+            for (value, count) in wirelab_stats::response_counts(&histograms).map_err(|error| error.to_string())? {
                 *counts.entry(value).or_default() += count;
             }
         }

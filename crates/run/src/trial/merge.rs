@@ -55,7 +55,8 @@ pub(crate) fn shared(files: &Files, recording: Recording, portions: &mut [Portio
 }
 
 fn merge_histograms(histograms: &[Histograms]) -> Result<Results, String> {
-    wirelab_stats::merge_histograms(histograms).map(Box::new).map(Results::Histograms)
+    let merged = wirelab_stats::merge_histograms(histograms).map_err(|error| error.to_string())?;
+    Ok(Results::Histograms(Box::new(merged)))
 }
 
 fn of_client(files: &Files, number: u32, recording: Recording) -> Result<Results, String> {

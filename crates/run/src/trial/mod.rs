@@ -193,7 +193,7 @@ impl TrialContext<'_> {
         let mut values = match &results {
             Results::Samples(samples) => wirelab_stats::summarise(samples, facts.window_ns),
             Results::Histograms(histograms) => wirelab_stats::summarise_histograms(histograms, facts.window_ns)
-                .map_err(|why| TrialAbort::failed(Blame::Client, why))?,
+                .map_err(|why| TrialAbort::failed(Blame::Client, why.to_string()))?,
             Results::Loads(loads) => wirelab_stats::pages(loads),
         };
         if let (Some(played), Some(timeline), Results::Samples(samples)) =
