@@ -23,6 +23,7 @@ quick: build ## build, and compare HTTP/1.1, HTTP/2 and HTTP/3 on this machine i
 build:
 	@echo "== building wirelab (the first time this takes some minutes)"
 	$(CARGO) build --release --locked -p wirelab
+	@deploy/strip.sh $(WIRELAB)
 
 check: lint ## formatting, lints and unit tests: the inner loop of development
 	$(CARGO) test --release --locked --workspace --lib --bins
@@ -61,7 +62,8 @@ test-endpoints: build ## unit tests, installation and contract suite of all endp
 
 # The flags apply to linking only, so cargo rebuilds only the program itself.
 image: ## the container image as an archive, without a container engine: target/image/wirelab.tar (ENDPOINTS="envoy go-grpc-xds")
-	$(CARGO) rustc --release --locked -p wirelab --bin wirelab -- -C target-feature=+crt-static -C strip=debuginfo
+	$(CARGO) rustc --release --locked -p wirelab --bin wirelab -- -C target-feature=+crt-static
+	deploy/strip.sh $(WIRELAB)
 	mkdir -p target/image/context
 	cp $(WIRELAB) deploy/nsswitch.conf target/image/context/
 	$(if $(ENDPOINTS),$(WIRELAB) endpoints install $(ENDPOINTS))
