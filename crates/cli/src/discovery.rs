@@ -1,4 +1,7 @@
 //! Discovery of HTTP/3: the HTTPS resource record (RFC 9460) and Alt-Svc (RFC 7838).
+//!
+//! One question to one name server needs no resolver: `hickory-resolver` would add a cache, search lists and several
+//! crates to what this file does in a page.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::str::FromStr;
