@@ -1,4 +1,7 @@
 //! Logs of endpoints: reads standard error continuously, so that endpoints never block, and keeps a bounded part.
+//!
+//! Each line of the file begins with the time at which its first byte was read, in the format of wirelab's own log, so
+//! that the logs of several processes can be read in order.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -7,6 +10,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use jiff::Timestamp;
 
 use crate::LabError;
 
@@ -61,6 +66,7 @@ impl Log {
 fn copy(mut from: impl Read, mut file: Option<impl Write>, tail: &Mutex<VecDeque<u8>>) {
     let mut buffer = [0; 8192];
     let mut left = LARGEST_LOG;
+    let mut within_line = false;
     loop {
         let bytes = match from.read(&mut buffer) {
             Ok(0) => return,
@@ -70,10 +76,11 @@ fn copy(mut from: impl Read, mut file: Option<impl Write>, tail: &Mutex<VecDeque
         };
         append_tail(tail, bytes);
         let Some(sink) = &mut file else { continue };
-        let kept = bytes.len().min(left);
+        let lines = stamped(bytes, &mut within_line);
+        let kept = lines.len().min(left);
         left -= kept;
-        let mut result = sink.write_all(&bytes[..kept]);
-        let cut = kept < bytes.len();
+        let mut result = sink.write_all(&lines[..kept]);
+        let cut = kept < lines.len();
         if cut {
             result = result.and_then(|()| writeln!(sink, "\n[wirelab cut the log here, after {LARGEST_LOG} bytes]"));
         }
@@ -84,6 +91,26 @@ fn copy(mut from: impl Read, mut file: Option<impl Write>, tail: &Mutex<VecDeque
             file = None;
         }
     }
+}
+
+/// Adds the current time to the beginning of each line. `within_line` tells whether the bytes continue a line.
+fn stamped(bytes: &[u8], within_line: &mut bool) -> Vec<u8> {
+    let stamp = stamp();
+    let mut lines = Vec::with_capacity(bytes.len() + 2 * stamp.len());
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        if !*within_line {
+            lines.extend(stamp.as_bytes());
+            lines.push(b' ');
+        }
+        lines.extend(line);
+        *within_line = !line.ends_with(b"\n");
+    }
+    lines
+}
+
+/// The current time with microseconds, such as `2026-11-23T17:40:00.123456Z`. Texts of later times sort after it.
+fn stamp() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
 fn append_tail(tail: &Mutex<VecDeque<u8>>, bytes: &[u8]) {
@@ -107,5 +134,16 @@ mod tests {
         assert_eq!(mark, "\n[wirelab cut the log here, after 1048576 bytes]\n");
         let tail: Vec<u8> = tail.into_inner().unwrap().into_iter().collect();
         assert!(tail.len() == LAST_WORDS && tail.ends_with(b"the end"));
+    }
+
+    #[test]
+    fn each_line_of_a_log_has_one_time_however_its_bytes_arrive() {
+        let mut within_line = false;
+        let parts = [&b"one\ntw"[..], b"o\n", b"three"].map(|part| stamped(part, &mut within_line));
+        let text = String::from_utf8(parts.concat()).unwrap();
+        let lines: Vec<_> = text.lines().map(|line| line.split_once(' ').unwrap()).collect();
+        assert_eq!(lines.iter().map(|(_, line)| *line).collect::<Vec<_>>(), ["one", "two", "three"]);
+        assert!(lines.iter().all(|(stamp, _)| stamp.len() == 27 && stamp.ends_with('Z')), "{text}");
+        assert!(lines.is_sorted(), "{text}");
     }
 }
