@@ -8,6 +8,7 @@ mod discovery;
 mod failure;
 mod interrupt;
 mod labs;
+mod log;
 mod output;
 mod place;
 mod progress;
@@ -22,10 +23,16 @@ use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if cli.command.is_internal() {
+        log::start_inside();
+    } else if let Err(failure) = log::start(&cli.log, matches!(cli.command, Command::Run(_) | Command::Resume(_))) {
+        return failure.report();
+    }
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Resume(args) => commands::run::resume(&args),
         Command::Report(args) => commands::report::report(&args),
+        Command::Logs(args) => commands::logs::logs(&args),
         Command::Analyze(args) => commands::analyze::analyze(&args),
         Command::Load(args) => commands::load::load(&args),
         Command::Probe(args) => commands::probe::probe(&args),

@@ -34,6 +34,7 @@ impl Display {
         let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar:.cyan/dim} {pos}/{len} {msg}");
         bar.set_style(style.expect("the template is valid").progress_chars("━━─"));
         bar.enable_steady_tick(Duration::from_millis(200));
+        stderr::keep_below(&bar);
         Self::Bar(bar)
     }
 

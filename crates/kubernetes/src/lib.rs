@@ -134,6 +134,7 @@ impl Lab for Kubernetes {
         let common = Common { namespace: &namespace.name, image: &self.image, folder, layout: &layout, metrics };
         let pods = Pods::make(&self.cluster, &common, stop)?;
         let service = service::make(&pods, &common)?;
+        tracing::info!(namespace = namespace.name, image = self.image, "pods and services created");
         let folder = folder.to_owned();
         let metrics = metrics.map(|(sockets, port)| (sockets.to_owned(), port));
         Ok(Box::new(Run {

@@ -116,6 +116,7 @@ impl Pods {
         if lost.is_empty() {
             return Ok(());
         }
+        tracing::warn!(pods = lost.join(" "), "pods were lost; starting them again");
         self.remove(&lost, common.namespace)?;
         self.start(&lost, common, &AtomicBool::new(false))
     }

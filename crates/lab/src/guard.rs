@@ -83,6 +83,7 @@ impl Guard {
             // A program that is not a guard may not end with its standard input.
             let _ = guard.child.kill();
         }
+        tracing::debug!(pid = guard.child.id(), "guard started");
         started.map(|()| guard)
     }
 

@@ -12,7 +12,8 @@
 //! | `samples/trial-NNNNNN.parquet` | the samples of a trial that ended `ok` ([`store::parquet`]) |
 //! | `samples/trial-NNNNNN.json` | its histograms, where the cell records histograms |
 //! | `samples/trial-NNNNNN.jsonl` | its loads, where a browser loads a page: one [`PageLoad`](wirelab_model::page::PageLoad) per line |
-//! | `logs/trial-NNNNNN-server.log`, `-client.log` | standard error of its endpoints, where they wrote any |
+//! | `logs/trial-NNNNNN-server.log`, `-client.log` | standard error of its endpoints, where they wrote any; each line begins with its time |
+//! | `log.jsonl` | the log of wirelab itself, written by the program that executes the run |
 //! | `logs/trial-NNNNNN-client-results.jsonl` | what the client of a failed trial wrote, if it did |
 //! | `lock` | locked (`flock`) while a process works on the run |
 //! | `work/` | specs, certificates, documents; made by each session, removed at its end |

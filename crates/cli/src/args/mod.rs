@@ -6,6 +6,7 @@ mod endpoint;
 mod endpoints;
 mod labs;
 mod load;
+mod logs;
 mod manual;
 mod page;
 mod probe;
@@ -13,7 +14,7 @@ mod report;
 mod run;
 mod studies;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, Parser, Subcommand};
 
 pub use analyze::AnalyzeArgs;
 pub use doctor::DoctorArgs;
@@ -21,6 +22,7 @@ pub use endpoint::{EndpointArgs, EndpointRole};
 pub use endpoints::{Chosen, EndpointsArgs, EndpointsCommand, SetName};
 pub use labs::{LabsArgs, LabsCommand};
 pub use load::{ArrivalsArg, LoadArgs, ReachArgs, ResumptionArg};
+pub use logs::{LogArgs, LogFormat, LogsArgs};
 pub use manual::{CompletionsArgs, ManArgs, ReferenceArgs};
 pub use page::{BrowserArg, PageArgs};
 pub use probe::ProbeArgs;
@@ -38,9 +40,13 @@ pub use studies::{StudiesArgs, StudiesCommand};
   wirelab load --protocol h2 -c 10 -m 10 -d 10s https://localhost:8443/
   wirelab page https://example.org/             the three versions in real browsers
   wirelab doctor                                what this machine can and cannot measure
+  wirelab logs --trial 3                        what wirelab and the processes of a trial logged
+  wirelab run quick -v                          the log on standard error (docs/logs.md)
 
 Exit status: 0 done, 1 failed, 2 wrong input, 130 interrupted.")]
 pub struct Cli {
+    #[command(flatten)]
+    pub log: LogArgs,
     /// The command.
     #[command(subcommand)]
     pub command: Command,
@@ -55,6 +61,8 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Show the report of a run in any format
     Report(ReportArgs),
+    /// Show what wirelab and the processes of a run logged, in the order of time
+    Logs(LogsArgs),
     /// Analyze your own CSV data with the statistics of a run
     Analyze(AnalyzeArgs),
     /// Send load to a server and print latencies
@@ -96,6 +104,23 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+}
+
+impl Command {
+    /// Whether wirelab itself starts a process with this command.
+    pub const fn is_internal(&self) -> bool {
+        matches!(self, Self::Endpoint(_) | Self::Guard | Self::Fabric | Self::Witness | Self::Agent { .. })
+    }
+}
+
+/// Whether it is an option of every command: help, version, and those of the log, which the text of `wirelab` itself
+/// describes.
+pub fn is_everywhere(argument: &Arg, is_root: bool) -> bool {
+    match argument.get_id().as_str() {
+        "help" | "version" => true,
+        "verbose" | "log_format" => !is_root,
+        _ => false,
+    }
 }
 
 /// Display of progress and results.

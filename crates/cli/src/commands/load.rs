@@ -20,6 +20,7 @@ use crate::args::{ArrivalsArg, LoadArgs, ResumptionArg};
 use crate::failure::{Failure, Result};
 use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
+use crate::stderr;
 use crate::target::Target;
 
 /// Duration of a load without --requests and --duration.
@@ -88,6 +89,7 @@ impl Bar {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let style = ProgressStyle::with_template("{wide_bar:.cyan/dim} {msg}").expect("the template is valid");
         let bar = ProgressBar::with_draw_target(Some(length), target).with_style(style.progress_chars("━━─"));
+        stderr::keep_below(&bar);
         Self { bar, extent: spec.extent }
     }
 

@@ -6,6 +6,7 @@ pub mod endpoint;
 pub mod endpoints;
 pub mod labs;
 pub mod load;
+pub mod logs;
 pub mod manual;
 pub mod page;
 pub mod probe;

@@ -17,14 +17,11 @@ use crate::args::{Format, ReportArgs};
 use crate::commands::studies;
 use crate::failure::{Failure, Result};
 use crate::output::{colour, print, width};
-use crate::place::newest;
+use crate::place::run_folder;
 
 /// Prints the report of a run.
 pub fn report(args: &ReportArgs) -> Result {
-    let folder = match &args.run {
-        Some(folder) => folder.clone(),
-        None => newest(&args.out)?,
-    };
+    let folder = run_folder(args.run.as_deref(), &args.out)?;
     print(&render(&folder, args.format)?)
 }
 

@@ -22,7 +22,7 @@ use crate::interrupt::stop_flag;
 use crate::output::{print, print_json};
 use crate::place::{newest, program};
 use crate::progress::Display;
-use crate::stderr;
+use crate::{log, stderr};
 
 /// Runs a study in a new run folder.
 pub fn run(args: &RunArgs) -> Result {
@@ -140,6 +140,7 @@ pub fn resume(args: &ResumeArgs) -> Result {
 /// Runs the rest of the plan, writes `report.html` and prints the report.
 fn execute(run: &mut Run, lab: &mut dyn wirelab_lab::Lab, show: &ShowArgs) -> Result {
     let stop = stop_flag()?;
+    log::keep_in(run.folder())?;
     let result = {
         let mut display = Display::new(show.quiet);
         run.execute(lab, &mut |progress| display.show(progress), &stop)

@@ -14,6 +14,7 @@ mod killed;
 mod kubernetes;
 mod links;
 mod load;
+mod logs;
 mod loopback;
 mod page;
 mod pages;

@@ -15,6 +15,7 @@ use wirelab_model::plan::Job;
 use crate::LabError;
 use crate::deadline::readable;
 use crate::guard::Guard;
+use crate::lines::shortened;
 use crate::netns::fabric::{Answer, Hosts, Request, SUBCOMMAND, Tallied};
 use crate::process::{Home, prepare};
 
@@ -107,6 +108,7 @@ impl Network {
 
     fn send(&mut self, request: &Request, timeout: Duration) -> Result<Answer, LabError> {
         let mut line = serde_json::to_vec(request).expect("a request always serialises");
+        tracing::debug!(request = shortened(&line), "sent to the process that holds the network");
         line.push(b'\n');
         let requests = self.requests.as_mut().expect("the pipe is there until the network is dropped");
         requests.write_all(&line).map_err(|error| LabError(format!("{GONE}: {error}")))?;

@@ -6,11 +6,12 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use tracing::{debug, error, info, info_span, warn};
 use wirelab_lab::{Beside, Lab, LabError, Preparation, PreparedLab, Role, refuses_unknown_protocol};
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::outcome::Outcome;
-use wirelab_model::plan::Trial;
+use wirelab_model::plan::{Cell, Trial};
 use wirelab_model::study::Artifact;
 use wirelab_observe::Witness;
 use wirelab_plan::polite;
@@ -47,6 +48,7 @@ impl Run {
         stop: &AtomicBool,
     ) -> Result<StopReason, RunError> {
         let _lock = self.folder.lock()?;
+        let _span = info_span!("run", study = self.manifest.study.name).entered();
         if lab.info().name != self.manifest.lab {
             let why = format!("the run was made for the lab `{}`, not for `{}`", self.manifest.lab, lab.info().name);
             return Err(RunError::Refused { why });
@@ -73,7 +75,12 @@ impl Run {
             witness: Witness::default(),
         };
         session.append(Entry::Started { at: timestamp() })?;
+        info!(lab = lab.info().name, version = env!("CARGO_PKG_VERSION"), "run started");
         let result = session.work(lab);
+        match &result {
+            Ok(reason) => info!(?reason, "run stopped"),
+            Err(error) => error!(%error, "run failed"),
+        }
         let stopped = match &result {
             Ok(reason) => session.append(Entry::Stopped { reason: *reason, at: timestamp() }),
             Err(_) => Ok(()),
@@ -126,6 +133,16 @@ impl Run {
     }
 }
 
+/// Logs how a trial ended.
+fn log_end(record: &TrialRecord) {
+    let took = format_args!("{:.3} s", record.took_ns as f64 / 1e9);
+    match &record.outcome {
+        Outcome::Ok => info!(%took, "trial succeeded"),
+        Outcome::Failed { blame, reason } => warn!(%took, %blame, reason, "trial failed"),
+        Outcome::Unsupported { reason } => warn!(%took, reason, "trial unsupported"),
+    }
+}
+
 fn block(run: &Run, number: u32) -> Vec<Trial> {
     wirelab_plan::block(&run.manifest.plan, number)
 }
@@ -156,6 +173,7 @@ impl Session<'_> {
             Err(_) if self.stop.load(Ordering::Relaxed) => return Ok(StopReason::Interrupted),
             prepared => prepared?,
         };
+        info!("lab prepared");
         if starts_endpoints {
             self.report(Phase::Probing, None);
             self.probe()?;
@@ -170,6 +188,7 @@ impl Session<'_> {
     fn measure(&mut self, lab: &mut dyn PreparedLab, files: &Files) -> Result<StopReason, RunError> {
         let first = self.run.complete_blocks();
         for number in first..self.run.manifest.plan.max_blocks {
+            let _span = info_span!("block", number).entered();
             self.measure_links(lab, number)?;
             let recorded: HashSet<u32> = self.run.trials.iter().map(|record| record.trial.number).collect();
             for trial in block(self.run, number).into_iter().filter(|trial| !recorded.contains(&trial.number)) {
@@ -177,11 +196,15 @@ impl Session<'_> {
                     return Ok(StopReason::Interrupted);
                 }
                 self.report(Phase::Measuring, Some(&trial));
+                let label = self.run.manifest.plan.cells.get(trial.cell).map(Cell::label).unwrap_or_default();
+                let _span = info_span!("trial", number = trial.number, cell = label).entered();
+                info!("trial started");
                 let record = match self.given_up(&trial) {
                     Some(record) => Some(record),
                     None => self.trial(lab, files, &trial)?,
                 };
                 let Some(record) = record else { return Ok(StopReason::Interrupted) };
+                log_end(&record);
                 self.last = Some(record.outcome.clone());
                 self.append(Entry::Trial(record))?;
                 self.report(Phase::Measuring, Some(&trial));
@@ -210,6 +233,7 @@ impl Session<'_> {
         if links.is_empty() {
             return Ok(());
         }
+        info!(links = links.len(), "links measured");
         self.append(Entry::Links(LinkCheck { block, at: timestamp(), links }))
     }
 
@@ -252,6 +276,7 @@ impl Session<'_> {
             let others = sidecar.into_iter().chain(control_plane);
             for (name, role) in server.into_iter().chain([(&job.client, Role::Client)]).chain(others) {
                 if asked.insert((name, role)) {
+                    debug!(endpoint = name, role = role.word(), "checking that it refuses an unknown protocol");
                     let endpoint: &Endpoint = &self.run.endpoint(name)?.endpoint;
                     refuses_unknown_protocol(endpoint, role, &self.run.folder.work(), plan.seed).map_err(
                         |LabError(why)| RunError::Contract {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use tracing::{Span, debug, info, info_span};
 use wirelab_lab::{Arena, Beside, EventError, Exit, ExitStatus, LabError, Launch, Process, Role};
 use wirelab_model::endpoint::UNSUPPORTED_STATUS;
 use wirelab_model::event::{Command, Event};
@@ -66,6 +67,8 @@ pub(crate) struct EndpointHandle {
     has_clock: bool,
     /// Whether it was stopped on purpose during the trial, so that its exit is expected.
     is_stopped: bool,
+    /// Span of its events in the log.
+    span: Span,
 }
 
 impl EndpointHandle {
@@ -85,15 +88,19 @@ impl EndpointHandle {
     }
 
     fn of(process: Box<dyn Process>, arena: &dyn Arena, job: &Job, launch: &Launch<'_>) -> Self {
+        let name = launch.endpoint.name.clone();
+        let span = info_span!("role", role = launch.role.word(), number = launch.number, endpoint = name);
+        span.in_scope(|| info!(pid = process.pid(), "started"));
         Self {
             process,
             role: launch.role,
-            name: launch.endpoint.name.clone(),
+            name,
             number: (launch.role == Role::Client && job.load.clients > 1).then_some(launch.number),
             is_remote: job.site().is_some(),
             uses_sidecar: job.has_mesh(),
             has_clock: arena.has_clock(),
             is_stopped: false,
+            span,
         }
     }
 
@@ -111,12 +118,13 @@ impl EndpointHandle {
 
     /// Sends a command.
     pub(crate) fn send(&mut self, command: Command) -> Result<(), TrialAbort> {
+        self.span.in_scope(|| debug!(command = command.word(), "sent"));
         let LabError(why) = match self.process.send(command) {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
         // It has probably ended; its exit explains more than the broken pipe.
-        let exit = self.process.end(Instant::now());
+        let exit = self.end_process(Instant::now());
         Err(self.ended(&exit, &format!("`{}` was sent to it ({why})", command.word())))
     }
 
@@ -134,7 +142,7 @@ impl EndpointHandle {
                 return Err(TrialAbort::Interrupted);
             }
             let slice = deadline.min(Instant::now() + CHECK_INTERVAL);
-            let error = match self.process.next_event(slice) {
+            let error = match self.read(slice) {
                 Ok(Event::Error { kind, message }) => {
                     return Err(self.reported(kind, &message, attempt, others));
                 }
@@ -148,7 +156,7 @@ impl EndpointHandle {
                 EventError::Deadline => return Err(self.timed_out(attempt, limit)),
                 EventError::Ended(exit) => return Err(self.ended(&exit, attempt)),
                 EventError::Nonsense(line) => {
-                    let words = last_words(&self.process.end(Instant::now()));
+                    let words = last_words(&self.end_process(Instant::now()));
                     let reason = format!("{self} printed an invalid event while {attempt}: {line}{words}");
                     return Err(TrialAbort::failed(self.role.blame(), reason));
                 }
@@ -183,7 +191,18 @@ impl EndpointHandle {
 
     /// The unchecked result of reading until the deadline, for threads that lack the other handles.
     pub(crate) fn read(&mut self, deadline: Instant) -> Result<Event, EventError> {
-        self.process.next_event(deadline)
+        let read = self.process.next_event(deadline);
+        if let Ok(event) = &read {
+            self.span.in_scope(|| debug!(?event, "received"));
+        }
+        read
+    }
+
+    /// Closes the standard input of the process and waits for its exit; kills it at the deadline.
+    fn end_process(&mut self, deadline: Instant) -> Exit {
+        let exit = self.process.end(deadline);
+        self.span.in_scope(|| info!(status = ?exit.status, "ended"));
+        exit
     }
 
     /// Converts the result of a read to an event, `None` for a time-out, or an abort.
@@ -225,7 +244,7 @@ impl EndpointHandle {
 
     /// The abort for an endpoint that printed nothing within the limit.
     fn timed_out(&mut self, attempt: &str, limit: Duration) -> TrialAbort {
-        let words = last_words(&self.process.end(Instant::now()));
+        let words = last_words(&self.end_process(Instant::now()));
         let reason = format!("{self} printed no event for {:.1} s while {attempt}{words}", limit.as_secs_f64());
         TrialAbort::failed(self.role.blame(), reason)
     }
@@ -233,7 +252,7 @@ impl EndpointHandle {
     /// Kills the endpoint, as an action of the timeline.
     pub(crate) fn kill(&mut self) {
         self.is_stopped = true;
-        self.process.end(Instant::now());
+        self.end_process(Instant::now());
     }
 
     /// Stops the endpoint during the trial.
@@ -261,7 +280,7 @@ impl EndpointHandle {
 
     /// Closes its standard input and waits for exit status 0.
     pub(crate) fn end(&mut self, attempt: &str, limit: Duration) -> Result<Exit, TrialAbort> {
-        let exit = self.process.end(Instant::now() + limit);
+        let exit = self.end_process(Instant::now() + limit);
         if exit.status == ExitStatus::Code(0) { Ok(exit) } else { Err(self.ended(&exit, attempt)) }
     }
 
@@ -286,7 +305,7 @@ impl EndpointHandle {
 
     /// The abort for an endpoint that printed `unsupported`; its exit status must be 127.
     fn refused(&mut self, message: &str) -> TrialAbort {
-        let exit = self.process.end(Instant::now() + EXIT_TIMEOUT);
+        let exit = self.end_process(Instant::now() + EXIT_TIMEOUT);
         if exit.status == ExitStatus::Code(UNSUPPORTED_STATUS) {
             TrialAbort::Outcome(Outcome::Unsupported { reason: format!("{self}: {message}") })
         } else {
@@ -308,7 +327,7 @@ impl EndpointHandle {
                 return cut;
             }
         }
-        let exit = self.process.end(Instant::now() + EXIT_TIMEOUT);
+        let exit = self.end_process(Instant::now() + EXIT_TIMEOUT);
         let words = last_words(&exit);
         let status = match exit.status {
             ExitStatus::Code(1) => String::new(),

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use clap::{Arg, ArgAction, Command};
 use clap_mangen::Man;
 
+use crate::args::is_everywhere;
 use crate::failure::{Failure, Result};
 
 /// The manual page of a command, which must be built (`Command::build`).
@@ -48,10 +49,10 @@ fn synopsis(text: &mut String, command: &Command) {
         .map(|group| command.get_arguments().filter(|arg| group.get_args().any(|id| id == arg.get_id())).collect())
         .collect();
     let is_choice = |arg: &Arg| choices.iter().flatten().any(|choice| choice.get_id() == arg.get_id());
-    let is_everywhere = |arg: &Arg| matches!(arg.get_id().as_str(), "help" | "version");
+    let is_root = !command.get_bin_name().unwrap_or_default().contains(' ');
     let (positional, options): (Vec<&Arg>, Vec<&Arg>) = command
         .get_arguments()
-        .filter(|arg| !arg.is_hide_set() && !is_everywhere(arg) && !is_choice(arg))
+        .filter(|arg| !arg.is_hide_set() && !is_everywhere(arg, is_root) && !is_choice(arg))
         .partition(|arg| arg.is_positional());
     for arg in options {
         let _ = writeln!(text, "{}", optional(arg));

@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command, CommandFactory};
 
-use crate::args::Cli;
+use crate::args::{Cli, is_everywhere};
 use crate::commands::reference::page::{Page, code};
 
 /// The page of the commands.
@@ -21,7 +21,12 @@ fn describe(page: &mut Page, command: &Command) {
     page.text(&sentence(&about.unwrap_or_default()));
     let usage = command.clone().render_usage().to_string();
     page.code(usage.trim_start_matches("Usage:").lines().map(str::trim));
-    let shown = || command.get_arguments().filter(|argument| !argument.is_hide_set() && !is_everywhere(argument));
+    // Options of every command are in the section of wirelab itself.
+    let is_root = !name.contains(' ');
+    let shown = || {
+        let arguments = command.get_arguments();
+        arguments.filter(move |argument| !argument.is_hide_set() && !is_everywhere(argument, is_root))
+    };
     let rows = |arguments: Vec<&Arg>| arguments.into_iter().map(row).collect::<Vec<_>>();
     page.table(["argument", "meaning"], &rows(shown().filter(|argument| argument.is_positional()).collect()));
     page.table(["option", "meaning"], &rows(shown().filter(|argument| !argument.is_positional()).collect()));
@@ -39,11 +44,6 @@ fn describe(page: &mut Page, command: &Command) {
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help") {
         describe(page, inner);
     }
-}
-
-/// Help and version are options of every command.
-fn is_everywhere(argument: &Arg) -> bool {
-    matches!(argument.get_id().as_str(), "help" | "version")
 }
 
 fn row(argument: &Arg) -> [String; 2] {

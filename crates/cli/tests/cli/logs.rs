@@ -1,0 +1,131 @@
+//! The log: on standard error, in the run folder, and through `wirelab logs`.
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::tempdir;
+use wirelab_testkit::{only_run, run, said, wirelab};
+
+const STUDY: &str = r#"
+    name = "logged"
+    title = "t"
+    question = "q"
+    [workload]
+    client = "talking"
+    server = "talking"
+    requests = 3
+    [factors]
+    protocol = ["h1c", "h2c"]
+    [compare]
+    factor = "protocol"
+    baseline = "h1c"
+    [blocks]
+    min = 1
+    max = 1
+"#;
+
+/// An endpoint that writes to standard error, and otherwise does what the built-in one does.
+const TALKING: &str = r#"
+[ "$1" = describe ] && { "$WIRELAB" endpoint describe | sed 's/"builtin"/"talking"/'; exit; }
+echo "hello from the $1" >&2
+exec "$WIRELAB" endpoint "$@"
+"#;
+
+const FAKE: [&str; 6] = ["run", "null", "--preset", "smoke", "--lab", "fake"];
+
+/// The objects in lines of JSON.
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+/// Names of the spans of a line, outermost first.
+fn spans(line: &Value) -> Vec<&str> {
+    line["spans"].as_array().into_iter().flatten().filter_map(|span| span["name"].as_str()).collect()
+}
+
+#[test]
+fn without_an_option_nothing_of_the_log_is_shown_but_the_run_keeps_it() {
+    let folder = tempdir().unwrap();
+    let quiet = run(folder.path(), &[&FAKE[..], &["--quiet"]].concat()).with_status(0);
+    assert_eq!(quiet.err, "");
+    let kept = fs::read_to_string(only_run(folder.path()).join("log.jsonl")).unwrap();
+    let lines = objects(&kept);
+    assert!(lines.iter().all(|line| line["level"] != "DEBUG"), "{kept}");
+    let started = lines.iter().filter(|line| line["message"] == "trial started").count();
+    let ended = lines.iter().filter(|line| line["message"] == "trial succeeded").count();
+    assert!(started > 1 && started == ended, "{kept}");
+}
+
+#[test]
+fn more_letters_v_show_spans_and_then_messages() {
+    let folder = tempdir().unwrap();
+    let once = run(folder.path(), &[&FAKE[..], &["-v", "--quiet"]].concat()).with_status(0).err;
+    let line = once.lines().find(|line| line.ends_with("trial started")).unwrap_or_else(|| panic!("{once}"));
+    for span in ["run{study=", ":block{number=0}:", "trial{number=0 cell="] {
+        assert!(line.contains(span), "`{span}` is not in {line}");
+    }
+    assert!(once.contains(":role{role=\"server\"") && !once.contains("DEBUG"), "{once}");
+    let twice = run(folder.path(), &[&FAKE[..], &["-vv", "--quiet"]].concat()).with_status(0).err;
+    assert!(twice.contains("DEBUG") && twice.contains("sent command=\"go\""), "{twice}");
+}
+
+#[test]
+fn a_filter_selects_and_lines_of_json_name_all_spans() {
+    let folder = tempdir().unwrap();
+    let mut command = wirelab(folder.path(), &[&FAKE[..], &["--log-format", "json", "--quiet"]].concat());
+    let text = said(command.env("WIRELAB_LOG", "off,wirelab_run=debug").output().unwrap()).with_status(0).err;
+    let lines = objects(&text);
+    let go = lines.iter().find(|line| line["command"] == "go").unwrap_or_else(|| panic!("{text}"));
+    assert_eq!(spans(go), ["run", "block", "trial", "role"]);
+    assert!(lines.iter().all(|line| line["target"].as_str().unwrap().starts_with("wirelab_run")), "{text}");
+
+    let wrong = said(wirelab(folder.path(), &["studies"]).env("WIRELAB_LOG", "debgu").output().unwrap());
+    wrong.with_status(2).complains(&["WIRELAB_LOG: `debgu` is not a level, did you mean `debug`"]);
+}
+
+#[test]
+fn a_trial_shows_wirelab_and_its_processes_in_the_order_of_time() {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("logged.toml"), STUDY).unwrap();
+    let talking = folder.path().join("endpoints/talking");
+    fs::create_dir_all(&talking).unwrap();
+    fs::write(talking.join("endpoint.toml"), "name = \"talking\"\ncommand = [\"sh\", \"talking.sh\"]\n").unwrap();
+    fs::write(talking.join("talking.sh"), TALKING).unwrap();
+    let mut command = wirelab(folder.path(), &["run", "logged.toml", "--quiet"]);
+    said(command.env("WIRELAB", wirelab_testkit::program()).output().unwrap()).with_status(0);
+
+    let shown = run(folder.path(), &["logs", "--trial", "1"]).with_status(0).out;
+    let place = |words: &str| shown.find(words).unwrap_or_else(|| panic!("`{words}` is not in:\n{shown}"));
+    let order = [
+        "INFO  trial started",
+        "INFO  server 0: started",
+        "hello from the server",
+        "INFO  client 0: started",
+        "hello from the client",
+        "INFO  client 0: ended status=Code(0)",
+        "INFO  server 0: ended status=Code(0)",
+        "INFO  trial succeeded",
+    ];
+    assert!(order.map(place).is_sorted(), "{shown}");
+    assert!(shown.lines().all(|line| line.contains("  trial 1 ")), "{shown}");
+
+    let all = objects(&run(folder.path(), &["logs", "--json"]).with_status(0).out);
+    let said = |line: &&Value| line["message"] == "hello from the client" && line["source"] == "client";
+    let trials: Vec<_> = all.iter().filter(said).map(|line| line["trial"].as_u64().unwrap()).collect();
+    // Two cells, and the A/A twin of the baseline.
+    assert_eq!(trials, [0, 1, 2]);
+    assert!(all.iter().map(|line| line["timestamp"].as_str().unwrap()).is_sorted());
+}
+
+#[test]
+fn an_unknown_run_or_trial_names_the_nearest_one() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), &[&FAKE[..], &["--quiet"]].concat()).with_status(0);
+    let name = only_run(folder.path()).file_name().unwrap().to_string_lossy().into_owned();
+    let misspelt = format!("wirelab-runs/{}", name.replace("null", "nul"));
+    let meant = format!("did you mean wirelab-runs/{name}?");
+    for command in ["logs", "report"] {
+        run(folder.path(), &[command, &misspelt]).with_status(2).complains(&["no run folder", &meant]);
+    }
+    run(folder.path(), &["logs", "--trial", "4711"]).with_status(2).complains(&["no trial 4711; did you mean "]);
+}
