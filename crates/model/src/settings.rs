@@ -5,283 +5,238 @@
 //! workers = 100 }`). The documentation of the keys (`wirelab studies keys`, the manual, the JSON Schema) is generated
 //! from the comments in this file.
 
+mod declare;
+
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+pub use declare::{Declared, Part};
+use declare::{Setting, settings};
 
 use crate::network::{Address, Network, Servers};
 use crate::nodes::Labels;
-use crate::page::{PageName, Priorities};
+use crate::page::{MOST_HOSTS, PageName, Priorities};
 use crate::protocol::Protocol;
 use crate::queue::Queue;
 use crate::spec::{Arrivals, Congestion, Recording, Resumption};
 use crate::units::{BitRate, Frequency, Share, Size, Span};
 
+const DAY: Span = Span::from_secs(86_400);
+const LARGEST: Size = Size(1 << 30);
+const SLOWEST: BitRate = BitRate(1000);
+const FASTEST: BitRate = BitRate(100_000_000_000);
+
+/// Clients per trial, including restarted ones: each is a process.
+pub const MAX_CLIENTS: u32 = 500;
+
+// The ranges are what one machine can run, so that a typing error fails before it fills a disk or runs for a year.
+settings! {
 /// The settings that a study fixes or varies. An absent key takes the default that its comment states.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = with_ranges)]
 pub struct Settings {
     /// The protocol between client and server. Required.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<Protocol>,
+    protocol: Protocol;
     /// The endpoint for both roles. As a level of a factor, `installed` stands for each installed endpoint that
     /// supports the protocol in that role; the same holds for `server` and `client`. Default: `builtin`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<String>,
+    endpoint: String;
     /// The endpoint for the server. Default: `endpoint`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server: Option<String>,
+    server: String where excludes = &[Part::Site];
     /// The endpoint for the client. Default: `endpoint`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub client: Option<String>,
+    client: String;
     /// Where client and server run; the lab defines the names. In the lab `netns` it is a preset of the emulated link
     /// (`wirelab labs` lists the presets), which the ten keys from `round_trip` on modify. In the lab `kubernetes` it
     /// is the location of the servers relative to the client: `same-node`, `other-node` (or `lan`), `same-zone` (or
     /// `single-az`) or `other-zone` (or `multi-az`). Default: `local`, which has no link; in the lab `kubernetes`
     /// `same-node`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub placement: Option<String>,
+    placement: String where excludes = &[Part::Site];
     /// Round-trip time of the link: the sum of its delays in both directions. Default: from the placement.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub round_trip: Option<Span>,
+    round_trip: Span where range = Span(0)..=Span::from_secs(10), needs = Part::Link;
     /// Largest deviation of a packet's one-way delay, up or down. Default: from the placement.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Span>,
+    jitter: Span where range = Span(0)..=Span::from_secs(1), needs = Part::Link;
     /// Rate of the link from server to client; whole frames count. Default: from the placement.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bandwidth: Option<BitRate>,
+    bandwidth: BitRate where range = SLOWEST..=FASTEST, needs = Part::Link;
     /// Rate of the link from client to server. Default: `bandwidth` if set, otherwise from the placement.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bandwidth_up: Option<BitRate>,
+    bandwidth_up: BitRate where range = SLOWEST..=FASTEST, needs = Part::Link;
     /// Size of the link's queue in each direction, in bytes or in packets (`100 packets`); a full queue drops packets.
     /// Default: `256 KiB`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue: Option<Queue>,
+    queue: Queue where range = Size(1500)..=LARGEST, needs = Part::Link;
     /// Share of packets that the link loses. Default: from the placement.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Share>,
+    loss: Share where range = Share(0.0)..=Share(1.0), needs = Part::Link;
     /// Mean number of consecutive lost packets; 1 means independent losses. Default: from the placement.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub loss_burst: Option<f64>,
+    loss_burst: f64 where range = 1.0..=10_000.0, needs = Part::Link;
     /// Share of packets that skip the link's delay and overtake others. Default: `0 %`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reorder: Option<Share>,
+    reorder: Share where range = Share(0.0)..=Share(1.0), needs = Part::Link;
     /// Share of packets that arrive twice. Default: `0 %`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duplicate: Option<Share>,
+    duplicate: Share where range = Share(0.0)..=Share(1.0), needs = Part::Link;
     /// Size of the link's largest IP packet in bytes. Default: 1500.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mtu: Option<u32>,
+    // Lower bound: the smallest packet that a QUIC path carries (RFC 9000, section 14), with headers. Upper bound: the
+    // largest IP packet.
+    mtu: u32 where range = 1280..=65_535, needs = Part::Link;
     /// Network between the hosts of client and servers: `direct`, only the link; or `overlay`, pods on two nodes of a
     /// Kubernetes cluster, with the link between the nodes and VXLAN on the link. Default: `direct`; in the lab
     /// `kubernetes` `overlay`, which is the cluster's own network and the only choice.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<Network>,
+    network: Network where excludes = &[Part::Site];
     /// Whether the hosts' interfaces segment and merge packets and compute checksums (TSO, GSO, GRO, checksum offload).
     /// On an emulated link without an overlay, offloads cannot be on, because the emulator needs packets as a wire
     /// carries them. Default: the kernel's, all on except GRO.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub offloads: Option<bool>,
+    offloads: bool;
     /// Number and location of the servers: `near`, on the client's node, or `far`, on the other node; `2 far`, `near +
     /// far`. Default: `far`, but `near` with `network = "overlay"` and `placement = "same-node"`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub servers: Option<Servers>,
+    servers: Servers where excludes = &[Part::Site];
     /// In the lab `kubernetes`: required labels of a client's node, separated by commas
     /// (`disk=ssd,kubernetes.io/arch=arm64`); the same in all cells. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_nodes: Option<Labels>,
+    client_nodes: Labels where excludes = &[Part::Site];
     /// In the lab `kubernetes`: required labels of the nodes of `far` servers; `placement` still defines the location
     /// of these servers relative to the client. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server_nodes: Option<Labels>,
+    server_nodes: Labels where excludes = &[Part::Site];
     /// The address that clients connect to. `server`: the address of the single server. `service`: one address for all
     /// servers; each connection goes to a random one. `headless`: a name that resolves to all servers, which the client
     /// uses in turn. `node-port` (lab `kubernetes`): a port of a server's node, which stands for all servers. Default:
     /// `server` with one server, otherwise `service`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub address: Option<Address>,
+    address: Address where excludes = &[Part::Site, Part::Page];
     /// The endpoint for the sidecars, one beside each server and one beside the clients, in their pods. The clients'
     /// sidecar forwards each of their requests, over HTTP/2, to the sidecar of the next server. Or `linkerd`, in the
     /// lab `kubernetes`: the pods join the Linkerd mesh, which must be installed in the cluster. For `h1c`, `h2c` and
     /// `grpcc` with `network = "overlay"`. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mesh: Option<String>,
+    mesh: String where excludes = &[Part::Site];
     /// The endpoint for a control plane, which announces the servers to the clients by xDS. `client` must be an
     /// endpoint that supports it; such a client opens a connection to each server and sends each request to the next.
     /// For `grpc` and `grpcc` with `network = "overlay"`. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub control_plane: Option<String>,
+    control_plane: String where excludes = &[Part::Site];
 
     /// A protocol that the server does not support (`h1`, `h2` or `h3`): a client that tries it meets a server of
     /// another protocol, as at a site without HTTP/3. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server_lacks: Option<Protocol>,
+    server_lacks: Protocol where excludes = &[Part::Site];
     /// URL of a page on a server that wirelab does not start, in the lab `internet`. Default: none; wirelab starts a
     /// server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub site: Option<String>,
+    site: String where excludes = &[Part::Page];
     /// With `site`: the address to connect to, in place of a look-up of the URL's host. Default: the first address
     /// found, IPv4 before IPv6.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub site_address: Option<IpAddr>,
+    site_address: IpAddr where needs = Part::Site;
     /// With `site`: a file of trusted certificate authorities (PEM). Default: those of the system.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub site_trust: Option<PathBuf>,
+    site_trust: PathBuf where needs = Part::Site;
 
     /// What requests ask for. `files`: GET of a document. `bytes`: GET of generated bytes. `echo`: POST; the response
     /// returns the body. `delay`: an empty answer after `delay`; one byte on the raw transports. `heron`: the square
     /// root of two by Heron's method, independent of `payload`; a small call, as text in HTTP, as a message in gRPC.
     /// `redirect`: GET of an address that redirects to itself; clients do not follow it, so the trial fails. Default:
     /// `files` for HTTP, `echo` for the raw transports, `heron` for gRPC, where it is the only choice.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exchange: Option<Exchange>,
+    exchange: Exchange where excludes = &[Part::Site, Part::Page], harmless = Exchange::Files;
     /// Size of the response body (and of the request body, for `echo`). Default: `1 KiB`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub payload: Option<Size>,
+    payload: Size where range = Size(0)..=LARGEST, excludes = &[Part::Site, Part::Page];
     /// A page to load with all its resources, in place of one document. The client must be a browser; `requests` counts
     /// loads, all cold (default: 1); `request_timeout` is the deadline of a load. Pages of wirelab:
     /// `small-10`, `small-20`, `small-50`, `small-100`, `medium-10`, `medium-20`, `medium-50`, `medium-100`,
     /// `large-10`, `large-200`, `large-210`, `large-2`, `today`. Own pages: a path with a slash, relative to the
     /// directory where wirelab starts, of a folder with an `index.html` (`./site`), or of an HTTP Archive with the
     /// bodies of its responses (`./saved.har`). Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub page: Option<PageName>,
+    page: PageName;
     /// With `page`: number of hosts of a page of wirelab, up to 20. Each host has its own name, address and server; all
     /// share the link. The first host has the document and the fonts; style sheets, scripts and images are distributed
     /// over all hosts in turn. An archive has hosts of its own. For the lab `netns` and the built-in server. Default:
     /// `1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hosts: Option<u32>,
+    hosts: u32 where range = 1..=MOST_HOSTS, needs = Part::Page;
     /// Time that the server waits before its response, for `exchange = "delay"`; with `page`, before the response with
     /// the page's document, as if it had to generate the document. Default: `0 ms`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Span>,
+    delay: Span where range = Span(0)..=DAY;
     /// With `page`: whether the server sends a response 103 (Early Hints) as soon as the request for the page's
     /// document arrives; the document follows after `delay`. The hints are links to the page's style sheets, scripts
     /// and fonts, or, in their absence, to the first six images. Both `true` and `false` allow browsers to cache files.
     /// For the built-in server; over HTTP/1.1 only Firefox accepts hints. Default: no hints.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub early_hints: Option<bool>,
+    early_hints: bool where needs = Part::Page;
     /// With `page`: how the server treats the priorities of browsers' requests (RFC 9218, the field `priority`):
     /// `obeyed` or `ignored`. For the built-in server, which obeys priorities over HTTP/3 only: its HTTP/2 library
     /// sends responses in turns, and HTTP/1.1 has nothing to order. Default: `ignored`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub priorities: Option<Priorities>,
+    priorities: Priorities where needs = Part::Page;
 
     /// Number of clients that share the workload, all started at the same moment: separate processes, in the lab
     /// `kubernetes` separate pods. `workers`, `rate`, `requests`, `warm_up` and `connections` are totals over all
     /// clients and must be divisible by it. Results of the clients are merged, never averaged. Not with a timeline, a
     /// `mesh`, a `page` or a `site`. Default: `1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clients: Option<u32>,
+    clients: u32 where range = 1..=MAX_CLIENTS;
     /// `per-request`, or the number of persistent connections. Default: `1`, or one for each of the `clients`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connections: Option<Connections>,
+    connections: Connections where excludes = &[Part::Page];
     /// Concurrent requests on one connection, for protocols that multiplex. Default: `workers` divided by
     /// `connections`, rounded up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub streams: Option<u32>,
+    streams: u32 where range = 1..=100_000, excludes = &[Part::Page];
     /// Concurrent requests of a closed loop. A protocol that does not multiplex opens as many connections as it has
     /// workers. Default: `1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub workers: Option<u32>,
+    workers: u32 where range = 1..=100_000, excludes = &[Part::Page], harmless = 1;
     /// Pause between a response and the next request of the same worker. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pause: Option<Span>,
+    pause: Span where range = Span(0)..=DAY, excludes = &[Part::Page];
     /// With `pause`: upper limit of pauses; each pause is drawn uniformly from `pause` to `pause_max`. Default: all
     /// pauses equal `pause`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pause_max: Option<Span>,
+    pause_max: Span where range = Span(0)..=DAY, excludes = &[Part::Page];
     /// Arrivals per second. Makes the loop an open one, in which requests start on schedule, independent of responses.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Frequency>,
+    rate: Frequency where range = ..=Frequency(1e7), excludes = &[Part::Page];
     /// Distribution of the intervals between arrivals of an open loop: `uniform` or `poisson`. Default: `poisson`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<Arrivals>,
+    arrivals: Arrivals;
     /// Number of requests in a trial. Either this or `duration`. Default: `100`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub requests: Option<u64>,
+    requests: u64 where range = 1..=1_000_000_000;
     /// Length of a trial's measured window. Either this or `requests`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration: Option<Span>,
+    duration: Span where range = Span::from_millis(1)..=DAY;
     /// Number of warm-up requests before the measured window, on the same schedule, not recorded. Default: `0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub warm_up: Option<u64>,
+    warm_up: u64 where range = 0..=1_000_000_000;
     /// TLS session resumption policy for new connections: `none`, `resume` or `zero_rtt`. Default: `none`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resumption: Option<Resumption>,
+    resumption: Resumption where excludes = &[Part::Page], harmless = Resumption::None;
     /// Form of the records: `samples` (one per request) or `histograms`. Default: `histograms` if the plan expects more
     /// than 1,000,000 requests in a trial, or an open loop of more than 20,000 per second; otherwise `samples`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recording: Option<Recording>,
+    recording: Recording where excludes = &[Part::Page];
 
     /// Values of transport settings that the study does not set. `same`: the defaults named here, so that libraries are
     /// compared under equal conditions; a library that cannot be set so refuses. `library`: each library's own default,
     /// which the report shows. Default: `same`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transport_defaults: Option<TransportDefaults>,
+    transport_defaults: TransportDefaults;
     /// Congestion control of TCP and QUIC: `cubic`, `bbr` or `reno`. Default: `cubic`, for equal conditions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub congestion: Option<Congestion>,
+    congestion: Congestion;
     /// Flow-control window per stream (HTTP/2, QUIC, HTTP/3). Default: `1 MiB`, for equal conditions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stream_window: Option<Size>,
+    stream_window: Size where range = Size(1)..=Size(1 << 32);
     /// Flow-control window per connection (HTTP/2, QUIC, HTTP/3). Default: `16 MiB`, for equal conditions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connection_window: Option<Size>,
+    connection_window: Size where range = Size(1)..=Size(1 << 32);
     /// UDP send buffer. Default: the kernel's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub udp_send_buffer: Option<Size>,
+    udp_send_buffer: Size where range = Size(1)..=LARGEST;
     /// UDP receive buffer. Default: the kernel's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub udp_receive_buffer: Option<Size>,
+    udp_receive_buffer: Size where range = Size(1)..=LARGEST;
     /// The largest UDP payload to send, in bytes. Default: the library's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_udp_payload: Option<u16>,
+    // RFC 9000, section 14: a QUIC path carries datagrams of at least 1200 bytes. 65527 is the largest UDP payload.
+    max_udp_payload: u16 where range = 1200..=65_527;
     /// UDP generic segmentation offload. Default: the library's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gso: Option<bool>,
+    gso: bool;
     /// UDP generic receive offload. Default: the library's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gro: Option<bool>,
+    gro: bool;
     /// TCP Fast Open. Default: off.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fast_open: Option<bool>,
+    fast_open: bool;
     /// `TCP_NODELAY`. Default: on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub no_delay: Option<bool>,
+    no_delay: bool;
 
     /// Deadline of a connection's handshake. Default: `5 s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connect_timeout: Option<Span>,
+    connect_timeout: Span where range = Span(1)..=DAY;
     /// Deadline of a request, including the time to connect. Default: `10 s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_timeout: Option<Span>,
+    request_timeout: Span where range = Span(1)..=DAY;
     /// Aborts the trial after consecutive time-outs for this long, in the warm-up and in the measured window. Default:
     /// `10 min`.
-    #[serde(alias = "patience", skip_serializing_if = "Option::is_none")]
-    pub stall_timeout: Option<Span>,
+    #[serde(alias = "patience")]
+    stall_timeout: Span where range = Span::from_secs(1)..=DAY;
     /// Age of a connection at which the server asks the client, by the protocol's own signal, to open another one; the
     /// server still answers requests in flight. HTTP over TCP, and gRPC. Default: as long as the client keeps it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_connection_age: Option<Span>,
+    max_connection_age: Span where range = Span::from_millis(10)..=DAY;
     /// With `address = "headless"`: whether clients resolve the name before each new connection, not only at their
     /// start. Default: off.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resolve_again: Option<bool>,
+    resolve_again: bool;
     /// Names of observers of these cells, in addition to the study's observers, to measure the cost of an observer.
     /// Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub more_observers: Option<Vec<String>>,
+    more_observers: Vec<String>;
     /// Number of server threads. Default: the library's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server_threads: Option<u16>,
+    server_threads: u16 where range = 1..=1024, excludes = &[Part::Site];
     /// Number of client threads. Default: the library's; the built-in client has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_threads: Option<u16>,
+    client_threads: u16 where range = 1..=1024, excludes = &[Part::Page];
+}
 }
 
 /// What requests ask for.
@@ -417,10 +372,28 @@ impl Settings {
         serde_json::from_value(merged.into()).expect("a merge of valid settings is valid")
     }
 
+    /// The first set key that needs this part.
+    #[must_use]
+    pub fn first_that_needs(&self, part: Part) -> Option<&'static str> {
+        self.first_set(|setting| setting.needed_part() == Some(part))
+    }
+
+    /// The first set key that cannot stand beside this part.
+    #[must_use]
+    pub fn first_excluded_by(&self, part: Part) -> Option<&'static str> {
+        self.first_set(|setting| setting.is_excluded_by(part))
+    }
+
+    fn first_set(&self, is_meant: impl Fn(&dyn Declared) -> bool) -> Option<&'static str> {
+        let declared = Self::declared();
+        let mut set = declared.iter().filter(|setting| setting.is_set(self) && is_meant(&***setting));
+        set.next().map(|setting| setting.key())
+    }
+
     /// Returns the names of all keys in the order of declaration.
     #[must_use]
     pub fn keys() -> Vec<String> {
-        Self::documented_keys().into_iter().map(|(name, _)| name).collect()
+        Self::declared().into_iter().map(|setting| setting.key().to_owned()).collect()
     }
 
     /// Returns name and documentation of all keys in the order of declaration.
@@ -439,6 +412,17 @@ impl Settings {
     }
 }
 
+/// Adds the valid values of each setting to its documentation.
+fn with_ranges(schema: &mut Schema) {
+    let Some(properties) = schema.get_mut("properties").and_then(|keys| keys.as_object_mut()) else { return };
+    for setting in Settings::declared() {
+        let about = properties.get_mut(setting.key()).and_then(|key| key.get_mut("description"));
+        if let (Some(serde_json::Value::String(about)), Some(valid)) = (about, setting.valid_values()) {
+            about.push_str(&format!(" Valid: {valid}."));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -452,8 +436,48 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_include_the_first_and_the_last_field() {
-        let keys = Settings::keys();
-        assert!(keys.iter().any(|k| k == "protocol") && keys.iter().any(|k| k == "client_threads"), "{keys:?}");
+    fn each_key_is_documented_with_its_valid_values() {
+        let documented = Settings::documented_keys();
+        let names: Vec<_> = documented.iter().map(|(name, _)| name.clone()).collect();
+        assert_eq!(names, Settings::keys());
+        assert_eq!((names[0].as_str(), names[names.len() - 1].as_str()), ("protocol", "client_threads"));
+        for (key, valid) in [
+            ("mtu", "from 1280 to 65535"),
+            ("queue", "from 1500 B to 1 GiB"),
+            ("loss", "from 0 % to 100 %"),
+            ("bandwidth", "from 1 kbit/s to 100 Gbit/s"),
+            ("rate", "at most 10000000/s"),
+        ] {
+            let about = documented.iter().find(|(name, _)| name == key).map(|(_, about)| about.as_str());
+            assert!(about.is_some_and(|about| about.ends_with(&format!(" Valid: {valid}."))), "{key}: {about:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_refused_with_the_valid_ones() {
+        let refusals = |written: serde_json::Value| -> Vec<_> {
+            let settings: Settings = serde_json::from_value(written).unwrap();
+            Settings::declared().iter().filter_map(|setting| setting.out_of_range(&settings)).collect()
+        };
+        let most = serde_json::json!({ "mtu": 1280, "queue": "3 packets", "rate": "10M/s", "loss_burst": 1.0 });
+        assert_eq!(refusals(most), [""; 0]);
+        let expected = [
+            "`queue` is 1 KiB, but must be from 1500 B to 1 GiB",
+            "`loss_burst` is 0.5, but must be from 1 to 10000",
+            "`mtu` is 1279, but must be from 1280 to 65535",
+            "`rate` is 10000001/s, but must be at most 10000000/s",
+        ];
+        let wrong = serde_json::json!({ "mtu": 1279, "queue": "1 KiB", "rate": "10000001/s", "loss_burst": 0.5 });
+        assert_eq!(refusals(wrong), expected);
+    }
+
+    #[test]
+    fn a_part_is_needed_or_excluded_by_keys_that_are_set_to_a_value_of_their_own() {
+        let settings = |workers, exchange| Settings { workers, exchange, hosts: Some(2), ..Settings::default() };
+        let page = settings(Some(1), Some(Exchange::Files));
+        assert_eq!((page.first_that_needs(Part::Page), page.first_excluded_by(Part::Page)), (Some("hosts"), None));
+        assert_eq!(settings(Some(2), None).first_excluded_by(Part::Page), Some("workers"));
+        assert_eq!(settings(None, Some(Exchange::Echo)).first_excluded_by(Part::Site), Some("exchange"));
+        assert_eq!(page.first_that_needs(Part::Link), None);
     }
 }

@@ -24,6 +24,3 @@ pub(crate) const MAX_NAME: usize = 100;
 
 /// Actions, and windows, of a timeline.
 pub(crate) const MAX_ACTIONS: usize = 50;
-
-/// Clients per trial, including restarted ones: each is a process.
-pub(crate) const MAX_CLIENTS: usize = 500;

@@ -2,7 +2,7 @@
 
 use wirelab_model::link::{Link, PRESETS, preset};
 use wirelab_model::nearest::did_you_mean;
-use wirelab_model::settings::Settings;
+use wirelab_model::settings::{Part, Settings};
 
 /// The link between client and server, or `None` if the placement has no emulated link.
 ///
@@ -10,7 +10,7 @@ use wirelab_model::settings::Settings;
 /// If a setting shapes the link of a placement without one.
 pub(crate) fn link(settings: &Settings, placement: &str) -> Result<Option<Link>, String> {
     let Some(preset) = preset(placement) else {
-        let Some(key) = link_key(settings) else { return Ok(None) };
+        let Some(key) = settings.first_that_needs(Part::Link) else { return Ok(None) };
         let names = PRESETS.map(|preset| preset.name);
         let meant = did_you_mean(placement, names);
         return Err(format!(
@@ -32,23 +32,6 @@ pub(crate) fn link(settings: &Settings, placement: &str) -> Result<Option<Link>,
         duplicate: settings.duplicate.unwrap_or(base.duplicate),
         mtu: settings.mtu.unwrap_or(base.mtu),
     }))
-}
-
-/// The first set key that shapes the link.
-fn link_key(s: &Settings) -> Option<&'static str> {
-    let set = [
-        ("round_trip", s.round_trip.is_some()),
-        ("jitter", s.jitter.is_some()),
-        ("bandwidth", s.bandwidth.is_some()),
-        ("bandwidth_up", s.bandwidth_up.is_some()),
-        ("queue", s.queue.is_some()),
-        ("loss", s.loss.is_some()),
-        ("loss_burst", s.loss_burst.is_some()),
-        ("reorder", s.reorder.is_some()),
-        ("duplicate", s.duplicate.is_some()),
-        ("mtu", s.mtu.is_some()),
-    ];
-    set.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use wirelab_model::network::Network;
 use wirelab_model::page::{PageName, host_names};
 use wirelab_model::protocol::Protocol;
-use wirelab_model::settings::{Exchange, Settings};
-use wirelab_model::spec::Resumption;
+use wirelab_model::settings::{Part, Settings};
 
 use crate::corpus;
 
@@ -14,13 +13,8 @@ use crate::corpus;
 /// If browsers lack the protocol, if no client is set, or if a setting contradicts what browsers decide themselves.
 pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<PageName>, String> {
     let Some(page) = settings.page else {
-        let of_pages = [
-            ("early_hints", settings.early_hints.is_some()),
-            ("priorities", settings.priorities.is_some()),
-            ("hosts", settings.hosts.is_some()),
-        ];
-        return match of_pages.into_iter().find(|(_, is_set)| *is_set) {
-            Some((key, _)) => Err(format!("`{key}` is set, which only a `page` has; set `page` as well, or remove it")),
+        return match settings.first_that_needs(Part::Page) {
+            Some(key) => Err(format!("`{key}` is set, which only a `page` has; set `page` as well, or remove it")),
             None => Ok(None),
         };
     };
@@ -34,7 +28,7 @@ pub(crate) fn page(settings: &Settings, protocol: Protocol) -> Result<Option<Pag
         let what = kind(page);
         return Err(format!("`early_hints` needs a page that wirelab generates, but `{page}` is {what}; remove one"));
     }
-    match load_generator_key(settings) {
+    match settings.first_excluded_by(Part::Page) {
         Some(key) => {
             Err(format!("`{key}` is set beside `page` ({page}), but browsers decide it themselves; remove one"))
         }
@@ -91,26 +85,6 @@ fn refuse_several_hosts(settings: &Settings, page: PageName) -> Result<(), Strin
         return Err(format!("{what}, but `early_hints` needs a page with one host; remove one of them"));
     }
     Ok(())
-}
-
-/// The first set key that configures load generators: browsers decide it themselves, or pages lack it.
-fn load_generator_key(settings: &Settings) -> Option<&'static str> {
-    let keys = [
-        ("site", settings.site.is_some()),
-        ("exchange", settings.exchange.is_some_and(|exchange| exchange != Exchange::Files)),
-        ("payload", settings.payload.is_some()),
-        ("connections", settings.connections.is_some()),
-        ("streams", settings.streams.is_some()),
-        ("workers", settings.workers.is_some_and(|workers| workers != 1)),
-        ("pause", settings.pause.is_some()),
-        ("pause_max", settings.pause_max.is_some()),
-        ("rate", settings.rate.is_some()),
-        ("resumption", settings.resumption.is_some_and(|resumption| resumption != Resumption::None)),
-        ("recording", settings.recording.is_some()),
-        ("client_threads", settings.client_threads.is_some()),
-        ("address", settings.address.is_some()),
-    ];
-    keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use url::{Host, Url};
 use wirelab_model::protocol::Protocol;
-use wirelab_model::settings::{Exchange, Settings};
+use wirelab_model::settings::{Part, Settings};
 use wirelab_model::site::Site;
 
 /// The remote page, or `None` if wirelab starts a server.
@@ -11,14 +11,12 @@ use wirelab_model::site::Site;
 /// If the URL does not fit the protocol, or if a setting configures servers that wirelab starts.
 pub(crate) fn site(settings: &Settings, protocol: Protocol) -> Result<Option<Site>, String> {
     let Some(text) = &settings.site else {
-        let of_sites =
-            [("site_address", settings.site_address.is_some()), ("site_trust", settings.site_trust.is_some())];
-        return match of_sites.into_iter().find(|(_, is_set)| *is_set) {
-            Some((key, _)) => Err(format!("`{key}` is set, but it needs `site`; set `site` as well, or remove it")),
+        return match settings.first_that_needs(Part::Site) {
+            Some(key) => Err(format!("`{key}` is set, but it needs `site`; set `site` as well, or remove it")),
             None => Ok(None),
         };
     };
-    if let Some(key) = server_key(settings) {
+    if let Some(key) = settings.first_excluded_by(Part::Site) {
         return Err(format!(
             "`{key}` is set, but the server of `site` ({text}) is not started here; remove one of them"
         ));
@@ -58,26 +56,6 @@ fn parse(text: &str) -> Result<Site, String> {
     };
     let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
     Ok(Site { host, port, path, url: url.to_string(), address: None, trust_anchor: None })
-}
-
-/// The first set key that configures servers or networks of wirelab.
-fn server_key(s: &Settings) -> Option<&'static str> {
-    let set = [
-        ("server", s.server.is_some()),
-        ("server_lacks", s.server_lacks.is_some()),
-        ("server_threads", s.server_threads.is_some()),
-        ("servers", s.servers.is_some()),
-        ("client_nodes", s.client_nodes.is_some()),
-        ("server_nodes", s.server_nodes.is_some()),
-        ("address", s.address.is_some()),
-        ("mesh", s.mesh.is_some()),
-        ("control_plane", s.control_plane.is_some()),
-        ("network", s.network.is_some()),
-        ("placement", s.placement.is_some()),
-        ("payload", s.payload.is_some()),
-        ("exchange", s.exchange.is_some_and(|exchange| exchange != Exchange::Files)),
-    ];
-    set.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@ use std::collections::HashSet;
 
 use wirelab_model::network::Servers;
 use wirelab_model::plan::{Course, Job, Reach, Target};
+use wirelab_model::settings::MAX_CLIENTS;
 use wirelab_model::spec::{Extent, Recording};
 use wirelab_model::timeline::{Action, Change, Lifetimes, Timeline};
 
 use crate::check::label;
 use crate::error::StudyError;
-use crate::limits::{MAX_ACTIONS, MAX_CLIENTS};
+use crate::limits::MAX_ACTIONS;
 use crate::locate::{Step, steps};
 use crate::words::{nearest, one_of};
 
@@ -65,7 +66,7 @@ fn action(action: &Action, before: Option<&Action>, place: &[Step]) -> Checked {
             let message = "`clients` is 0, but a trial without clients measures nothing; set it to 1 or more";
             Err(StudyError::new(message).at(at("clients")))
         }
-        Some(Change::Clients(count)) if count as usize > MAX_CLIENTS => {
+        Some(Change::Clients(count)) if count > MAX_CLIENTS => {
             let message = format!("`clients` is {count}, but must be at most {MAX_CLIENTS}");
             Err(StudyError::new(message).at(at("clients")))
         }
@@ -151,7 +152,7 @@ pub(crate) fn with_timeline(job: Job, timeline: Option<&Timeline>) -> Result<Job
         if step.serving.as_ref().is_some_and(Vec::is_empty) {
             return Err(format!("the action `{name}` leaves no server; there must be one at any time"));
         }
-        if lifetimes.servers > Servers::MOST || lifetimes.clients.len() > MAX_CLIENTS {
+        if lifetimes.servers > Servers::MOST || lifetimes.clients.len() > MAX_CLIENTS as usize {
             return Err(format!(
                 "up to the action `{name}` the trial has {} servers and {} clients, restarted ones included; the most \
                  are {} and {MAX_CLIENTS}",
