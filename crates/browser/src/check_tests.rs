@@ -57,7 +57,7 @@ fn fails(protocol: Protocol, page: &Page, mut seen: Observed, blame: Blame, word
         Outcome::Failed { blame: found, reason } => {
             assert_eq!(found, blame, "{reason}");
             for word in words {
-                assert!(reason.contains(word), "`{word}` is missing in: {reason}");
+                assert!(reason.to_string().contains(word), "`{word}` is missing in: {reason}");
             }
         }
         outcome => panic!("{outcome:?}"),

@@ -47,7 +47,7 @@ impl Trouble {
         match self {
             Self::Stopped => Self::Stopped,
             Self::Failed { blame, reason } => {
-                let (blame, reason) = memory.blame(blame, reason);
+                let (blame, reason) = memory.blame(blame, reason.to_string());
                 Self::Failed { blame, reason }
             }
         }
@@ -95,7 +95,7 @@ impl Session {
         let seen = seen.map_err(|trouble| trouble.seen_with(memory))?;
         let mut load = Load::of(&self.setup, page, seen);
         if let Outcome::Failed { blame, reason } = load.outcome {
-            let (blame, reason) = memory.blame(blame, reason);
+            let (blame, reason) = memory.blame(blame, reason.to_string());
             load.outcome = Outcome::failed(blame, reason);
         }
         Ok(load)

@@ -32,6 +32,8 @@ use std::time::Instant;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::Job;
+pub use wirelab_model::reason::ExitStatus;
+use wirelab_model::reason::{LabFault, Reason};
 pub use wirelab_model::usage::Usage;
 use wirelab_model::warning::Warning;
 
@@ -195,19 +197,6 @@ pub struct Exit {
     pub last_words: String,
 }
 
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExitStatus {
-    /// Exited with this status.
-    Code(i32),
-    /// Killed by a signal that wirelab did not send.
-    Signal(i32),
-    /// Killed by wirelab, because it did not exit in time.
-    Killed,
-    /// Unknown: the connection to its host was lost first. The last words give the cause.
-    Lost,
-}
-
 /// An action that a lab failed to do; the text names the attempt and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabError(pub String);
@@ -219,3 +208,9 @@ impl std::fmt::Display for LabError {
 }
 
 impl std::error::Error for LabError {}
+
+impl From<LabError> for Reason {
+    fn from(LabError(message): LabError) -> Self {
+        Self::Lab { fault: LabFault::Other, message }
+    }
+}

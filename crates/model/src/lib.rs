@@ -20,6 +20,7 @@ pub mod page;
 pub mod page_path;
 pub mod plan;
 pub mod queue;
+pub mod reason;
 pub mod selector;
 pub mod settings;
 pub mod site;
@@ -28,6 +29,7 @@ pub mod table;
 pub mod timeline;
 pub mod units;
 pub mod usage;
+pub mod violation;
 pub mod warning;
 
 pub use wirelab_contract::{

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use wirelab_contract::error_kind::ErrorKind;
 
+use crate::reason::Reason;
+
 /// The outcome of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
@@ -16,31 +18,32 @@ pub enum Outcome {
     Failed {
         /// The party at fault.
         blame: Blame,
-        /// The attempted operation and what went wrong.
-        reason: String,
+        /// Why.
+        #[serde(flatten)]
+        reason: Reason,
     },
     /// The endpoint does not support what the cell asks for (exit status 127).
     Unsupported {
-        /// The endpoint's message.
-        reason: String,
+        /// Why.
+        #[serde(flatten)]
+        reason: Reason,
     },
 }
 
-/// Prefix of the reason of a trial that did not run because its cell was abandoned.
-pub const NOT_RUN: &str = "not run, because";
-
 impl Outcome {
     /// A failed outcome.
-    pub fn failed(blame: Blame, reason: impl Into<String>) -> Self {
+    pub fn failed(blame: Blame, reason: impl Into<Reason>) -> Self {
         Self::Failed { blame, reason: reason.into() }
     }
-}
 
-/// Removes numbers (ports, times, identifiers, hexadecimal digits) from a reason: two reasons with equal results are of
-/// the same kind.
-#[must_use]
-pub fn without_numbers(reason: &str) -> String {
-    reason.chars().filter(|letter| !letter.is_ascii_hexdigit()).collect()
+    /// Why there is no result; `None` if the outcome is `ok`.
+    #[must_use]
+    pub const fn reason(&self) -> Option<&Reason> {
+        match self {
+            Self::Ok => None,
+            Self::Failed { reason, .. } | Self::Unsupported { reason } => Some(reason),
+        }
+    }
 }
 
 /// The party at fault for a failure.
@@ -75,19 +78,5 @@ impl fmt::Display for Blame {
             Self::Observer => "observer",
             Self::Runner => "wirelab",
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_are_alike_that_differ_in_numbers_only() {
-        let slow = |measured: &str| {
-            without_numbers(&format!("the round trip is {measured} ms where 5.093 ms were configured"))
-        };
-        assert_eq!(slow("19.064"), slow("7.2"));
-        assert_ne!(slow("19.064"), without_numbers("the rate is 19.064 Mbit/s where 5.093 ms were configured"));
     }
 }

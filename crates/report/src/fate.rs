@@ -1,6 +1,5 @@
 //! Whether a cell works: the outcomes of its trials and requests in a few words.
 
-use wirelab_model::outcome::NOT_RUN;
 use wirelab_model::warning::Warning;
 
 use crate::Input;
@@ -27,10 +26,9 @@ impl Fate {
         let Some(known) = input.cell(cell) else { return Self::Untried };
         let (bad, of) = (known.failed + known.unsupported, known.ok + known.failed + known.unsupported);
         let of_cell = || failures.iter().filter(|failure| failure.cell == cell);
-        let was_run = |failure: &&Failure| !failure.reason.starts_with(NOT_RUN);
-        let not_run = of_cell().filter(|failure| !was_run(failure)).map(|failure| failure.trials as u32).sum();
+        let not_run = of_cell().filter(|failure| failure.is_not_run).map(|failure| failure.trials as u32).sum();
         // A failure is more informative than an unsupported trial, and both than a skipped trial.
-        let first = of_cell().min_by_key(|failure| (failure.outcome != "failed", !was_run(failure)));
+        let first = of_cell().min_by_key(|failure| (failure.outcome != "failed", failure.is_not_run));
         let reason = || first.map_or_else(|| "the reason is unknown".to_owned(), |failure| failure.reason.clone());
         let requests = input.estimate(cell, "error_share");
         let kind =

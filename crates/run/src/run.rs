@@ -19,6 +19,7 @@ use wirelab_model::manifest::{EndpointRecord, FORMAT, Manifest};
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::page::PageLoad;
 use wirelab_model::plan::{Cell, Plan};
+use wirelab_model::reason::Reason;
 use wirelab_model::sample::Sample;
 use wirelab_model::study::{Artifact, Study};
 use wirelab_model::warning::Warning;
@@ -340,7 +341,7 @@ impl Run {
         if let Some(why) = link.and_then(|link| check.spoils(record.trial.block, link))
             && record.outcome == Outcome::Ok
         {
-            record.outcome = Outcome::failed(Blame::Lab, format!("the link deviated from its specification: {why}"));
+            record.outcome = Outcome::failed(Blame::Lab, Reason::LinkDeviated { miss: why.to_owned() });
         }
     }
 

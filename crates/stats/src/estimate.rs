@@ -34,7 +34,7 @@ pub fn cell(cell: usize, trials: &Trials<'_>, metrics: &[&Metric], bootstrap: &m
             }
             Outcome::Unsupported { reason } => {
                 analysis.unsupported += 1;
-                reasons.push(reason.clone());
+                reasons.push(reason.to_string());
             }
         }
     }

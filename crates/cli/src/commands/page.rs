@@ -242,8 +242,8 @@ fn to_save(cells: &[Cell]) -> Option<&Cell> {
 fn save(path: &Path, file: &mut File, cell: &Cell, load: &Load) -> Result {
     if load.timeline.is_none() {
         let reason = match &load.outcome {
-            Outcome::Failed { reason, .. } | Outcome::Unsupported { reason } => reason.as_str(),
-            Outcome::Ok => "the page does not answer",
+            Outcome::Failed { reason, .. } | Outcome::Unsupported { reason } => reason.to_string(),
+            Outcome::Ok => "the page does not answer".to_owned(),
         };
         return Err(Failure::failed(format!("nothing is saved: {reason}")));
     }

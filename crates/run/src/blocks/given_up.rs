@@ -2,51 +2,49 @@
 //! not one in every block.
 
 use wirelab_model::journal::TrialRecord;
-use wirelab_model::outcome::{Blame, NOT_RUN, Outcome, without_numbers};
+use wirelab_model::outcome::{Blame, Outcome};
+use wirelab_model::reason::Reason;
 
 /// The outcome of a cell's next trial without running it, if its last `after` records failed in the same way; `None`:
 /// run it. The outcome has the same kind and blame.
 pub(crate) fn given_up(records: &[TrialRecord], cell: usize, after: u32) -> Option<Outcome> {
-    let after = after as usize;
     let mut last = records.iter().rev().filter(|record| record.trial.cell == cell).map(|record| &record.outcome);
     let newest = last.next()?;
     // A cell that was given up stays given up.
-    if reason_of(newest)?.starts_with(NOT_RUN) {
+    if newest.reason()?.is_not_run() {
         return Some(newest.clone());
     }
-    let way = way(newest)?;
-    if last.take(after - 1).filter(|outcome| self::way(outcome).as_ref() == Some(&way)).count() + 1 < after {
+    let earlier = (after as usize).saturating_sub(1);
+    if last.take(earlier).filter(|outcome| are_alike(outcome, newest)).count() < earlier {
         return None;
     }
-    let why = |reason: &str| format!("{NOT_RUN} {after} trials in a row ended like this: {reason}");
-    Some(match newest {
-        Outcome::Ok => return None,
-        Outcome::Failed { blame, reason } => Outcome::failed(*blame, why(reason)),
-        Outcome::Unsupported { reason } => Outcome::Unsupported { reason: why(reason) },
-    })
-}
-
-fn reason_of(outcome: &Outcome) -> Option<&str> {
-    match outcome {
-        Outcome::Ok => None,
-        Outcome::Failed { reason, .. } | Outcome::Unsupported { reason } => Some(reason),
+    let not_run = |reason: &Reason| Reason::NotRun { after, cause: Box::new(reason.clone()) };
+    match newest {
+        Outcome::Failed { blame: blame @ (Blame::Server | Blame::Client), reason } => {
+            Some(Outcome::failed(*blame, not_run(reason)))
+        }
+        Outcome::Unsupported { reason } => Some(Outcome::Unsupported { reason: not_run(reason) }),
+        // Faults of lab or machine predict nothing about the next trial.
+        Outcome::Ok | Outcome::Failed { .. } => None,
     }
 }
 
-/// Key that is equal for two trials that failed in the same way. `None` for successes, and for failures that neither
-/// server nor client caused: faults of lab or machine predict nothing about the next trial.
-fn way(outcome: &Outcome) -> Option<(Option<Blame>, String)> {
-    let blame = match outcome {
-        Outcome::Failed { blame: blame @ (Blame::Server | Blame::Client), .. } => Some(*blame),
-        Outcome::Unsupported { .. } => None,
-        Outcome::Ok | Outcome::Failed { .. } => return None,
-    };
-    Some((blame, without_numbers(reason_of(outcome)?)))
+/// Whether two trials failed in the same way.
+fn are_alike(one: &Outcome, other: &Outcome) -> bool {
+    match (one, other) {
+        (Outcome::Failed { blame, reason }, Outcome::Failed { blame: other, reason: of_other }) => {
+            blame == other && reason.is_like(of_other)
+        }
+        (Outcome::Unsupported { reason }, Outcome::Unsupported { reason: of_other }) => reason.is_like(of_other),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use wirelab_model::outcome::ErrorKind;
     use wirelab_model::plan::Trial;
+    use wirelab_model::reason::{Attempt, ExitStatus, LabFault, Party};
 
     use super::*;
 
@@ -69,8 +67,19 @@ mod tests {
         outcomes.iter().enumerate().map(record).collect()
     }
 
+    fn error(kind: ErrorKind, message: &str) -> Reason {
+        Reason::EndpointError {
+            party: Box::new(Party::Client { name: "a".to_owned(), number: None }),
+            attempt: Attempt::Measuring,
+            kind,
+            message: message.to_owned(),
+            exit: ExitStatus::Code(1),
+            last_words: String::new(),
+        }
+    }
+
     fn hung(port: u16) -> (usize, Outcome) {
-        (1, Outcome::failed(Blame::Client, format!("timeout at 127.0.0.1:{port}")))
+        (1, Outcome::failed(Blame::Client, error(ErrorKind::Timeout, &format!("at 127.0.0.1:{port}"))))
     }
 
     #[test]
@@ -80,21 +89,23 @@ mod tests {
         assert_eq!((given_up(&twice, 1, 3), given_up(&twice, 2, 1), given_up(&twice, 3, 1)), (None, None, None));
         let outcome = given_up(&twice, 1, 2).unwrap();
         let Outcome::Failed { blame: Blame::Client, reason } = &outcome else { panic!("{outcome:?}") };
-        assert_eq!(reason, "not run, because 2 trials in a row ended like this: timeout at 127.0.0.1:22");
+        let cause = "the client `a` reported `timeout` while measuring: at 127.0.0.1:22";
+        assert_eq!(reason.to_string(), format!("not run, because 2 trials in a row ended like this: {cause}"));
         // Later records repeat the reason, instead of quoting it again.
         assert_eq!(given_up(&records(&[hung(1), hung(2), (1, outcome.clone())]), 1, 2), Some(outcome));
     }
 
     #[test]
     fn other_failures_successes_and_faults_of_the_lab_reset_the_count() {
-        let reset = (1, Outcome::failed(Blame::Client, "reset"));
-        let server = (1, Outcome::failed(Blame::Server, "timeout at 127.0.0.1:1"));
-        let lab = (1, Outcome::failed(Blame::Lab, "no namespace"));
+        let reset = (1, Outcome::failed(Blame::Client, error(ErrorKind::Reset, "at 127.0.0.1:1")));
+        let server = (1, Outcome::failed(Blame::Server, error(ErrorKind::Timeout, "at 127.0.0.1:1")));
+        let no_namespace = Reason::Lab { fault: LabFault::Network, message: "no namespace".to_owned() };
+        let lab = (1, Outcome::failed(Blame::Lab, no_namespace));
         for between in [reset, server, (1, Outcome::Ok), lab.clone()] {
             assert_eq!(given_up(&records(&[hung(1), between, hung(2)]), 1, 2), None);
         }
         assert_eq!(given_up(&records(&[lab.clone(), lab]), 1, 2), None);
-        let refused = (1, Outcome::Unsupported { reason: "no `gso`".to_owned() });
+        let refused = (1, Outcome::Unsupported { reason: "no `gso`".into() });
         let outcome = given_up(&records(&[refused.clone(), refused]), 1, 2).unwrap();
         assert!(matches!(outcome, Outcome::Unsupported { .. }), "{outcome:?}");
     }

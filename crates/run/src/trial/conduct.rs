@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use wirelab_lab::{Addresses, Arena, LabError, Launch, PreparedLab, Role, Usage};
 use wirelab_model::event::{Command, Configured, Event};
 use wirelab_model::exposition::Exposition;
-use wirelab_model::outcome::{Blame, Outcome};
+use wirelab_model::outcome::Outcome;
 use wirelab_model::plan::{Cell, Course, Job, Target, Trial, Work};
+use wirelab_model::reason::Attempt;
 use wirelab_model::study::Artifact;
 use wirelab_model::timeline::{Lifetimes, TimelineRecord};
 use wirelab_model::transport::TransportReport;
@@ -32,7 +33,7 @@ use crate::trial::window::shared;
 use crate::trial::window::timeline::TimelineRun;
 use crate::trial::{Facts, TrialContext, client_log, client_name, server_log, server_name};
 
-const STARTING: &str = "starting";
+const STARTING: Attempt = Attempt::Starting;
 
 /// Inputs of every step of a trial.
 struct TrialInputs<'a> {
@@ -81,14 +82,14 @@ impl TrialContext<'_> {
         self.start_sidecars_or_control_plane(arena, &inputs, &mut serving, facts)?;
         let mut clients = self.start_clients(arena, &inputs, &mut serving, facts)?;
         let names: Vec<_> = observers.iter().map(|observer| observer.about().name).collect();
-        facts.remote_observer = arena.remote_observer(&names).map_err(lab_failure)?;
+        facts.remote_observer = arena.remote_observer(&names)?;
 
         self.prepare(arena, &inputs, observers);
         self.keep_interval(inputs.job)?;
         self.warm_up(&inputs, &mut clients, &mut serving, facts)?;
         self.keep_interval(inputs.job)?;
         self.window(arena, &inputs, &mut clients, &mut serving, observers, facts)?;
-        facts.network = arena.end_window(&cell.label()).map_err(lab_failure)?;
+        facts.network = arena.end_window(&cell.label())?;
 
         let of_clients = self.end_clients(&mut clients, &mut serving, facts)?;
         let of_servers = self.end_servers(&mut serving, facts)?;
@@ -163,12 +164,7 @@ impl TrialContext<'_> {
                     facts.server.extend(configured);
                     ports.push(port);
                 }
-                Event::Ready { port: None, .. } => {
-                    return Err(TrialAbort::failed(
-                        Blame::Server,
-                        format!("{server} printed `ready` without its port"),
-                    ));
-                }
+                Event::Ready { port: None, .. } => return Err(server.without_port()),
                 other => return Err(server.unexpected(&other, STARTING)),
             }
             facts.preparation.took(Step::StartServer, begun, server.pid());
@@ -278,7 +274,7 @@ impl TrialContext<'_> {
             // Servers that start later are not published yet.
             (Target::Servers(own), None, None) => {
                 let first = &serving.ports[..own.places.count() as usize];
-                SocketAddr::new(connect, arena.publish(first).map_err(lab_failure)?)
+                SocketAddr::new(connect, arena.publish(first)?)
             }
         })
     }
@@ -319,7 +315,7 @@ impl TrialContext<'_> {
         serving: &mut Serving,
         facts: &mut Facts,
     ) -> Result<(), TrialAbort> {
-        const ATTEMPT: &str = "making the check request and warming up";
+        const ATTEMPT: Attempt = Attempt::WarmingUp;
         let job = inputs.job;
         let begun = Instant::now();
         let first = &mut clients[..job.load.clients as usize];
@@ -422,7 +418,7 @@ impl TrialContext<'_> {
         servers: &mut [EndpointHandle],
         limit: Duration,
     ) -> Result<u64, TrialAbort> {
-        const ATTEMPT: &str = "measuring";
+        const ATTEMPT: Attempt = Attempt::Measuring;
         let begun = Instant::now();
         client.send(Command::Go)?;
         match client.wait(ATTEMPT, limit, servers, self.stop)? {
@@ -458,7 +454,7 @@ impl TrialContext<'_> {
     /// Stops sidecars or control plane in reverse order of start, then the servers. Returns the servers' resource
     /// usage in total.
     fn end_servers(&self, serving: &mut Serving, facts: &mut Facts) -> Result<Option<Usage>, TrialAbort> {
-        const ATTEMPT: &str = "stopping";
+        const ATTEMPT: Attempt = Attempt::Stopping;
         let (limits, stop) = (self.limits, self.stop);
         let (servers, rest) = serving.handles.split_at_mut(serving.ports.len());
         if serving.mesh.is_some() {
@@ -483,7 +479,7 @@ impl TrialContext<'_> {
                 }
                 other => return Err(server.unexpected(&other, ATTEMPT)),
             }
-            usages.push(server.end("ending after `done`", limits.exit)?.usage);
+            usages.push(server.end(Attempt::Ending, limits.exit)?.usage);
         }
         facts.server_transport = transports.into_iter().reduce(merge_transport).flatten();
         Ok(usages.into_iter().reduce(merge_usage).flatten())
@@ -525,10 +521,6 @@ fn prefixed(by: &str, configured: &Configured) -> impl Iterator<Item = (String, 
     configured.iter().map(move |(key, value)| (format!("{by}_{key}"), value.clone()))
 }
 
-fn lab_failure(LabError(why): LabError) -> TrialAbort {
-    TrialAbort::failed(Blame::Lab, why)
-}
-
-fn unsupported(LabError(reason): LabError) -> TrialAbort {
-    TrialAbort::Outcome(Outcome::Unsupported { reason })
+fn unsupported(error: LabError) -> TrialAbort {
+    TrialAbort::Outcome(Outcome::Unsupported { reason: error.into() })
 }

@@ -9,6 +9,7 @@ use wirelab_model::endpoint::UNSUPPORTED_STATUS;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
 use wirelab_model::plan::Job;
+use wirelab_model::reason::{Attempt, Party, Reason};
 
 use crate::error::RunError;
 
@@ -29,9 +30,15 @@ impl From<RunError> for TrialAbort {
     }
 }
 
+impl From<LabError> for TrialAbort {
+    fn from(error: LabError) -> Self {
+        Self::failed(Blame::Lab, error)
+    }
+}
+
 impl TrialAbort {
     /// A failed trial.
-    pub(crate) fn failed(blame: Blame, reason: impl Into<String>) -> Self {
+    pub(crate) fn failed(blame: Blame, reason: impl Into<Reason>) -> Self {
         Self::Outcome(Outcome::failed(blame, reason))
     }
 }
@@ -47,10 +54,6 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time limit for a server to exit after its client reported an error.
 const DEATH_TIMEOUT: Duration = Duration::from_millis(200);
-
-fn not_started(LabError(why): LabError) -> TrialAbort {
-    TrialAbort::failed(Blame::Lab, why)
-}
 
 /// A running endpoint. Drop kills it.
 pub(crate) struct EndpointHandle {
@@ -73,7 +76,7 @@ pub(crate) struct EndpointHandle {
 
 impl EndpointHandle {
     pub(crate) fn start(arena: &mut dyn Arena, job: &Job, launch: &Launch<'_>) -> Result<Self, TrialAbort> {
-        let process = arena.start(launch).map_err(not_started)?;
+        let process = arena.start(launch)?;
         Ok(Self::of(process, arena, job, launch))
     }
 
@@ -83,7 +86,7 @@ impl EndpointHandle {
         job: &Job,
         launches: &[Launch<'_>],
     ) -> Result<Vec<Self>, TrialAbort> {
-        let processes = arena.start_all(launches).map_err(not_started)?;
+        let processes = arena.start_all(launches)?;
         Ok(processes.into_iter().zip(launches).map(|(process, launch)| Self::of(process, arena, job, launch)).collect())
     }
 
@@ -119,19 +122,18 @@ impl EndpointHandle {
     /// Sends a command.
     pub(crate) fn send(&mut self, command: Command) -> Result<(), TrialAbort> {
         self.span.in_scope(|| debug!(command = command.word(), "sent"));
-        let LabError(why) = match self.process.send(command) {
-            Ok(()) => return Ok(()),
-            Err(error) => error,
-        };
+        if self.process.send(command).is_ok() {
+            return Ok(());
+        }
         // It has probably ended; its exit explains more than the broken pipe.
         let exit = self.end_process(Instant::now());
-        Err(self.ended(&exit, &format!("`{}` was sent to it ({why})", command.word())))
+        Err(self.ended(&exit, Attempt::sending(command)))
     }
 
     /// Waits for the next event. Meanwhile the others must neither print events nor end.
     pub(crate) fn wait(
         &mut self,
-        attempt: &str,
+        attempt: Attempt,
         limit: Duration,
         others: &mut [Self],
         stop: &AtomicBool,
@@ -156,9 +158,8 @@ impl EndpointHandle {
                 EventError::Deadline => return Err(self.timed_out(attempt, limit)),
                 EventError::Ended(exit) => return Err(self.ended(&exit, attempt)),
                 EventError::Nonsense(line) => {
-                    let words = last_words(&self.end_process(Instant::now()));
-                    let reason = format!("{self} printed an invalid event while {attempt}: {line}{words}");
-                    return Err(TrialAbort::failed(self.role.blame(), reason));
+                    let last_words = last_words(&self.end_process(Instant::now()));
+                    return Err(self.failed(Reason::InvalidEvent { party: self.party(), attempt, line, last_words }));
                 }
             }
             for other in others.iter_mut() {
@@ -168,7 +169,7 @@ impl EndpointHandle {
     }
 
     /// Fails if the endpoint prints an event or ends within this time.
-    pub(crate) fn expect_no_event(&mut self, attempt: &str, timeout: Duration) -> Result<(), TrialAbort> {
+    pub(crate) fn expect_no_event(&mut self, attempt: Attempt, timeout: Duration) -> Result<(), TrialAbort> {
         if self.is_stopped {
             return Ok(());
         }
@@ -181,7 +182,7 @@ impl EndpointHandle {
     /// The next event within this time, if any.
     pub(crate) fn poll(
         &mut self,
-        attempt: &str,
+        attempt: Attempt,
         timeout: Duration,
         others: &mut [Self],
     ) -> Result<Option<Event>, TrialAbort> {
@@ -209,15 +210,15 @@ impl EndpointHandle {
     pub(crate) fn interpret(
         &mut self,
         read: Result<Event, EventError>,
-        attempt: &str,
+        attempt: Attempt,
         others: &mut [Self],
     ) -> Result<Option<Event>, TrialAbort> {
         match read {
             Err(EventError::Deadline) => Ok(None),
             Err(EventError::Ended(exit)) => Err(self.ended(&exit, attempt)),
             Err(EventError::Nonsense(line)) => {
-                let reason = format!("{self} printed an invalid event while {attempt}: {line}");
-                Err(TrialAbort::failed(self.role.blame(), reason))
+                let last_words = String::new();
+                Err(self.failed(Reason::InvalidEvent { party: self.party(), attempt, line, last_words }))
             }
             Ok(Event::Error { kind, message }) => Err(self.reported(kind, &message, attempt, others)),
             Ok(event) => Ok(Some(event)),
@@ -228,7 +229,7 @@ impl EndpointHandle {
     pub(crate) fn abort(
         &mut self,
         read: Result<Event, EventError>,
-        attempt: &str,
+        attempt: Attempt,
         limit: Duration,
         others: &mut [Self],
     ) -> TrialAbort {
@@ -243,10 +244,10 @@ impl EndpointHandle {
     }
 
     /// The abort for an endpoint that printed nothing within the limit.
-    fn timed_out(&mut self, attempt: &str, limit: Duration) -> TrialAbort {
-        let words = last_words(&self.end_process(Instant::now()));
-        let reason = format!("{self} printed no event for {:.1} s while {attempt}{words}", limit.as_secs_f64());
-        TrialAbort::failed(self.role.blame(), reason)
+    fn timed_out(&mut self, attempt: Attempt, limit: Duration) -> TrialAbort {
+        let last_words = last_words(&self.end_process(Instant::now()));
+        let limit_ns = limit.as_nanos() as u64;
+        self.failed(Reason::NoEvent { party: self.party(), attempt, limit_ns, last_words })
     }
 
     /// Kills the endpoint, as an action of the timeline.
@@ -257,14 +258,14 @@ impl EndpointHandle {
 
     /// Stops the endpoint during the trial.
     pub(crate) fn stop(&mut self, limit: Duration, stop: &AtomicBool) -> Result<(), TrialAbort> {
-        let attempt = "stopping";
+        let attempt = Attempt::Stopping;
         self.send(Command::Stop)?;
         match self.wait(attempt, limit, &mut [], stop)? {
             Event::Done { .. } => {}
             other => return Err(self.unexpected(&other, attempt)),
         }
         self.is_stopped = true;
-        self.end("ending after `done`", limit).map(drop)
+        self.end(Attempt::Ending, limit).map(drop)
     }
 
     /// Whether it was stopped on purpose during the trial.
@@ -273,53 +274,66 @@ impl EndpointHandle {
     }
 
     /// The abort for an unexpected event.
-    pub(crate) fn unexpected(&self, event: &Event, attempt: &str) -> TrialAbort {
+    pub(crate) fn unexpected(&self, event: &Event, attempt: Attempt) -> TrialAbort {
         let event = serde_json::to_string(event).unwrap_or_else(|_| format!("{event:?}"));
-        TrialAbort::failed(self.role.blame(), format!("{self} printed the unexpected event `{event}` while {attempt}"))
+        self.failed(Reason::UnexpectedEvent { party: self.party(), attempt, event })
     }
 
     /// Closes its standard input and waits for exit status 0.
-    pub(crate) fn end(&mut self, attempt: &str, limit: Duration) -> Result<Exit, TrialAbort> {
+    pub(crate) fn end(&mut self, attempt: Attempt, limit: Duration) -> Result<Exit, TrialAbort> {
         let exit = self.end_process(Instant::now() + limit);
         if exit.status == ExitStatus::Code(0) { Ok(exit) } else { Err(self.ended(&exit, attempt)) }
     }
 
+    /// The abort for an endpoint that listens and did not report its port.
+    pub(crate) fn without_port(&self) -> TrialAbort {
+        self.failed(Reason::NoPort { party: self.party() })
+    }
+
     /// The abort for an unexpected exit.
-    fn ended(&self, exit: &Exit, attempt: &str) -> TrialAbort {
-        let how = match exit.status {
+    fn ended(&self, exit: &Exit, attempt: Attempt) -> TrialAbort {
+        let (party, last_words) = (self.party(), last_words(exit));
+        let blame = match exit.status {
             ExitStatus::Code(UNSUPPORTED_STATUS) => {
-                let words = if exit.last_words.is_empty() { "it gave no reason" } else { &exit.last_words };
-                return TrialAbort::Outcome(Outcome::Unsupported { reason: format!("{self}: {words}") });
+                let reason = Reason::Refused { party, message: last_words };
+                return TrialAbort::Outcome(Outcome::Unsupported { reason });
             }
-            ExitStatus::Code(0) => "ended too early (exit status 0)".to_owned(),
-            ExitStatus::Code(code) => format!("failed with exit status {code}"),
-            ExitStatus::Signal(signal) => format!("was killed by signal {signal}"),
-            ExitStatus::Killed => "did not end in time and was killed".to_owned(),
-            ExitStatus::Lost => {
-                let reason = format!("{self} was lost while {attempt}{}", last_words(exit));
-                return TrialAbort::failed(Blame::Lab, reason);
-            }
+            ExitStatus::Lost => Blame::Lab,
+            ExitStatus::Code(_) | ExitStatus::Signal(_) | ExitStatus::Killed => self.role.blame(),
         };
-        TrialAbort::failed(self.role.blame(), format!("{self} {how} while {attempt}{}", last_words(exit)))
+        TrialAbort::failed(blame, Reason::Exited { party, attempt, exit: exit.status, last_words })
     }
 
     /// The abort for an endpoint that printed `unsupported`; its exit status must be 127.
     fn refused(&mut self, message: &str) -> TrialAbort {
-        let exit = self.end_process(Instant::now() + EXIT_TIMEOUT);
-        if exit.status == ExitStatus::Code(UNSUPPORTED_STATUS) {
-            TrialAbort::Outcome(Outcome::Unsupported { reason: format!("{self}: {message}") })
+        let exit = self.end_process(Instant::now() + EXIT_TIMEOUT).status;
+        let (party, message) = (self.party(), message.to_owned());
+        if exit == ExitStatus::Code(UNSUPPORTED_STATUS) {
+            TrialAbort::Outcome(Outcome::Unsupported { reason: Reason::Refused { party, message } })
         } else {
-            let reason = format!(
-                "{self} printed `unsupported` ({message}) and then ended with {:?}, not with exit status 127",
-                exit.status
-            );
-            TrialAbort::failed(self.role.blame(), reason)
+            self.failed(Reason::RefusedWithoutStatus { party, message, exit })
         }
+    }
+
+    /// A failed trial with this endpoint at fault.
+    fn failed(&self, reason: Reason) -> TrialAbort {
+        TrialAbort::failed(self.role.blame(), reason)
+    }
+
+    fn party(&self) -> Box<Party> {
+        let name = self.name.clone();
+        Box::new(match self.role {
+            Role::Server => Party::Server { name },
+            Role::Client => Party::Client { name, number: self.number },
+            Role::Sidecar(Beside::Server) => Party::ServerSidecar { name },
+            Role::Sidecar(Beside::Clients) => Party::ClientSidecar { name },
+            Role::ControlPlane => Party::ControlPlane { name },
+        })
     }
 
     /// The abort for an endpoint that printed `error`. The server is to blame for a client's error if it died or
     /// answered wrongly.
-    fn reported(&mut self, kind: ErrorKind, message: &str, attempt: &str, others: &mut [Self]) -> TrialAbort {
+    fn reported(&mut self, kind: ErrorKind, message: &str, attempt: Attempt, others: &mut [Self]) -> TrialAbort {
         // All other endpoints had the same time to die as the first one.
         for (number, other) in others.iter_mut().enumerate() {
             let timeout = if number == 0 { DEATH_TIMEOUT } else { Duration::ZERO };
@@ -328,11 +342,6 @@ impl EndpointHandle {
             }
         }
         let exit = self.end_process(Instant::now() + EXIT_TIMEOUT);
-        let words = last_words(&exit);
-        let status = match exit.status {
-            ExitStatus::Code(1) => String::new(),
-            other => format!(" (and then ended with {other:?} where the contract demands exit status 1)"),
-        };
         let blame = match (self.role, kind) {
             // The server reported its port and still runs, but does not answer, or too late, or wrongly. A sidecar
             // between client and server is closer to the client than the server, which is alive.
@@ -358,27 +367,15 @@ impl EndpointHandle {
             (Role::Client, ErrorKind::Unreachable) => Blame::Lab,
             (role, _) => role.blame(),
         };
-        TrialAbort::failed(blame, format!("{self} reported `{kind}` while {attempt}: {message}{status}{words}"))
+        let (party, message, last_words) = (self.party(), message.to_owned(), last_words(&exit));
+        TrialAbort::failed(
+            blame,
+            Reason::EndpointError { party, attempt, kind, message, exit: exit.status, last_words },
+        )
     }
 }
 
-impl std::fmt::Display for EndpointHandle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = &self.name;
-        match self.role {
-            Role::Sidecar(Beside::Server) => write!(f, "the sidecar `{name}` of a server"),
-            Role::Sidecar(Beside::Clients) => write!(f, "the sidecar `{name}` of the clients"),
-            Role::ControlPlane => write!(f, "the control plane `{name}`"),
-            role => match self.number {
-                Some(number) => write!(f, "the {} `{name}` (number {number})", role.word()),
-                None => write!(f, "the {} `{name}`", role.word()),
-            },
-        }
-    }
-}
-
-/// Last lines of standard error, as the end of a sentence.
+/// Last lines of standard error.
 fn last_words(exit: &Exit) -> String {
-    let words = exit.last_words.trim();
-    if words.is_empty() { String::new() } else { format!("; its last words: `{words}`") }
+    exit.last_words.trim().to_owned()
 }

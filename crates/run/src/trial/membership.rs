@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use wirelab_model::event::{Command, Event};
+use wirelab_model::reason::Attempt;
 
 use crate::error::RunError;
 use crate::limits::Limits;
@@ -40,7 +41,7 @@ impl Membership {
     ) -> Result<(), TrialAbort> {
         let places: Vec<_> = serving.iter().map(|number| self.places[*number as usize]).collect();
         write_addresses(&self.file, &places)?;
-        let attempt = "reading the new server list";
+        let attempt = Attempt::ReadingServers;
         reader.send(Command::Reach)?;
         match reader.wait(attempt, limits.slack, &mut [], stop)? {
             Event::Reached => Ok(()),

@@ -29,6 +29,7 @@ use wirelab_model::metric::{Side, Value, Values};
 use wirelab_model::missing::Missing;
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::plan::{Cell, Plan, Target, Trial};
+use wirelab_model::reason::Reason;
 use wirelab_model::study::Artifact;
 use wirelab_model::timeline::{Lifetimes, TimelineRecord};
 use wirelab_model::transport::TransportReport;
@@ -172,8 +173,7 @@ impl TrialContext<'_> {
             }
             None => results::read(&self.files.results, cell.job.load.recording),
         };
-        let results =
-            read.map_err(|why| TrialAbort::failed(Blame::Client, format!("the client `{}`: {why}", cell.job.client)))?;
+        let results = read.map_err(|problem| unreadable(cell, problem))?;
         // Check loads first: the reason of a failed load is more specific than the checks below.
         if let Results::Loads(loads) = &results {
             verify::loads::loads(cell, loads).map_err(TrialAbort::Outcome)?;
@@ -193,7 +193,7 @@ impl TrialContext<'_> {
         let mut values = match &results {
             Results::Samples(samples) => wirelab_stats::summarise(samples, facts.window_ns),
             Results::Histograms(histograms) => wirelab_stats::summarise_histograms(histograms, facts.window_ns)
-                .map_err(|why| TrialAbort::failed(Blame::Client, why.to_string()))?,
+                .map_err(|problem| unreadable(cell, problem))?,
             Results::Loads(loads) => wirelab_stats::pages(loads),
         };
         if let (Some(played), Some(timeline), Results::Samples(samples)) =
@@ -289,6 +289,10 @@ fn cell<'a>(plan: &'a Plan, trial: &Trial) -> Result<&'a Cell, RunError> {
 pub(crate) fn observers(names: &[String]) -> Result<Vec<Box<dyn Observer>>, RunError> {
     let unknown = |name: &String| RunError::Refused { why: wirelab_observe::unknown(name) };
     names.iter().map(|name| wirelab_observe::create(name).ok_or_else(|| unknown(name))).collect()
+}
+
+fn unreadable(cell: &Cell, problem: String) -> TrialAbort {
+    TrialAbort::failed(Blame::Client, Reason::Unreadable { client: cell.job.client.clone(), problem })
 }
 
 fn remove(path: &Path) -> Result<(), RunError> {

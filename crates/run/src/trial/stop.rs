@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use wirelab_lab::{Usage, many};
 use wirelab_model::event::{Command, Configured, Event};
+use wirelab_model::reason::Attempt;
 use wirelab_model::transport::TransportReport;
 
 use crate::limits::Limits;
 use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::trial::window::shared::{ReadResult, SERVER_CHECK_INTERVAL, read_event};
 
-const ATTEMPT: &str = "closing its connections and writing its results";
+const ATTEMPT: Attempt = Attempt::Finishing;
 
 /// The clients of a trial. Drop kills the running ones.
 pub(crate) struct Clients(Vec<EndpointHandle>);
@@ -109,7 +110,7 @@ pub(crate) fn end_all(
 fn end(client: &mut EndpointHandle, limits: Limits, stop_reading: &AtomicBool) -> Result<End, Fault> {
     match read_event(client, limits.finish, stop_reading) {
         Ok(Event::Done { configured, transport, .. }) => {
-            let exit = client.end("ending after `done`", limits.exit).map_err(Fault::Exit)?;
+            let exit = client.end(Attempt::Ending, limits.exit).map_err(Fault::Exit)?;
             Ok(End { configured, transport, usage: exit.usage })
         }
         read => Err(Fault::Read(Box::new(read))),

@@ -94,7 +94,7 @@ fn failed_and_silent_clients_fail_the_trial() {
         let run = run(parent.path(), &mut Fake::new(script));
         let record = &run.trials()[0];
         let Outcome::Failed { blame: Blame::Client, reason } = &record.outcome else { panic!("{:?}", record.outcome) };
-        assert!(reason.contains(words), "{misbehaviour:?}: {reason}");
+        assert!(reason.to_string().contains(words), "{misbehaviour:?}: {reason}");
         assert!(record.clients.is_empty() && record.values.is_empty());
     }
 }
@@ -107,7 +107,10 @@ fn blame_is_the_same_with_several_clients_as_with_one() {
         script().with_trouble(move |case| (case.role == Role::Client).then(|| (Moment::Window, reset.clone())));
     let run = run(parent.path(), &mut Fake::new(script));
     let Outcome::Failed { blame, reason } = &run.trials()[0].outcome else { panic!("{:?}", run.trials()[0].outcome) };
-    assert!(*blame == Blame::Server && reason.contains("reported `reset` while measuring"), "{blame:?}: {reason}");
+    assert!(
+        *blame == Blame::Server && reason.to_string().contains("reported `reset` while measuring"),
+        "{blame:?}: {reason}"
+    );
 }
 
 #[test]
@@ -128,6 +131,9 @@ fn the_client_that_fails_at_its_end_is_named_among_several() {
         let run = run(parent.path(), &mut Fake::new(script));
         let record = &run.trials()[0];
         let Outcome::Failed { blame: Blame::Client, reason } = &record.outcome else { panic!("{:?}", record.outcome) };
-        assert!(reason.starts_with(&format!("the client `builtin` (number 2) {words}")), "{misbehaviour:?}: {reason}");
+        assert!(
+            reason.to_string().starts_with(&format!("the client `builtin` (number 2) {words}")),
+            "{misbehaviour:?}: {reason}"
+        );
     }
 }

@@ -101,7 +101,7 @@ fn remarks(text: &mut String, cell: &Cell) {
         match &load.outcome {
             Outcome::Ok => load.warnings.iter().for_each(|warning| *warnings.entry(warning).or_default() += 1),
             Outcome::Failed { blame, reason } => *failures.entry(format!("{blame}: {reason}")).or_default() += 1,
-            Outcome::Unsupported { reason } => *failures.entry(reason.clone()).or_default() += 1,
+            Outcome::Unsupported { reason } => *failures.entry(reason.to_string()).or_default() += 1,
         }
     }
     for (reason, loads) in failures {

@@ -70,7 +70,7 @@ impl Measured {
                 Outcome::Ok => *last = None,
                 Outcome::Failed { reason, .. } | Outcome::Unsupported { reason } => {
                     if let Some(last) = last {
-                        last.clone_from(reason);
+                        *last = reason.to_string();
                     }
                 }
             }
@@ -115,7 +115,7 @@ fn perform(
     spec.schedule = Schedule::Closed { workers: 1, pause };
     let began = Instant::now();
     let result = load::run(&spec, |_| {}, stop);
-    let failed = |reason| Outcome::failed(Blame::Server, reason);
+    let failed = |reason: String| Outcome::failed(Blame::Server, reason);
     let (outcome, values, window_ns, configured) = match result {
         Ok(result) => match (&result.results, result.first_failure) {
             (Results::Samples(samples), None) => {
@@ -124,7 +124,7 @@ fn perform(
             (_, why) => (failed(why.unwrap_or_default()), Values::default(), result.window_ns, result.configured),
         },
         Err(Refusal::Unsupported(reason)) => {
-            (Outcome::Unsupported { reason }, Values::default(), 0, Default::default())
+            (Outcome::Unsupported { reason: reason.into() }, Values::default(), 0, Default::default())
         }
         Err(refusal) => (failed(refusal.to_string()), Values::default(), 0, Default::default()),
     };

@@ -7,8 +7,8 @@ use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Configured, Event};
 use wirelab_model::network::SERVER_NAME;
-use wirelab_model::outcome::Blame;
 use wirelab_model::plan::{Job, Trial};
+use wirelab_model::reason::Attempt;
 use wirelab_model::spec::ControlPlaneSpec;
 
 use crate::spec;
@@ -57,15 +57,13 @@ impl TrialContext<'_> {
         let log = self.folder.log(trial, LOG);
         let launch = Launch { role: Role::ControlPlane, number: 0, endpoint, spec: &path, log: &log };
         let mut handle = EndpointHandle::start(arena, job, &launch)?;
-        let attempt = "starting";
+        let attempt = Attempt::Starting;
         match handle.wait(attempt, self.limits.startup, servers, self.stop)? {
             Event::Ready { port: Some(port), configured } => {
                 let place = SocketAddr::new(address, port);
                 Ok((ControlPlane { place, configured, membership }, handle))
             }
-            Event::Ready { port: None, .. } => {
-                Err(TrialAbort::failed(Blame::ControlPlane, format!("{handle} printed `ready` without its port")))
-            }
+            Event::Ready { port: None, .. } => Err(handle.without_port()),
             other => Err(handle.unexpected(&other, attempt)),
         }
     }

@@ -9,9 +9,9 @@ use wirelab_lab::{Arena, Beside, Launch, Role};
 use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::Endpoint;
 use wirelab_model::event::{Command, Configured, Event};
-use wirelab_model::outcome::Blame;
 use wirelab_model::plan::{Job, Trial};
 use wirelab_model::protocol::Protocol;
+use wirelab_model::reason::Attempt;
 use wirelab_model::spec::SidecarSpec;
 
 use crate::limits::Limits;
@@ -129,7 +129,7 @@ pub(crate) fn carried(
     limits: Limits,
     stop: &AtomicBool,
 ) -> Result<Carried, TrialAbort> {
-    let attempt = "reporting how many requests it has carried";
+    let attempt = Attempt::CountingCarried;
     let mut counts = Vec::new();
     for handle in handles {
         if handle.is_stopped() {
@@ -177,15 +177,13 @@ fn ready(
     servers: &mut [EndpointHandle],
     stop: &AtomicBool,
 ) -> Result<(u16, Configured), TrialAbort> {
-    let attempt = "starting";
+    let attempt = Attempt::Starting;
     match handle.wait(attempt, limits.startup, servers, stop)? {
         Event::Ready { port: Some(port), configured } => {
             verify::in_force(handle.role(), &job.transport, &configured).map_err(TrialAbort::Outcome)?;
             Ok((port, configured))
         }
-        Event::Ready { port: None, .. } => {
-            Err(TrialAbort::failed(Blame::Sidecar, format!("{handle} printed `ready` without its port")))
-        }
+        Event::Ready { port: None, .. } => Err(handle.without_port()),
         other => Err(handle.unexpected(&other, attempt)),
     }
 }

@@ -4,13 +4,15 @@ use wirelab_model::metric::Value;
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::page::PageLoad;
 use wirelab_model::plan::{Cell, Job, LoadedPage};
+use wirelab_model::reason::Reason;
 use wirelab_model::spec::Extent;
 use wirelab_model::units::Span;
+use wirelab_model::violation::{LoadProblem, Violation};
 
 use crate::trial::verify::Tally;
 
 /// Connections per host that browsers open over HTTP/1.1.
-const PARALLEL: f64 = 6.0;
+const PARALLEL: u64 = 6;
 
 /// Tolerance between the clocks of a load and of the link, in nanoseconds: different processes read them.
 const CLOCK_SLACK_NS: f64 = 1e6;
@@ -26,16 +28,17 @@ pub(crate) fn loads(cell: &Cell, loads: &[PageLoad]) -> Result<Tally, Outcome> {
         Extent::DurationNs(_) => loads.len() as u64,
     };
     for (index, load) in loads.iter().enumerate() {
-        let which = format!("load {} of {wanted}", index + 1);
+        let (number, of) = (index as u64 + 1, wanted);
         match &load.outcome {
             Outcome::Ok => {}
             Outcome::Failed { blame, reason } => {
-                return Err(Outcome::failed(*blame, format!("{which} is no sample: {reason}")));
+                let cause = Box::new(reason.clone());
+                return Err(Outcome::failed(*blame, Reason::Load { number, of, cause }));
             }
             Outcome::Unsupported { reason } => return Err(Outcome::Unsupported { reason: reason.clone() }),
         }
-        if let Some(what) = impossible(job, load) {
-            return Err(Outcome::failed(Blame::Client, format!("{which} is impossible: {what}")));
+        if let Some(problem) = impossible(job, load) {
+            return Err(Outcome::failed(Blame::Client, Violation::ImpossibleLoad { number, of, problem }));
         }
     }
     let ok = loads.len() as u64;
@@ -54,75 +57,67 @@ fn bodies(load: &PageLoad) -> u64 {
 }
 
 /// Why a load is impossible.
-fn impossible(job: &Job, load: &PageLoad) -> Option<String> {
+fn impossible(job: &Job, load: &PageLoad) -> Option<LoadProblem> {
     let value = |name: &str| load.values.get(name).and_then(Value::number);
     let page = job.page()?;
     let bytes = page.size.bytes();
     if let Some(received) = value("received").filter(|received| *received < bytes as f64) {
-        return Some(format!("{received} bytes were received, but the page's bodies alone have {bytes}"));
+        return Some(LoadProblem::TooFewBytes { received: received as u64, bodies: bytes });
     }
-    let most = if job.protocol.multiplexes() { 1.0 } else { PARALLEL };
-    let connections = value("connections");
+    let most = if job.protocol.multiplexes() { 1 } else { PARALLEL };
+    let connections = value("connections").map(|connections| connections as u64);
     if let Some(connections) = connections.filter(|connections| page.hosts.is_empty() && *connections > most) {
-        return Some(format!(
-            "it took {connections} connections, but browsers open at most {most} for {}",
-            job.protocol
-        ));
+        return Some(LoadProblem::TooManyConnections { connections, host: None, most, protocol: job.protocol });
     }
-    if let Some(what) = connections.and_then(|connections| shared(job, page, load, connections)) {
-        return Some(what);
+    if let Some(problem) = connections.and_then(|connections| shared(job, page, load, connections)) {
+        return Some(problem);
     }
     let link = job.topology.link?;
     // Every body byte crosses the link.
     let least = link.rate.map_or(0.0, |rate| bytes as f64 * 8e9 / rate.0 as f64);
     if let Some(net) = value("net").filter(|net| net + CLOCK_SLACK_NS < least) {
-        return Some(format!(
-            "its net time is {:.1} ms, but the link needs {:.1} ms for its bytes",
-            net / 1e6,
-            least / 1e6
-        ));
+        return Some(LoadProblem::FasterThanLink { net_ns: net as u64, least_ns: least as u64 });
     }
     // Minimum round trips: one each for TCP, TLS 1.3, QUIC with TLS, and the request. Reordered packets can save
     // time.
-    let trips = if job.protocol.uses_quic() { 2.0 } else { 3.0 };
+    let trips = if job.protocol.uses_quic() { 2 } else { 3 };
     let round_trip = link.round_trip.nanos().saturating_sub(2 * link.jitter.nanos()) as f64;
-    let least = if link.reorder.0 > 0.0 { 0.0 } else { trips * round_trip + page.delay.nanos() as f64 };
+    let least = if link.reorder.0 > 0.0 { 0.0 } else { trips as f64 * round_trip + page.delay.nanos() as f64 };
     if let Some(first) = value("first_byte").filter(|first| first + CLOCK_SLACK_NS < least) {
-        let [first, least] = [first, least].map(|ns| ns / 1e6);
-        let and_delay = if page.delay > Span(0) { " and the server's delay" } else { "" };
-        return Some(format!(
-            "its first byte came after {first:.1} ms, but {trips} round trips{and_delay} take {least:.1} ms"
-        ));
+        return Some(LoadProblem::FirstByteTooEarly {
+            first_ns: first as u64,
+            trips,
+            has_delay: page.delay > Span(0),
+            least_ns: least as u64,
+        });
     }
     None
 }
 
 /// Why the connections to the hosts of a page are impossible. Each host has its own address and certificate, so hosts
 /// cannot share connections.
-fn shared(job: &Job, page: &LoadedPage, load: &PageLoad, connections: f64) -> Option<String> {
+fn shared(job: &Job, page: &LoadedPage, load: &PageLoad, connections: u64) -> Option<LoadProblem> {
     if page.hosts.is_empty() {
         return None;
     }
     // Pages not generated by wirelab may request without credentials (CORS), which uses separate connections.
-    let each = if page.name.is_made() { 1.0 } else { 2.0 };
+    let each = if page.name.is_made() { 1 } else { 2 };
     let most = if job.protocol.multiplexes() { each } else { each * PARALLEL };
     let mut sum = 0;
     for host in &page.hosts {
         // No check if the browser does not number connections, as Chromium for resources from its early cache.
-        let own = load.connections_to(host)?;
-        if own as f64 > most {
-            return Some(format!(
-                "it took {own} connections to {host}, but browsers open at most {most} for {}",
-                job.protocol
-            ));
+        let own = load.connections_to(host)? as u64;
+        if own > most {
+            let (host, protocol) = (Some(host.clone()), job.protocol);
+            return Some(LoadProblem::TooManyConnections { connections: own, host, most, protocol });
         }
         if own == 0 && page.name.is_made() {
-            return Some(format!("no request went to {host}, which has files of the page"));
+            return Some(LoadProblem::HostNotUsed { host: host.clone() });
         }
         sum += own;
     }
-    let is_wrong = page.name.is_made() && sum as f64 != connections;
-    is_wrong.then(|| format!("its hosts had {sum} connections, but the load only {connections}: some were shared"))
+    let is_wrong = page.name.is_made() && sum != connections;
+    is_wrong.then_some(LoadProblem::SharedConnections { of_hosts: sum, of_load: connections })
 }
 
 #[cfg(test)]
@@ -164,7 +159,8 @@ mod tests {
         let failed = PageLoad { outcome: Outcome::failed(Blame::Server, reason), ..load(&[]) };
         let outcome = loads(&of_page(Protocol::H3), &[load(&[]), failed]).unwrap_err();
         let expected = "load 2 of 1 is no sample: 53 of 53 resources came over h2";
-        assert_eq!(outcome, Outcome::failed(Blame::Server, expected));
+        let Outcome::Failed { blame: Blame::Server, reason } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(reason.to_string(), expected);
     }
 
     #[test]
@@ -181,7 +177,7 @@ mod tests {
             let resources = connections.iter().map(|(host, number)| resource(host, *number)).collect();
             let load = PageLoad { resources, ..load(&[("connections", numbers.len() as f64)]) };
             match loads(&cell, &[load]) {
-                Err(Outcome::Failed { blame: Blame::Client, reason }) => reason,
+                Err(Outcome::Failed { blame: Blame::Client, reason }) => reason.to_string(),
                 Err(other) => panic!("{other:?}"),
                 Ok(_) => String::new(),
             }
@@ -205,7 +201,7 @@ mod tests {
     #[test]
     fn impossible_loads_fail_the_trial() {
         let refused = |protocol, changed: &[(&str, f64)]| match loads(&of_page(protocol), &[load(changed)]) {
-            Err(Outcome::Failed { blame: Blame::Client, reason }) => Some(reason),
+            Err(Outcome::Failed { blame: Blame::Client, reason }) => Some(reason.to_string()),
             Err(other) => panic!("{other:?}"),
             Ok(_) => None,
         };
@@ -225,7 +221,8 @@ mod tests {
             page.delay = Span::from_millis(100);
         }
         let outcome = loads(&thinking, &[load(&[("first_byte", 240e6)])]).unwrap_err();
-        assert!(format!("{outcome:?}").contains("3 round trips and the server's delay take 250.0 ms"), "{outcome:?}");
+        let reason = outcome.reason().unwrap().to_string();
+        assert!(reason.contains("3 round trips and the server's delay take 250.0 ms"), "{reason}");
         assert_eq!(refused(Protocol::H1, &[("connections", 6.0)]), None);
         assert_eq!(refused(Protocol::H3, &[("first_byte", 105e6)]), None);
     }

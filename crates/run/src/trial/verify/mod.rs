@@ -19,6 +19,7 @@ use wirelab_model::site::Site;
 use wirelab_model::spec::{ConnectionPolicy, Extent, Resumption, Transport};
 use wirelab_model::timeline::{Lifetimes, TimelineRecord};
 use wirelab_model::units::Size;
+use wirelab_model::violation::{RecordProblem, Violation};
 use wirelab_model::warning::Warning;
 
 use crate::trial::results::Results;
@@ -76,8 +77,8 @@ impl Tally {
 /// Result of a check; the client is to blame unless stated otherwise.
 type Checked<T> = Result<T, Outcome>;
 
-fn client(reason: impl Into<String>) -> Outcome {
-    Outcome::failed(Blame::Client, reason)
+fn client(violation: Violation) -> Outcome {
+    Outcome::failed(Blame::Client, violation)
 }
 
 /// Tolerance between two readings of a clock.
@@ -89,13 +90,8 @@ pub(crate) fn negotiated(protocol: Protocol, configured: &Configured) -> Checked
     match (protocol.alpn(), said) {
         (None, None) => Ok(()),
         (Some(wanted), Some(said)) if said.as_str() == Some(wanted) => Ok(()),
-        (Some(wanted), None) => Err(client(format!(
-            "the client does not report which protocol was negotiated (`alpn`); `{wanted}` is required"
-        ))),
-        (wanted, Some(said)) => Err(client(format!(
-            "the client reports that {said} was negotiated (`alpn`), but {protocol} requires {}",
-            wanted.map_or_else(|| "nothing".to_owned(), |wanted| format!("`{wanted}`"))
-        ))),
+        (Some(wanted), None) => Err(client(Violation::ProtocolNotReported { wanted: wanted.to_owned() })),
+        (_, Some(said)) => Err(client(Violation::WrongProtocol { reported: said.clone(), protocol })),
     }
 }
 
@@ -110,11 +106,13 @@ pub(crate) fn in_force(role: Role, asked: &Transport, configured: &Configured) -
             _ => asked == is,
         };
         if !honoured {
-            let word = role.word();
-            let reason = format!(
-                "the {word} reports `{name}` = {is}, but {asked} was requested; it must honour or refuse a setting"
-            );
-            return Err(Outcome::failed(role.blame(), reason));
+            let violation = Violation::SettingIgnored {
+                role: role.word().to_owned(),
+                setting: name.clone(),
+                reported: is.clone(),
+                requested: asked.clone(),
+            };
+            return Err(Outcome::failed(role.blame(), violation));
         }
     }
     Ok(())
@@ -125,10 +123,11 @@ pub(crate) fn window(window_ns: u64, passed: Duration) -> Checked<()> {
     let window = Duration::from_nanos(window_ns);
     // Upper bound of the scheduling delay of two processes.
     let longest_gap = Duration::from_secs(1) + passed / 10;
+    let passed_ns = passed.as_nanos() as u64;
     if window > passed + CLOCK_SLACK {
-        Err(client(format!("the client reports a window of {window:?}, but only {passed:?} passed here")))
+        Err(client(Violation::WindowTooLong { window_ns, passed_ns }))
     } else if passed > window + longest_gap {
-        Err(client(format!("the client reports a window of {window:?}, but {passed:?} passed here")))
+        Err(client(Violation::WindowTooShort { window_ns, passed_ns }))
     } else {
         Ok(())
     }
@@ -144,20 +143,18 @@ pub(crate) fn results(cell: &Cell, window_ns: u64, results: &Results) -> Checked
     let all = tally.ok + tally.failed();
     match cell.job.load.extent {
         Extent::Requests(wanted) if all != wanted => {
-            return Err(client(format!("the client recorded {all} requests instead of {wanted}")));
+            return Err(client(Violation::WrongRequestCount { recorded: all, wanted }));
         }
-        _ if all == 0 => return Err(client("the client made no request in the measured window")),
+        _ if all == 0 => return Err(client(Violation::NoRequest)),
         _ => {}
     }
     if let (0, Target::Site(site)) = (tally.ok, &cell.job.target) {
-        return Err(Outcome::failed(
-            Blame::Server,
-            format!("{} never returned the page: {}", site.url, answers(results)),
-        ));
+        let (url, answers) = (site.url.clone(), answers(results));
+        return Err(Outcome::failed(Blame::Server, Violation::NoPage { url, answers }));
     }
     let foreign = tally.handshakes.keys().find(|handshake| **handshake != Handshake::Full);
     if let (Resumption::None, Some(foreign)) = (cell.job.load.resumption, foreign) {
-        return Err(client(format!("a connection was {foreign:?}, but each must be new (`resumption = \"none\"`)")));
+        return Err(client(Violation::NotNew { handshake: *foreign }));
     }
     Ok(tally)
 }
@@ -183,24 +180,17 @@ pub(crate) fn answered(job: &Job, played: &TimelineRecord, tally: &Tally) -> Che
     if answered == tally.ok + unrecorded {
         return Ok(());
     }
-    let reason = format!(
-        "the servers report {answered} answered requests in the window, but the clients sent {} and {unrecorded} before \
-         they recorded any",
-        tally.ok
-    );
-    Err(Outcome::failed(Blame::Server, reason))
+    Err(Outcome::failed(Blame::Server, Violation::AnsweredDiffer { answered, recorded: tally.ok, unrecorded }))
 }
 
 /// Checks by the sidecars' own counts that every request passed the clients' sidecar and that of the answering
 /// server. Servers with sidecars listen only on their own hosts, so no request can bypass them; this check proves it.
 pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&TimelineRecord>, tally: &Tally) -> Checked<()> {
-    let failed = |reason: String| Err(Outcome::failed(Blame::Sidecar, reason));
+    let failed = |violation: Violation| Err(Outcome::failed(Blame::Sidecar, violation));
     let Carried { of_clients, of_servers } = carried;
-    if *of_clients < tally.ok {
-        return failed(format!(
-            "the clients' sidecar reports {of_clients} carried requests, but the clients got responses to {}",
-            tally.ok
-        ));
+    let of_clients = *of_clients;
+    if of_clients < tally.ok {
+        return failed(Violation::CarriedTooFew { carried: of_clients, responses: tally.ok });
     }
     // The count of a stopped sidecar is unknown, and a failed request may have ended at any hop.
     let Some(of_servers) = of_servers.iter().copied().collect::<Option<Vec<_>>>() else { return Ok(()) };
@@ -208,16 +198,12 @@ pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&TimelineReco
         return Ok(());
     }
     let sum: u64 = of_servers.iter().sum();
-    if *of_clients != sum {
-        return failed(format!(
-            "the clients' sidecar reports {of_clients} carried requests, but those of the servers {sum}"
-        ));
+    if of_clients != sum {
+        return failed(Violation::CarriedDiffer { of_clients, of_servers: sum });
     }
     let answered = played.and_then(|played| played.answered.last()).map(|answered| &answered.requests);
     if let Some(answered) = answered.filter(|answered| **answered != of_servers) {
-        return failed(format!(
-            "the servers report {answered:?} answered requests, but their sidecars {of_servers:?} carried ones"
-        ));
+        return failed(Violation::CarriedNotAnswered { answered: answered.clone(), carried: of_servers });
     }
     let warm_up = match job.load.warm_up {
         Some(Extent::Requests(requests)) => requests,
@@ -225,14 +211,10 @@ pub(crate) fn carried(job: &Job, carried: &Carried, played: Option<&TimelineReco
         None => 0,
     };
     let unrecorded = (1 + warm_up) * played.map_or(1, |played| played.clients.len() as u64);
-    if *of_clients == tally.ok + unrecorded {
+    if of_clients == tally.ok + unrecorded {
         return Ok(());
     }
-    failed(format!(
-        "the clients' sidecar reports {of_clients} carried requests, but the clients sent {} and {unrecorded} before they \
-         recorded any",
-        tally.ok
-    ))
+    failed(Violation::CarriedNotSent { carried: of_clients, recorded: tally.ok, unrecorded })
 }
 
 fn samples(cell: &Cell, window_ns: u64, samples: &[Sample]) -> Checked<Tally> {
@@ -240,14 +222,13 @@ fn samples(cell: &Cell, window_ns: u64, samples: &[Sample]) -> Checked<Tally> {
     let mut tally = Tally::default();
     let mut connections = HashSet::new();
     for (index, sample) in samples.iter().enumerate() {
-        let of =
-            |blame, what: String| Err(Outcome::failed(blame, format!("record {} is impossible: {what}", index + 1)));
+        let number = index as u64 + 1;
+        let of = |blame, problem| Err(Outcome::failed(blame, Violation::ImpossibleRecord { number, problem }));
         if let Err(what) = sample.check() {
-            return of(Blame::Client, what.to_owned());
+            return of(Blame::Client, RecordProblem::Contradiction { what: what.to_owned() });
         }
         if sample.last_byte_ns > latest {
-            let what = format!("it ended at {} ns, after the window of {window_ns} ns", sample.last_byte_ns);
-            return of(Blame::Client, what);
+            return of(Blame::Client, RecordProblem::EndedAfterWindow { ended_ns: sample.last_byte_ns, window_ns });
         }
         if let Some(handshake) = sample.handshake {
             *tally.handshakes.entry(handshake).or_default() += 1;
@@ -258,12 +239,11 @@ fn samples(cell: &Cell, window_ns: u64, samples: &[Sample]) -> Checked<Tally> {
         }
         tally.ok += 1;
         tally.bytes = tally.bytes.saturating_add(sample.bytes_in).saturating_add(sample.bytes_out);
-        if let Some((blame, what)) = wrong(cell, sample) {
-            return of(blame, what);
+        if let Some((blame, problem)) = wrong(cell, sample) {
+            return of(blame, problem);
         }
         if cell.job.load.connections == ConnectionPolicy::PerRequest && !connections.insert(sample.connection) {
-            let what = format!("it used connection {} again, but every request needs its own", sample.connection);
-            return of(Blame::Client, what);
+            return of(Blame::Client, RecordProblem::ConnectionUsedAgain { connection: sample.connection });
         }
     }
     Ok(tally)
@@ -291,33 +271,28 @@ fn answers(results: &Results) -> String {
 }
 
 /// Why a sample that reports success is impossible.
-fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, String)> {
+fn wrong(cell: &Cell, sample: &Sample) -> Option<(Blame, RecordProblem)> {
     let job = &cell.job;
     let [sent, received] = job.work.body_sizes().map(Size::bytes);
     let site = job.site();
     // The length of a remote page is unknown.
     if sample.bytes_in != received && site.is_none() {
-        return Some((Blame::Client, format!("it succeeded with {} bytes instead of {received}", sample.bytes_in)));
+        return Some((Blame::Client, RecordProblem::Received { bytes: sample.bytes_in, wanted: received }));
     }
     if sample.bytes_out != sent {
-        return Some((Blame::Client, format!("it sent {} body bytes instead of {sent}", sample.bytes_out)));
+        return Some((Blame::Client, RecordProblem::Sent { bytes: sample.bytes_out, wanted: sent }));
     }
     let is_right = |status| if site.is_some() { Site::is_page(status) } else { status == 200 };
     if job.protocol.is_http() && !sample.status.is_some_and(is_right) {
-        return Some((Blame::Client, format!("it succeeded with status {:?}", sample.status)));
+        return Some((Blame::Client, RecordProblem::Status { status: sample.status }));
     }
     let opened = job.load.connections == ConnectionPolicy::PerRequest;
     if opened && job.protocol.is_secure() && sample.handshake.is_none() {
-        return Some((Blame::Client, "it opened its connection and does not say how the handshake began".to_owned()));
+        return Some((Blame::Client, RecordProblem::NoHandshake));
     }
-    let (waited, delay) = (sample.first_byte_ns.unwrap_or(u64::MAX).saturating_sub(sample.start_ns), least_delay(job));
-    if waited < delay {
-        return Some((
-            Blame::Server,
-            format!("its response came after {waited} ns, but the server had to wait {delay} ns"),
-        ));
-    }
-    None
+    let waited_ns = sample.first_byte_ns.unwrap_or(u64::MAX).saturating_sub(sample.start_ns);
+    let delay_ns = least_delay(job);
+    (waited_ns < delay_ns).then_some((Blame::Server, RecordProblem::TooEarly { waited_ns, delay_ns }))
 }
 
 /// The time that the server must wait before its response, in ns.
@@ -347,23 +322,20 @@ fn histograms(cell: &Cell, window_ns: u64, histograms: &Histograms) -> Checked<T
         ("bytes sent", h.bytes_out, tally.ok.saturating_mul(sent)),
     ];
     if let Some((what, is, right)) = must_equal.into_iter().find(|(_, is, right)| is != right) {
-        return Err(client(format!("the histograms contradict themselves: {is} {what} instead of {right}")));
+        return Err(client(Violation::HistogramsDiffer { what: what.to_owned(), is, right }));
     }
     for (name, histogram) in [("response", &h.response), ("service", &h.service), ("failure", &h.failure)] {
         if histogram.max_ns > latest {
-            let max = histogram.max_ns;
-            return Err(client(format!("the longest `{name}` time, {max} ns, exceeds the window of {window_ns} ns")));
+            let (what, max_ns) = (name.to_owned(), histogram.max_ns);
+            return Err(client(Violation::LongerThanWindow { what, max_ns, window_ns }));
         }
     }
-    let delay = least_delay(&cell.job);
-    if tally.ok > 0 && h.first_byte.min_ns < delay {
-        let reason = format!("a response came after {} ns, but the server had to wait {delay} ns", h.first_byte.min_ns);
-        return Err(Outcome::failed(Blame::Server, reason));
+    let (waited_ns, delay_ns) = (h.first_byte.min_ns, least_delay(&cell.job));
+    if tally.ok > 0 && waited_ns < delay_ns {
+        return Err(Outcome::failed(Blame::Server, Violation::TooEarly { waited_ns, delay_ns }));
     }
     if cell.job.load.connections == ConnectionPolicy::PerRequest && h.connections < tally.ok {
-        let reason =
-            format!("{} connections for {} requests, but every request needs its own", h.connections, tally.ok);
-        return Err(client(reason));
+        return Err(client(Violation::TooFewConnections { connections: h.connections, requests: tally.ok }));
     }
     Ok(tally)
 }

@@ -35,7 +35,7 @@ fn checked(cell: &Cell, change: impl FnOnce(&mut Vec<Sample>)) -> Checked<Tally>
 fn refused(cell: &Cell, change: impl FnOnce(&mut Vec<Sample>), blame: Blame, words: &str) {
     match checked(cell, change) {
         Err(Outcome::Failed { blame: found, reason }) => {
-            assert!(found == blame && reason.contains(words), "{found}: {reason}");
+            assert!(found == blame && reason.to_string().contains(words), "{found}: {reason}");
         }
         other => panic!("{words}: {other:?}"),
     }
@@ -200,7 +200,7 @@ fn sidecar_counts_must_match_requests_and_responses() {
         else {
             panic!("{words}")
         };
-        assert!(blame == Blame::Sidecar && reason.contains(words), "{reason}");
+        assert!(blame == Blame::Sidecar && reason.to_string().contains(words), "{reason}");
     }
     // A failed request may have ended at any hop, and the count of a stopped sidecar is missing.
     assert!(carried(&job, &said(103, &[52, 50]), None, &tally(99, 1)).is_ok());
@@ -214,5 +214,7 @@ fn sidecar_counts_must_match_requests_and_responses() {
     };
     assert!(carried(&job, &said(106, &[53, 53]), Some(&answered(&[53, 53])), &tally(100, 0)).is_ok());
     let past = carried(&job, &said(106, &[53, 53]), Some(&answered(&[53, 54])), &tally(100, 0)).unwrap_err();
-    assert!(matches!(past, Outcome::Failed { reason, .. } if reason.contains("report [53, 54] answered requests")));
+    assert!(
+        matches!(past, Outcome::Failed { reason, .. } if reason.to_string().contains("report [53, 54] answered requests"))
+    );
 }

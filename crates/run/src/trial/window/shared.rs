@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use wirelab_lab::EventError;
 use wirelab_model::event::{Command, Event};
 use wirelab_model::journal::Portion;
+use wirelab_model::reason::Attempt;
 
 use crate::trial::endpoint_handle::{EndpointHandle, TrialAbort};
 use crate::trial::verify;
@@ -18,7 +19,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Interval at which the servers are checked meanwhile.
 pub(crate) const SERVER_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-const ATTEMPT: &str = "measuring";
+const ATTEMPT: Attempt = Attempt::Measuring;
 
 /// The next event of a client, or why none is available.
 pub(crate) type ReadResult = Result<Event, EventError>;

@@ -12,6 +12,7 @@ use wirelab_lab::{Arena, LabError};
 use wirelab_model::event::{Command, Event};
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::{Job, Reach};
+use wirelab_model::reason::{Attempt, Reason};
 use wirelab_model::timeline::{
     ActionRecord, Answered, ClientRecord, Lifetimes, ServerRecord, TimelineRecord, TimelineStep,
 };
@@ -29,7 +30,7 @@ const COUNT_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_millis(200);
 const MAX_DURATION: Duration = Duration::from_secs(2);
 
-const ATTEMPT: &str = "measuring";
+const ATTEMPT: Attempt = Attempt::Measuring;
 
 /// Participants and state of the window.
 pub(crate) struct TimelineRun<'a> {
@@ -82,7 +83,7 @@ impl TimelineRun<'_> {
         self.poll_until(lifetimes.window_ns, &mut clock)?;
         // Clients that began late still run. Responses from here on belong to no window, for servers and clients.
         self.count(&clock)?;
-        self.require_completed_change("the window ended")?;
+        self.require_completed_change(None)?;
         self.end_all(&(0..self.clients.len()).collect::<Vec<_>>(), &clock)?;
         self.count(&clock)
     }
@@ -142,17 +143,16 @@ impl TimelineRun<'_> {
         let late = lateness(&record);
         self.played.actions.push(record);
         done?;
-        late.map_or(Ok(()), |why| Err(TrialAbort::failed(Blame::Lab, why)))
+        late.map_or(Ok(()), |reason| Err(TrialAbort::failed(Blame::Lab, reason)))
     }
 
     fn apply(&mut self, step: &TimelineStep, began_ns: u64, clock: &Clock) -> Result<(), TrialAbort> {
-        let failed =
-            |LabError(why)| TrialAbort::failed(Blame::Lab, format!("the action `{}` failed: {why}", step.name));
+        let failed = |error| action_failed(&step.name, error);
         // A client that resolves the name once needs the previous change to be complete.
         let reach = self.job.servers().map(|own| &own.reach);
         let resolves_once = reach == Some(&Reach::Headless { resolves_again: false }) && !step.beginning.is_empty();
         if step.serving.is_some() || resolves_once {
-            self.require_completed_change(&format!("`{}` was due", step.name))?;
+            self.require_completed_change(Some(&step.name))?;
         }
         if let Some(number) = step.killed {
             self.pod_handles(number).for_each(EndpointHandle::kill);
@@ -176,7 +176,7 @@ impl TimelineRun<'_> {
             self.clients[*client].send(Command::Go)?;
         }
         for client in &step.beginning {
-            let attempt = "making the check request and warming up";
+            let attempt = Attempt::WarmingUp;
             match self.clients[*client].wait(attempt, self.limits.slack, self.others, self.stop)? {
                 Event::Warm => self.start_client(*client, clock)?,
                 other => return Err(self.clients[*client].unexpected(&other, attempt)),
@@ -188,8 +188,7 @@ impl TimelineRun<'_> {
     /// Completes the last change of servers, once clients find them.
     fn complete_change(&mut self, clock: &Clock) -> Result<(), TrialAbort> {
         let Some(PendingChange { name, .. }) = &self.changing else { return Ok(()) };
-        let failed = |LabError(why)| TrialAbort::failed(Blame::Lab, format!("the action `{name}` failed: {why}"));
-        if !self.arena.is_reached().map_err(failed)? {
+        if !self.arena.is_reached().map_err(|error| action_failed(name, error))? {
             return Ok(());
         }
         let Some(PendingChange { action, stopped, .. }) = self.changing.take() else { return Ok(()) };
@@ -204,14 +203,11 @@ impl TimelineRun<'_> {
         Ok(())
     }
 
-    /// Fails if the last change of servers is incomplete.
-    fn require_completed_change(&self, when: &str) -> Result<(), TrialAbort> {
+    /// Fails if the last change of servers is incomplete before the next action, or before the end of the window.
+    fn require_completed_change(&self, before: Option<&str>) -> Result<(), TrialAbort> {
         let Some(PendingChange { name, .. }) = &self.changing else { return Ok(()) };
-        let reason = format!(
-            "when {when}, clients did not yet find the servers of the action `{name}`: networks need a second or two, and \
-             names as long as name servers cache them; use a longer `duration`"
-        );
-        Err(TrialAbort::failed(Blame::Lab, reason))
+        let (action, before) = (name.clone(), before.map(str::to_owned));
+        Err(TrialAbort::failed(Blame::Lab, Reason::ServersNotFound { action, before }))
     }
 
     /// The handles of a server and its sidecar, if any: they start and stop together.
@@ -283,7 +279,7 @@ impl TimelineRun<'_> {
             server.send(Command::Count)?;
         }
         for (number, server) in servers.iter_mut().enumerate().filter(|(_, server)| !server.is_stopped()) {
-            let attempt = "reporting how many requests it has answered";
+            let attempt = Attempt::CountingAnswers;
             match server.wait(attempt, self.limits.slack, &mut [], self.stop)? {
                 Event::Counted { requests: count } => requests[number] = count,
                 other => return Err(server.unexpected(&other, attempt)),
@@ -319,17 +315,22 @@ impl Clock {
 }
 
 /// Why a late or slow action invalidates the trial, if it does.
-fn lateness(record: &ActionRecord) -> Option<String> {
+fn lateness(record: &ActionRecord) -> Option<Reason> {
     let ActionRecord { name, due_ns, began_ns, took_ns } = record;
-    let (late, took) = (Duration::from_nanos(began_ns.saturating_sub(*due_ns)), Duration::from_nanos(*took_ns));
-    let what = if late > MAX_DELAY {
-        format!("began {late:.1?} late, but at most {MAX_DELAY:?} is tolerated")
-    } else if took > MAX_DURATION {
-        format!("took {took:.1?}, but at most {MAX_DURATION:?} is tolerated")
+    let (late_ns, took_ns, action) = (began_ns.saturating_sub(*due_ns), *took_ns, name.clone());
+    let [most_late, longest] = [MAX_DELAY, MAX_DURATION].map(|limit| limit.as_nanos() as u64);
+    if late_ns > most_late {
+        Some(Reason::LateAction { action, late_ns, limit_ns: most_late })
+    } else if took_ns > longest {
+        Some(Reason::SlowAction { action, took_ns, limit_ns: longest })
     } else {
-        return None;
-    };
-    Some(format!("the action `{name}` {what}: the machine was too busy; use fewer clients, or longer pauses"))
+        None
+    }
+}
+
+fn action_failed(action: &str, error: LabError) -> TrialAbort {
+    let (action, cause) = (action.to_owned(), Box::new(error.into()));
+    TrialAbort::failed(Blame::Lab, Reason::Action { action, cause })
 }
 
 #[cfg(test)]
@@ -344,7 +345,7 @@ mod tests {
         };
         assert_eq!(of(500, 0), None);
         assert_eq!(of(700, 2000), None);
-        assert!(of(701, 0).unwrap().contains("the action `T2` began 201.0ms late"));
-        assert!(of(500, 2001).unwrap().contains("took 2.0s"));
+        assert!(of(701, 0).unwrap().to_string().contains("the action `T2` began 201.0ms late"));
+        assert!(of(500, 2001).unwrap().to_string().contains("took 2.0s"));
     }
 }
