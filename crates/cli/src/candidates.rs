@@ -12,7 +12,7 @@ pub fn candidates(found: &[Found], starts_endpoints: bool) -> Vec<Candidate> {
     let candidate = |found: &Found| {
         let described =
             found.endpoint.clone().and_then(|one| if starts_endpoints { honest(&one) } else { Ok(imagined(&one)) });
-        Candidate { name: found.name.clone(), description: described.map_err(|LabError(why)| why) }
+        Candidate { name: found.name.clone(), description: described.map_err(|error| error.to_string()) }
     };
     found.iter().map(candidate).collect()
 }
@@ -21,8 +21,9 @@ pub fn candidates(found: &[Found], starts_endpoints: bool) -> Vec<Candidate> {
 /// that accepts it would end a run before its first trial.
 fn honest(endpoint: &Endpoint) -> Result<Description, LabError> {
     let description = describe(endpoint)?;
-    let scratch = tempfile::tempdir()
-        .map_err(|error| LabError(format!("cannot make a folder to ask `{}` in: {error}", endpoint.name)))?;
+    let scratch = tempfile::tempdir().map_err(|error| {
+        LabError::unsupported(format!("cannot make a folder to ask `{}` in", endpoint.name)).because(error)
+    })?;
     let roles = [(Role::Server, &description.server), (Role::Client, &description.client)];
     for (role, _) in roles.iter().filter(|(_, plays)| plays.is_some()) {
         refuses_unknown_protocol(endpoint, *role, scratch.path(), 1)?;

@@ -18,7 +18,8 @@ pub fn find(name: &str) -> Result<&'static LabInfo, LabError> {
     LABS.into_iter().find(|lab| lab.name == name).ok_or_else(|| {
         let names = LABS.map(|lab| lab.name);
         let meant = did_you_mean(name, names.iter().copied());
-        LabError(format!("there is no lab `{name}`{meant}; the labs are {}", names.join(", ")))
+        LabError::unsupported(format!("there is no lab `{name}`{meant}"))
+            .remedy(format!("the labs are {}", names.join(", ")))
     })
 }
 
@@ -32,7 +33,7 @@ pub fn open(name: &str, program: &Path) -> Result<Box<dyn Lab>, LabError> {
 
 /// Why a lab does not support a job; `None` if it does, or if no lab has this name.
 pub fn refusal(name: &str, job: &Job) -> Option<String> {
-    (find(name).ok()?.supports)(job).err().map(|LabError(why)| why)
+    (find(name).ok()?.supports)(job).err().map(|error| error.to_string())
 }
 
 #[cfg(test)]

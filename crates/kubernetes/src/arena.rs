@@ -44,7 +44,7 @@ impl<'a, 'r> PodArena<'a, 'r> {
             return Err(error);
         }
         let own = own_servers(INFO.name, job)?;
-        let (clients, servers) = (place::clients(job), place::servers(job).map_err(LabError)?);
+        let (clients, servers) = (place::clients(job), place::servers(job)?);
         let names: Vec<_> = clients.iter().chain(servers.iter().map(|(name, _)| name)).cloned().collect();
         // All other pods are placed relative to the first client outside the mesh.
         let mut with_the_first = names.clone();
@@ -62,7 +62,7 @@ impl<'a, 'r> PodArena<'a, 'r> {
 
     /// The pod of the server with this number.
     fn server(&self, number: u32) -> Result<&String, LabError> {
-        self.servers.get(number as usize).ok_or_else(|| LabError(format!("the trial has no server {number}")))
+        self.servers.get(number as usize).ok_or_else(|| LabError::cluster(format!("the trial has no server {number}")))
     }
 
     /// The pod where an endpoint is started.
@@ -148,14 +148,16 @@ impl Arena for PodArena<'_, '_> {
             }
             Address::Service | Address::NodePort => {
                 if ports.iter().any(|port| *port != ports[0]) {
-                    return Err(LabError(format!("the servers of one service listen at different ports: {ports:?}")));
+                    return Err(LabError::cluster(format!(
+                        "the servers of one service listen at different ports: {ports:?}"
+                    )));
                 }
                 // Probes with the servers' protocol, which may differ from the client's.
                 let kind = Kind::of(self.own.protocol.unwrap_or(self.job.protocol));
                 let of_nodes = service::lead(&self.run.pods, &self.run.namespace.name, ports[0], kind)?;
                 let (port, naming) = match self.own.reach.address() {
                     Address::NodePort => {
-                        let ports = of_nodes.ok_or_else(|| LabError("the service has no node ports".to_owned()))?;
+                        let ports = of_nodes.ok_or_else(|| LabError::cluster("the service has no node ports"))?;
                         (ports.servers, ports.naming)
                     }
                     _ => (ports[0], NAMING_PORT),
@@ -191,7 +193,7 @@ impl Arena for PodArena<'_, '_> {
         let there = if self.run.lab.has_node_agents && is_wanted {
             let (common, pods, node_agents) = self.run.parts();
             let nodes = self.started.iter().filter_map(|one| pods.node_of(&one.pod)).collect();
-            node_agents.ensure(pods, nodes, &common).map_err(|LabError(why)| why)
+            node_agents.ensure(pods, nodes, &common)
         } else {
             Err(nodes::without())
         };

@@ -61,7 +61,7 @@ impl Call {
                         Ended::Code(code) => format!("failed with exit status {code}"),
                         Ended::Lost(why) => format!("was lost: {why}"),
                     };
-                    return Err(LabError(format!("{} {how}: {}", self.what, words.trim())));
+                    return Err(LabError::cluster(format!("{} {how}: {}", self.what, words.trim())));
                 }
             }
         }
@@ -81,5 +81,5 @@ pub(crate) fn output(
     deadline: Instant,
 ) -> Result<Vec<u8>, LabError> {
     let mut call = Call::start(cluster, pods, pod, command, input)?;
-    call.answer(deadline)?.ok_or_else(|| LabError(format!("{} did not end in time", call.what)))
+    call.answer(deadline)?.ok_or_else(|| LabError::cluster(format!("{} did not end in time", call.what)))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wirelab_lab::LabError;
 use wirelab_model::nodes::Labels;
 
 use crate::distance::{Distance, Place};
@@ -31,17 +32,17 @@ pub(crate) fn candidates(
     nodes: &[Node],
     client: Option<&Labels>,
     places: &BTreeSet<Place>,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, LabError> {
     let wanted = places.iter().map(|place| ("server_nodes", place.nodes.as_ref()));
     for (key, labels) in [("client_nodes", client)].into_iter().chain(wanted) {
         if let Some(labels) = labels.filter(|_| !nodes.iter().any(|node| node.has(labels))) {
             let all: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
-            return Err(format!(
+            return Err(LabError::unsupported(format!(
                 "no node has the labels `{labels}` (`{key}`); nodes that take pods: {}. Give one of them these labels (`kubectl label node \
                  NAME {}`), or choose others (`kubectl get nodes --show-labels`)",
                 if all.is_empty() { "none".to_owned() } else { all.join(", ") },
                 labels.to_string().replace(',', " ")
-            ));
+            )));
         }
     }
     let reaches = |from: &Node, place: &Place| {
@@ -68,11 +69,11 @@ pub(crate) fn candidates(
         })
         .collect();
     wanted.extend(client.map(|labels| format!("`client_nodes = \"{labels}\"`")));
-    Err(format!(
+    Err(LabError::unsupported(format!(
         "no node has what {} together need; nodes that take pods: {}. Choose another placement, or a cluster with more nodes or zones",
         wanted.join(", "),
         if all.is_empty() { "none".to_owned() } else { all.join(", ") }
-    ))
+    )))
 }
 
 #[cfg(test)]
@@ -92,12 +93,12 @@ mod tests {
             |nodes: &[Node], distances: &[Distance]| candidates(nodes, None, &distances.iter().map(place).collect());
         assert_eq!(of(&three, &[Distance::SameNode]).unwrap().len(), 3);
         assert_eq!(of(&three, &[Distance::OtherNode, Distance::OtherZone]).unwrap().len(), 3);
-        assert!(of(&three[..1], &[Distance::OtherNode]).unwrap_err().contains("`other-node`"));
+        assert!(of(&three[..1], &[Distance::OtherNode]).unwrap_err().to_string().contains("`other-node`"));
         assert_eq!(of(&three, &[Distance::SameZone, Distance::OtherZone]).unwrap(), ["a1", "a2"]);
-        let why = of(&three[..2], &[Distance::SameZone]).unwrap_err();
+        let why = of(&three[..2], &[Distance::SameZone]).unwrap_err().to_string();
         assert!(why.contains("`same-zone`") && why.contains("a1 (a), b1 (b)"), "{why}");
         let unlabelled = Node { zone: None, ..node("c", "") };
-        let why = of(&[unlabelled.clone(), three[0].clone()], &[Distance::OtherZone]).unwrap_err();
+        let why = of(&[unlabelled.clone(), three[0].clone()], &[Distance::OtherZone]).unwrap_err().to_string();
         assert!(why.contains("c (no label topology.kubernetes.io/zone)"), "{why}");
     }
 
@@ -114,13 +115,13 @@ mod tests {
         assert_eq!(of("disk=ssd", Distance::OtherNode, "disk=hdd").unwrap(), ["a1", "b1"]);
         assert_eq!(of("disk=ssd", Distance::SameZone, "disk=hdd").unwrap(), ["a1"]);
         assert_eq!(of("disk=hdd", Distance::OtherZone, "disk=ssd").unwrap(), ["a2"]);
-        let why = of("disk=ssd", Distance::OtherNode, "disk=tape").unwrap_err();
+        let why = of("disk=ssd", Distance::OtherNode, "disk=tape").unwrap_err().to_string();
         assert!(
             why.contains("`disk=tape` (`server_nodes`)") && why.contains("kubectl label node NAME disk=tape"),
             "{why}"
         );
-        assert!(of("disk=tape", Distance::OtherNode, "disk=ssd").unwrap_err().contains("(`client_nodes`)"));
-        let why = of("disk=hdd", Distance::SameZone, "disk=hdd").unwrap_err();
+        assert!(of("disk=tape", Distance::OtherNode, "disk=ssd").unwrap_err().to_string().contains("(`client_nodes`)"));
+        let why = of("disk=hdd", Distance::SameZone, "disk=hdd").unwrap_err().to_string();
         assert!(why.contains("`same-zone` on nodes with `disk=hdd`, `client_nodes = \"disk=hdd\"`"), "{why}");
     }
 }

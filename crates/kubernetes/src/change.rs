@@ -54,8 +54,9 @@ impl Change {
         names: &[String],
         clients: &[String],
     ) -> Result<Self, LabError> {
-        let lost = |name: &String| LabError(format!("the pod {name} is not there"));
-        let server = |name: &String| Ok((name.clone(), pods.hosts.get(name).ok_or_else(|| lost(name))?.address));
+        let lost = |name: &String| LabError::cluster(format!("the pod {name} is not there"));
+        let server =
+            |name: &String| Ok::<_, LabError>((name.clone(), pods.hosts.get(name).ok_or_else(|| lost(name))?.address));
         let servers = names.iter().map(server).collect::<Result<Vec<_>, _>>()?;
         pods.serve(names)?;
         let lookouts = pods.lookouts(clients);
@@ -97,10 +98,10 @@ impl Change {
                     return Ok(false);
                 }
                 let (service, ready) = (name_of_servers().1, service::ready(slices.objects().values()));
-                return Err(LabError(format!(
-                    "the service {service} has the endpoints {ready:?}, not {wanted:?}; are its servers ready, and does the controller \
-                     of endpoint slices run?"
-                )));
+                return Err(LabError::cluster(format!(
+                    "the service {service} has the endpoints {ready:?}, not {wanted:?}"
+                ))
+                .remedy("are its servers ready, and does the controller of endpoint slices run?"));
             }
             self.slices = None;
             self.looks = self.begin_to_look(pods)?;
@@ -114,7 +115,7 @@ impl Change {
         self.looks = blind;
         if !self.looks.is_empty() && Instant::now() >= self.deadline {
             let why = "the agent in the client's pod does not say whether it finds the servers";
-            return Err(LabError(why.to_owned()));
+            return Err(LabError::cluster(why));
         }
         Ok(self.looks.is_empty())
     }

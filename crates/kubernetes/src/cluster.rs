@@ -37,17 +37,14 @@ impl Cluster {
     /// # Errors
     /// If there is no configuration, or the cluster cannot be reached; the message names the remedy.
     pub(crate) fn connect() -> Result<Self, LabError> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .thread_name("kubernetes")
-            .build()
-            .map_err(|error| LabError(format!("cannot start the thread that talks to the cluster: {error}")))?;
+        let runtime =
+            Builder::new_multi_thread().worker_threads(1).enable_all().thread_name("kubernetes").build().map_err(
+                |error| LabError::cluster("cannot start the thread that talks to the cluster").because(error),
+            )?;
         let mut config = runtime.block_on(Config::infer()).map_err(|error| {
-            LabError(format!(
-                "there is no cluster: {error}. Name a kubeconfig file in KUBECONFIG, or have one at ~/.kube/config, and try \
-                 `kubectl get nodes` with it"
-            ))
+            LabError::cluster("there is no cluster").because(error).remedy(
+                "name a kubeconfig file in KUBECONFIG, or have one at ~/.kube/config, and try `kubectl get nodes` with it",
+            )
         })?;
         // A trial may send nothing for any length of time.
         config.read_timeout = None;
@@ -56,7 +53,9 @@ impl Cluster {
         let client = {
             let _entered = runtime.enter();
             Client::try_from(config).map_err(|error| {
-                LabError(format!("cannot use the kubeconfig of {url}: {error}; is its certificate valid?"))
+                LabError::cluster(format!("cannot use the kubeconfig of {url}"))
+                    .because(error)
+                    .remedy("is its certificate valid?")
             })?
         };
         let mut cluster = Self { client, runtime, version: String::new(), doubt: AtomicBool::new(false) };
@@ -103,26 +102,29 @@ impl Cluster {
         let answer = self.runtime.block_on(async { tokio::time::timeout(patience, request).await });
         match answer {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(LabError(format!("{attempt}: {}", explained(&error)))),
-            Err(_) => Err(LabError(format!(
-                "{attempt}: the API server did not answer within {patience:?}; is it up, and is it reached from here?"
-            ))),
+            Ok(Err(error)) => Err(refusal(attempt, &error)),
+            Err(_) => Err(LabError::cluster(format!("{attempt}: the API server did not answer within {patience:?}"))
+                .remedy("is it up, and is it reached from here?")),
         }
     }
 }
 
-/// The error message with the remedy.
-fn explained(error: &kube::Error) -> String {
+/// The error of a request, with the remedy.
+fn refusal(attempt: &str, error: &kube::Error) -> LabError {
     let kube::Error::Api(status) = error else {
-        return format!("{}; is the API server up, and is it reached from here?", with_causes(error));
+        let remedy = "is the API server up, and is it reached from here?";
+        return LabError::cluster(attempt).because(with_causes(error)).remedy(remedy);
     };
-    let remedy = match status.code {
-        401 => "; the kubeconfig's credentials are not accepted: renew them",
-        403 if status.message.contains("exceeded quota") => "; raise the quota, or use a cluster with room",
-        403 => "; `wirelab labs rbac` prints the rights that are needed",
-        _ => "",
-    };
-    format!("{}{remedy}", status.message)
+    let refused = LabError::refused(attempt).because(status.message.clone());
+    match status.code {
+        401 => refused.remedy("the kubeconfig's credentials are not accepted: renew them"),
+        // The API has no other sign of a quota than this text.
+        403 if status.message.contains("exceeded quota") => {
+            refused.remedy("raise the quota, or use a cluster with room")
+        }
+        403 => refused.remedy("`wirelab labs rbac` prints the rights that are needed"),
+        _ => LabError::cluster(attempt).because(status.message.clone()),
+    }
 }
 
 /// An error with its causes, which contain the reason.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use wirelab_lab::LabError;
 use wirelab_model::nearest::did_you_mean;
 use wirelab_model::nodes::Labels;
 
@@ -37,17 +38,17 @@ impl Distance {
     ///
     /// # Errors
     /// If no placement has this name; the message lists all.
-    pub(crate) fn parse(placement: &str) -> Result<Self, String> {
+    pub(crate) fn parse(placement: &str) -> Result<Self, LabError> {
         if let Some((_, distance)) = PLACEMENTS.iter().find(|(name, _)| *name == placement) {
             return Ok(*distance);
         }
         let names = PLACEMENTS.map(|(name, _)| name);
-        Err(format!(
+        Err(LabError::unsupported(format!(
             "the lab `{}` has no placement `{placement}`{}; it has {} (the last three as `lan`, `single-az` and `multi-az`, too)",
             INFO.name,
             did_you_mean(placement, names),
             wirelab_model::network::PLACEMENTS.join(", ")
-        ))
+        )))
     }
 
     /// The first name of the placement with this distance.
@@ -107,18 +108,18 @@ pub(crate) fn proven<'a>(
     clients: &[String],
     servers: &[(String, Place)],
     spot: impl Fn(&str) -> Option<&'a Spot>,
-) -> Result<(), String> {
+) -> Result<(), LabError> {
     let unknown = Spot::default();
     let spot = |name: &str| spot(name).unwrap_or(&unknown);
     for client in clients {
         for (server, place) in servers {
             if !place.distance.holds(spot(client), spot(server)) {
-                return Err(format!(
+                return Err(LabError::unsupported(format!(
                     "the pod {server} ({}) is not at the placement `{}`, seen from the pod {client} ({}), though their affinities say so",
                     spot(server),
                     place.distance.placement(),
                     spot(client)
-                ));
+                )));
             }
         }
     }
@@ -149,7 +150,7 @@ mod tests {
         let at = |name: &str| Some(if name.starts_with("other") { &b1 } else { &a1 });
         assert_eq!(proven(&["client".to_owned()], &servers, at), Ok(()));
         let moved = |name: &str| if name == "other-1" { Some(&a2) } else { at(name) };
-        let why = proven(&["client".to_owned()], &servers, moved).unwrap_err();
+        let why = proven(&["client".to_owned()], &servers, moved).unwrap_err().to_string();
         assert!(why.contains("other-1 (node a2, zone a)") && why.contains("`other-zone`"), "{why}");
     }
 }

@@ -68,7 +68,7 @@ impl Files {
 }
 
 fn read<T: DeserializeOwned>(spec: &Path) -> Result<T, LabError> {
-    let wrong = |why: String| LabError(format!("cannot read the spec {}: {why}", spec.display()));
+    let wrong = |why: String| LabError::file(format!("cannot read the spec {}", spec.display())).because(why);
     let text = fs::read(spec).map_err(|error| wrong(error.to_string()))?;
     serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))
 }

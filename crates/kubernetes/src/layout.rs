@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use wirelab_lab::LabError;
 use wirelab_model::network::Address;
 use wirelab_model::nodes::Labels;
 use wirelab_model::plan::{Course, Job};
@@ -36,12 +37,13 @@ impl Layout {
     ///
     /// # Errors
     /// As [`servers`].
-    pub(crate) fn of(jobs: &[&Job]) -> Result<Self, String> {
+    pub(crate) fn of(jobs: &[&Job]) -> Result<Self, LabError> {
         let client_nodes = jobs.first().and_then(|job| job.topology.client_nodes.clone());
         if jobs.iter().any(|job| job.topology.client_nodes != client_nodes) {
-            return Err("`client_nodes` is not the same in all cells, but the client's pod lives as long as the run; set it in `[workload]`, and \
-                        run the study once for each"
-                .to_owned());
+            return Err(LabError::unsupported(
+                "`client_nodes` is not the same in all cells, but the client's pod lives as long as the run; set it in `[workload]`, and \
+                        run the study once for each",
+            ));
         }
         let mut layout = Self { client_nodes, ..Self::default() };
         for job in jobs {
@@ -137,6 +139,6 @@ mod tests {
         elsewhere.topology.client_nodes = labels("disk=ssd");
         let layout = Layout::of(&[&elsewhere, &elsewhere]).unwrap();
         assert_eq!(layout.client_nodes, labels("disk=ssd"));
-        assert!(Layout::of(&[&plain, &elsewhere]).unwrap_err().contains("set it in `[workload]`"));
+        assert!(Layout::of(&[&plain, &elsewhere]).unwrap_err().to_string().contains("set it in `[workload]`"));
     }
 }

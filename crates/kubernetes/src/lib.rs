@@ -64,7 +64,7 @@ pub static INFO: LabInfo = LabInfo {
         "a kubeconfig, the rights that `wirelab labs rbac` prints, and an image of wirelab that the nodes can get",
     ),
     starts_endpoints: true,
-    supports: |job| servers(job).map(drop).map_err(LabError),
+    supports: |job| servers(job).map(drop),
     open: |program| Ok(Box::new(Kubernetes::start(program)?)),
 };
 
@@ -110,20 +110,20 @@ impl Lab for Kubernetes {
     }
 
     fn check(&self, job: &Job) -> Result<(), LabError> {
-        servers(job).map_err(LabError)?;
+        servers(job)?;
         if job.is_in_linkerd() { mesh::installed(&self.cluster) } else { Ok(()) }
     }
 
     fn prepare<'a>(&'a mut self, preparation: &Preparation<'_>) -> Result<Box<dyn PreparedLab + 'a>, LabError> {
         let Preparation { jobs, folder, stop, metrics } = *preparation;
-        let layout = Layout::of(jobs).map_err(LabError)?;
+        let layout = Layout::of(jobs)?;
         if !layout.meshed.is_empty() {
             // A run may be resumed after Linkerd was removed.
             mesh::installed(&self.cluster)?;
         }
         if folder.to_string_lossy().contains(':') {
             let why = "no folder with a colon in its path can be mounted in a pod; use another one with --out";
-            return Err(LabError(format!("{}: {why}", folder.display())));
+            return Err(LabError::cluster(folder.display().to_string()).because(why));
         }
         let name = names::namespace();
         let api: Api<Namespace> = Api::all(self.cluster.client.clone());

@@ -37,10 +37,10 @@ pub(crate) fn annotations() -> [(&'static str, String); 3] {
 pub(crate) fn installed(cluster: &Cluster) -> Result<(), LabError> {
     let api: Api<Pod> = Api::all(cluster.client.clone());
     let injectors = cluster.ask("looking for Linkerd", api.list(&ListParams::default().labels(INJECTOR)))?;
-    works(&injectors.items).map_err(LabError)
+    works(&injectors.items)
 }
 
-fn works(injectors: &[Pod]) -> Result<(), String> {
+fn works(injectors: &[Pod]) -> Result<(), LabError> {
     if injectors.iter().any(|pod| state::address(pod).is_some()) {
         return Ok(());
     }
@@ -52,12 +52,12 @@ fn works(injectors: &[Pod]) -> Result<(), String> {
         Some(pod) => format!(
             "which does not work: its injector, the pod {}, is not ready ({}); see `linkerd check`",
             pod.metadata.name.as_deref().unwrap_or_default(),
-            state::hopeless(pod).unwrap_or_else(|| state::waits_for(pod))
+            state::hopeless(pod).map_or_else(|| state::waits_for(pod), |why| why.to_string())
         ),
     };
-    Err(format!(
+    Err(LabError::cluster(format!(
         "`mesh` is `linkerd`, {what}; or name an endpoint that plays sidecars (`wirelab endpoints` lists them)"
-    ))
+    )))
 }
 
 /// Verifies that a pod's traffic passes a mesh exactly if its trial requires it: the proxy is there and ready, or the
@@ -65,23 +65,23 @@ fn works(injectors: &[Pod]) -> Result<(), String> {
 ///
 /// # Errors
 /// If not; names the problem and the remedy.
-pub(crate) fn proven(pod: &Pod, is_meshed: bool) -> Result<(), String> {
+pub(crate) fn proven(pod: &Pod, is_meshed: bool) -> Result<(), LabError> {
     match (is_meshed, proxy(pod)) {
         (false, None) => Ok(()),
-        (false, Some(name)) => Err(format!(
+        (false, Some(name)) => Err(LabError::cluster(format!(
             "it has a container `{name}`, so its packets pass a mesh that the cell does not name; keep that mesh from injecting into the \
              namespaces of wirelab"
-        )),
+        ))),
         (true, Some(PROXY)) => match status(pod, PROXY) {
             Some(status) if status.ready => Ok(()),
-            _ => Err(format!(
+            _ => Err(LabError::cluster(format!(
                 "its container `{PROXY}` is not ready, so it is not in the mesh; see `linkerd check --proxy`"
-            )),
+            ))),
         },
-        (true, _) => Err(format!(
+        (true, _) => Err(LabError::cluster(format!(
             "it asks for Linkerd's proxy by an annotation, and has no container `{PROXY}`: the injector has not seen it; see `linkerd \
              check` and the webhook `linkerd-proxy-injector-webhook-config`"
-        )),
+        ))),
     }
 }
 
@@ -132,10 +132,10 @@ mod tests {
         for meshed in [pod(&both, &[], &both), pod(&["wirelab"], &["linkerd-init", PROXY], &both)] {
             assert_eq!(proven(&meshed, true), Ok(()));
             assert_eq!(image(&meshed).as_deref(), Some("proxy:1"));
-            let why = proven(&meshed, false).unwrap_err();
+            let why = proven(&meshed, false).unwrap_err().to_string();
             assert!(why.contains("a container `linkerd-proxy`"), "{why}");
         }
-        let late = proven(&pod(&both, &[], &["wirelab"]), true).unwrap_err();
+        let late = proven(&pod(&both, &[], &["wirelab"]), true).unwrap_err().to_string();
         assert!(late.contains("is not ready") && late.contains("linkerd check --proxy"), "{late}");
     }
 
@@ -143,19 +143,19 @@ mod tests {
     fn a_pod_without_its_proxy_is_in_no_mesh() {
         let plain = pod(&["wirelab"], &[], &["wirelab"]);
         assert_eq!((proven(&plain, false), image(&plain)), (Ok(()), None));
-        let why = proven(&plain, true).unwrap_err();
+        let why = proven(&plain, true).unwrap_err().to_string();
         assert!(why.contains("has no container `linkerd-proxy`") && why.contains("linkerd check"), "{why}");
         let other = pod(&["wirelab", "istio-proxy"], &[], &["wirelab", "istio-proxy"]);
         assert!(proven(&other, true).is_err(), "the mesh of another operator");
-        assert!(proven(&other, false).unwrap_err().contains("`istio-proxy`"));
+        assert!(proven(&other, false).unwrap_err().to_string().contains("`istio-proxy`"));
     }
 
     #[test]
     fn without_linkerd_or_its_injector_the_remedy_is_named() {
-        let why = works(&[]).unwrap_err();
+        let why = works(&[]).unwrap_err().to_string();
         assert!(why.contains("`linkerd install | kubectl apply -f -`") && why.contains("plays sidecars"), "{why}");
         let waiting = pod(&["proxy-injector"], &[], &[]);
-        let why = works(std::slice::from_ref(&waiting)).unwrap_err();
+        let why = works(std::slice::from_ref(&waiting)).unwrap_err().to_string();
         assert!(why.contains("the pod a, is not ready") && why.contains("`linkerd check`"), "{why}");
         let ready = serde_json::from_value(json!({
             "metadata": { "name": "b" },

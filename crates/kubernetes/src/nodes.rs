@@ -30,16 +30,14 @@ fn allowed(value: Option<&str>) -> Result<bool, LabError> {
     match value {
         None | Some("") => Ok(false),
         Some(PRIVILEGED) => Ok(true),
-        Some(other) => Err(LabError(format!(
-            "{VARIABLE} is `{other}`; set it to `{PRIVILEGED}` to let pods with all privileges count packets and system calls on the \
-             nodes of a run, or leave it out"
-        ))),
+        Some(other) => Err(LabError::cluster(format!("{VARIABLE} is `{other}`")).remedy(format!("set it to `{PRIVILEGED}` to let pods with all privileges count packets and system calls on the nodes of a run, or leave it out"))),
     }
 }
 
 /// The reason why metrics that need node agents are missing.
-pub(crate) fn without() -> String {
-    format!("it takes pods with all privileges on the nodes; set {VARIABLE}={PRIVILEGED}, if you may")
+pub(crate) fn without() -> LabError {
+    let remedy = format!("set {VARIABLE}={PRIVILEGED}, if you may");
+    LabError::refused("it takes pods with all privileges on the nodes").remedy(remedy)
 }
 
 /// The node agents of a run.
@@ -53,7 +51,8 @@ pub(crate) struct NodeAgents {
 impl NodeAgents {
     /// The agent's pod on a node.
     pub(crate) fn on(&self, node: &str) -> Result<&str, LabError> {
-        let pod = self.by_node.get(node).ok_or_else(|| LabError(format!("there is no agent on the node {node}")))?;
+        let pod =
+            self.by_node.get(node).ok_or_else(|| LabError::cluster(format!("there is no agent on the node {node}")))?;
         Ok(pod)
     }
 
@@ -89,14 +88,14 @@ mod tests {
     #[test]
     fn they_are_allowed_by_one_word_only() {
         assert_eq!((allowed(None), allowed(Some("")), allowed(Some("privileged"))), (Ok(false), Ok(false), Ok(true)));
-        let LabError(why) = allowed(Some("1")).unwrap_err();
+        let why = allowed(Some("1")).unwrap_err().to_string();
         assert!(why.contains("is `1`; set it to `privileged`"), "{why}");
-        assert!(without().contains("WIRELAB_KUBERNETES_NODE_AGENTS=privileged"));
+        assert!(without().to_string().contains("WIRELAB_KUBERNETES_NODE_AGENTS=privileged"));
     }
 
     #[test]
     fn one_that_is_not_there_is_named_by_its_node() {
-        let LabError(why) = NodeAgents::default().on("node7").unwrap_err();
+        let why = NodeAgents::default().on("node7").unwrap_err().to_string();
         assert!(why.contains("node7"), "{why}");
     }
 }

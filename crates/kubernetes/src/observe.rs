@@ -40,7 +40,7 @@ pub(crate) struct Scene<'a> {
     /// The endpoints of the trial.
     pub(crate) started: &'a [Started],
     /// The node agents, or why the run has none.
-    pub(crate) on_nodes: Result<&'a NodeAgents, String>,
+    pub(crate) on_nodes: Result<&'a NodeAgents, LabError>,
     /// Whether the trial uses the proxies of the cluster's mesh.
     pub(crate) is_in_linkerd: bool,
 }
@@ -69,7 +69,7 @@ struct Agent {
     stderr: Option<Chunks>,
     said: Vec<u8>,
     /// Why the agent's values are void.
-    failed: Option<String>,
+    failed: Option<LabError>,
 }
 
 impl Observing {
@@ -94,8 +94,8 @@ impl Observing {
         if !observing.on_nodes.is_empty() {
             match observing.start_on_nodes(scene, &places) {
                 Ok(agents) => observing.agents.extend(agents),
-                Err(LabError(why)) => {
-                    let why = Missing::Lab { reason: why };
+                Err(error) => {
+                    let why = Missing::Lab { reason: error.to_string() };
                     let nobody = observing.on_nodes.drain(..).map(|name| (name, SIDES.to_vec(), why.clone()));
                     observing.undone.extend(nobody);
                 }
@@ -111,7 +111,7 @@ impl Observing {
 
     /// Starts an agent on the node of each pod, for the pod's endpoints.
     fn start_on_nodes(&mut self, scene: &Scene<'_>, places: &Places<'_>) -> Result<Vec<Agent>, LabError> {
-        let nodes = scene.on_nodes.as_ref().map_err(|why| LabError(why.clone()))?;
+        let nodes = scene.on_nodes.as_ref().map_err(Clone::clone)?;
         let clients: Vec<_> =
             places.iter().filter(|(_, played)| sides(played).contains(&Side::Client)).map(|(pod, _)| *pod).collect();
         let has_several = clients.len() > 1;
@@ -154,8 +154,8 @@ impl Observing {
     fn hear_all(&mut self) {
         let deadline = Instant::now() + ANSWERING;
         for agent in self.agents.iter_mut().filter(|agent| agent.failed.is_none()) {
-            if let Err(LabError(why)) = agent.hear(deadline) {
-                agent.failed = Some(why);
+            if let Err(error) = agent.hear(deadline) {
+                agent.failed = Some(error);
             }
         }
     }
@@ -180,7 +180,7 @@ fn sides(played: &[&Started]) -> Vec<Side> {
 }
 
 fn not_there(pod: &str) -> LabError {
-    LabError(format!("the pod {pod} is not there"))
+    LabError::cluster(format!("the pod {pod} is not there"))
 }
 
 /// The peers of a server's pod on other nodes; `None` if all clients are on its node.
@@ -219,7 +219,7 @@ impl RemoteObserver for Observing {
                 let places: Result<Vec<_>, _> = here.map(|(_, read)| read.clone()).collect();
                 all.extend(match places {
                     Ok(places) => places::merge(side, names, &places),
-                    Err(LabError(reason)) => places::all_missing(side, names, &Missing::Lab { reason }),
+                    Err(error) => places::all_missing(side, names, &Missing::Lab { reason: error.to_string() }),
                 });
             }
         }
@@ -251,12 +251,13 @@ impl Agent {
 
     /// The answer to `values`.
     fn values(&mut self, deadline: Instant) -> Result<Values, LabError> {
-        if let Some(why) = &self.failed {
-            return Err(LabError(why.clone()));
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
         }
         let text = self.hear(deadline)?;
-        let mut values: Values = serde_json::from_str(&text)
-            .map_err(|error| LabError(format!("the agent in the pod {} is not understood: {error}", self.pod)))?;
+        let mut values: Values = serde_json::from_str(&text).map_err(|error| {
+            LabError::cluster(format!("the agent in the pod {} is not understood", self.pod)).because(error)
+        })?;
         if self.is_beside_clients {
             values.extend(places::all_missing(Side::Server, &[PACKETS.name.to_owned()], &Missing::OnClientNode));
         }
@@ -274,7 +275,9 @@ impl Agent {
             match self.exec.read(deadline) {
                 Piece::Bytes(bytes) => self.said.extend(bytes),
                 Piece::Deadline => {
-                    return Err(LabError(format!("who observes in the pod {pod} said nothing for {ANSWERING:?}")));
+                    return Err(LabError::cluster(format!(
+                        "who observes in the pod {pod} said nothing for {ANSWERING:?}"
+                    )));
                 }
                 Piece::Ended(ended) => {
                     let mut words = String::new();
@@ -286,7 +289,7 @@ impl Agent {
                         Ended::Code(code) => format!("ended with exit status {code}"),
                         Ended::Lost(why) => format!("was lost: {why}"),
                     };
-                    return Err(LabError(format!("who observes in the pod {pod} {how}: {}", words.trim())));
+                    return Err(LabError::cluster(format!("who observes in the pod {pod} {how}: {}", words.trim())));
                 }
             }
         }

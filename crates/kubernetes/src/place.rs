@@ -9,20 +9,21 @@ use wirelab_model::timeline::Lifetimes;
 
 use crate::distance::{Distance, Place};
 use crate::{INFO, names};
+use wirelab_lab::LabError;
 use wirelab_lab::internet::own_servers;
 
 /// The pods of a job's servers with their places, in order; includes servers that a timeline adds later.
 ///
 /// # Errors
 /// If a cluster cannot meet the job's settings; the message names the remedy.
-pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, String> {
-    let OwnServers { places, nodes, .. } = own_servers(INFO.name, job).map_err(|error| error.0)?;
+pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, LabError> {
+    let OwnServers { places, nodes, .. } = own_servers(INFO.name, job)?;
     let far = Distance::parse(&job.topology.placement)?;
     if job.topology.network == Network::Direct {
-        return Err(format!(
+        return Err(LabError::unsupported(format!(
             "in the lab `{}` hosts are pods, joined by the cluster's network; set `network = \"overlay\"`, or leave it out",
             INFO.name
-        ));
+        )));
     }
     // A link without delay, rate and loss demands nothing, either.
     let is_plain = |link: Link| {
@@ -30,27 +31,30 @@ pub(crate) fn servers(job: &Job) -> Result<Vec<(String, Place)>, String> {
             .is_some_and(|preset| preset.link == link || (link.is_wire() && preset.link.mtu == link.mtu))
     };
     if job.topology.link.is_some_and(|link| !is_plain(link)) {
-        return Err(format!(
+        return Err(LabError::unsupported(format!(
             "the network of a cluster is what it is, and the lab `{}` shapes no links; leave out the keys of the link (from \
              `round_trip` to `mtu`), or use the lab `netns`",
             INFO.name
-        ));
+        )));
     }
     if job.topology.offloads.is_some() {
-        return Err(format!("the lab `{}` leaves the pods' interfaces as they are; leave `offloads` out", INFO.name));
+        return Err(LabError::unsupported(format!(
+            "the lab `{}` leaves the pods' interfaces as they are; leave `offloads` out",
+            INFO.name
+        )));
     }
     if far == Distance::SameNode && places.far > 0 {
-        return Err(format!(
-            "`servers` is `{}`, but the placement `{}` has no other node; set `servers` to `near`, or `placement` to `other-zone`",
-            places, job.topology.placement
-        ));
+        return Err(LabError::unsupported(format!(
+            "`servers` is `{places}`, but the placement `{}` has no other node",
+            job.topology.placement
+        ))
+        .remedy("set `servers` to `near`, or `placement` to `other-zone`"));
     }
     if let Some(labels) = nodes.as_ref().filter(|_| places.far == 0) {
-        return Err(format!(
-            "`server_nodes` is `{labels}`, but all servers are on the client's node (`servers` is `{}`); set `client_nodes`, or `servers` to \
-             `far` and `placement` to `other-node`",
-            places
-        ));
+        return Err(LabError::unsupported(format!(
+            "`server_nodes` is `{labels}`, but all servers are on the client's node (`servers` is `{places}`)"
+        ))
+        .remedy("set `client_nodes`, or `servers` to `far` and `placement` to `other-node`"));
     }
     let host = |number| {
         let (name, place) = match places.is_near(number) {
@@ -157,7 +161,7 @@ pub(crate) mod tests {
             (job("same-node", Servers::ONE, Reach::Server), "set `servers` to `near`"),
             (on("disk=ssd", &job("same-node", NEAR, Reach::Server)), "set `client_nodes`"),
         ] {
-            let why = servers(&job).unwrap_err();
+            let why = servers(&job).unwrap_err().to_string();
             assert!(why.contains(remedy), "{remedy}: {why}");
         }
         let mut wire = job("lan", Servers::ONE, Reach::Server);

@@ -35,7 +35,7 @@ const PLUGINS: &[(&str, &str, &str)] = &[
 pub(crate) fn facts(cluster: &Cluster, nodes: &[Node]) -> Configured {
     let cni = daemon_sets(cluster).map(|names| plugin(&names, nodes));
     let kube_proxy = kube_proxy(cluster);
-    let told = |known: Result<String, LabError>| known.unwrap_or_else(|LabError(why)| format!("not known: {why}"));
+    let told = |known: Result<String, LabError>| known.unwrap_or_else(|error| format!("not known: {error}"));
     [("cni", told(cni)), ("kube_proxy", told(kube_proxy))]
         .map(|(fact, value)| (fact.to_owned(), value.into()))
         .into_iter()
@@ -70,7 +70,7 @@ fn kube_proxy(cluster: &Cluster) -> Result<String, LabError> {
         }
     };
     let map = cluster.ask(&format!("reading the ConfigMap {namespace}/{name}"), asked)?;
-    let missing = || LabError(format!("there is no ConfigMap {namespace}/{name} with a configuration of it"));
+    let missing = || LabError::cluster(format!("there is no ConfigMap {namespace}/{name} with a configuration of it"));
     let data = map.and_then(|map| map.data).ok_or_else(missing)?;
     data.values().find_map(|text| mode(text)).ok_or_else(missing)
 }

@@ -23,7 +23,7 @@ use crate::names::{self, CLIENT, NODE_LABEL, PROGRAM, RUN, ZONE_LABEL};
 use crate::objects::Common;
 use crate::plumbing;
 use crate::pod::serving;
-use crate::state::{self, Loss};
+use crate::state::{self, Hopeless, Loss};
 use crate::watch::{Only, Watch};
 use wirelab_lab::{LabError, many};
 
@@ -82,7 +82,7 @@ impl Pods {
     pub(crate) fn make(cluster: &Arc<Cluster>, common: &Common<'_>, stop: &AtomicBool) -> Result<Self, LabError> {
         let nodes = nodes(cluster)?;
         let places: BTreeSet<_> = common.layout.servers.values().cloned().collect();
-        let nodes = candidates(&nodes, common.layout.client_nodes.as_ref(), &places).map_err(LabError)?;
+        let nodes = candidates(&nodes, common.layout.client_nodes.as_ref(), &places)?;
         let api = Api::namespaced(cluster.client.clone(), common.namespace);
         let mut pods = Self { cluster: Arc::clone(cluster), api, hosts: IndexMap::new(), nodes };
         pods.start(&all(common), common, stop)?;
@@ -101,7 +101,7 @@ impl Pods {
         while let Some(why) = is_doubtful.then(|| self.silence(names, &lost)).flatten() {
             if Instant::now() > deadline {
                 self.cluster.doubt.store(true, Ordering::Relaxed);
-                return Err(LabError(format!("{why}, for {MISSING:?} now; is its node up?")));
+                return Err(LabError::cluster(format!("{why}, for {MISSING:?} now")).remedy("is its node up?"));
             }
             // The watch reports that the cluster has lost the pod. That the pod answers again shows only by asking it.
             if watch.change(deadline.min(Instant::now() + ASK_EVERY)).is_err() {
@@ -143,7 +143,7 @@ impl Pods {
     /// # Errors
     /// If a server is not.
     pub(crate) fn prove_places(&self, clients: &[String], servers: &[(String, Place)]) -> Result<(), LabError> {
-        proven(clients, servers, |name| self.hosts.get(name).map(|host| &host.spot)).map_err(LabError)
+        proven(clients, servers, |name| self.hosts.get(name).map(|host| &host.spot))
     }
 
     /// Verifies that these pods are in the mesh, or in no mesh.
@@ -159,9 +159,11 @@ impl Pods {
         let watch = self.watch(run)?;
         names.iter().try_for_each(|name| {
             let pod = watch.objects().get(name);
-            let pod = pod.ok_or_else(|| LabError(format!("the pod {name} was deleted; who deletes pods here?")))?;
+            let pod = pod.ok_or_else(|| {
+                LabError::cluster(format!("the pod {name} was deleted")).remedy("who deletes pods here?")
+            })?;
             mesh::proven(pod, is_meshed)
-                .map_err(|why| LabError(format!("the pod {name} is not what its cell says: {why}")))
+                .map_err(|why| LabError::cluster(format!("the pod {name} is not what its cell says")).because(why))
         })
     }
 
@@ -180,7 +182,7 @@ impl Pods {
         let answers = many::each(asked, |name| {
             output(&self.cluster, &self.api, name, &command, Vec::new(), Instant::now() + LOOKING)
         });
-        let LabError(why) = answers.err()?;
+        let why = answers.err()?;
         Some(format!("a pod that works as far as the cluster knows does not answer: {why}"))
     }
 
@@ -219,7 +221,7 @@ impl Pods {
         }
         let there = names.iter().find(|name| watch.objects().contains_key(*name));
         let attempt = there.map(attempt).unwrap_or_default();
-        Err(LabError(format!("{attempt}: it is still there after {GOING:?}; is its node up?")))
+        Err(LabError::cluster(format!("{attempt}: it is still there after {GOING:?}")).remedy("is its node up?"))
     }
 
     /// The node of a pod.
@@ -300,15 +302,11 @@ impl Pods {
             let mut late = Vec::new();
             for name in names {
                 let Some(pod) = pods.get(*name) else {
-                    return Err(LabError(format!(
-                        "the pod {name} was deleted while it started; who deletes pods here?"
-                    )));
+                    return Err(LabError::cluster(format!("the pod {name} was deleted while it started"))
+                        .remedy("who deletes pods here?"));
                 };
                 if let Some(why) = state::hopeless(pod) {
-                    return Err(LabError(format!(
-                        "the pod {name} cannot start: {why}{}",
-                        image_remedy(&why, common.image)
-                    )));
+                    return Err(cannot_start(name, &why, common.image));
                 }
                 if state::address(pod).is_none() {
                     late.push((*name, pod));
@@ -322,12 +320,12 @@ impl Pods {
                 return Ok(names.iter().filter_map(ready).collect());
             }
             if stop.load(Ordering::Relaxed) {
-                return Err(LabError("interrupted while pods were started".to_owned()));
+                return Err(LabError::interrupted("interrupted while pods were started"));
             }
             if Instant::now() > deadline {
                 let late: Vec<_> =
                     late.into_iter().map(|(name, pod)| format!("{name} ({})", state::waits_for(pod))).collect();
-                return Err(LabError(format!("pods are not ready after {patience:?}: {}", late.join(", "))));
+                return Err(LabError::cluster(format!("pods are not ready after {patience:?}: {}", late.join(", "))));
             }
             watch.change(deadline.min(Instant::now() + SLICE))?;
         }
@@ -335,22 +333,20 @@ impl Pods {
 
     /// Reads the facts about a new pod.
     fn welcome(&self, name: &str, address: &str, pod: &Pod, nodes: &[ApiNode]) -> Result<Host, LabError> {
-        let address =
-            address.parse().map_err(|_| LabError(format!("the pod {name} has `{address}`, which is no address")))?;
+        let address = address
+            .parse()
+            .map_err(|_| LabError::cluster(format!("the pod {name} has `{address}`, which is no address")))?;
         let command = [PROGRAM, SUBCOMMAND, "look"];
         let said = output(&self.cluster, &self.api, name, &command, Vec::new(), Instant::now() + LOOKING)?;
         let facts: Facts = serde_json::from_slice(&said).map_err(|error| {
-            LabError(format!(
-                "the agent in the pod {name} is not understood: {error}; is the image of another version?"
-            ))
+            LabError::cluster(format!("the agent in the pod {name} is not understood"))
+                .because(error)
+                .remedy("is the image of another version?")
         })?;
         let own = env!("CARGO_PKG_VERSION");
         if facts.wirelab != own {
-            return Err(LabError(format!(
-                "the image has wirelab {}, this is {own}; name an image of the same version in {}",
-                facts.wirelab,
-                crate::IMAGE
-            )));
+            return Err(LabError::cluster(format!("the image has wirelab {}, this is {own}", facts.wirelab))
+                .remedy(format!("name an image of the same version in {}", crate::IMAGE)));
         }
         let mut known = Configured::new();
         let mut know = |fact: &str, value: Option<String>| {
@@ -360,7 +356,7 @@ impl Pods {
         };
         let node_name = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
         let node = nodes.iter().find(|node| node.metadata.name.as_ref() == Some(&node_name));
-        let node = node.ok_or_else(|| LabError(format!("the node {node_name} of the pod {name} is gone")))?;
+        let node = node.ok_or_else(|| LabError::cluster(format!("the node {node_name} of the pod {name} is gone")))?;
         let internal = |status: &NodeStatus| {
             let mut addresses = status.addresses.iter().flatten();
             addresses.find(|address| address.type_ == "InternalIP")?.address.parse().ok()
@@ -412,17 +408,17 @@ pub(crate) fn post_mortem(cluster: &Arc<Cluster>, api: &Api<Pod>, name: &str, pa
         Duration::ZERO => Ok(became(watch.objects())),
         _ => watch.find(deadline, became),
     });
-    known.unwrap_or_else(|LabError(why)| Some(gone(format!("its state is unknown: {why}"))))
+    known.unwrap_or_else(|error| Some(gone(format!("its state is unknown: {error}"))))
 }
 
-fn image_remedy(why: &str, image: &str) -> String {
-    if why.contains("mage") {
-        format!(
-            "; the image is `{image}`: have it on the nodes or in a registry, or name another one in {}",
+fn cannot_start(pod: &str, why: &Hopeless, image: &str) -> LabError {
+    let error = LabError::cluster(format!("the pod {pod} cannot start")).because(why.to_string());
+    match why {
+        Hopeless::Image { .. } => error.remedy(format!(
+            "the image is `{image}`: have it on the nodes or in a registry, or name another one in {}",
             crate::IMAGE
-        )
-    } else {
-        String::new()
+        )),
+        Hopeless::Lost(_) | Hopeless::Container { .. } => error,
     }
 }
 

@@ -69,11 +69,11 @@ impl PodProcess {
     ) -> Result<Self, LabError> {
         let who = format!("{} ({}) in the pod {pod}", launch.endpoint.name, launch.role.word());
         let node = host.spot.node.clone().unwrap_or_else(|| "a node without a name".to_owned());
-        let with_state = |LabError(why): LabError| match post_mortem(cluster, api, pod, Duration::ZERO) {
-            Some(loss) => LabError(format!("{why}; the pod {pod}: {}", loss.what)),
+        let with_state = |error: LabError| match post_mortem(cluster, api, pod, Duration::ZERO) {
+            Some(loss) => LabError::cluster(format!("the pod {pod}: {}", loss.what)).because(error),
             None => {
                 cluster.doubt.store(true, Ordering::Relaxed);
-                LabError(format!("{why}; for the cluster the pod {pod} on {node} still runs"))
+                LabError::cluster(format!("for the cluster the pod {pod} on {node} still runs")).because(error)
             }
         };
         let files = Files::of(launch.role, launch.spec)?;
@@ -126,14 +126,15 @@ impl PodProcess {
         let mut command = vec![PROGRAM, SUBCOMMAND, "give"];
         command.extend(paths.iter().map(String::as_str));
         let archive = output(&self.cluster, &self.api, &self.pod, &command, Vec::new(), Instant::now() + SENDING)?;
-        files::take(&archive, &self.results)
-            .map_err(|error| LabError(format!("cannot take the results from the pod {}: {error}", self.pod)))
+        files::take(&archive, &self.results).map_err(|error| {
+            LabError::cluster(format!("cannot take the results from the pod {}", self.pod)).because(error)
+        })
     }
 
     /// Sends the current list of servers.
     fn tell(&self, members: &Path) -> Result<(), LabError> {
         let archive = files::pack(&[members.to_owned()], &[], false)
-            .map_err(|error| LabError(format!("cannot tell {} who serves: {error}", self.who)))?;
+            .map_err(|error| LabError::cluster(format!("cannot tell {} who serves", self.who)).because(error))?;
         take(&self.cluster, &self.api, &self.pod, archive)
     }
 
@@ -165,8 +166,8 @@ impl PodProcess {
                         self.pod, self.who
                     ));
                     // The endpoint may still run without a connection that could end it.
-                    if let Err(LabError(why)) = self.sweep() {
-                        add(why);
+                    if let Err(error) = self.sweep() {
+                        add(error.to_string());
                     }
                     ExitStatus::Lost
                 }
@@ -195,7 +196,7 @@ impl PodProcess {
                     Piece::Deadline => break format!("[{} did not end within {KILLING:?} after SIGKILL]", self.who),
                 }
             },
-            Err(LabError(why)) => format!("[it could not be killed: {why}]"),
+            Err(error) => format!("[it could not be killed: {error}]"),
         };
         if let Some(loss) = post_mortem(&self.cluster, &self.api, &self.pod, Duration::ZERO) {
             words = format!("{words}\n[the pod {}: {}]", self.pod, loss.what);
@@ -217,9 +218,9 @@ impl Process for PodProcess {
                 }
                 Some(Ok(done @ Event::Done { .. })) => match self.fetch() {
                     Ok(()) => return Ok(done),
-                    Err(LabError(why)) => return Err(EventError::Ended(self.bury(Ended::Lost(why)))),
+                    Err(error) => return Err(EventError::Ended(self.bury(Ended::Lost(error.to_string())))),
                 },
-                Some(line) => return line.map_err(EventError::Nonsense),
+                Some(line) => return line,
                 None => {}
             }
             if let Some(exit) = &self.exit {
@@ -244,7 +245,8 @@ impl Process for PodProcess {
         if self.exec.write(format!("{word}\n").into_bytes()) {
             return Ok(());
         }
-        Err(LabError(format!("cannot send `{word}` to {}; it no longer reads its standard input", self.who)))
+        Err(LabError::cluster(format!("cannot send `{word}` to {}", self.who))
+            .remedy("it no longer reads its standard input"))
     }
 
     fn pid(&self) -> Option<u32> {
@@ -286,7 +288,7 @@ fn send(cluster: &Arc<Cluster>, api: &Api<Pod>, pod: &str, host: &mut Host, file
     };
     let new: Vec<_> = files.to.iter().filter(|path| !host.sent.contains(&stamp(path))).cloned().collect();
     let archive = files::pack(&new, &files.folders, false)
-        .map_err(|error| LabError(format!("cannot send files to the pod {pod}: {error}")))?;
+        .map_err(|error| LabError::cluster(format!("cannot send files to the pod {pod}")).because(error))?;
     take(cluster, api, pod, archive)?;
     host.sent.extend(new.iter().map(stamp));
     Ok(())

@@ -57,23 +57,23 @@ impl Run<'_> {
 
     /// The host of the pod with this name.
     pub(crate) fn host(&self, pod: &str) -> Result<&Host, LabError> {
-        self.pods.hosts.get(pod).ok_or_else(|| LabError(format!("the run has no pod {pod}")))
+        self.pods.hosts.get(pod).ok_or_else(|| LabError::cluster(format!("the run has no pod {pod}")))
     }
 
     /// The addresses of a job's servers, in order.
     pub(crate) fn servers(&self, job: &Job) -> Result<Vec<IpAddr>, LabError> {
-        let names = servers(job).map_err(LabError)?;
+        let names = servers(job)?;
         names.iter().map(|(name, _)| Ok(self.host(name)?.address)).collect()
     }
 
     /// The address that clients connect to.
     pub(crate) fn connect(&self, job: &Job) -> Result<IpAddr, LabError> {
-        let (first, _) = servers(job).map_err(LabError)?.swap_remove(0);
+        let (first, _) = servers(job)?.swap_remove(0);
         let host = self.host(&first)?;
         match own_servers(INFO.name, job)?.reach.address() {
             Address::Server | Address::Headless => Ok(host.address),
-            Address::Service => self.service.ok_or_else(|| LabError("the run has no service".to_owned())),
-            Address::NodePort => host.node.ok_or_else(|| LabError("the servers' node has no address".to_owned())),
+            Address::Service => self.service.ok_or_else(|| LabError::cluster("the run has no service")),
+            Address::NodePort => host.node.ok_or_else(|| LabError::cluster("the servers' node has no address")),
         }
     }
 }

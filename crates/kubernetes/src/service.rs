@@ -119,7 +119,7 @@ pub(crate) fn prove(
     let deadline = Instant::now() + PATIENCE + SAYING;
     output(&pods.cluster, &pods.api, client, &command, Vec::new(), deadline)
         .map(drop)
-        .map_err(|LabError(why)| LabError(format!("{address} does not lead the client to its servers: {why}")))
+        .map_err(|error| LabError::cluster(format!("{address} does not lead the client to its servers")).because(error))
 }
 
 /// Watches the endpoint slices of a service.

@@ -1,5 +1,7 @@
 //! The state of a pod, from its status: ready, waiting, or lost, with the reason.
 
+use std::fmt;
+
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 
 use crate::names::CONTAINER;
@@ -13,6 +15,26 @@ pub(crate) struct Loss {
     pub(crate) is_memory: bool,
 }
 
+/// Why a pod will never become ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Hopeless {
+    /// It no longer works.
+    Lost(Loss),
+    /// The node cannot get its image.
+    Image { reason: String, message: String },
+    /// The node cannot create its container.
+    Container { reason: String, message: String },
+}
+
+impl fmt::Display for Hopeless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost(loss) => f.write_str(&loss.what),
+            Self::Image { reason, message } | Self::Container { reason, message } => write!(f, "{reason}: {message}"),
+        }
+    }
+}
+
 /// The address of a ready pod; `None` if it is not ready.
 pub(crate) fn address(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
@@ -24,20 +46,18 @@ pub(crate) fn address(pod: &Pod) -> Option<String> {
 }
 
 /// Why a pod will never become ready; `None` if it still may.
-pub(crate) fn hopeless(pod: &Pod) -> Option<String> {
-    const FINAL: [&str; 5] = [
-        "ImagePullBackOff",
-        "InvalidImageName",
-        "ErrImageNeverPull",
-        "CreateContainerConfigError",
-        "CreateContainerError",
-    ];
-    if let Some(Loss { what, .. }) = loss(pod) {
-        return Some(what);
+pub(crate) fn hopeless(pod: &Pod) -> Option<Hopeless> {
+    if let Some(loss) = loss(pod) {
+        return Some(Hopeless::Lost(loss));
     }
     let waiting = container(pod)?.state.as_ref()?.waiting.as_ref()?;
-    let reason = waiting.reason.as_deref().filter(|reason| FINAL.contains(reason))?;
-    Some(format!("{reason}: {}", waiting.message.as_deref().unwrap_or("no message")))
+    let (reason, message) = (waiting.reason.clone()?, waiting.message.clone());
+    let message = message.unwrap_or_else(|| "no message".to_owned());
+    match reason.as_str() {
+        "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" => Some(Hopeless::Image { reason, message }),
+        "CreateContainerConfigError" | "CreateContainerError" => Some(Hopeless::Container { reason, message }),
+        _ => None,
+    }
 }
 
 /// The reason that a pod reports for not being ready.
@@ -160,7 +180,7 @@ mod tests {
             pod(json!({ "phase": "Pending", "containerStatuses": [with(state, false)] }))
         };
         assert_eq!(hopeless(&waiting("ErrImagePull")), None, "it is tried again");
-        assert_eq!(hopeless(&waiting("ImagePullBackOff")).unwrap(), "ImagePullBackOff: no such image");
+        assert_eq!(hopeless(&waiting("ImagePullBackOff")).unwrap().to_string(), "ImagePullBackOff: no such image");
     }
 
     #[test]

@@ -337,7 +337,7 @@ mod tests {
             "message": "pods is forbidden",
         });
         let (mut watch, server) = watched([(LIST, 200, list(7, &[])), (&["watch=true"], 403, forbidden.to_string())]);
-        let LabError(why) = watch.change(soon()).unwrap_err();
+        let why = watch.change(soon()).unwrap_err().to_string();
         assert!(why.contains("watching the pods: pods is forbidden") && why.contains("labs rbac"), "{why}");
         server.join().unwrap();
     }

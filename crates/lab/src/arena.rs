@@ -51,7 +51,8 @@ pub trait Arena: Send {
     /// If the lab has no sidecars; the trial is then unsupported.
     fn sidecars(&self) -> Result<Vec<IpAddr>, LabError> {
         let remedy = "use the lab `netns` or `kubernetes`, or leave `mesh` out";
-        Err(LabError(format!("the lab `{}` has no sidecars; {remedy}", self.info().name)))
+        Err(LabError::unsupported(format!("the lab `{}` has no sidecars", self.info().name))
+            .remedy(format!("{remedy}")))
     }
 
     /// Address that the control plane binds and clients connect to, in a trial with one.
@@ -60,7 +61,8 @@ pub trait Arena: Send {
     /// If the lab cannot run a control plane; the trial is then unsupported.
     fn control_plane(&self) -> Result<IpAddr, LabError> {
         let remedy = "use the lab `netns` or `kubernetes`, or leave `control_plane` out";
-        Err(LabError(format!("the lab `{}` has no control planes; {remedy}", self.info().name)))
+        Err(LabError::unsupported(format!("the lab `{}` has no control planes", self.info().name))
+            .remedy(format!("{remedy}")))
     }
 
     /// Starts an endpoint. The calling thread must outlive the trial (see [`LocalProcess`](crate::LocalProcess)).
@@ -91,7 +93,8 @@ pub trait Arena: Send {
     /// # Errors
     /// If the network cannot be changed, or the lab has no timelines.
     fn reach(&mut self, _servers: &[(u32, u16)]) -> Result<(), LabError> {
-        Err(LabError(format!("the lab `{}` has no timelines; use the lab `netns` or `kubernetes`", self.info().name)))
+        Err(LabError::unsupported(format!("the lab `{}` has no timelines", self.info().name))
+            .remedy("use the lab `netns` or `kubernetes`"))
     }
 
     /// Whether clients are routed to exactly the servers of the last [`Arena::reach`]. Polled until it returns true.

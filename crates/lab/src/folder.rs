@@ -35,8 +35,11 @@ impl Folder {
     pub fn create(guard: &Arc<Guard>) -> Result<Self, LabError> {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("{}{number}", name_begins(guard.mark())));
-        let wrong =
-            |why: &str| LabError(format!("cannot make the folder {}: {why}; $TMPDIR names another", path.display()));
+        let wrong = |why: &str| {
+            LabError::file(format!("cannot make the folder {}", path.display()))
+                .because(why)
+                .remedy("$TMPDIR names another")
+        };
         let text = path.to_str().filter(|text| text.starts_with('/') && !text.contains('\n'));
         let text = text.ok_or_else(|| wrong("its path is not absolute, or not plain text"))?;
         // Register the folder before it exists, so that a kill in between leaves nothing behind.

@@ -70,14 +70,16 @@ impl Guard {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| {
-                LabError(format!("{attempt}: {error}; check that wirelab's program file was not moved or deleted"))
+                LabError::process(&attempt)
+                    .because(error)
+                    .remedy("check that wirelab's program file was not moved or deleted")
             })?;
         let pipe = child.stdin.take();
         let mut guard = Self { child, pipe, mark: mark() };
         // Wait for readiness before writing: a program that is not a guard has often ended before a write.
         let ready = guard
             .await_ready()
-            .map_err(|why| LabError(format!("{attempt}: {why}; check that this program is wirelab")));
+            .map_err(|error| LabError::process(&attempt).because(error).remedy("check that this program is wirelab"));
         let started = ready.and_then(|()| guard.write(&format!("mark {}\n", guard.mark)));
         if started.is_err() {
             // A program that is not a guard may not end with its standard input.
@@ -97,7 +99,7 @@ impl Guard {
         SHARED.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
-    fn await_ready(&mut self) -> Result<(), String> {
+    fn await_ready(&mut self) -> io::Result<()> {
         let mut stdout = self.child.stdout.take().expect("standard output is piped");
         let deadline = Instant::now() + START_TIMEOUT;
         let mut output = Vec::new();
@@ -105,15 +107,18 @@ impl Guard {
             let mut buffer = [0; 64];
             match readable([Some(stdout.as_fd())], deadline) {
                 Ok([true]) => match stdout.read(&mut buffer) {
-                    Ok(0) => return Err("it ended at once".to_owned()),
+                    Ok(0) => return Err(io::Error::other("it ended at once")),
                     Ok(count) => output.extend(&buffer[..count]),
-                    Err(error) => return Err(error.to_string()),
+                    Err(error) => return Err(error),
                 },
-                Ok([false]) => return Err(format!("it was not ready after {START_TIMEOUT:?}")),
-                Err(error) => return Err(error.to_string()),
+                Ok([false]) => return Err(io::Error::other(format!("it was not ready after {START_TIMEOUT:?}"))),
+                Err(error) => return Err(error),
             }
         }
-        if output == READY { Ok(()) } else { Err(format!("it printed {}", crate::lines::shortened(&output))) }
+        if output != READY {
+            return Err(io::Error::other(format!("it printed {}", crate::lines::shortened(&output))));
+        }
+        Ok(())
     }
 
     /// Checks that the guard still runs.
@@ -133,7 +138,9 @@ impl Guard {
     pub(crate) fn registration(&self) -> Result<OwnedFd, LabError> {
         let pipe = self.pipe.as_ref().expect("the pipe is there until the guard is dropped");
         let copy = pipe.as_fd().try_clone_to_owned();
-        copy.map_err(|error| LabError(format!("cannot reach the guard: {error}; raise the limit of open files")))
+        copy.map_err(|error| {
+            LabError::process("cannot reach the guard").because(error).remedy("raise the limit of open files")
+        })
     }
 
     /// Adds a process group to the list. Called between fork and exec: it does not allocate.
@@ -162,10 +169,10 @@ impl Guard {
     fn write(&self, line: &str) -> Result<(), LabError> {
         let mut pipe = self.pipe.as_ref().expect("the pipe is there until the guard is dropped");
         pipe.write_all(line.as_bytes()).map_err(|error| {
-            LabError(format!(
-                "the guard process has ended ({error}), so wirelab could no longer clean up after a crash; \
-                 check what killed it, and start wirelab again"
+            LabError::process(format!(
+                "the guard process has ended ({error}), so wirelab could no longer clean up after a crash"
             ))
+            .remedy("check what killed it, and start wirelab again")
         })
     }
 }

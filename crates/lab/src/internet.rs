@@ -64,19 +64,20 @@ impl Internet {
 fn look_up(site: &Site) -> Result<IpAddr, LabError> {
     let Site { host, port, .. } = site;
     let remedy = "set `site_address` to its address";
-    let found = (host.as_str(), *port)
-        .to_socket_addrs()
-        .map_err(|error| LabError(format!("cannot find the address of `{host}`: {error}; {remedy}")))?;
+    let found = (host.as_str(), *port).to_socket_addrs().map_err(|error| {
+        LabError::network(format!("cannot find the address of `{host}`")).because(error).remedy(remedy)
+    })?;
     // IPv4 first: a name such as localhost often has an IPv6 address on which the server does not listen.
     let mut addresses: Vec<_> = found.map(|socket| socket.ip()).collect();
     addresses.sort_by_key(IpAddr::is_ipv6);
-    addresses.first().copied().ok_or_else(|| LabError(format!("`{host}` has no address; {remedy}")))
+    addresses.first().copied().ok_or_else(|| LabError::unsupported(format!("`{host}` has no address")).remedy(remedy))
 }
 
 fn site(job: &Job) -> Result<&Site, LabError> {
     no_timeline(INFO.name, job)?;
     job.site().ok_or_else(|| {
-        LabError(format!("the lab `{}` starts no servers; set `site` to a URL, or use another lab", INFO.name))
+        LabError::unsupported(format!("the lab `{}` starts no servers", INFO.name))
+            .remedy("set `site` to a URL, or use another lab")
     })
 }
 
@@ -116,10 +117,10 @@ pub fn no_labels(lab: &str, job: &Job) -> Result<(), LabError> {
     let set = [("client_nodes", job.topology.client_nodes.as_ref()), ("server_nodes", of_servers)];
     match set.into_iter().find_map(|(key, labels)| Some((key, labels?))) {
         None => Ok(()),
-        Some((key, labels)) => Err(LabError(format!(
-            "`{key}` is `{labels}`, but the lab `{lab}` has no nodes with labels; leave it out, or use the lab \
-             `kubernetes`"
-        ))),
+        Some((key, labels)) => {
+            Err(LabError::unsupported(format!("`{key}` is `{labels}`, but the lab `{lab}` has no nodes with labels"))
+                .remedy("leave it out, or use the lab `kubernetes`"))
+        }
     }
 }
 
@@ -131,7 +132,8 @@ pub fn own_servers<'a>(lab: &str, job: &'a Job) -> Result<&'a OwnServers, LabErr
     match &job.target {
         Target::Servers(servers) => Ok(servers),
         Target::Site(Site { url, .. }) => {
-            Err(LabError(format!("{url} is not reachable in the lab `{lab}`; use `--lab {}`", INFO.name)))
+            Err(LabError::unsupported(format!("{url} is not reachable in the lab `{lab}`"))
+                .remedy(format!("use `--lab {}`", INFO.name)))
         }
     }
 }

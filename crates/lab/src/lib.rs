@@ -10,6 +10,7 @@
 mod arena;
 mod deadline;
 pub mod endpoints;
+mod error;
 pub mod fake;
 mod folder;
 pub mod guard;
@@ -33,7 +34,6 @@ use wirelab_model::event::{Command, Event};
 use wirelab_model::outcome::Blame;
 use wirelab_model::plan::Job;
 pub use wirelab_model::reason::ExitStatus;
-use wirelab_model::reason::{LabFault, Reason};
 pub use wirelab_model::usage::Usage;
 use wirelab_model::warning::Warning;
 
@@ -195,22 +195,4 @@ pub struct Exit {
     pub usage: Option<Usage>,
     /// Last lines of its standard error, for messages.
     pub last_words: String,
-}
-
-/// An action that a lab failed to do; the text names the attempt and the remedy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LabError(pub String);
-
-impl std::fmt::Display for LabError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for LabError {}
-
-impl From<LabError> for Reason {
-    fn from(LabError(message): LabError) -> Self {
-        Self::Lab { fault: LabFault::Other, message }
-    }
 }

@@ -4,6 +4,8 @@
 
 use wirelab_model::event::Event;
 
+use crate::EventError;
+
 /// Maximum length of a line, in bytes.
 pub const LONGEST_LINE: usize = 64 * 1024;
 
@@ -33,16 +35,17 @@ impl Lines {
         self.ended = true;
     }
 
-    /// The next event, or why the line is not an event. `None`: more bytes are needed.
+    /// The next event, or [`EventError::Nonsense`]. `None`: more bytes are needed.
     ///
     /// Blank lines are skipped, but count as lines.
-    pub fn next_event(&mut self) -> Option<Result<Event, String>> {
+    pub fn next_event(&mut self) -> Option<Result<Event, EventError>> {
         loop {
             let rest = &self.buffer[self.used..];
             let line = match rest.iter().position(|byte| *byte == b'\n') {
                 Some(end) if end <= LONGEST_LINE => &rest[..end],
                 _ if rest.len() > LONGEST_LINE => {
-                    return Some(Err(format!("a line of more than {LONGEST_LINE} bytes: {}", shortened(rest))));
+                    let nonsense = format!("a line of more than {LONGEST_LINE} bytes: {}", shortened(rest));
+                    return Some(Err(EventError::Nonsense(nonsense)));
                 }
                 _ if self.ended && !rest.is_empty() => rest,
                 _ => return None,
@@ -50,7 +53,8 @@ impl Lines {
             self.count += 1;
             if self.count > MOST_LINES {
                 self.count = MOST_LINES;
-                return Some(Err(format!("more than {MOST_LINES} lines, the last one being: {}", shortened(line))));
+                let nonsense = format!("more than {MOST_LINES} lines, the last one being: {}", shortened(line));
+                return Some(Err(EventError::Nonsense(nonsense)));
             }
             let event = parse(line);
             self.used = (self.used + line.len() + 1).min(self.buffer.len());
@@ -61,11 +65,12 @@ impl Lines {
     }
 }
 
-fn parse(line: &[u8]) -> Option<Result<Event, String>> {
+fn parse(line: &[u8]) -> Option<Result<Event, EventError>> {
     if line.trim_ascii().is_empty() {
         return None;
     }
-    Some(serde_json::from_slice(line).map_err(|error| format!("{} ({error})", shortened(line))))
+    let nonsense = |error| EventError::Nonsense(format!("{} ({error})", shortened(line)));
+    Some(serde_json::from_slice(line).map_err(nonsense))
 }
 
 /// The first 160 bytes of an untrusted text, escaped and in backticks.
@@ -98,7 +103,7 @@ mod tests {
     fn invalid_events_are_shown_shortened_and_without_control_characters() {
         let mut lines = Lines::default();
         lines.push(format!("\x1b[31m{}\n", "x".repeat(5000)).as_bytes());
-        let reason = lines.next_event().unwrap().unwrap_err();
+        let Some(Err(EventError::Nonsense(reason))) = lines.next_event() else { panic!() };
         assert!(reason.starts_with("`\\u{1b}[31mxxx") && reason.len() < 300, "{reason}");
     }
 
@@ -108,7 +113,8 @@ mod tests {
         for _ in 0..=LONGEST_LINE / 1000 {
             lines.push(&[b'a'; 1000]);
         }
-        assert!(lines.next_event().unwrap().unwrap_err().contains("more than 65536 bytes"));
+        let Some(Err(EventError::Nonsense(reason))) = lines.next_event() else { panic!() };
+        assert!(reason.contains("more than 65536 bytes"), "{reason}");
     }
 
     #[test]
@@ -116,7 +122,8 @@ mod tests {
         for line in ["{\"event\":\"warm\"}\n", "\n"] {
             let mut lines = Lines::default();
             lines.push(line.repeat(MOST_LINES as usize + 1).as_bytes());
-            let flood = std::iter::from_fn(|| lines.next_event()).find_map(Result::err).unwrap();
+            let flood = std::iter::from_fn(|| lines.next_event()).find_map(Result::err);
+            let Some(EventError::Nonsense(flood)) = flood else { panic!("{flood:?}") };
             assert!(flood.contains("more than 10000 lines"), "{flood}");
             assert!(lines.next_event().unwrap().is_err(), "a flood stays a flood");
         }

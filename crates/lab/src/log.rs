@@ -37,7 +37,9 @@ impl Log {
     pub fn create(path: Option<&Path>) -> Result<Option<File>, LabError> {
         let Some(path) = path else { return Ok(None) };
         File::create(path).map(Some).map_err(|error| {
-            LabError(format!("cannot create the log {}: {error}; is the disk full or read-only?", path.display()))
+            LabError::file(format!("cannot create the log {}", path.display()))
+                .because(error)
+                .remedy("is the disk full or read-only?")
         })
     }
 

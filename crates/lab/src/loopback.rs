@@ -83,9 +83,8 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
 pub fn no_timeline(lab: &str, job: &Job) -> Result<(), LabError> {
     match job.course {
         Course::Steady => Ok(()),
-        Course::Timeline(_) => Err(LabError(format!(
-            "the lab `{lab}` has no timelines; use the lab `netns` or `kubernetes`, or leave `[timeline]` out"
-        ))),
+        Course::Timeline(_) => Err(LabError::unsupported(format!("the lab `{lab}` has no timelines"))
+            .remedy("use the lab `netns` or `kubernetes`, or leave `[timeline]` out")),
     }
 }
 
@@ -95,19 +94,19 @@ pub(crate) fn only_local(lab: &str, job: &Job) -> Result<Addresses, LabError> {
     no_labels(lab, job)?;
     if job.topology.network != Network::Direct {
         let why = "has no nodes and pods; set `network = \"direct\"`, or use the lab `netns`";
-        Err(LabError(format!("the lab `{lab}` {why}")))
+        Err(LabError::unsupported(format!("the lab `{lab}` {why}")))
     } else if job.page().is_some_and(|page| !page.hosts.is_empty()) {
         let why = "has no addresses for the hosts of a page; use the lab `netns`";
-        Err(LabError(format!("the lab `{lab}` {why}")))
+        Err(LabError::unsupported(format!("the lab `{lab}` {why}")))
     } else if job.topology.placement == PLACEMENT {
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
         Ok(Addresses { servers: vec![loopback], connect: loopback })
     } else {
-        Err(LabError(format!(
-            "the lab `{lab}` has no placement `{}`: its only one is `{PLACEMENT}`; change `placement`, or use another \
-             lab",
+        Err(LabError::unsupported(format!(
+            "the lab `{lab}` has no placement `{}`: its only one is `{PLACEMENT}`",
             job.topology.placement
-        )))
+        ))
+        .remedy("change `placement`, or use another lab"))
     }
 }
 

@@ -31,7 +31,9 @@ impl Names {
 
     /// Maps each name to its address, in the file `path`.
     pub(crate) fn of<'a>(path: &Path, hosts: impl Iterator<Item = (IpAddr, &'a str)>) -> Result<Self, LabError> {
-        let wrong = |error: io::Error| LabError(format!("cannot give the servers a name: {}: {error}", path.display()));
+        let wrong = |error: io::Error| {
+            LabError::file(format!("cannot give the servers a name: {}", path.display())).because(error)
+        };
         let path = std::path::absolute(path).map_err(wrong)?;
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(wrong)?;
         let lines: Vec<_> = hosts.map(|(address, name)| format!("{address} {name}\n")).collect();

@@ -50,7 +50,7 @@ pub fn refuses_unknown_protocol(endpoint: &Endpoint, role: Role, scratch: &Path,
     let path = scratch.join(format!("unknown-{word}.json"));
     let path = std::path::absolute(&path).unwrap_or(path);
     std::fs::write(&path, spec.to_string())
-        .map_err(|error| LabError(format!("cannot write the spec {}: {error}", path.display())))?;
+        .map_err(|error| LabError::endpoint(format!("cannot write the spec {}", path.display())).because(error))?;
 
     let deadline = Instant::now() + REFUSAL_TIMEOUT;
     let arguments = [OsStr::new(word), OsStr::new("--spec"), path.as_os_str()];
@@ -58,12 +58,7 @@ pub fn refuses_unknown_protocol(endpoint: &Endpoint, role: Role, scratch: &Path,
     if exit.status == ExitStatus::Code(UNSUPPORTED_STATUS) {
         return Ok(());
     }
-    Err(LabError(format!(
-        "the endpoint `{}` as {word} does not refuse the unknown protocol `{unknown}`: it must exit with status \
-         {UNSUPPORTED_STATUS}, but {}. Its results would be invalid; see contract/README.md",
-        endpoint.name,
-        ended(&exit)
-    )))
+    Err(LabError::endpoint(format!("the endpoint `{}` as {word} does not refuse the unknown protocol `{unknown}`: it must exit with status {UNSUPPORTED_STATUS}, but {}. Its results would be invalid", endpoint.name, ended(&exit))).remedy("see contract/README.md"))
 }
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

@@ -77,7 +77,7 @@ impl LocalProcess {
         home: Option<Arc<Home>>,
     ) -> Result<Self, LabError> {
         let spec = std::path::absolute(spec)
-            .map_err(|error| LabError(format!("cannot resolve the spec {}: {error}", spec.display())))?;
+            .map_err(|error| LabError::process(format!("cannot resolve the spec {}", spec.display())).because(error))?;
         let arguments = [OsStr::new(role.word()), OsStr::new("--spec"), spec.as_os_str()];
         Self::spawn(endpoint, &arguments, Log::create(Some(log))?, guard, home)
     }
@@ -100,11 +100,12 @@ impl LocalProcess {
         prepare(&mut program, registration, home);
         let child = program.spawn().map_err(|error| {
             let remedy = match error.kind() {
-                io::ErrorKind::NotFound => "; is it installed, and does its `command` (and folder) exist?",
-                io::ErrorKind::PermissionDenied => "; is it executable?",
-                _ => "",
+                io::ErrorKind::NotFound => Some("is it installed, and does its `command` (and folder) exist?"),
+                io::ErrorKind::PermissionDenied => Some("is it executable?"),
+                _ => None,
             };
-            LabError(format!("cannot start {label} with `{text}`: {error}{remedy}"))
+            let failure = LabError::process(format!("cannot start {label} with `{text}`")).because(error);
+            remedy.into_iter().fold(failure, LabError::remedy)
         })?;
         Self::adopt(child, label, log, guard)
     }
@@ -118,9 +119,9 @@ impl LocalProcess {
         program.env(crate::guard::MARK, guard.mark());
         program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         prepare(&mut program, Some(guard.registration()?), None);
-        let child = program
-            .spawn()
-            .map_err(|error| LabError(format!("cannot start {label}: {}: {error}", program.get_program().display())))?;
+        let child = program.spawn().map_err(|error| {
+            LabError::process(format!("cannot start {label}: {}", program.get_program().display())).because(error)
+        })?;
         Self::adopt(child, label.to_owned(), None, Some(Arc::clone(guard)))
     }
 
@@ -144,7 +145,9 @@ impl LocalProcess {
             Err(error) => {
                 let _ = kill_process_group(pid, Signal::KILL);
                 let _ = child.wait();
-                return Err(LabError(format!("cannot watch {label}: pidfd_open: {error}; wirelab needs Linux 5.3")));
+                return Err(LabError::process(format!("cannot watch {label}: pidfd_open"))
+                    .because(error)
+                    .remedy("wirelab needs Linux 5.3"));
             }
         };
         let stderr = child.stderr.take().expect("standard error is piped");
@@ -255,7 +258,7 @@ impl Process for LocalProcess {
     fn next_event(&mut self, deadline: Instant) -> Result<Event, EventError> {
         loop {
             if let Some(line) = self.lines.next_event() {
-                return line.map_err(EventError::Nonsense);
+                return line;
             }
             if let Some(exit) = &self.exit {
                 return Err(EventError::Ended(exit.clone()));
@@ -281,7 +284,9 @@ impl Process for LocalProcess {
             |stdin| stdin.write_all(format!("{word}\n").as_bytes()),
         );
         written.map_err(|error| {
-            LabError(format!("cannot send `{word}` to {}: {error}; it no longer reads its standard input", self.label))
+            LabError::process(format!("cannot send `{word}` to {}", self.label))
+                .because(error)
+                .remedy("it no longer reads its standard input")
         })
     }
 
@@ -316,8 +321,9 @@ impl Drop for LocalProcess {
 
 /// The command of an endpoint, and its text for messages.
 fn command(endpoint: &Endpoint, arguments: &[&OsStr], label: &str) -> Result<(Program, String), LabError> {
-    let mut program = program(endpoint, arguments)
-        .ok_or_else(|| LabError(format!("cannot start {label}: its `command` is empty; name a program in it")))?;
+    let mut program = program(endpoint, arguments).ok_or_else(|| {
+        LabError::process(format!("cannot start {label}: its `command` is empty")).remedy("name a program in it")
+    })?;
     program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let arguments = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     let text: Vec<_> = endpoint.command.iter().cloned().chain(arguments).collect();

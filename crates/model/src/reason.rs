@@ -34,12 +34,7 @@ pub enum Reason {
         miss: String,
     },
     /// The lab could not do its part.
-    Lab {
-        /// The kind of failure.
-        fault: LabFault,
-        /// The attempt, the cause and the remedy.
-        message: String,
-    },
+    Lab(Box<LabFailure>),
     /// An endpoint ended.
     Exited {
         /// The endpoint.
@@ -194,8 +189,8 @@ impl Reason {
 
     fn without_measurements(mut self) -> Self {
         match &mut self {
-            Self::Lab { message: text, .. }
-            | Self::Refused { message: text, .. }
+            Self::Lab(failure) => (failure.cause, failure.remedy) = (None, None),
+            Self::Refused { message: text, .. }
             | Self::RefusedWithoutStatus { message: text, .. }
             | Self::LinkDeviated { miss: text }
             | Self::Exited { last_words: text, .. }
@@ -241,7 +236,8 @@ impl From<Violation> for Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Reported(message) | Self::Lab { message, .. } => f.write_str(message),
+            Self::Reported(message) => f.write_str(message),
+            Self::Lab(failure) => failure.fmt(f),
             Self::NotRun { after, cause } => {
                 write!(f, "not run, because {after} trials in a row ended like this: {cause}")
             }
@@ -338,12 +334,39 @@ pub enum LabFault {
     Network,
     /// A process could not be started or reached.
     Process,
+    /// A file could not be read or written.
+    File,
+    /// The cluster could not be used.
+    Cluster,
+    /// An endpoint is missing, cannot be used, or broke the contract.
+    Endpoint,
     /// The user stopped it.
     Interrupted,
-    /// An endpoint broke the contract.
-    Contract,
-    /// Anything else.
-    Other,
+}
+
+/// An action that the lab failed to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabFailure {
+    /// The kind of failure.
+    pub fault: LabFault,
+    /// The attempt, or what is wrong.
+    pub attempt: String,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// What the user can do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+impl fmt::Display for LabFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.attempt)?;
+        if let Some(cause) = &self.cause {
+            write!(f, ": {cause}")?;
+        }
+        self.remedy.as_ref().map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
+    }
 }
 
 /// An endpoint of a trial.

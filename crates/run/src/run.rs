@@ -352,7 +352,7 @@ impl Run {
             match digest(&record.endpoint) {
                 Ok(digest) if digest == record.digest => {}
                 Ok(_) => changes.push(format!("the program of the endpoint `{name}` has changed")),
-                Err(LabError(why)) => changes.push(why),
+                Err(error) => changes.push(error.to_string()),
             }
         }
         changes
@@ -392,7 +392,7 @@ fn control_planes(plan: &Plan, endpoints: &IndexMap<String, EndpointRecord>) -> 
     }
 }
 
-fn unsupported(cell: &Cell, LabError(why): &LabError) -> RunError {
+fn unsupported(cell: &Cell, why: &LabError) -> RunError {
     RunError::Refused { why: format!("the lab cannot run the cell `{}`: {why}", cell.label()) }
 }
 
@@ -427,7 +427,7 @@ fn record(name: &str, found: &[Found], lab: &dyn Lab) -> Result<EndpointRecord, 
         .iter()
         .find(|one| one.name == name)
         .ok_or_else(|| RunError::Refused { why: endpoints::unknown(name, found) })?;
-    let broken = |LabError(why): LabError| RunError::Contract { who: format!("the endpoint `{name}`"), why };
+    let broken = |error: LabError| RunError::Contract { who: format!("the endpoint `{name}`"), why: error.to_string() };
     let endpoint = found.endpoint.clone().map_err(broken)?;
     if !lab.info().starts_endpoints {
         return Ok(not_started(endpoint));

@@ -251,7 +251,7 @@ fn services() -> Finding {
     const WHAT: &str = "services with several servers (lab netns)";
     match wirelab_lab::netns::service::available() {
         Ok(()) => good(WHAT, "`nft` is installed; it translates addresses of services"),
-        Err(error) => missing(WHAT, error, "install `nft` (Debian: `apt-get install nftables`)"),
+        Err(error) => missing(WHAT, error.to_string(), "install `nft` (Debian: `apt-get install nftables`)"),
     }
 }
 

@@ -25,7 +25,8 @@ pub(crate) const NOT_INSTALLED: &str = "none";
 pub(crate) fn start(name: &str, identity: &str, role: &str, spec: &str) -> io::Result<ExitCode> {
     let endpoint = match endpoint(name, identity) {
         Ok(endpoint) => endpoint,
-        Err(message) => {
+        Err(error) => {
+            let message = error.to_string();
             say(&serde_json::to_string(&Event::Unsupported { message })?)?;
             return Ok(ExitCode::from(UNSUPPORTED_STATUS as u8));
         }
@@ -49,20 +50,22 @@ pub(crate) fn start(name: &str, identity: &str, role: &str, spec: &str) -> io::R
 }
 
 /// The endpoint of this name, if its installation has this identity.
-fn endpoint(name: &str, identity: &str) -> Result<Endpoint, String> {
-    let program = env::current_exe().map_err(|error| format!("the agent does not know its own program: {error}"))?;
+fn endpoint(name: &str, identity: &str) -> Result<Endpoint, LabError> {
+    let program = env::current_exe()
+        .map_err(|error| LabError::process("the agent does not know its own program").because(error))?;
     if name == BUILTIN {
         return Ok(endpoints::builtin(&program));
     }
     let remedy = format!("`make image ENDPOINTS={name}` makes one that has it (docs/cluster.md)");
-    let endpoint = endpoints::find(&program, name)
-        .map_err(|LabError(why)| format!("the image of the pods cannot play `{name}`; {remedy} ({why})"))?;
+    let endpoint = endpoints::find(&program, name).map_err(|error| {
+        LabError::endpoint(format!("the image of the pods cannot play `{name}`; {remedy}")).because(error)
+    })?;
     if endpoint.installation.as_deref().unwrap_or(NOT_INSTALLED) == identity {
         Ok(endpoint)
     } else {
-        Err(format!(
-            "the image of the pods has another version of `{name}` than the machine that started the run; {remedy}"
-        ))
+        let what =
+            format!("the image of the pods has another version of `{name}` than the machine that started the run");
+        Err(LabError::endpoint(what).remedy(remedy))
     }
 }
 
@@ -104,7 +107,7 @@ mod tests {
     fn the_built_in_endpoint_is_there_and_of_another_one_the_remedy_is_named() {
         let builtin = endpoint(BUILTIN, NOT_INSTALLED).unwrap();
         assert_eq!(builtin.command[1..], ["endpoint"]);
-        let why = endpoint("no-such-endpoint", NOT_INSTALLED).unwrap_err();
+        let why = endpoint("no-such-endpoint", NOT_INSTALLED).unwrap_err().to_string();
         assert!(why.contains("cannot play `no-such-endpoint`; `make image ENDPOINTS=no-such-endpoint`"), "{why}");
     }
 

@@ -63,7 +63,8 @@ impl Found {
         std::fs::create_dir_all(path.parent().unwrap_or(&path))
             .and_then(|()| installation::write(&path, checked))
             .map_err(|error| {
-                LabError(format!("cannot store the result of the contract suite in {}: {error}", path.display()))
+                LabError::file(format!("cannot store the result of the contract suite in {}", path.display()))
+                    .because(error)
             })
     }
 
@@ -75,7 +76,7 @@ impl Found {
         let identity = digest(self.endpoint.as_ref().map_err(Clone::clone)?)?;
         let cache = installation::cache().ok_or_else(|| {
             let attempt = format!("cannot store the result of the contract suite for `{}`", self.name);
-            LabError(format!("{attempt}: neither XDG_CACHE_HOME nor HOME is set"))
+            LabError::file(format!("{attempt}: neither XDG_CACHE_HOME nor HOME is set"))
         })?;
         Ok(installation::versions(&cache, &self.name).join(&identity[..DIGITS]))
     }

@@ -24,7 +24,8 @@ const LONGEST_DESCRIPTION: usize = 64 * 1024;
 /// If the endpoint cannot be started, does not answer in time, or prints no valid description.
 pub fn describe(endpoint: &Endpoint) -> Result<Description, LabError> {
     let name = &endpoint.name;
-    let wrong = |why: String| LabError(format!("the endpoint `{name}` does not describe itself: {why}"));
+    let wrong =
+        |why: String| LabError::endpoint(format!("the endpoint `{name}` does not describe itself")).because(why);
     let deadline = Instant::now() + DESCRIBE_TIMEOUT;
     let (answer, exit) = output(endpoint, &[OsStr::new("describe")], LONGEST_DESCRIPTION, deadline)?;
     if exit.status != ExitStatus::Code(0) {
@@ -59,7 +60,11 @@ pub(crate) fn output(
     };
     let words = process.end(Instant::now()).last_words;
     let command = arguments.first().map_or_else(String::new, |word| word.to_string_lossy().into_owned());
-    Err(LabError(format!("`{command}` of the endpoint `{}` failed: {failure}{}", endpoint.name, quoted(&words))))
+    Err(LabError::endpoint(format!(
+        "`{command}` of the endpoint `{}` failed: {failure}{}",
+        endpoint.name,
+        quoted(&words)
+    )))
 }
 
 /// The exit of a process, as the end of a sentence.

@@ -21,7 +21,8 @@ const MOST_FILES: usize = 100_000;
 /// If a file cannot be read, or the folder has more than 100,000 files.
 pub fn digest(endpoint: &Endpoint) -> Result<String, LabError> {
     let wrong = |path: &Path, error: io::Error| {
-        LabError(format!("cannot compute the digest of the endpoint `{}`: {}: {error}", endpoint.name, path.display()))
+        LabError::file(format!("cannot compute the digest of the endpoint `{}`: {}", endpoint.name, path.display()))
+            .because(error)
     };
     let mut context = Context::new(&SHA256);
     if let Some(installation) = &endpoint.installation {

@@ -71,14 +71,15 @@ pub(super) struct Attempt {
 }
 
 impl Installation {
-    pub(super) fn new(name: &str, folder: &Path, install: Install) -> Result<Self, String> {
+    pub(super) fn new(name: &str, folder: &Path, install: Install) -> Result<Self, LabError> {
         let folders: Vec<_> =
             [folder.to_owned()].into_iter().chain(install.with.iter().map(|with| folder.join(with))).collect();
         let key =
-            digest::of_folders(&folders).map_err(|error| format!("cannot read what it is built from ({error})"))?;
-        let cache = cache().ok_or(
-            "it must be installed in the user's cache folder, but neither XDG_CACHE_HOME nor HOME is set; set one",
-        )?;
+            digest::of_folders(&folders).map_err(|error| LabError::file("cannot read its sources").because(error))?;
+        let cache = cache().ok_or_else(|| {
+            let why = "it must be installed in the user's cache folder, but neither XDG_CACHE_HOME nor HOME is set";
+            LabError::file(why).remedy("set one")
+        })?;
         Ok(Self { name: name.to_owned(), install, folder: folder.to_owned(), key, cache })
     }
 
@@ -158,14 +159,13 @@ impl Installation {
             return if missing.is_empty() {
                 Ok(())
             } else {
-                Err(LabError(format!("`{name}` needs {}", remedies(&missing))))
+                Err(LabError::endpoint(format!("`{name}` needs {}", remedies(&missing))))
             };
         }
         match self.record() {
             Some(_) => Ok(()),
-            None => {
-                Err(LabError(format!("`{name}` is not installed; install it with `wirelab endpoints install {name}`")))
-            }
+            None => Err(LabError::endpoint(format!("`{name}` is not installed"))
+                .remedy(format!("install it with `wirelab endpoints install {name}`"))),
         }
     }
 
@@ -177,13 +177,13 @@ impl Installation {
         let folder = self.versions();
         let bytes = disk_usage(&folder);
         match std::fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.wrong("removing it", &error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.wrong("removing it", error)),
             _ => Ok(bytes),
         }
     }
 
-    pub(super) fn wrong(&self, attempt: &str, error: &io::Error) -> LabError {
-        LabError(format!("installing `{}`: {attempt}: {error}", self.name))
+    pub(super) fn wrong(&self, attempt: &str, error: io::Error) -> LabError {
+        LabError::endpoint(format!("installing `{}`: {attempt}", self.name)).because(error)
     }
 
     pub(super) fn read<T: DeserializeOwned>(&self, file: &str) -> Option<T> {
@@ -192,7 +192,7 @@ impl Installation {
 
     pub(super) fn write(&self, file: &str, value: &impl Serialize) -> Result<(), LabError> {
         let path = self.place().join(file);
-        write(&path, value).map_err(|error| self.wrong(&format!("writing {}", path.display()), &error))
+        write(&path, value).map_err(|error| self.wrong(&format!("writing {}", path.display()), error))
     }
 }
 

@@ -70,7 +70,7 @@ pub fn find(program: &Path, name: &str) -> Result<Endpoint, LabError> {
     if let Some(found) = all.iter().find(|found| found.name == name) {
         return found.endpoint.clone();
     }
-    Err(LabError(unknown(name, &all)))
+    Err(LabError::endpoint(unknown(name, &all)))
 }
 
 /// The message for a name that no endpoint has: with the nearest name and all names. If no folder of endpoints was found, as
@@ -135,7 +135,8 @@ fn everything(program: &Path) -> Vec<Found> {
             found.folder.as_ref().map_or_else(|| "wirelab itself".to_owned(), |path| path.display().to_string());
         if let Some(other) = first.get(&found.name) {
             found.endpoint =
-                Err(LabError(format!("{place} is hidden: {other} has an endpoint `{}` too; rename one", found.name)));
+                Err(LabError::endpoint(format!("{place} is hidden: {other} has an endpoint `{}` too", found.name))
+                    .remedy("rename one"));
         } else {
             first.insert(found.name.clone(), place);
         }
@@ -184,14 +185,15 @@ type Content = (Result<Endpoint, LabError>, Option<Installation>);
 
 fn read(folder: &Path, name: &str) -> Result<Content, LabError> {
     let path = folder.join(MANIFEST);
-    let wrong = |why: String| LabError(format!("{}: {why}", path.display()));
+    let wrong = |why: String| LabError::endpoint(path.display().to_string()).because(why);
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let manifest: Manifest = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     if manifest.name != name {
         return Err(wrong(format!("`name` is `{}`, but the folder is `{name}`; make them the same", manifest.name)));
     }
     let Manifest { name, mut command, mut environment, install } = manifest;
-    let installation = install.map(|install| Installation::new(&name, folder, install)).transpose().map_err(wrong)?;
+    let installation = install.map(|install| Installation::new(&name, folder, install)).transpose();
+    let installation = installation.map_err(|error| LabError::endpoint(path.display().to_string()).because(error))?;
     match &installation {
         Some(installation) => {
             command.iter_mut().chain(environment.values_mut()).for_each(|text| *text = installation.filled(text));

@@ -66,7 +66,7 @@ impl Installation {
     ) -> Result<Option<Record>, LabError> {
         let missing = self.missing();
         if !missing.is_empty() {
-            return Err(LabError(format!("`{}` needs {}", self.name, remedies(&missing))));
+            return Err(LabError::endpoint(format!("`{}` needs {}", self.name, remedies(&missing))));
         }
         let steps = &self.install.steps;
         if steps.is_empty() {
@@ -74,7 +74,7 @@ impl Installation {
         }
         for folder in [self.files(), self.work(), self.shared()] {
             std::fs::create_dir_all(&folder)
-                .map_err(|error| self.wrong(&format!("making {}", folder.display()), &error))?;
+                .map_err(|error| self.wrong(&format!("making {}", folder.display()), error))?;
         }
         let _lock = self.lock()?;
         if let Some(record) = self.record() {
@@ -105,10 +105,8 @@ impl Installation {
             done.map_err(|why| {
                 let (name, log) = (&self.name, self.log());
                 let last = last_lines(&log, LAST_WORDS).join("\n  | ");
-                LabError(format!(
-                    "installing `{name}` failed at {of}, `{command}`: {why}\n  | {last}\n  the log: {}",
-                    log.display()
-                ))
+                let words = format!("{why}\n  | {last}\n  the log: {}", log.display());
+                LabError::endpoint(format!("installing `{name}` failed at {of}, `{command}`")).because(words)
             })?;
         }
         let record = Record { seconds: attempt.seconds, bytes: disk_usage(&self.files()), at: Some(now()) };
@@ -132,13 +130,14 @@ impl Installation {
     /// Locks this version against concurrent installation, until the file is dropped.
     fn lock(&self) -> Result<File, LabError> {
         let path = self.place().join("lock");
-        let file = File::create(&path).map_err(|error| self.wrong(&format!("opening {}", path.display()), &error))?;
+        let file = File::create(&path).map_err(|error| self.wrong(&format!("opening {}", path.display()), error))?;
         match file.try_lock() {
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => {
-                Err(LabError(format!("another wirelab is installing `{}`; wait until it has ended", self.name)))
+                Err(LabError::endpoint(format!("another wirelab is installing `{}`", self.name))
+                    .remedy("wait until it has ended"))
             }
-            Err(TryLockError::Error(error)) => Err(self.wrong("locking its place in the cache", &error)),
+            Err(TryLockError::Error(error)) => Err(self.wrong("locking its place in the cache", error)),
         }
     }
 
@@ -148,12 +147,12 @@ impl Installation {
         guard: &Arc<Guard>,
         stop: &AtomicBool,
         report_step: &mut dyn FnMut(&str),
-    ) -> Result<(), String> {
+    ) -> Result<(), LabError> {
         let log = self.log();
-        let attempt = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+        let attempt = |what: &'static str| move |error: io::Error| LabError::file(what).because(error);
         let mut output = File::options().create(true).append(true).open(&log).map_err(attempt("opening the log"))?;
         writeln!(output, "$ {}", words.join(" ")).map_err(attempt("writing the log"))?;
-        let (program, arguments) = words.split_first().ok_or("it is empty")?;
+        let (program, arguments) = words.split_first().ok_or_else(|| LabError::endpoint("it is empty"))?;
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -165,7 +164,7 @@ impl Installation {
             .stdin(Stdio::null())
             .stdout(output.try_clone().map_err(attempt("opening the log"))?)
             .stderr(output);
-        prepare(&mut command, Some(guard.registration().map_err(|error| error.to_string())?), None);
+        prepare(&mut command, Some(guard.registration()?), None);
         // SAFETY: two system calls between fork and exec, which touch no memory; if the machine forbids them, the
         // step runs without.
         unsafe {
@@ -176,7 +175,7 @@ impl Installation {
                 Ok(())
             })
         };
-        let mut child = command.spawn().map_err(|error| format!("cannot start it: {error}"))?;
+        let mut child = command.spawn().map_err(|error| LabError::process("cannot start it").because(error))?;
         let group = Pid::from_child(&child);
         let done = wait(&mut child, stop, &mut || report_step(last_lines(&log, 1).last().map_or("", String::as_str)));
         // The guard finds processes that a successful step left running, by their mark.
@@ -187,29 +186,31 @@ impl Installation {
         guard.forget(group);
         match done? {
             status if status.success() => Ok(()),
-            status => Err(status.to_string()),
+            status => Err(LabError::endpoint(status.to_string())),
         }
     }
 }
 
 /// Waits for the end of a step.
-fn wait(child: &mut Child, stop: &AtomicBool, report: &mut dyn FnMut()) -> Result<ExitStatus, String> {
+fn wait(child: &mut Child, stop: &AtomicBool, report: &mut dyn FnMut()) -> Result<ExitStatus, LabError> {
     let deadline = Instant::now() + STEP_TIMEOUT;
-    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())
-        .map_err(|error| format!("watching it: pidfd_open: {error}; wirelab needs Linux 5.3"))?;
+    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).map_err(|error| {
+        LabError::process("watching it: pidfd_open").because(error).remedy("wirelab needs Linux 5.3")
+    })?;
+    let waiting = |error: io::Error| LabError::process("waiting for it").because(error);
     loop {
-        if let Some(status) = child.try_wait().map_err(|error| format!("waiting for it: {error}"))? {
+        if let Some(status) = child.try_wait().map_err(waiting)? {
             return Ok(status);
         }
         if stop.load(Ordering::SeqCst) {
-            return Err("cancelled on request; the next attempt resumes here".to_owned());
+            return Err(LabError::interrupted("cancelled on request; the next attempt resumes here"));
         }
         if Instant::now() > deadline {
-            return Err(format!("it took more than {} minutes", STEP_TIMEOUT.as_secs() / 60));
+            let minutes = STEP_TIMEOUT.as_secs() / 60;
+            return Err(LabError::endpoint(format!("it took more than {minutes} minutes")));
         }
         report();
-        readable([Some(pidfd.as_fd())], Instant::now() + POLL_INTERVAL)
-            .map_err(|error| format!("waiting for it: {error}"))?;
+        readable([Some(pidfd.as_fd())], Instant::now() + POLL_INTERVAL).map_err(waiting)?;
     }
 }
 

@@ -129,9 +129,9 @@ impl Arena for FakeArena<'_> {
 fn read_spec(launch: &Launch<'_>) -> Result<ClientSpec, LabError> {
     let path = launch.spec.display();
     let text = std::fs::read_to_string(launch.spec)
-        .map_err(|error| LabError(format!("the fake client cannot read its spec {path}: {error}")))?;
+        .map_err(|error| LabError::file(format!("the fake client cannot read its spec {path}")).because(error))?;
     serde_json::from_str(&text)
-        .map_err(|error| LabError(format!("the fake client does not understand its spec {path}: {error}")))
+        .map_err(|error| LabError::file(format!("the fake client does not understand its spec {path}")).because(error))
 }
 
 #[cfg(test)]

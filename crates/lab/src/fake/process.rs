@@ -29,7 +29,7 @@ pub struct FakeProcess {
     queries: u64,
     run: Option<(ClientSpec, Run)>,
     misbehaviour: Option<(Moment, Misbehaviour)>,
-    output: VecDeque<Result<Event, String>>,
+    output: VecDeque<Result<Event, EventError>>,
     go_count: u8,
     state: State,
 }
@@ -75,7 +75,7 @@ impl FakeProcess {
             Misbehaviour::Exits(status) => self.state = State::Ended(ExitStatus::Code(status)),
             Misbehaviour::Dies(signal) => self.state = State::Ended(ExitStatus::Signal(signal)),
             Misbehaviour::Hangs => self.state = State::Hanging,
-            Misbehaviour::Nonsense(text) => self.output.push_back(Err(text)),
+            Misbehaviour::Nonsense(text) => self.output.push_back(Err(EventError::Nonsense(text))),
             Misbehaviour::Fails(kind, message) => {
                 self.output.push_back(Ok(Event::Error { kind, message }));
                 self.state = State::Ended(ExitStatus::Code(1));
@@ -98,7 +98,8 @@ impl FakeProcess {
             }
             Some((spec, run)) => match write(spec, run) {
                 Ok(()) => done(spec, run),
-                Err(message) => {
+                Err(error) => {
+                    let message = error.to_string();
                     self.output.push_back(Ok(Event::Error { kind: ErrorKind::Other, message }));
                     self.state = State::Ended(ExitStatus::Code(1));
                     return;
@@ -129,7 +130,7 @@ fn done(spec: &ClientSpec, run: &Run) -> Event {
     }
 }
 
-fn write(spec: &ClientSpec, run: &Run) -> Result<(), String> {
+fn write(spec: &ClientSpec, run: &Run) -> Result<(), LabError> {
     let mut text = Vec::new();
     let written = match spec.recording {
         Recording::Samples => run.samples.iter().try_for_each(|sample| {
@@ -138,18 +139,18 @@ fn write(spec: &ClientSpec, run: &Run) -> Result<(), String> {
             Ok(())
         }),
         Recording::Histograms => serde_json::to_writer(&mut text, &histograms(&run.samples)),
-        Recording::Loads => return Err("the fake lab has no browsers, so it loads no pages".to_owned()),
+        Recording::Loads => return Err(LabError::unsupported("the fake lab has no browsers, so it loads no pages")),
     };
     written
         .map_err(std::io::Error::from)
         .and_then(|()| std::fs::write(&spec.results, text))
-        .map_err(|error| format!("cannot write the results {}: {error}", spec.results.display()))
+        .map_err(|error| LabError::file(format!("cannot write the results {}", spec.results.display())).because(error))
 }
 
 impl Process for FakeProcess {
     fn next_event(&mut self, _deadline: Instant) -> Result<Event, EventError> {
         match (self.output.pop_front(), self.state) {
-            (Some(output), _) => output.map_err(EventError::Nonsense),
+            (Some(output), _) => output,
             (None, State::Ended(status)) => Err(EventError::Ended(Self::exit(status))),
             (None, State::Running | State::Hanging) => Err(EventError::Deadline),
         }
@@ -159,7 +160,7 @@ impl Process for FakeProcess {
         match (self.state, command) {
             (State::Ended(_), _) => {
                 let (word, role) = (command.word(), self.role.word());
-                return Err(LabError(format!("cannot send `{word}` to the fake {role}: it has ended")));
+                return Err(LabError::process(format!("cannot send `{word}` to the fake {role}: it has ended")));
             }
             (State::Hanging, _) => {}
             (State::Running, Command::Go) => {

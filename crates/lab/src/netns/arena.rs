@@ -94,7 +94,8 @@ impl Arena for NetnsArena<'_> {
             Role::Client | Role::Sidecar(Beside::Clients) | Role::ControlPlane => Some(&self.hosts.client),
             Role::Server | Role::Sidecar(Beside::Server) => self.hosts.servers.get(number as usize),
         };
-        let host = host.ok_or_else(|| LabError(format!("no host exists for the server with number {number}")))?;
+        let host =
+            host.ok_or_else(|| LabError::network(format!("no host exists for the server with number {number}")))?;
         let mut home = self.lab.network.home(host)?;
         if role == Role::Client && self.own.reach.address() == Address::Headless {
             // One file for all clients of the trial, so that later changes reach all of them.
@@ -126,13 +127,13 @@ impl Arena for NetnsArena<'_> {
     fn reach(&mut self, servers: &[(u32, u16)]) -> Result<(), LabError> {
         match (self.own.reach.address(), self.service) {
             (Address::Service, Some(port)) => self.serve(port, servers),
-            (Address::Service, None) => Err(LabError("the service of the trial was not published".to_owned())),
+            (Address::Service, None) => Err(LabError::network("the service of the trial was not published")),
             (Address::Headless, _) => {
                 self.named = servers.iter().map(|(number, _)| address(self.own, *number).into()).collect();
                 self.hosts_file.as_ref().map_or(Ok(()), |path| Names::write(path, &self.named).map(drop))
             }
             (Address::Server | Address::NodePort, _) => {
-                Err(LabError("`address = \"server\"` cannot stand for several servers".to_owned()))
+                Err(LabError::network("`address = \"server\"` cannot stand for several servers"))
             }
         }
     }
@@ -167,11 +168,11 @@ impl Arena for NetnsArena<'_> {
     fn end_window(&mut self, cell: &str) -> Result<Aftermath, LabError> {
         let Tallied { lines, cpu_ns, chosen } = self.lab.network.tally()?;
         if lines.missed > 0 {
-            return Err(LabError(format!(
-                "the link emulator could not keep up and lost {} frames besides those of the loss model; lower the \
-                 rate of the link or the load, or use a machine with more processors",
+            return Err(LabError::network(format!(
+                "the link emulator could not keep up and lost {} frames besides those of the loss model",
                 lines.missed
-            )));
+            ))
+            .remedy("lower the rate of the link or the load, or use a machine with more processors"));
         }
         let is_emulated = !self.link.is_wire();
         let cpu_share = (cpu_ns - self.cpu_ns) as f64 / self.at.elapsed().as_nanos() as f64;

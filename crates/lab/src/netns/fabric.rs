@@ -14,8 +14,10 @@ use serde::{Deserialize, Serialize};
 use wirelab_model::link::{Link, Reading};
 use wirelab_model::network::{Network, Servers};
 use wirelab_model::plan::Job;
+use wirelab_model::reason::LabFailure;
 use wirelab_model::timeline::Lifetimes;
 
+use crate::LabError;
 use crate::netns::emulator::Tallies;
 use crate::netns::interface::{self, Offloads};
 use crate::netns::namespace::Namespace;
@@ -77,10 +79,7 @@ pub(crate) enum Answer {
     /// Measured values of the link.
     Measured(Reading),
     /// The request failed.
-    Failed {
-        /// Attempt and cause.
-        why: String,
-    },
+    Failed(LabFailure),
 }
 
 /// Paths of the network namespaces of a trial.
@@ -111,8 +110,8 @@ pub fn main() -> ExitCode {
     let built = privilege::obtain().and_then(|owner| Ok((owner, Fabric::build()?)));
     let (owner, mut fabric) = match built {
         Ok(built) => built,
-        Err(why) => {
-            write_answer(&Answer::Failed { why });
+        Err(error) => {
+            write_answer(&Answer::Failed(error.into()));
             return ExitCode::FAILURE;
         }
     };
@@ -120,9 +119,9 @@ pub fn main() -> ExitCode {
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let answer = serde_json::from_str(&line)
-            .map_err(|error| format!("cannot read the request: {error}"))
+            .map_err(|error| LabError::network("cannot read the request").because(error))
             .and_then(|request| fabric.execute(request))
-            .unwrap_or_else(|why| Answer::Failed { why });
+            .unwrap_or_else(|error| Answer::Failed(error.into()));
         write_answer(&answer);
     }
     ExitCode::SUCCESS
@@ -144,25 +143,27 @@ struct Fabric {
 }
 
 impl Fabric {
-    fn build() -> Result<Self, String> {
+    fn build() -> Result<Self, LabError> {
         Ok(Self { pair: Pair::build()?, overlay: None, published: 0 })
     }
 
-    fn execute(&mut self, request: Request) -> Result<Answer, String> {
+    fn execute(&mut self, request: Request) -> Result<Answer, LabError> {
         match request {
             Request::Prepare { job, seed } => {
                 self.withdraw()?;
-                let link = job.topology.link.as_ref().ok_or("a network needs a link")?;
+                let link = job.topology.link.as_ref().ok_or_else(|| LabError::network("a network needs a link"))?;
                 self.pair.shape(link, seed)?;
-                let servers = job.servers().ok_or("a network needs servers")?;
+                let servers = job.servers().ok_or_else(|| LabError::network("a network needs servers"))?;
                 let hosts = match job.topology.network {
                     Network::Direct => self.direct(&job, servers.places, link),
                     Network::Overlay => self.overlay(&job, servers.places, link),
                 };
-                hosts.map(Answer::Prepared).map_err(|error| format!("making the network of the trial: {error}"))
+                let attempt = "making the network of the trial";
+                hosts.map(Answer::Prepared).map_err(|error| LabError::network(attempt).because(error))
             }
             Request::Publish { port, servers } => {
-                let highest = servers.iter().map(|(number, _)| *number).max().ok_or("a service needs a server")?;
+                let highest = servers.iter().map(|(number, _)| *number).max();
+                let highest = highest.ok_or_else(|| LabError::network("a service needs a server"))?;
                 service::publish(&self.pair.nodes[0], port, &servers)?;
                 self.published = self.published.max(highest + 1);
                 Ok(Answer::Published)

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use wirelab_model::link::{Link, Loss, Reading};
 use wirelab_model::units::BitRate;
 
+use crate::LabError;
 use crate::netns::emulator::Tallies;
 use crate::netns::namespace::Namespace;
 use crate::netns::option::set;
@@ -40,9 +41,11 @@ pub(crate) fn measure(
     hosts: &[Namespace; 2],
     addresses: [Ipv4Addr; 2],
     link: &Link,
-    tally: impl Fn() -> Result<Tallies, String>,
-) -> Result<Reading, String> {
-    let attempt = |what: &'static str| move |error: io::Error| format!("measuring the link's {what}: {error}");
+    tally: impl Fn() -> Result<Tallies, LabError>,
+) -> Result<Reading, LabError> {
+    let attempt = |what: &'static str| {
+        move |error: io::Error| LabError::network(format!("measuring the link's {what}")).because(error)
+    };
     let [client, server] = [0, 1].map(|side| open(&hosts[side], addresses[side]));
     let (client, server) = (client.map_err(attempt("ends"))?, server.map_err(attempt("ends"))?);
     join(&client, &server).map_err(attempt("ends"))?;

@@ -65,8 +65,9 @@ impl Netns {
     pub fn start(program: &Path) -> Result<Self, LabError> {
         let guard = Arc::new(Guard::start(program)?);
         guard.share();
-        let network = Network::start(program, Arc::clone(&guard))
-            .map_err(|LabError(why)| LabError(format!("the lab `{}` cannot be made here: {why}", INFO.name)))?;
+        let network = Network::start(program, Arc::clone(&guard)).map_err(|error| {
+            LabError::refused(format!("the lab `{}` cannot be made here", INFO.name)).because(error)
+        })?;
         Ok(Self { network, guard })
     }
 
@@ -116,9 +117,8 @@ fn address(servers: &OwnServers, number: u32) -> Ipv4Addr {
 /// The link of a job.
 fn link(job: &Job) -> Result<&Link, LabError> {
     job.topology.link.as_ref().ok_or_else(|| {
-        LabError(format!(
-            "the placement `{}` has no link; in the lab `{}` a placement is one of {}",
-            job.topology.placement,
+        LabError::unsupported(format!("the placement `{}` has no link", job.topology.placement)).remedy(format!(
+            "in the lab `{}` a placement is one of {}",
             INFO.name,
             wirelab_model::link::PRESETS.map(|preset| preset.name).join(", ")
         ))
@@ -132,7 +132,11 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
     if own.reach.is_in_linkerd() {
         let remedy =
             "use the lab `kubernetes`, or name an endpoint that plays sidecars (`wirelab endpoints` lists them)";
-        return Err(LabError(format!("`mesh` is `{LINKERD}`, but the lab `{}` has no Linkerd; {remedy}", INFO.name)));
+        return Err(LabError::unsupported(format!(
+            "`mesh` is `{LINKERD}`, but the lab `{}` has no Linkerd",
+            INFO.name
+        ))
+        .remedy(remedy));
     }
     if let Reach::Mesh(_) = own.reach {
         // Servers are reachable through their sidecar only.
@@ -148,7 +152,7 @@ fn addresses(job: &Job) -> Result<Addresses, LabError> {
         Address::Service => service::ADDRESS.into(),
         Address::NodePort => {
             let why = "has no node ports; set `address = \"service\"`, or use the lab `kubernetes`";
-            return Err(LabError(format!("the lab `{}` {why}", INFO.name)));
+            return Err(LabError::unsupported(format!("the lab `{}` {why}", INFO.name)));
         }
     };
     Ok(Addresses { servers, connect })

@@ -42,7 +42,7 @@ impl Network {
     /// Starts the process.
     pub(crate) fn start(program: &Path, guard: Arc<Guard>) -> Result<Self, LabError> {
         let attempt =
-            |error: std::io::Error| LabError(format!("cannot start the process that holds the network: {error}"));
+            |error: std::io::Error| LabError::network("cannot start the process that holds the network").because(error);
         let mut command = Command::new(program);
         command.arg(SUBCOMMAND).current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         prepare(&mut command, Some(guard.registration()?), None);
@@ -60,7 +60,10 @@ impl Network {
     pub(crate) fn home(&self, host: &Path) -> Result<Home, LabError> {
         let open = |path: &Path| match File::open(path) {
             Ok(file) => Ok(file.into()),
-            Err(error) => Err(LabError(format!("cannot enter the network: cannot open {}: {error}", path.display()))),
+            Err(error) => {
+                Err(LabError::network(format!("cannot enter the network: cannot open {}", path.display()))
+                    .because(error))
+            }
         };
         Ok(Home { owner: self.owner.as_deref().map(open).transpose()?, network: Some(open(host)?), names: None })
     }
@@ -111,7 +114,7 @@ impl Network {
         tracing::debug!(request = shortened(&line), "sent to the process that holds the network");
         line.push(b'\n');
         let requests = self.requests.as_mut().expect("the pipe is there until the network is dropped");
-        requests.write_all(&line).map_err(|error| LabError(format!("{GONE}: {error}")))?;
+        requests.write_all(&line).map_err(|error| LabError::network(GONE).because(error))?;
         self.answer(Instant::now() + timeout)
     }
 
@@ -120,23 +123,24 @@ impl Network {
             if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.unread.drain(..=end).collect();
                 return match serde_json::from_slice(&line) {
-                    Ok(Answer::Failed { why }) => Err(LabError(why)),
+                    Ok(Answer::Failed(failure)) => Err(failure.into()),
                     Ok(answer) => Ok(answer),
                     Err(error) => {
-                        Err(LabError(format!("the process that holds the network sent an invalid answer: {error}")))
+                        Err(LabError::network("the process that holds the network sent an invalid answer")
+                            .because(error))
                     }
                 };
             }
             let waited = readable([Some(self.answers.as_fd())], deadline)
-                .map_err(|error| LabError(format!("cannot wait for the network: {error}")))?;
+                .map_err(|error| LabError::network("cannot wait for the network").because(error))?;
             if waited == [false] {
-                return Err(LabError("the process that holds the network does not answer in time".to_owned()));
+                return Err(LabError::network("the process that holds the network does not answer in time"));
             }
             let mut buffer = [0; 4096];
             match self.answers.read(&mut buffer) {
                 Ok(count @ 1..) => self.unread.extend(&buffer[..count]),
-                Ok(0) => return Err(LabError(GONE.to_owned())),
-                Err(error) => return Err(LabError(format!("{GONE}: {error}"))),
+                Ok(0) => return Err(LabError::network(GONE)),
+                Err(error) => return Err(LabError::network(GONE).because(error)),
             }
         }
     }
@@ -145,7 +149,7 @@ impl Network {
 const GONE: &str = "the process that holds the network has ended; check what killed it, and start wirelab again";
 
 fn unexpected(answer: &Answer) -> LabError {
-    LabError(format!("the process that holds the network sent an unexpected answer: {answer:?}"))
+    LabError::network(format!("the process that holds the network sent an unexpected answer: {answer:?}"))
 }
 
 impl Drop for Network {

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use wirelab_model::link::Link;
 
+use crate::LabError;
 use crate::netns::emulator::{Emulator, Order, Tallies};
 use crate::netns::interface::{self, End, Offloads};
 use crate::netns::namespace::Namespace;
@@ -54,16 +55,16 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    pub(crate) fn build() -> Result<Self, String> {
+    pub(crate) fn build() -> Result<Self, LabError> {
         let attempt = |what: &str| {
             let what = what.to_owned();
-            move |error: io::Error| format!("{what}: {error}")
+            move |error: io::Error| LabError::network(&what).because(error)
         };
         // Also for the emulator's namespace: unsolicited packets of its kernel would reach the nodes.
         let create = || {
             let namespace = Namespace::create().map_err(attempt("making a network namespace"))?;
             settings::apply(&namespace).map_err(attempt("setting up a network namespace"))?;
-            Ok::<_, String>(namespace)
+            Ok::<_, LabError>(namespace)
         };
         let (nodes, middle) = ([create()?, create()?], create()?);
         emulated(&nodes, &middle).map_err(attempt("making the emulated link"))?;
@@ -73,7 +74,7 @@ impl Pair {
         let listening = attempt("opening the emulator's interfaces");
         let ports = [client.map_err(&listening)?, server.map_err(&listening)?];
         let (reader, bell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-            .map_err(|error| format!("making a pipe: {error}"))?;
+            .map_err(|error| LabError::network("making a pipe").because(error))?;
         let (orders, inbox) = channel();
         let emulator = Emulator { ports, orders: inbox, bell: reader };
         let ended = Arc::new(OnceLock::new());
@@ -90,10 +91,10 @@ impl Pair {
     }
 
     /// Shapes the link's path.
-    pub(crate) fn shape(&self, link: &Link, seed: u64) -> Result<(), String> {
+    pub(crate) fn shape(&self, link: &Link, seed: u64) -> Result<(), LabError> {
         for node in &self.nodes {
             interface::set_mtu(node, Way::of(link).interface, link.mtu)
-                .map_err(|error| format!("{error} (of {} bytes)", link.mtu))?;
+                .map_err(|error| LabError::network(format!("setting an MTU of {} bytes", link.mtu)).because(error))?;
         }
         self.order(Order::Shape(*link, seed))?;
         // Orders run in sequence, so this waits for the shaping.
@@ -113,22 +114,25 @@ impl Pair {
     }
 
     /// Counters of the emulated link since it was shaped.
-    pub(crate) fn tally(&self) -> Result<Tallies, String> {
+    pub(crate) fn tally(&self) -> Result<Tallies, LabError> {
         let (answer, inbox) = channel();
         self.order(Order::Tally(answer))?;
         inbox
             .recv()
             .map_err(|_| self.gone())?
-            .map_err(|error| format!("asking the emulator's sockets for their counters: {error}"))
+            .map_err(|error| LabError::network("asking the emulator's sockets for their counters").because(error))
     }
 
-    fn gone(&self) -> String {
-        format!("the link emulator has ended: {}", self.ended.get().map_or("it is not known why", String::as_str))
+    fn gone(&self) -> LabError {
+        let cause = self.ended.get().map_or("it is not known why", String::as_str);
+        LabError::network("the link emulator has ended").because(cause)
     }
 
-    fn order(&self, order: Order) -> Result<(), String> {
+    fn order(&self, order: Order) -> Result<(), LabError> {
         self.orders.send(order).map_err(|_| self.gone())?;
-        rustix::io::write(&self.bell, b"!").map(|_| ()).map_err(|error| format!("waking the emulator: {error}"))
+        rustix::io::write(&self.bell, b"!")
+            .map(|_| ())
+            .map_err(|error| LabError::network("waking the emulator").because(error))
     }
 }
 

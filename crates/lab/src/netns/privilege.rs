@@ -6,22 +6,25 @@ use std::path::PathBuf;
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{CapabilitySet, UnshareFlags, capabilities, unshare_unsafe};
 
+use crate::LabError;
+
 /// Obtains the right to create network namespaces: as root directly, otherwise in a new user namespace. Call it
 /// before any thread starts. Returns the path of the user namespace, if one was created.
 ///
 /// # Errors
 /// If the kernel permits neither; the message names the remedy.
-pub(crate) fn obtain() -> Result<Option<PathBuf>, String> {
+pub(crate) fn obtain() -> Result<Option<PathBuf>, LabError> {
     if is_privileged() {
         return Ok(None);
     }
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
     // SAFETY: the process has one thread, and unshares neither memory nor file descriptors.
     unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }
-        .map_err(|error| format!("making a user namespace: {error}. {REMEDY}"))?;
+        .map_err(|error| LabError::refused("making a user namespace").because(error).remedy(REMEDY))?;
     let map = |file: &str, text: String| {
-        std::fs::write(format!("/proc/self/{file}"), text)
-            .map_err(|error| format!("writing /proc/self/{file}: {error}. {REMEDY}"))
+        let path = format!("/proc/self/{file}");
+        std::fs::write(&path, text)
+            .map_err(|error| LabError::refused(format!("writing {path}")).because(error).remedy(REMEDY))
     };
     map("setgroups", "deny".to_owned())?;
     map("uid_map", format!("0 {uid} 1"))?;
@@ -30,7 +33,7 @@ pub(crate) fn obtain() -> Result<Option<PathBuf>, String> {
 }
 
 /// Remedy where namespaces are not permitted.
-pub(crate) const REMEDY: &str = "Run as root (or with CAP_SYS_ADMIN and CAP_NET_ADMIN), or let users make namespaces: \
+const REMEDY: &str = "run as root (or with CAP_SYS_ADMIN and CAP_NET_ADMIN), or let users make namespaces: \
      `sysctl user.max_user_namespaces=10000`, and on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`";
 
 /// Whether the process can create namespaces and interfaces without a user namespace.

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::LabError;
 use crate::netns::namespace::Namespace;
 
 /// Address of the service.
@@ -20,20 +21,20 @@ const TABLE: &str = "wirelab";
 
 /// Makes the service at this port stand for exactly these servers, given by number, on the node of the clients' pod.
 /// A change takes effect atomically, for new connections; counters continue.
-pub(crate) fn publish(node: &Namespace, port: u16, servers: &[(u32, SocketAddrV4)]) -> Result<(), String> {
+pub(crate) fn publish(node: &Namespace, port: u16, servers: &[(u32, SocketAddrV4)]) -> Result<(), LabError> {
     nft(node, &["-f", "-"], &rules(port, servers)).map(drop)
 }
 
 /// Removes the service, if it exists.
-pub(crate) fn withdraw(node: &Namespace) -> Result<(), String> {
+pub(crate) fn withdraw(node: &Namespace) -> Result<(), LabError> {
     // nft fails to delete a missing table, but accepts to add an existing one.
     nft(node, &["-f", "-"], &format!("add table ip {TABLE}\ndelete table ip {TABLE}\n")).map(drop)
 }
 
 /// Number of connections per server.
-pub(crate) fn chosen(node: &Namespace, servers: u32) -> Result<Vec<u64>, String> {
+pub(crate) fn chosen(node: &Namespace, servers: u32) -> Result<Vec<u64>, LabError> {
     let text = nft(node, &["-j", "list", "counters", "table", "ip", TABLE], "")?;
-    let unreadable = || format!("cannot parse the counters of `nft`: {text}");
+    let unreadable = || LabError::network(format!("cannot parse the counters of `nft`: {text}"));
     let all: Value = serde_json::from_str(&text).map_err(|_| unreadable())?;
     let counter = |number: u32| {
         let is_it = |one: &&Value| one["counter"]["name"] == counter_name(number);
@@ -71,7 +72,7 @@ fn counter_name(server: u32) -> String {
 }
 
 /// Runs `nft` in a node; returns its output.
-fn nft(node: &Namespace, arguments: &[&str], input: &str) -> Result<String, String> {
+fn nft(node: &Namespace, arguments: &[&str], input: &str) -> Result<String, LabError> {
     let output = node.within(|| {
         let mut child =
             program().args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -79,14 +80,14 @@ fn nft(node: &Namespace, arguments: &[&str], input: &str) -> Result<String, Stri
         child.wait_with_output()
     });
     let output = output.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => format!("running `nft`: {error}. {REMEDY}"),
-        _ => format!("running `nft`: {error}"),
+        io::ErrorKind::NotFound => LabError::network("running `nft`").because(error).remedy(REMEDY),
+        _ => LabError::network("running `nft`").because(error),
     })?;
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
         let words = String::from_utf8_lossy(&output.stderr);
-        Err(format!("making a service with `nft {}`: {}", arguments.join(" "), words.trim()))
+        Err(LabError::network(format!("making a service with `nft {}`", arguments.join(" "))).because(words.trim()))
     }
 }
 
@@ -99,16 +100,16 @@ fn program() -> Command {
 }
 
 /// Remedy if `nft` is missing.
-const REMEDY: &str = "It translates the address of a service; install it (package nftables), and have it on the PATH";
+const REMEDY: &str = "install it (package nftables), and have it on the PATH";
 
 /// Checks whether services can be created, without creating one.
 ///
 /// # Errors
 /// If they cannot; the message names the remedy.
-pub fn available() -> Result<(), String> {
+pub fn available() -> Result<(), LabError> {
     match program().arg("--version").stdin(Stdio::null()).output() {
         Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(format!("`nft --version` ended with {}. {REMEDY}", output.status)),
-        Err(error) => Err(format!("running `nft`: {error}. {REMEDY}")),
+        Ok(output) => Err(LabError::network(format!("`nft --version` ended with {}", output.status)).remedy(REMEDY)),
+        Err(error) => Err(LabError::network("running `nft`").because(error).remedy(REMEDY)),
     }
 }

@@ -5,6 +5,7 @@
 
 use wirelab_lab::Netns;
 use wirelab_model::link::{Link, Reading};
+use wirelab_model::reason::LabFault;
 use wirelab_model::units::{BitRate, Share, Span};
 use wirelab_testkit::physics::Test;
 use wirelab_testkit::stolen::ProcessorTime;
@@ -27,7 +28,7 @@ pub fn tests() -> Vec<Test> {
 fn network() -> Option<Netns> {
     match Netns::start(&std::env::current_exe().unwrap()) {
         Ok(lab) => Some(lab),
-        Err(error) if error.to_string().contains("Run as root") => {
+        Err(error) if error.fault() == LabFault::Refused => {
             skip(Skip::NoNetworkNamespaces { why: error.to_string() });
             None
         }

@@ -42,9 +42,10 @@ fn are_alike(one: &Outcome, other: &Outcome) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use wirelab_lab::LabError;
     use wirelab_model::outcome::ErrorKind;
     use wirelab_model::plan::Trial;
-    use wirelab_model::reason::{Attempt, ExitStatus, LabFault, Party};
+    use wirelab_model::reason::{Attempt, ExitStatus, Party};
 
     use super::*;
 
@@ -99,7 +100,7 @@ mod tests {
     fn other_failures_successes_and_faults_of_the_lab_reset_the_count() {
         let reset = (1, Outcome::failed(Blame::Client, error(ErrorKind::Reset, "at 127.0.0.1:1")));
         let server = (1, Outcome::failed(Blame::Server, error(ErrorKind::Timeout, "at 127.0.0.1:1")));
-        let no_namespace = Reason::Lab { fault: LabFault::Network, message: "no namespace".to_owned() };
+        let no_namespace = Reason::from(LabError::network("no namespace"));
         let lab = (1, Outcome::failed(Blame::Lab, no_namespace));
         for between in [reset, server, (1, Outcome::Ok), lab.clone()] {
             assert_eq!(given_up(&records(&[hung(1), between, hung(2)]), 1, 2), None);

@@ -147,6 +147,10 @@ fn block(run: &Run, number: u32) -> Vec<Trial> {
     wirelab_plan::block(&run.manifest.plan, number)
 }
 
+fn refused(error: LabError) -> RunError {
+    RunError::Refused { why: error.to_string() }
+}
+
 /// One process's work on a run.
 struct Session<'a> {
     run: &'a mut Run,
@@ -229,7 +233,7 @@ impl Session<'_> {
         let plan = &self.run.manifest.plan;
         let jobs: Vec<_> = plan.cells.iter().map(|cell| &cell.job).filter(|job| job.topology.link.is_some()).collect();
         let measured = lab.measure_links(&jobs, plan.seed.wrapping_add(u64::from(block)));
-        let links = measured.map_err(|LabError(why)| RunError::Refused { why })?;
+        let links = measured.map_err(refused)?;
         if links.is_empty() {
             return Ok(());
         }
@@ -247,7 +251,7 @@ impl Session<'_> {
         let metrics = exporter::port(&self.run.manifest).map(|port| (&*sockets, port));
         let folder = work.parent().unwrap_or(&work);
         let preparation = Preparation { jobs: &jobs, folder, stop: self.stop, metrics };
-        let lab = lab.prepare(&preparation).map_err(|LabError(why)| RunError::Refused { why })?;
+        let lab = lab.prepare(&preparation).map_err(refused)?;
         let addresses: Vec<_> = addresses(plan, lab.as_ref())?.into_iter().collect();
         let hosts =
             plan.cells.iter().filter_map(|cell| cell.job.page()).flat_map(|page| &page.hosts).map(String::as_str);
@@ -278,12 +282,12 @@ impl Session<'_> {
                 if asked.insert((name, role)) {
                     debug!(endpoint = name, role = role.word(), "checking that it refuses an unknown protocol");
                     let endpoint: &Endpoint = &self.run.endpoint(name)?.endpoint;
-                    refuses_unknown_protocol(endpoint, role, &self.run.folder.work(), plan.seed).map_err(
-                        |LabError(why)| RunError::Contract {
+                    refuses_unknown_protocol(endpoint, role, &self.run.folder.work(), plan.seed).map_err(|error| {
+                        RunError::Contract {
                             who: format!("the endpoint `{name}` as {}", role.word()),
-                            why,
-                        },
-                    )?;
+                            why: error.to_string(),
+                        }
+                    })?;
                 }
             }
         }

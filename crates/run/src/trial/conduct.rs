@@ -74,7 +74,7 @@ impl TrialContext<'_> {
         facts: &mut Facts,
     ) -> Result<(), TrialAbort> {
         // Dropped after the processes below, which use its network.
-        let mut arena = lab.open(trial, &cell.job).map_err(lab_failure)?;
+        let mut arena = lab.open(trial, &cell.job)?;
         let arena = arena.as_mut();
         facts.has_clock = arena.has_clock();
         let inputs = self.trial_inputs(arena, trial, cell, observers)?;

@@ -32,15 +32,15 @@ impl Changes for Noting {
     }
 
     fn control_plane(&self, _: IpAddr) -> Result<IpAddr, LabError> {
-        if self.has_none { Err(LabError("there is none here".to_owned())) } else { Ok([127, 0, 0, 9].into()) }
+        if self.has_none { Err(LabError::unsupported("there is none here")) } else { Ok([127, 0, 0, 9].into()) }
     }
 
     fn publish(&mut self, _: &[u16]) -> Result<u16, LabError> {
-        Err(LabError("with a control plane there is no service".to_owned()))
+        Err(LabError::unsupported("with a control plane there is no service"))
     }
 
     fn reach(&mut self, _: &[(u32, u16)]) -> Result<(), LabError> {
-        Err(LabError("with a control plane only the control plane gets the servers".to_owned()))
+        Err(LabError::unsupported("with a control plane only the control plane gets the servers"))
     }
 
     fn window_ends(&mut self) {

@@ -25,14 +25,14 @@ fn lab(script: Script) -> Changed<Noting> {
 impl Changes for Noting {
     fn sidecars(&self, sidecars: Vec<IpAddr>) -> Result<Vec<IpAddr>, LabError> {
         if self.has_no_sidecars {
-            return Err(LabError("there are none here".to_owned()));
+            return Err(LabError::unsupported("there are none here"));
         }
         // Each sidecar has its own address.
         Ok((0..sidecars.len() as u8).map(|number| [10, 0, 0, number].into()).collect())
     }
 
     fn reach(&mut self, _: &[(u32, u16)]) -> Result<(), LabError> {
-        Err(LabError("with sidecars only the sidecars get the servers".to_owned()))
+        Err(LabError::unsupported("with sidecars only the sidecars get the servers"))
     }
 
     fn starts(&mut self, launch: &Launch<'_>) {

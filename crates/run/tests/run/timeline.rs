@@ -101,7 +101,7 @@ struct Stiff {
 
 impl Changes for Stiff {
     fn reach(&mut self, servers: &[(u32, u16)]) -> Result<(), LabError> {
-        Err(LabError(format!("{} servers are too many", servers.len())))
+        Err(LabError::unsupported(format!("{} servers are too many", servers.len())))
     }
 
     fn starts(&mut self, launch: &Launch<'_>) {
