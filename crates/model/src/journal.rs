@@ -24,6 +24,8 @@ pub enum Entry {
     },
     /// The lab measured its links.
     Links(LinkCheck),
+    /// The outcome of an earlier trial is another one, as a later entry shows.
+    Corrected(Correction),
     /// No further block will start.
     Stopped {
         /// The reason.
@@ -31,6 +33,18 @@ pub enum Entry {
         /// Time, RFC 3339.
         at: String,
     },
+}
+
+/// The outcome of a trial, learned after its record was written. It replaces the outcome of that record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Correction {
+    /// Number of the trial.
+    pub number: u32,
+    /// The right outcome.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Time, RFC 3339.
+    pub at: String,
 }
 
 /// A measurement of the lab's links between two blocks.

@@ -1,6 +1,6 @@
 //! A run: its manifest, its journal, and access to its samples.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
@@ -14,7 +14,7 @@ use wirelab_model::CONTRACT_VERSION;
 use wirelab_model::endpoint::{Description, Endpoint};
 use wirelab_model::film::{Developed, Films, INDEX};
 use wirelab_model::histogram::Histograms;
-use wirelab_model::journal::{Entry, LinkCheck, StopReason, TrialRecord};
+use wirelab_model::journal::{Correction, Entry, LinkCheck, StopReason, TrialRecord};
 use wirelab_model::manifest::{EndpointRecord, FORMAT, Manifest};
 use wirelab_model::outcome::{Blame, Outcome};
 use wirelab_model::page::PageLoad;
@@ -65,6 +65,8 @@ pub struct Run {
     pub(crate) folder: Folder,
     pub(crate) manifest: Manifest,
     pub(crate) trials: Vec<TrialRecord>,
+    /// Numbers of trials whose outcome the journal corrects.
+    corrected: HashSet<u32>,
     links: Vec<LinkCheck>,
     stopped: Option<StopReason>,
     torn: u64,
@@ -179,6 +181,7 @@ impl Run {
             folder,
             manifest,
             trials: Vec::new(),
+            corrected: HashSet::new(),
             links: Vec::new(),
             stopped: None,
             torn: 0,
@@ -304,6 +307,7 @@ impl Run {
     /// Replaces the content read from the journal.
     pub(crate) fn replace(&mut self, contents: Contents) {
         self.trials.clear();
+        self.corrected.clear();
         self.links.clear();
         self.stopped = None;
         self.torn = contents.torn;
@@ -329,9 +333,29 @@ impl Run {
                     self.invalidate(last, trial);
                 }
             }
+            Entry::Corrected(Correction { number, outcome, .. }) => {
+                if let Some(record) = self.trials.iter_mut().find(|record| record.trial.number == number) {
+                    record.outcome = outcome;
+                }
+                self.corrected.insert(number);
+            }
             Entry::Started { .. } => self.stopped = None,
             Entry::Stopped { reason, .. } => self.stopped = Some(reason),
         }
+    }
+
+    /// Corrections that the journal lacks: of trials that a link check has invalidated since. Journals of older versions
+    /// have none.
+    pub(crate) fn missing_corrections(&self, at: &str) -> Vec<Entry> {
+        let is_missing = |record: &&TrialRecord| {
+            matches!(record.outcome.reason(), Some(Reason::LinkDeviated { .. }))
+                && !self.corrected.contains(&record.trial.number)
+        };
+        let correction = |record: &TrialRecord| {
+            let (number, outcome) = (record.trial.number, record.outcome.clone());
+            Entry::Corrected(Correction { number, outcome, at: at.to_owned() })
+        };
+        self.trials.iter().filter(is_missing).map(correction).collect()
     }
 
     /// Invalidates a trial whose link misbehaved before or after its block; the lab is to blame.

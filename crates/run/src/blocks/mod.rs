@@ -95,8 +95,9 @@ impl Run {
     fn recover(&mut self) -> Result<Writer, RunError> {
         let path = self.folder.journal();
         let contents = journal::read(&path)?;
-        let writer = Writer::open(&path, &contents)?;
+        let mut writer = Writer::open(&path, &contents)?;
         self.replace(contents);
+        append_corrections(self, &mut writer)?;
         let recorded: HashSet<u32> = self.trials.iter().map(|record| record.trial.number).collect();
         self.folder.remove_orphans(|number| recorded.contains(&number))?;
         if let Some(warning) = self.unwritten.take() {
@@ -138,9 +139,25 @@ fn log_end(record: &TrialRecord) {
     let took = format_args!("{:.3} s", record.took_ns as f64 / 1e9);
     match &record.outcome {
         Outcome::Ok => info!(%took, "trial succeeded"),
-        Outcome::Failed { blame, reason } => warn!(%took, %blame, reason, "trial failed"),
-        Outcome::Unsupported { reason } => warn!(%took, reason, "trial unsupported"),
+        Outcome::Failed { blame, reason } => warn!(%took, %blame, %reason, "trial failed"),
+        Outcome::Unsupported { reason } => warn!(%took, %reason, "trial unsupported"),
     }
+}
+
+/// Appends an entry, and corrections of earlier records that follow from it.
+fn append(run: &mut Run, writer: &mut Writer, entry: Entry) -> Result<(), RunError> {
+    let changes_outcomes = matches!(entry, Entry::Trial(_) | Entry::Links(_));
+    writer.append(&entry)?;
+    run.add(entry);
+    if changes_outcomes { append_corrections(run, writer) } else { Ok(()) }
+}
+
+fn append_corrections(run: &mut Run, writer: &mut Writer) -> Result<(), RunError> {
+    for correction in run.missing_corrections(&timestamp()) {
+        writer.append(&correction)?;
+        run.add(correction);
+    }
+    Ok(())
 }
 
 fn block(run: &Run, number: u32) -> Vec<Trial> {
@@ -164,9 +181,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn append(&mut self, entry: Entry) -> Result<(), RunError> {
-        self.writer.append(&entry)?;
-        self.run.add(entry);
-        Ok(())
+        append(self.run, &mut self.writer, entry)
     }
 
     fn work(&mut self, lab: &mut dyn Lab) -> Result<StopReason, RunError> {

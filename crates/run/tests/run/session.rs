@@ -1,6 +1,7 @@
 //! Whole runs in the fake lab: their records, the state after a kill or an interruption, and the blame.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +9,8 @@ use crate::support::planned;
 use serde_json::json;
 use wirelab_lab::fake::{Case, Misbehaviour, Moment, Script};
 use wirelab_lab::{Fake, Role};
-use wirelab_model::journal::StopReason;
+use wirelab_model::journal::{Entry, LinkCheck, LinkRecord, StopReason};
+use wirelab_model::link::{Link, Reading};
 use wirelab_model::outcome::{Blame, ErrorKind, Outcome};
 use wirelab_model::plan::{Cell, Comparison, Job, Load, Plan, Requests, Work};
 use wirelab_model::protocol::Protocol;
@@ -251,6 +253,42 @@ fn a_cell_that_always_fails_is_given_up_and_the_others_continue() {
         })
         .collect();
     assert_eq!(reasons, [(false, false), (false, false), (true, true), (true, true), (true, true)]);
+}
+
+#[test]
+fn a_link_out_of_tolerance_corrects_the_outcomes_of_its_trials_in_the_journal() {
+    let parent = tempfile::tempdir().unwrap();
+    let (mut plan, link) = (plan(1), Link::wire());
+    plan.cells[0].job.link = Some(link);
+    let mut run = create(parent.path(), plan).unwrap();
+    assert_eq!(execute(&mut run, Script::plausible()).unwrap(), StopReason::MaxBlocks);
+    // Older versions wrote the check, but no correction.
+    let none = json!({ "lost": 0, "of": 1 });
+    let reading = json!({ "loss_up": none, "loss": none, "mtu": 1500, "missed": 0 });
+    let reading: Reading = serde_json::from_value(reading).unwrap();
+    let (placement, miss) = ("lan".to_owned(), Some("the round trip is 9 ms".to_owned()));
+    let links = vec![LinkRecord { placement, link, reading, miss }];
+    let check = Entry::Links(LinkCheck { block: 1, at: String::new(), links });
+    let path = run.folder().join("journal.jsonl");
+    let mut journal = fs::File::options().append(true).open(&path).unwrap();
+    writeln!(journal, "{}", serde_json::to_string(&check).unwrap()).unwrap();
+    let spoiled = |run: &Run| -> Vec<u32> {
+        let is_spoiled = |outcome: &Outcome| matches!(outcome.reason(), Some(Reason::LinkDeviated { .. }));
+        run.trials().iter().filter(|one| is_spoiled(&one.outcome)).map(|one| one.trial.number).collect()
+    };
+    let numbers = spoiled(&Run::open(run.folder()).unwrap());
+    assert_eq!(numbers.len(), 1);
+    for _ in 0..2 {
+        let mut run = Run::reopen(run.folder(), false).unwrap();
+        assert_eq!(execute(&mut run, Script::plausible()).unwrap(), StopReason::MaxBlocks);
+        let text = fs::read_to_string(&path).unwrap();
+        let entries = text.lines().map(|line| serde_json::from_str::<Entry>(line).unwrap());
+        let corrected = entries.filter_map(|entry| match entry {
+            Entry::Corrected(correction) => Some(correction.number),
+            _ => None,
+        });
+        assert_eq!((corrected.collect(), spoiled(&run)), (numbers.clone(), numbers.clone()));
+    }
 }
 
 #[test]
